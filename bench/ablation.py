@@ -23,11 +23,11 @@ from bench.common import save, table
 from bench.retrieval import data, stores
 from bench.retrieval.metrics import measure
 from reverie.core.config import Settings
-from reverie.core.model import Event, Hit, lineage
+from reverie.core.model import Event, Hit, visible_spaces
 from reverie.embedding import Embedder
-from reverie.extraction.retrieval_feedback import snippet
-from reverie.retrieval import rescoring, search
-from reverie.retrieval.search_query import Query
+from reverie.extraction.retrieval_feedback import make_query_snippet
+from reverie.retrieval import rescoring, search_memories
+from reverie.retrieval.search_query import SearchQuery
 
 LIMIT, SHOWN = 10, 5
 EDGES = ("none", "given", "judged")
@@ -46,16 +46,16 @@ STAGES = {"priors off": ("prior", lambda *_: 1.0), "diversity off": ("distinct",
 def asked(mind: reverie.Mind, question: str, **how: Any) -> list[Hit]:
     """What a question finds, as `recall` asks it."""
     now = mind._now()
-    return search(
+    return search_memories(
         mind.store,
-        Query(
+        SearchQuery(
             **{
                 "text": question,
                 "context": question,
-                "spaces": lineage(stores.SPACE),
+                "spaces": visible_spaces(stores.SPACE),
                 "now": now,
                 "limit": LIMIT,
-                **mind._meaning(question),
+                **mind._embed_query(question),
                 **how,
             }
         ),
@@ -98,7 +98,7 @@ def used(
                 space=stores.SPACE,
                 session=question.id,
                 at=mind._now(),
-                payload={"ids": shown, "asked": snippet(question.text), **more},
+                payload={"ids": shown, "asked": make_query_snippet(question.text), **more},
             )
         )
     mind.store.append(events)

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.common import save, table, timed
-from reverie.activity.activity_events import Run, nearest_rank, tool_payload
-from reverie.testing import NOON, SPACE, an_event, memory
+from reverie.activity.activity_events import ToolRunRecord, compute_percentile, make_tool_payload
+from reverie.testing import NOON, SPACE, make_event, memory
 
 RUNS, BATCH = 1_000_000, 10_000
 TOOLS = ("bash", "Read", "Edit", "Grep", "Write", "Glob", "WebFetch", "Task")
@@ -51,12 +51,12 @@ def a_run(rng: random.Random, n: int) -> Any:
         if tool == "bash"
         else {"file_path": f"src/m{n % 3_000}.py"}
     )
-    return an_event(
+    return make_event(
         "tool",
         at=NOON + 10.0 * n,
         session=f"s{n // 200}",
-        payload=tool_payload(
-            Run(
+        payload=make_tool_payload(
+            ToolRunRecord(
                 tool,
                 given,
                 "a line of the answer\n" * rng.randrange(1, 12),
@@ -74,7 +74,7 @@ def percentiles(db: sqlite3.Connection) -> list[tuple[str, str, float | None]]:
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for tool, day, duration in db.execute(BY_DAY_IN_SQLITE):
         found[tool, day].append(duration)
-    return [(*key, nearest_rank(sorted(some), 0.95)) for key, some in sorted(found.items())]
+    return [(*key, compute_percentile(sorted(some), 0.95)) for key, some in sorted(found.items())]
 
 
 def main() -> None:

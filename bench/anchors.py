@@ -38,9 +38,9 @@ import reverie
 from bench.code import taken
 from bench.common import ROOT, save, table
 from reverie.code.anchor_reader import READER
-from reverie.core.code_anchors import CHANGED, GONE, Anchor, anchors_of
-from reverie.core.config import Settings, space_of
-from reverie.pipeline.event_reader import follow
+from reverie.core.code_anchors import CHANGED, GONE, CodeAnchor, anchors_of
+from reverie.core.config import Settings, project_space_of
+from reverie.pipeline.event_reader import run_reader
 
 PACKAGES = (
     ("rich", "13.0.0", "13.9.4"),
@@ -121,7 +121,7 @@ def truth_of(
 
 
 def verdict_of(  # noqa: PLR0911 - a table in words
-    anchor: Anchor | None, fact: Fact, truth: Truth, old: Definitions, new: Definitions
+    anchor: CodeAnchor | None, fact: Fact, truth: Truth, old: Definitions, new: Definitions
 ) -> str:
     """One word for what an anchor says."""
     if anchor is None:
@@ -185,16 +185,16 @@ def facts_about(mind: reverie.Mind, root: Path, old: Definitions, most: int) -> 
             {"text": f"Fact {n}: the scheduler calls it.", "about": [f"{root / path}:{name}"]}
             for n, (path, name) in enumerate(some)
         ],
-        space=space_of(root),
+        space=project_space_of(root),
     )
     named = mind.remember_many(
         [
             {"text": f"`{name}` in {path} is called by the scheduler, case {n}."}
             for n, (path, name) in enumerate(some)
         ],
-        space=space_of(root),
+        space=project_space_of(root),
     )
-    while follow(mind.work, READER).events:  # of settling, only what makes anchors
+    while run_reader(mind.work, READER).events:  # of settling, only what makes anchors
         pass
     return [
         Fact(path, name, one.id, other.id)
@@ -249,7 +249,12 @@ def compared(versions: Sequence[Path], most: int, work: Path) -> dict[str, Any]:
         tally[verdict] += 1
         if verdict == "silent" or verdict.startswith("wrongly"):
             doubts.append(
-                (verdict, truth.what, f"{fact.path}:{fact.symbol}", anchor.place if anchor else "")
+                (
+                    verdict,
+                    truth.what,
+                    f"{fact.path}:{fact.symbol}",
+                    anchor.location if anchor else "",
+                )
             )
         there = (root / fact.path).is_file() and (root / fact.path).read_bytes() == bytes_then[
             fact.path

@@ -137,7 +137,7 @@ def compared(package: str, most: int, show: int) -> dict[str, Any]:
         skipped = {
             path
             for path in (p.relative_to(root).as_posix() for p in root.rglob("*.py"))
-            if path not in mind.store.code.known(str(root))
+            if path not in mind.store.code.indexed_files(str(root))
         }
     calls = [site for site in sites(root) if site.path not in skipped]
     if len(calls) > most:

@@ -26,8 +26,8 @@ from typing import Any
 import reverie
 from bench.code import taken
 from bench.common import percentile, save, table, timed
-from reverie.code.parsed_facts import unpacked
-from reverie.code.reference_resolution import resolved
+from reverie.code.parsed_facts import facts_from_json
+from reverie.code.reference_resolution import resolve_repository
 from reverie.core.config import Settings
 
 WHEELS = (
@@ -109,9 +109,9 @@ def asked(mind: reverie.Mind, root: Path, rng: random.Random) -> dict[str, float
 def whole(mind: reverie.Mind, root: Path) -> bool:
     """Whether the edges are those of resolving everything from nothing."""
     index = mind.store.code
-    facts = {path: unpacked(text) for path, text in index.facts(str(root)).items()}
+    facts = {path: facts_from_json(text) for path, text in index.facts(str(root)).items()}
     return Counter(index.edges(str(root))) == Counter(
-        {edge for edge in resolved(root.name, facts) if edge.to}
+        {edge for edge in resolve_repository(root.name, facts) if edge.to}
     )
 
 
@@ -131,7 +131,7 @@ def measured(root: Path, home: Path) -> dict[str, Any]:
             f"indexed {first.files:,} files, {first.bytes / 1e6:.0f} MB in {took:.0f} s", flush=True
         )
         again = [taken(lambda: mind.index_code(root))[2] for _ in range(5)]
-        paths = rng.sample(sorted(mind.store.code.known(str(root))), 2 * EDITS)
+        paths = rng.sample(sorted(mind.store.code.indexed_files(str(root))), 2 * EDITS)
         users = Counter(
             to for _, to in {(edge.path, edge.to) for edge in mind.store.code.edges(str(root))}
         )

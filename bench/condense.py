@@ -28,14 +28,19 @@ from bench.common import save
 from bench.window.__main__ import HALF, SPACE, Bench, affordable, mean, run
 from bench.window.data import Need, Talk
 from reverie.context_window.condensing.condense_strategies import STRATEGIES
-from reverie.context_window.condensing.summary_draft import Condensed, draft, finished, fitting
-from reverie.context_window.evicted_excerpts import Home, keep
-from reverie.context_window.message_index import Place
-from reverie.context_window.provider_messages import Known, text_of
-from reverie.context_window.window_fitting import Wish, fit
+from reverie.context_window.condensing.summary_draft import (
+    CondensedMessages,
+    draft_condensing,
+    finish_condensing,
+    fit_summary_lines,
+)
+from reverie.context_window.evicted_excerpts import ExcerptTarget, store_evicted_parts
+from reverie.context_window.message_index import MessagePlace
+from reverie.context_window.provider_messages import MessageFacts, get_message_text
+from reverie.context_window.window_fitting import FitRequest, fit_messages
 from reverie.core.config import Settings
 from reverie.embedding import Embedder
-from reverie.runtime.companion import gone_of
+from reverie.runtime.companion import to_evicted_message
 
 DEPTH = 5
 FITS = ("oldest", "ours")
@@ -46,14 +51,19 @@ COLUMNS = ("kept", "word for word", "+ summary", f"+ recall@{DEPTH}", "seconds")
 def measured(talk: Talk, way: str, embedder: Embedder, cache: Path) -> dict[str, float]:
     """One conversation condensed in one way."""
     now = max((m["at"] for m in talk.messages if not isnan(m["at"])), default=0.0)
-    total = fit(talk.messages, Wish(10**9), now).plan.before
+    total = fit_messages(talk.messages, FitRequest(10**9), now).plan.before
     began = perf_counter()
     made = brought_down(talk, way, total, now)
     seconds = perf_counter() - began
     settings = Settings(home=cache, backups=0)
-    places = [Place(n, Known(now)) for n in range(len(talk.messages))]
+    places = [MessagePlace(n, MessageFacts(now)) for n in range(len(talk.messages))]
     with reverie.open(":memory:", settings=settings, embedder=embedder, now=lambda: now) as mind:
-        keep(mind.store, [gone_of(item, places) for item in made.left], Home(SPACE, "bench"), now)
+        store_evicted_parts(
+            mind.store,
+            [to_evicted_message(item, places) for item in made.left],
+            ExcerptTarget(SPACE, "bench"),
+            now,
+        )
         mind.settle()
         rows = [
             of(need, talk, made, mind.recall(need.question, space=SPACE, limit=DEPTH))
@@ -69,24 +79,28 @@ def measured(talk: Talk, way: str, embedder: Embedder, cache: Path) -> dict[str,
     )
 
 
-def brought_down(talk: Talk, way: str, total: int, now: float) -> Condensed:
+def brought_down(talk: Talk, way: str, total: int, now: float) -> CondensedMessages:
     """The conversation at half of its tokens."""
     name = way.removeprefix("fit: ")
-    wish = Wish(total, strategy=name, start=HALF, down=HALF)
+    wish = FitRequest(total, strategy=name, start=HALF, down=HALF)
     if name != way:
-        fitted = fit(talk.messages, wish, now)
-        return Condensed(
-            fitted.messages, total, fitted.plan.after, total // 2, name, left=fitted.leaving
+        fitted = fit_messages(talk.messages, wish, now)
+        return CondensedMessages(
+            fitted.messages, total, fitted.plan.after, total // 2, name, left=fitted.leaving_items
         )
-    made = draft(talk.messages, wish, now)
-    return finished(made, fitting(made, made.lines), "words")
+    made = draft_condensing(talk.messages, wish, now)
+    return finish_condensing(made, fit_summary_lines(made, made.lines), "words")
 
 
-def of(need: Need, talk: Talk, made: Condensed, hits: Sequence[Any]) -> tuple[float, float, float]:
+def of(
+    need: Need, talk: Talk, made: CondensedMessages, hits: Sequence[Any]
+) -> tuple[float, float, float]:
     """(share word for word, share there or in the summary, share there or recalled) of one need."""
     back = affordable(hits)
     if need.evidence:
-        there = "\n".join(text_of(m) for m in made.messages if text_of(m) != made.summary)
+        there = "\n".join(
+            get_message_text(m) for m in made.messages if get_message_text(m) != made.summary
+        )
         told = f"{there}\n{made.summary}"
         return (
             found(need, there),
@@ -97,7 +111,7 @@ def of(need: Need, talk: Talk, made: Condensed, hits: Sequence[Any]) -> tuple[fl
     word, lined, came = [], [], []
     for place in need.places:
         here = float(id(talk.messages[place]) in kept)
-        whole = max(1, len(text_of(talk.messages[place])))
+        whole = max(1, len(get_message_text(talk.messages[place])))
         line = min(1.0, sum(len(line.text) for line in made.lines if line.number == place) / whole)
         recalled = any(
             hit.memory.messages and hit.memory.messages[0] <= place <= hit.memory.messages[1]

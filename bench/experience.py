@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from bench.common import percentile, save, table, timed
-from reverie.activity.activity_events import Run, shortened, tool_payload
-from reverie.activity.git_history import GIT, LOG
-from reverie.testing import SPACE, an_event, memory
+from reverie.activity.activity_events import ToolRunRecord, make_tool_payload, shorten_payload
+from reverie.activity.git_history import GIT_COMMAND, LOG_ARGUMENTS
+from reverie.testing import SPACE, make_event, memory
 
 COMMITS, FILES, RUNS = 10_000, 3_000, 500
 
@@ -33,10 +33,12 @@ def recording(size: int) -> dict[str, Any]:
         def appended() -> None:
             mind.store.append(
                 [
-                    an_event(
+                    make_event(
                         "tool",
-                        payload=shortened(
-                            tool_payload(Run("bash", {"command": "make test"}, answer))
+                        payload=shorten_payload(
+                            make_tool_payload(
+                                ToolRunRecord("bash", {"command": "make test"}, answer)
+                            )
                         ),
                     )
                 ]
@@ -92,7 +94,10 @@ def history() -> dict[str, Any]:
         made_up(repository)
         alone = timed(
             lambda: subprocess.run(
-                [*GIT, *LOG, "HEAD", "--"], cwd=repository, check=True, capture_output=True
+                [*GIT_COMMAND, *LOG_ARGUMENTS, "HEAD", "--"],
+                cwd=repository,
+                check=True,
+                capture_output=True,
             )
         )
         took = timed(lambda: mind.learn_git(repository, space=SPACE))

@@ -25,9 +25,9 @@ import reverie
 from bench.common import percentile, save, table, timed
 from reverie.core.config import Settings
 from reverie.embedding import open_embedder
-from reverie.notes.note_vectors import embed_chunks, halved
-from reverie.pipeline.pending_vectors import BATCH
-from reverie.testing import Counting
+from reverie.notes.note_vectors import embed_chunks, split_in_halves
+from reverie.pipeline.pending_vectors import EMBEDDING_BATCH
+from reverie.testing import CountingEmbedder
 
 SPACE = "me/bench"
 SUFFIXES = (".md", ".rst", ".txt")
@@ -136,7 +136,7 @@ def one_line(path: Path) -> dict[str, Any]:
     again.
     """
     with tempfile.TemporaryDirectory() as place:
-        copy, embedder = Path(place, "notes", "one.md"), Counting()
+        copy, embedder = Path(place, "notes", "one.md"), CountingEmbedder()
         copy.parent.mkdir()
         copy.write_bytes(path.read_bytes())
         with reverie.open(settings=Settings(home=Path(place, "home")), embedder=embedder) as mind:
@@ -172,7 +172,7 @@ def embedding(cache: Path, count: int) -> dict[str, float]:
 
             def some() -> None:
                 while sum(done) < count and (
-                    step := embed_chunks(mind.store, embedder, BATCH // 2)
+                    step := embed_chunks(mind.store, embedder, EMBEDDING_BATCH // 2)
                 ):
                     done.append(step)
 
@@ -184,15 +184,17 @@ def halves(cache: Path, count: int) -> dict[str, float]:
     """How often seven words of a chunk's first or last quarter find it among the first five of so
     many long chunks.
     """
-    from reverie.notes.text_chunks import SIZE, chunked
+    from reverie.notes.text_chunks import MAX_CHUNK_CHARS, chunk_text
 
     rng, source = random.Random(3), paragraphs(20_000)
     rng.shuffle(source)
-    texts = [chunk.text for chunk in chunked("\n\n".join(source)) if len(chunk.text) > 0.85 * SIZE][
-        :count
-    ]
+    texts = [
+        chunk.text
+        for chunk in chunk_text("\n\n".join(source))
+        if len(chunk.text) > 0.85 * MAX_CHUNK_CHARS
+    ][:count]
     embedder = open_embedder("minilm", cache=cache / "cache")
-    parts = [halved(text) for text in texts]
+    parts = [split_in_halves(text) for text in texts]
     rows = embedder.embed([(some * 2)[place] for place in (0, 1) for some in parts])
     one, other = rows[: len(texts)], rows[len(texts) :]
     ways = {

@@ -26,9 +26,9 @@ from typing import Any
 from bench.common import Texts, percentile, save, table, timed
 from reverie.core import clock, config
 from reverie.core.config import Settings
-from reverie.interfaces.hooks.spool import Places
-from reverie.interfaces.install.hook_line import launcher
-from reverie.interfaces.worker_start import lives
+from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.install.hook_line import launcher_path
+from reverie.interfaces.worker_start import is_worker_alive
 from reverie.testing import memory
 
 MEMORIES, GUARDS = 1_000, 50
@@ -62,8 +62,10 @@ class Host:
     def __init__(self, folder: Path) -> None:
         self.home, self.project = folder / "home", folder / "project"
         (self.project / ".git").mkdir(parents=True)
-        config.save(Settings(home=self.home), embedder="toy", idle=5.0, sleep="off", backups=0)
-        self.room, self.space = Places(str(self.home)), config.space_of(self.project)
+        config.save_settings(
+            Settings(home=self.home), embedder="toy", idle=5.0, sleep="off", backups=0
+        )
+        self.room, self.space = HookFiles(str(self.home)), config.project_space_of(self.project)
         self.env = {**os.environ, "REVERIE_HOME": str(self.home)}
 
     def fill(self) -> None:
@@ -89,7 +91,7 @@ class Host:
         given = json.dumps(
             {"session_id": session, "cwd": str(self.project), "hook_event_name": event, **fields}
         ).encode()
-        return self.took([sys.executable, "-I", "-S", launcher(), "claude-code"], given)
+        return self.took([sys.executable, "-I", "-S", launcher_path(), "claude-code"], given)
 
     def took(self, command: list[str], given: bytes = b"") -> float:
         """Seconds of one process."""
@@ -113,7 +115,7 @@ class Host:
     def quiet(self) -> float:
         """Seconds until everything is taken in and the worker has gone."""
         start = time.perf_counter()
-        while self.room.waiting() or lives(self.room.lock) or self.workers():
+        while self.room.waiting() or is_worker_alive(self.room.lock) or self.workers():
             time.sleep(0.05)
         return time.perf_counter() - start
 
@@ -206,7 +208,7 @@ def at_once(host: Host, program: str) -> tuple[list[float], int, int, float]:
 def storm(host: Host) -> dict[str, Any]:
     """MANY hooks from PROCESSES processes at once, and as many processes that do nothing."""
     bare, _, _, bare_seconds = at_once(host, "")
-    taken, failed, most, seconds = at_once(host, launcher())
+    taken, failed, most, seconds = at_once(host, launcher_path())
     quiet = host.quiet()
     with memory(host.home, now=clock.now, idle=0.0) as mind:
         kept = sum(

@@ -19,11 +19,16 @@ from bench.common import percentile, save, table
 from bench.retrieval.data import Row, default_root, load
 from reverie.core.model import Add, Event
 from reverie.embedding.minilm import MiniLM
-from reverie.llm.judge_task import CANDIDATE, POOL, QUERY, request
-from reverie.llm.language_model import Llm, Reply, Request, address
-from reverie.llm.spending_limits import Limits, tokens
+from reverie.llm.judge_task import (
+    MAX_CANDIDATE_CHARS,
+    MAX_CANDIDATES,
+    MAX_QUERY_CHARS,
+    build_judge_request,
+)
+from reverie.llm.language_model import LanguageModel, LlmReply, LlmRequest, parse_llm_address
+from reverie.llm.spending_limits import SpendingLimits, estimate_prompt_tokens
 from reverie.storage import Store
-from reverie.testing import Clock, a_memory, memory
+from reverie.testing import Clock, make_memory, memory
 
 SPACE = "me/bench"
 BUDGET = 1_000_000  # the default of llm_tokens_per_day
@@ -35,9 +40,11 @@ class Counting:
     def __init__(self) -> None:
         self.sizes: list[tuple[str, int]] = []
 
-    def ask(self, request: Request) -> Reply:
-        self.sizes.append((request.task, tokens(request.instructions + request.data)))
-        return Reply('{"use": []}', None, None)
+    def ask(self, request: LlmRequest) -> LlmReply:
+        self.sizes.append(
+            (request.task, estimate_prompt_tokens(request.instructions + request.data))
+        )
+        return LlmReply('{"use": []}', None, None)
 
     def price(self, _tokens_in: int, _tokens_out: int) -> float | None:
         return None
@@ -46,9 +53,16 @@ class Counting:
         """Nothing to let go of."""
 
 
-def counted(client: Counting, store: Store, now: Callable[[], float]) -> Llm:
+def counted(client: Counting, store: Store, now: Callable[[], float]) -> LanguageModel:
     """A model whose client counts."""
-    return Llm(address("openai:counting"), lambda: client, store, Limits(), now, lambda text: text)
+    return LanguageModel(
+        parse_llm_address("openai:counting"),
+        lambda: client,
+        store,
+        SpendingLimits(),
+        now,
+        lambda text: text,
+    )
 
 
 def replayed(rows: Sequence[Row], cache: Path) -> tuple[int, Counting]:
@@ -59,7 +73,7 @@ def replayed(rows: Sequence[Row], cache: Path) -> tuple[int, Counting]:
     with memory(now=clock, embedder=MiniLM(cache / "cache", offline=True)) as mind:
         mind.store.apply(
             [
-                Add(a_memory(row.text, space=SPACE, session=row.session, speaker=row.speaker))
+                Add(make_memory(row.text, space=SPACE, session=row.session, speaker=row.speaker))
                 for row in before
             ],
             Event("remember", SPACE, clock()),
@@ -88,13 +102,15 @@ def main() -> None:
     found = [replayed(rows, given.cache) for rows in load("locomo", given.data).corpora.values()]
     turns = sum(one for one, _ in found)
     asked = [size for _, client in found for task, size in client.sizes if task == "judge"]
-    largest = request("q" * QUERY, [a_memory("m" * CANDIDATE)] * POOL, 5.0)
+    largest = build_judge_request(
+        "q" * MAX_QUERY_CHARS, [make_memory("m" * MAX_CANDIDATE_CHARS)] * MAX_CANDIDATES, 5.0
+    )
     result = {
         "turns": turns,
         "judged": len(asked),
         "tokens_mean": round(sum(asked) / len(asked)),
         "tokens_p95": percentile(asked, 0.95),
-        "tokens_most": tokens(largest.instructions + largest.data),
+        "tokens_most": estimate_prompt_tokens(largest.instructions + largest.data),
         "tokens_a_turn": round(sum(asked) / turns),
         "turns_a_day_within_budget": round(BUDGET * turns / sum(asked)),
     }

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.common import Texts, percentile, save, table, timed
-from reverie.mirror.mirror_folder import Folder
-from reverie.mirror.page_blocks import parse
+from reverie.mirror.mirror_folder import MirrorFolder
+from reverie.mirror.page_blocks import parse_mirror_page
 from reverie.testing import Clock, memory
 
 SPACE = "me/bench"
@@ -31,7 +31,7 @@ def measured(size: int) -> dict[str, Any]:
         first = timed(lambda: mind.mirror(SPACE))
         root = mind.settings.mirror_root
         assert root is not None
-        page = Folder(root, SPACE).path / "MEMORY.md"
+        page = MirrorFolder(root, SPACE).path / "MEMORY.md"
 
         def median(work: Any) -> float:
             return percentile([timed(lambda: work(run)) for run in range(RUNS)], 0.5)
@@ -49,7 +49,7 @@ def measured(size: int) -> dict[str, Any]:
 
         last = mind.store.last_event()
         edits = [edit(run) for run in range(RUNS)]
-        altered, events = len(mind.store.altered_after(last)), mind.store.last_event() - last
+        altered, events = len(mind.store.changes_after(last)), mind.store.last_event() - last
         result = {
             "memories": size,
             "bytes": page.stat().st_size,
@@ -59,7 +59,7 @@ def measured(size: int) -> dict[str, Any]:
             "altered_s": percentile([alter(run) for run in range(RUNS)], 0.5),
             "afresh_s": median(lambda _: mind.mirror(SPACE, afresh=True)),
             "read_s": median(lambda _: page.read_bytes()),
-            "parse_s": median(lambda _: parse(page.read_text("utf-8"), "MEMORY.md")),
+            "parse_s": median(lambda _: parse_mirror_page(page.read_text("utf-8"), "MEMORY.md")),
             "memories_altered_per_edit": altered / RUNS,
             "events_per_edit": events / RUNS,
         }

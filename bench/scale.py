@@ -17,7 +17,7 @@ import reverie
 from bench.common import Given, Texts, percentile, save, table, timed, vectors
 from bench.latency import rss
 from reverie.core.config import Settings
-from reverie.text.tokenization import fingerprint
+from reverie.text.tokenization import fingerprint_text
 
 STEP = 5_000
 
@@ -36,7 +36,7 @@ def filled(mind: reverie.Mind, size: int) -> tuple[list[str], np.ndarray, float]
         seconds += time.perf_counter() - begin
         ids = {memory.id: made[i] for memory, i in zip(kept, some, strict=True)}
         mind.store.put_vectors(
-            Given.model, ids, {memory.id: fingerprint(memory.text) for memory in kept}
+            Given.model, ids, {memory.id: fingerprint_text(memory.text) for memory in kept}
         )
     return texts, made, size / seconds
 

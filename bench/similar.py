@@ -26,11 +26,11 @@ from bench.common import save, table
 from bench.retrieval.data import default_root
 from bench.retrieval.metrics import measure
 from bench.retrieval.metrics import table as means
-from reverie.code.code_chunks import symbol_of
-from reverie.code.similar_code import ranked
+from reverie.code.code_chunks import read_heading_symbol
+from reverie.code.similar_code import rank_code_chunks
 from reverie.core.config import Settings
-from reverie.retrieval.note_search import Asked
-from reverie.text.tokenization import query_terms
+from reverie.retrieval.note_search import NoteQuery
+from reverie.text.tokenization import tokenize_query
 
 PACKAGES = ("click", "h11", "pathspec", "requests", "typer")
 DEEP = 50  # answers that are looked at
@@ -123,7 +123,7 @@ def chunks(mind: reverie.Mind, nums: Sequence[int]) -> list[str]:
     """What chunks are of, each once."""
     return list(
         dict.fromkeys(
-            named(one.file.path, symbol_of(one.chunk.text))
+            named(one.file.path, read_heading_symbol(one.chunk.text))
             for one in mind.store.code_chunks.chunks(nums)
         )
     )
@@ -136,7 +136,10 @@ def named(path: str, symbol: str) -> str:
 
 def by_words(mind: reverie.Mind, root: str, text: str) -> list[int]:
     """Chunks by BM25 alone."""
-    return [num for num, _ in mind.store.code_chunks.words(query_terms(text), [root], 4 * DEEP)]
+    return [
+        num
+        for num, _ in mind.store.code_chunks.search_words(tokenize_query(text), [root], 4 * DEEP)
+    ]
 
 
 def by_meaning(mind: reverie.Mind, root: str, text: str) -> list[int]:
@@ -164,11 +167,14 @@ def ours(mode: str) -> Way:
     """Reverie's own ranking."""
 
     def way(mind: reverie.Mind, root: str, text: str) -> list[str]:
-        meaning = {} if mode == "words" else mind._meaning(text)
-        found = ranked(mind.store.code_chunks, Asked(text, (root,), DEEP, mode, **meaning))
+        meaning = {} if mode == "words" else mind._embed_query(text)
+        found = rank_code_chunks(
+            mind.store.code_chunks, NoteQuery(text, (root,), DEEP, mode, **meaning)
+        )
         return list(
             dict.fromkeys(
-                named(one.found.file.path, symbol_of(one.found.chunk.text)) for _, one in found
+                named(one.found.file.path, read_heading_symbol(one.found.chunk.text))
+                for _, one in found
             )
         )
 

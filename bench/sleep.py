@@ -29,7 +29,7 @@ from bench.common import Given, Texts, save, table, timed
 from reverie.core.config import Settings
 from reverie.core.model import Event
 from reverie.testing import Clock
-from reverie.text.tokenization import fingerprint
+from reverie.text.tokenization import fingerprint_text
 
 NOW = 1_760_000_000.0
 DAY = 86_400.0
@@ -134,7 +134,7 @@ def filled(mind: reverie.Mind, made: list[Made], space: str = SPACE) -> list[str
         mind.store.put_vectors(
             Given.model,
             {m.id: one.vector for m, one in zip(kept, some, strict=True)},
-            {m.id: fingerprint(m.text) for m in kept},
+            {m.id: fingerprint_text(m.text) for m in kept},
         )
         ids += [memory.id for memory in kept]
     dice = random.Random(2)

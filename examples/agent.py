@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import reverie
 from reverie.runtime.mind import Mind
-from reverie.runtime.mind.agent_hooks import Ready, Talk
+from reverie.runtime.mind.agent_hooks import AgentConversation, PreparedPrompt
 from reverie.testing import Clock
 
 Message = dict[str, Any]
@@ -87,12 +87,12 @@ class Tools:
 class Step(NamedTuple):
     """One call of the model: what it was sent, and what it said."""
 
-    ready: Ready
+    ready: PreparedPrompt
     reply: Message
 
 
 def work(
-    talk: Talk, model: Model, tools: Tools, messages: list[Message]
+    talk: AgentConversation, model: Model, tools: Tools, messages: list[Message]
 ) -> tuple[list[Message], list[Step]]:
     """Go on until the model asks for no more tools. Returns the conversation and its steps."""
     steps: list[Step] = []

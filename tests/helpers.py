@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from reverie.core import clock, config
 from reverie.core.config import Settings
 from reverie.interfaces.cli.app import app
-from reverie.testing import memory, said
+from reverie.testing import make_conversation, memory
 
 TRICKY = [
     "",
@@ -37,7 +37,9 @@ def toy_home(tmp_path, idle=0.0, **more):
     """A home with the toy embedder and other settings; its worker leaves after `idle` seconds, 0:
     there is none.
     """
-    config.save(Settings(home=tmp_path / "home"), embedder="toy", idle=idle, backups=3, **more)
+    config.save_settings(
+        Settings(home=tmp_path / "home"), embedder="toy", idle=idle, backups=3, **more
+    )
     return tmp_path / "home"
 
 
@@ -69,14 +71,14 @@ def at_once(*works):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join_by_bridge()
 
 
 def turn(companion, *texts, clock=None, tick=60.0):
     """One turn, and everything it leads to; with a clock, so much later."""
     if clock:
         clock.tick(tick)
-    block = companion.turn(said(*texts))
+    block = companion.turn(make_conversation(*texts))
     assert companion.wait(20)
     return block
 
@@ -98,7 +100,7 @@ def serving(handler):
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
-            thread.join()
+            thread.join_by_bridge()
 
 
 def fetched(folder, *packages, seconds=300.0):

@@ -11,16 +11,16 @@ import re
 from contextlib import contextmanager
 
 from reverie import privacy
-from reverie.interfaces.hooks.spool import Places, write
-from reverie.testing import SPACE, said
+from reverie.interfaces.hooks.spool import HookFiles, write_json_object
+from reverie.testing import SPACE, make_conversation
 
 
 @contextmanager
 def unknowing(monkeypatch):
     """An older version that knew no secret: everything is kept as it comes."""
     with monkeypatch.context() as patch:
-        patch.setattr(privacy, "_spans", lambda *_: [])
-        patch.setattr(privacy, "_named", lambda *_: None)
+        patch.setattr(privacy, "_find_spans", lambda *_: [])
+        patch.setattr(privacy, "_mark_named_value", lambda *_: None)
         yield
 
 
@@ -41,9 +41,9 @@ def live(mind, tmp_path, words):
     mind.settle()
     mind.recall(words, space=SPACE)
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
-        companion.turn(said(f"Remember that the relay word is {words}, ask Ann."))
+        companion.turn(make_conversation(f"Remember that the relay word is {words}, ask Ann."))
         assert companion.wait(30)
-        companion.turn(said("Which word is it?", f"Is it {words}?"))
+        companion.turn(make_conversation("Which word is it?", f"Is it {words}?"))
         assert companion.wait(30)
     mind.record_tool(
         "bash",
@@ -60,7 +60,11 @@ def live(mind, tmp_path, words):
     mind.hold({"next": f"say {words}"}, session="s1", space=SPACE)
     mind.feel("joy", why=f"because of {words}", space=SPACE)
     mind.condense(
-        [*said(*[f"The relay said {words}, line {n}. " + "word " * 300 for n in range(8)])],
+        [
+            *make_conversation(
+                *[f"The relay said {words}, line {n}. " + "word " * 300 for n in range(8)]
+            )
+        ],
         limit=2_000,
     )
     (notes / "a.md").write_text(f"# Relay\n\nIt says {words} there.\n")
@@ -74,10 +78,12 @@ def live(mind, tmp_path, words):
     mind.mirror(SPACE)
     mind.share(tmp_path / "shared.jsonl", space=SPACE)
     mind.settle()
-    room = Places(str(home))
-    write(f"{room.spool}/later.json", {"event": "prompt", "given": {"prompt": f"what of {words}"}})
-    write(room.of("s9", "block"), {"text": f"- {words}", "ids": [kept.id]})
-    write(room.guards(SPACE), {"guards": [{"text": f"never say {words}"}]})
+    room = HookFiles(str(home))
+    write_json_object(
+        f"{room.spool}/later.json", {"event": "prompt", "given": {"prompt": f"what of {words}"}}
+    )
+    write_json_object(room.of("s9", "block"), {"text": f"- {words}", "ids": [kept.id]})
+    write_json_object(room.guards(SPACE), {"guards": [{"text": f"never say {words}"}]})
     (home / "hooks" / "trouble.log").write_text(f"1760000000 could not say {words}\n")
     (home / "trouble.txt").write_text(f"Traceback\n  ValueError: {words}\n")
     return kept

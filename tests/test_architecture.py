@@ -288,7 +288,7 @@ def test_a_prompt_loads_nothing_heavy(tmp_path):
     script = (
         "import reverie; from reverie.core import config\n"
         "with reverie.open() as mind:\n"
-        "    space = config.space_of(config.here())\n"
+        "    space = config.project_space_of(config.working_directory())\n"
         "    mind.remember('The staging server is called heron.', space=space)"
     )
     subprocess.run(

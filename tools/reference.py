@@ -12,7 +12,7 @@ from pathlib import Path
 
 import reverie
 from reverie.core import config, errors
-from reverie.core.kinds import CUSTOM, KINDS, Kind
+from reverie.core.kinds import CUSTOM_KIND, KINDS, Kind
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 HEAD = "<!-- Made by `python -m tools.reference`. Do not edit: change the code. -->\n\n"
@@ -81,7 +81,7 @@ def kinds() -> str:
     return (
         "# Kinds of memory\n\nA kind that is not listed is welcome too: it behaves like the last row.\n\n"
         "| kind | type | half-life | meaning | shown under | whose word |\n|---|---|---|---|---|---|\n"
-        + "\n".join(map(kind_row, (*KINDS.values(), CUSTOM)))
+        + "\n".join(map(kind_row, (*KINDS.values(), CUSTOM_KIND)))
         + "\n"
     )
 

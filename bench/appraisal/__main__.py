@@ -16,7 +16,7 @@ from importlib.util import find_spec
 
 from bench.appraisal.cases import AFRESH, HELD_OUT, SEEN, TRICKY
 from bench.common import save, table
-from reverie.memory.emotion_detection import appraised
+from reverie.memory.emotion_detection import detect_emotion
 
 Teller = Callable[[str], str]
 PLEASING = ("joy", "relief", "satisfaction")
@@ -32,7 +32,7 @@ BAD = re.compile(
 
 def ours(text: str) -> str:
     """By the rules of `reverie.lifecycle.appraisal`."""
-    feeling = appraised(text)
+    feeling = detect_emotion(text)
     return (
         "neither" if feeling is None else "pleased" if feeling.emotion in PLEASING else "displeased"
     )

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bench.retrieval.data import SETS, Dataset, Row, default_root, load
 from bench.retrieval.metrics import recall_at
-from reverie.embedding.minilm import PRECISIONS, MiniLM, _run, graph_file
+from reverie.embedding.minilm import PRECISIONS, MiniLM, _run_session, ensure_graph_file
 
 Vectors = NDArray[np.float32]
 Table = dict[str, dict[str, float | None]]  # row → column → figure, None where it was not measured
@@ -198,9 +198,9 @@ def agreement(cache: Path, heads: dict[str, dict[str, Vectors]], texts: Sequence
     for precision in PRECISIONS:
         loaded = MiniLM(cache, precision=precision)._load()
         tokens = [loaded.tokenizer.encode(text).ids for text in texts[:32]]
-        alone = np.concatenate([_run(loaded.session, [one]) for one in tokens])
+        alone = np.concatenate([_run_session(loaded.session, [one]) for one in tokens])
         table[f"alone : in a batch, {precision}"] = spread(
-            (alone * _run(loaded.session, tokens)).sum(axis=1)
+            (alone * _run_session(loaded.session, tokens)).sum(axis=1)
         )
     return table
 
@@ -218,10 +218,10 @@ def kernels(cache: Path, texts: Sequence[str]) -> Table:
     for precision in PRECISIONS:
         embedder = MiniLM(cache, precision=precision)
         ours = np.concatenate([embedder.embed([text]) for text in texts])
-        path = graph_file(cache / "models" / "all-MiniLM-L6-v2", precision)
+        path = ensure_graph_file(cache / "models" / "all-MiniLM-L6-v2", precision)
         session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         tokens = [embedder._load().tokenizer.encode(text).ids for text in texts]
-        theirs = np.concatenate([_run(session, [one]) for one in tokens])
+        theirs = np.concatenate([_run_session(session, [one]) for one in tokens])
         table[precision] = {"largest difference": float(np.abs(ours - theirs).max())}
         table[precision] |= spread((ours * theirs).sum(axis=1))
     return table

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from bench.common import save, table, timed
 from bench.errors.cases import HELD_OUT, LATER, TUNED, Case
-from reverie.activity.failure_signature import likeness, signature
+from reverie.activity.failure_signature import compare_signatures, compute_failure_signature
 
 VARIANTS = (("app", 0, 3), ("service", 7, 17), ("tool2", 31, 211))  # stem, lines above, number
 PADS = {
@@ -106,8 +106,8 @@ def measured(found: Sequence[Output]) -> dict[str, Any]:
     """Ours and the baselines, and the pairs in which ours is wrong."""
     pairs = list(itertools.combinations(found, 2))
     same = [a.case == b.case for a, b in pairs]
-    signed = {one.text: signature(one.text) for one in found}
-    ours = [likeness(signed[a.text], signed[b.text]) > 0.0 for a, b in pairs]
+    signed = {one.text: compute_failure_signature(one.text) for one in found}
+    ours = [compare_signatures(signed[a.text], signed[b.text]) > 0.0 for a, b in pairs]
     ratios = [ratio(a.text, b.text) for a, b in pairs]
     best = max(
         (step / 50 for step in range(51)),
@@ -118,7 +118,7 @@ def measured(found: Sequence[Output]) -> dict[str, Any]:
         for truth, said, (a, b) in zip(same, ours, pairs, strict=True)
         if truth != said
     ]
-    took = timed(lambda: [signature(one.text + " ") for one in found])
+    took = timed(lambda: [compute_failure_signature(one.text + " ") for one in found])
     return {
         "outputs": len(found),
         "errors": len({one.case for one in found}),

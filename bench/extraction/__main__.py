@@ -17,7 +17,7 @@ from typing import Any
 from bench.common import save, table
 from bench.extraction.baselines import Messages, every_sentence, six_rules
 from bench.extraction.data import Session, agreement, halves
-from reverie.extraction.rule_extraction import Found, gleaned
+from reverie.extraction.rule_extraction import CandidateLesson, extract_lessons
 
 # share of the quote's words that a memory covers (of a fix: of its commands and error)
 ENOUGH = 0.6
@@ -26,12 +26,12 @@ ENOUGH = 0.6
 LOOKS = 3
 
 
-def rules(messages: Messages) -> list[Found]:
+def rules(messages: Messages) -> list[CandidateLesson]:
     """The rules as they are."""
-    return list(gleaned(messages).found)
+    return list(extract_lessons(messages).lessons)
 
 
-METHODS: dict[str, Callable[[Messages], list[Found]]] = {
+METHODS: dict[str, Callable[[Messages], list[CandidateLesson]]] = {
     "every sentence": every_sentence,
     "six rules": six_rules,
     "rules": rules,
@@ -43,7 +43,7 @@ def words(text: str) -> set[str]:
     return set(re.findall(r"[\w/.-]*\w", text.lower().replace("'", "").replace("’", "")))
 
 
-def fits(found: Found, gold: dict[str, Any]) -> bool:
+def fits(found: CandidateLesson, gold: dict[str, Any]) -> bool:
     """Whether this is that memory."""
     if not found.first <= gold["message"] <= found.last and found.last != gold["message"]:
         return False
@@ -51,12 +51,14 @@ def fits(found: Found, gold: dict[str, Any]) -> bool:
     return len(wanted & words(found.text)) >= ENOUGH * len(wanted)
 
 
-def matched(found: Sequence[Found], session: Session) -> list[tuple[Found, dict[str, Any] | None]]:
+def matched(
+    found: Sequence[CandidateLesson], session: Session
+) -> list[tuple[CandidateLesson, dict[str, Any] | None]]:
     """Each memory with the gold one that it is; each gold memory once, one of the
     right kind first.
     """
     left = list(session.gold)
-    pairs: list[tuple[Found, dict[str, Any] | None]] = []
+    pairs: list[tuple[CandidateLesson, dict[str, Any] | None]] = []
     for one in found:
         options = sorted((g for g in left if fits(one, g)), key=lambda g: not right_kind(one, g))
         if options:
@@ -65,12 +67,14 @@ def matched(found: Sequence[Found], session: Session) -> list[tuple[Found, dict[
     return pairs
 
 
-def right_kind(found: Found, gold: dict[str, Any]) -> bool:
+def right_kind(found: CandidateLesson, gold: dict[str, Any]) -> bool:
     """Whether the kind is the gold one, or as good."""
     return found.kind == gold["kind"] or found.kind in gold.get("also", ())
 
 
-def measured(method: Callable[[Messages], list[Found]], some: Sequence[Session]) -> dict[str, Any]:
+def measured(
+    method: Callable[[Messages], list[CandidateLesson]], some: Sequence[Session]
+) -> dict[str, Any]:
     """Precision, recall and F1 over these sessions, in all and by kind."""
     pairs = [pair for session in some for pair in matched(method(session.messages), session)]
     gold = Counter(g["kind"] for session in some for g in session.gold)

@@ -4,9 +4,9 @@ of the user.
 
 import re
 
-from reverie.extraction.rule_extraction import Found
-from reverie.text.injection_fence import without_injections
-from reverie.text.own_sentences import sentences
+from reverie.extraction.rule_extraction import CandidateLesson
+from reverie.text.injection_fence import remove_injections
+from reverie.text.own_sentences import split_sentences
 
 SIX = (
     (
@@ -42,13 +42,13 @@ _CODE = re.compile(r"```.*?```", re.DOTALL)
 Messages = tuple[tuple[str, str], ...]
 
 
-def six_rules(messages: Messages) -> list[Found]:
+def six_rules(messages: Messages) -> list[CandidateLesson]:
     """As they were."""
     found = []
     for place, (role, text) in enumerate(messages):
         if role != "user":
             continue
-        for sentence in _SENTENCE.split(_CODE.sub(" ", without_injections(text))):
+        for sentence in _SENTENCE.split(_CODE.sub(" ", remove_injections(text))):
             said = sentence.strip(" \t-*•>")
             if not 8 <= len(said) <= 400 or said.endswith("?"):
                 continue
@@ -56,7 +56,7 @@ def six_rules(messages: Messages) -> list[Found]:
                 if match := pattern.match(said):
                     provenance = "user_corrected" if kind == "correction" else "user_stated"
                     found.append(
-                        Found(
+                        CandidateLesson(
                             match.groupdict().get("what") or said,
                             kind,
                             provenance,
@@ -69,12 +69,12 @@ def six_rules(messages: Messages) -> list[Found]:
     return found
 
 
-def every_sentence(messages: Messages) -> list[Found]:
+def every_sentence(messages: Messages) -> list[CandidateLesson]:
     """Everything that the user says."""
     return [
-        Found(sentence, "fact", "user_stated", "all", place, place)
+        CandidateLesson(sentence, "fact", "user_stated", "all", place, place)
         for place, (role, text) in enumerate(messages)
         if role == "user"
         for line in text.split("\n")
-        for sentence in sentences(line)
+        for sentence in split_sentences(line)
     ]

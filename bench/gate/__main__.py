@@ -30,9 +30,9 @@ from reverie.core.model import Hit
 from reverie.embedding import Embedder
 from reverie.injection import prepare_block
 from reverie.retrieval import relevance_gate, rescoring
-from reverie.retrieval.relevance_gate import Seen
-from reverie.text.host_messages import Said
-from reverie.text.tokenization import query_terms
+from reverie.retrieval.relevance_gate import GateSignals
+from reverie.text.host_messages import HostMessage
+from reverie.text.tokenization import tokenize_query
 
 COSINES = (0.35, 0.40, 0.45)
 BM25S = (3.0, 4.0, 5.0)
@@ -50,7 +50,7 @@ def by_score(hits: Sequence[Hit]) -> list[Hit]:
 def floor(path: str, least: float) -> Gate:
     """A fixed floor under the cosine, or under BM25 where there are only words."""
 
-    def judged(hits: Sequence[Hit], seen: Sequence[Seen], _text: str) -> list[Hit]:
+    def judged(hits: Sequence[Hit], seen: Sequence[GateSignals], _text: str) -> list[Hit]:
         values = [one.cosine if path == "meaning" else one.bm25 / (one.bm25 + 4.0) for one in seen]
         return by_score(
             [hit._replace(score=value) for hit, value in zip(hits, values, strict=True)]
@@ -64,16 +64,16 @@ def floor(path: str, least: float) -> Gate:
     )
 
 
-def unjudged(hits: Sequence[Hit], _seen: Sequence[Seen], _text: str) -> list[Hit]:
+def unjudged(hits: Sequence[Hit], _seen: Sequence[GateSignals], _text: str) -> list[Hit]:
     """The ranking's own scores."""
     return by_score(hits)
 
 
 def standing_out(hits: Sequence[Hit], limit: int) -> list[Hit]:
-    return list(hits[: rescoring.gate([hit.score for hit in hits], limit)])
+    return list(hits[: rescoring.count_standing_out([hit.score for hit in hits], limit)])
 
 
-def echoed(hits: Sequence[Hit], seen: Sequence[Seen], text: str) -> list[Hit]:
+def echoed(hits: Sequence[Hit], seen: Sequence[GateSignals], text: str) -> list[Hit]:
     """The score of the gate before: by words alone, the share of the memory's words that the turn
     says counted too.
     """
@@ -82,7 +82,7 @@ def echoed(hits: Sequence[Hit], seen: Sequence[Seen], text: str) -> list[Hit]:
     asked = text.lower()
 
     def echo(hit: Hit) -> float:
-        terms = query_terms(hit.memory.text[:2_000])
+        terms = tokenize_query(hit.memory.text[:2_000])
         return sum(term[: max(4, len(term) - 2)] in asked for term in terms) / max(1, len(terms))
 
     return by_score(
@@ -98,15 +98,15 @@ def half(hits: Sequence[Hit], limit: int) -> list[Hit]:
 
 
 def borrowing(
-    focus: Callable[[Sequence[Said]], prepare_block.Focus],
-) -> Callable[[Sequence[Said]], prepare_block.Focus]:
+    focus: Callable[[Sequence[HostMessage]], prepare_block.ConversationFocus],
+) -> Callable[[Sequence[HostMessage]], prepare_block.ConversationFocus]:
     """What was searched for before: a remark of few words, and the one before it."""
 
-    def borrowed(window: Sequence[Said]) -> prepare_block.Focus:
+    def borrowed(window: Sequence[HostMessage]) -> prepare_block.ConversationFocus:
         about, asked = focus(window), [m.text for m in window if m.role == "user"]
-        if len(asked) < 2 or len(query_terms(about.text)) >= FEW_TERMS:
+        if len(asked) < 2 or len(tokenize_query(about.text)) >= FEW_TERMS:
             return about
-        return prepare_block.Focus(f"{about.text}\n{asked[-2]}", about.context)
+        return prepare_block.ConversationFocus(f"{about.text}\n{asked[-2]}", about.context)
 
     return borrowed
 
@@ -183,14 +183,16 @@ def main() -> None:
         ]
         found = judge(embedder, args, gates, path, held=args.held_out)
         if args.borrowing:
-            with mock.patch.object(prepare_block, "focus", borrowing(prepare_block.focus)):
+            with mock.patch.object(
+                prepare_block, "find_focus", borrowing(prepare_block.find_focus)
+            ):
                 found |= judge(
                     embedder, args, [Gate("learned, borrowing")], path, held=args.held_out
                 )
         result[path] = report(found, path, part)
     if args.held_out:
         sessions.look(
-            f"coefficients with the constant {relevance_gate.learned()[0].opens['constant']}"
+            f"coefficients with the constant {relevance_gate.load_gate_models()[0].opens['constant']}"
         )
         save("gate", result)
     print(

@@ -23,7 +23,7 @@ from bench.gate.sessions import DAY, Desk
 from bench.retrieval import data, stores
 from reverie.core.config import Settings
 from reverie.embedding import Embedder
-from reverie.text.host_messages import Said
+from reverie.text.host_messages import HostMessage
 
 NOW = 1_760_000_000.0
 CHATS = {"locomo": 5, "beam-100k": 4, "cosqa": 1}  # conversations of each set that are used
@@ -41,7 +41,7 @@ class Case:
     group: str  # which part of the set it belongs to
     store: str  # the store's name
     session: str  # turns of one session share what was already shown
-    window: tuple[Said, ...]
+    window: tuple[HostMessage, ...]
     needs: frozenset[str]
 
 
@@ -86,12 +86,12 @@ def desk_place(desk: Desk, embedder: Embedder, home: Path, root: Path | None) ->
 
 def own(desk: Desk, ids: dict[str, str]) -> Iterator[Case]:
     """The labelled turns of a store, each with what was said before it in the same session."""
-    window: list[Said] = []
+    window: list[HostMessage] = []
     session = -1
     for turn in desk.turns:
         if turn.session != session:
             window, session = [], turn.session
-        window.append(Said("user", turn.text))
+        window.append(HostMessage("user", turn.text))
         yield Case(
             turn.id,
             "sessions",
@@ -101,7 +101,7 @@ def own(desk: Desk, ids: dict[str, str]) -> Iterator[Case]:
             frozenset(ids[key] for key in turn.needs),
         )
         if turn.answer:
-            window.append(Said("assistant", turn.answer))
+            window.append(HostMessage("assistant", turn.answer))
 
 
 def strangers(desk: Desk, root: Path | None) -> Iterator[Case]:
@@ -113,10 +113,10 @@ def strangers(desk: Desk, root: Path | None) -> Iterator[Case]:
     for path in sorted(folder.glob("replay/*.json.xz")):
         for place, title in enumerate(rng.sample(titles(path), COMMITS)):
             name = f"{desk.name}-{path.name.split('.')[0]}-{place}"
-            yield Case(name, "commits", desk.name, name, (Said("user", title),), frozenset())
+            yield Case(name, "commits", desk.name, name, (HostMessage("user", title),), frozenset())
     for place, line in enumerate(rng.sample(chat(root), LINES)):
         name = f"{desk.name}-chat-{place}"
-        yield Case(name, "chat", desk.name, name, (Said("user", line),), frozenset())
+        yield Case(name, "chat", desk.name, name, (HostMessage("user", line),), frozenset())
 
 
 @lru_cache
@@ -165,7 +165,7 @@ def asked(store: str, group: str, question: data.Question, ids: dict[str, str]) 
         group,
         store,
         name,
-        (Said("user", question.text),),
+        (HostMessage("user", question.text),),
         frozenset(ids[one] for one in question.gold if one in ids),
     )
 

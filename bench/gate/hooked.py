@@ -23,14 +23,22 @@ from bench.gate import sessions
 from bench.gate.cases import APART, NOW, Place, desk_place
 from bench.gate.walk import Shown, figures
 from bench.retrieval import data, stores
-from reverie.context_window import EMPTY
-from reverie.context_window.injection_history import FRESH_FOR, Attention, replaces
+from reverie.context_window import EMPTY_BLOCK
+from reverie.context_window.injection_history import (
+    FRESH_SECONDS,
+    InjectionHistory,
+    replaces_waiting_block,
+)
 from reverie.core.config import Settings
 from reverie.core.model import Hit
 from reverie.embedding import Embedder
-from reverie.injection.first_turn import opening
-from reverie.injection.prepare_block import prepare
-from reverie.interfaces.hooks.prompt_topic import about, goes_on, worth_looking
+from reverie.injection.first_turn import prepare_by_words
+from reverie.injection.prepare_block import prepare_injection
+from reverie.interfaces.hooks.prompt_topic import (
+    collect_topic_words,
+    continues_topic,
+    is_worth_searching,
+)
 
 HEAD = ("quiet", "clean", "needed", "surfaced", "helped", "precision")
 
@@ -46,10 +54,10 @@ def hooked(
     )
     session, attention, now, last, ready, fits, known = (
         "",
-        Attention(""),
+        InjectionHistory(""),
         NOW,
         None,
-        EMPTY,
+        EMPTY_BLOCK,
         [""],
         set[str](),
     )
@@ -60,40 +68,47 @@ def hooked(
         if begins:
             session, attention, now, last, ready, known = (
                 case.session,
-                Attention(case.session),
+                InjectionHistory(case.session),
                 NOW,
                 None,
-                EMPTY,
+                EMPTY_BLOCK,
                 set(),
             )
         now += APART
         text = case.window[-1].text
-        fresh = bool(ready) and now - ready.prepared_at < FRESH_FOR
+        fresh = bool(ready) and now - ready.prepared_at < FRESH_SECONDS
         if not every:
-            block, ready = (ready if fresh else EMPTY), EMPTY
+            block, ready = (ready if fresh else EMPTY_BLOCK), EMPTY_BLOCK
             if begins:
-                block = opening(store, settings, attention, space, text, text, now)
+                block = prepare_by_words(store, settings, attention, space, text, text, now)
         else:
-            taken = ready if fresh and goes_on(text, fits) else EMPTY
-            ready = EMPTY if taken else ready
+            taken = ready if fresh and continues_topic(text, fits) else EMPTY_BLOCK
+            ready = EMPTY_BLOCK if taken else ready
             block = taken
-            if begins or worth_looking(text, None):
+            if begins or is_worth_searching(text, None):
                 besides = [Hit(memory, 0.0, ("prepared",)) for memory in taken.memories]
-                block = opening(store, settings, attention, space, text, text, now, (), besides)
-        attention.turn()
-        attention.given(block.ids, now)
-        attention.dropped(ready if (some := set(ready.ids) & set(block.ids)) else EMPTY)
-        ready = EMPTY if some else ready
-        made = prepare(store, embedder, settings, attention, space, case.window, now, last)
+                block = prepare_by_words(
+                    store, settings, attention, space, text, text, now, (), besides
+                )
+        attention.count_turn()
+        attention.mark_injected(block.ids, now)
+        attention.mark_dropped(ready if (some := set(ready.ids) & set(block.ids)) else EMPTY_BLOCK)
+        ready = EMPTY_BLOCK if some else ready
+        made = prepare_injection(
+            store, embedder, settings, attention, space, case.window, now, last
+        )
         last = made.vector
         given = block.ids
-        if made.block and replaces(made.block, ready, now):
-            attention.dropped(ready)
-            attention.prepared(made.block, now)
-            ready, fits = made.block, about(text, *(memory.text for memory in made.block.memories))
+        if made.block and replaces_waiting_block(made.block, ready, now):
+            attention.mark_dropped(ready)
+            attention.mark_prepared(made.block, now)
+            ready, fits = (
+                made.block,
+                collect_topic_words(text, *(memory.text for memory in made.block.memories)),
+            )
             if at_work:
-                attention.given(ready.ids, now)
-                given, ready = (*given, *ready.ids), EMPTY
+                attention.mark_injected(ready.ids, now)
+                given, ready = (*given, *ready.ids), EMPTY_BLOCK
         known |= set(given)
         yield Shown(case, given, frozenset(known) & case.needs)
 

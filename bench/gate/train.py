@@ -28,14 +28,14 @@ from bench.common import table
 from bench.gate.cases import NOW, Case, Place, places
 from bench.gate.walk import Gate, put_in, share
 from bench.retrieval import data, stores
-from reverie.context_window.injection_history import Attention
+from reverie.context_window.injection_history import InjectionHistory
 from reverie.core.config import Settings
 from reverie.core.model import Hit, Memory
 from reverie.embedding import Embedder
-from reverie.injection.prepare_block import prepare
+from reverie.injection.prepare_block import prepare_injection
 from reverie.retrieval import relevance_gate, rescoring
-from reverie.retrieval.relevance_gate import Seen
-from reverie.retrieval.rescoring import prior
+from reverie.retrieval.relevance_gate import GateSignals
+from reverie.retrieval.rescoring import compute_prior
 
 # share of the sessions' quiet turns that are to stay clean, on stores that were not seen
 QUIET = 0.92
@@ -92,23 +92,23 @@ def examples(place: Place, embedder: Embedder | None, names: Names) -> list[Exam
     """Every turn of a place as an example, each as if it were the first of its session."""
     found = []
     for case in place.cases:
-        caught: list[tuple[Sequence[Hit], Sequence[Seen], str]] = []
+        caught: list[tuple[Sequence[Hit], Sequence[GateSignals], str]] = []
 
         def catch(
             hits: Sequence[Hit],
-            seen: Sequence[Seen],
+            seen: Sequence[GateSignals],
             text: str,
-            caught: list[tuple[Sequence[Hit], Sequence[Seen], str]] = caught,
+            caught: list[tuple[Sequence[Hit], Sequence[GateSignals], str]] = caught,
         ) -> list[Hit]:
             caught.append((hits, seen, text))
             return list(hits)
 
         with put_in(Gate("catch", catch, lambda _hits, _limit: [])):
-            prepare(
+            prepare_injection(
                 place.mind.store,
                 embedder,
                 Settings(home=place.mind.settings.home),
-                Attention("x"),
+                InjectionHistory("x"),
                 place.space,
                 case.window,
                 NOW,
@@ -119,7 +119,12 @@ def examples(place: Place, embedder: Embedder | None, names: Names) -> list[Exam
 
 
 def example(
-    store: str, case: Case, hits: Sequence[Hit], seen: Sequence[Seen], text: str, names: Names
+    store: str,
+    case: Case,
+    hits: Sequence[Hit],
+    seen: Sequence[GateSignals],
+    text: str,
+    names: Names,
 ) -> Example:
     """The signs of one turn."""
     if not hits:
@@ -127,9 +132,11 @@ def example(
         return Example(
             store, case, (), np.zeros((0, len(names.fits))), nothing, nothing.astype(bool), nothing
         )
-    turn = relevance_gate.read(text)
-    signs = relevance_gate.fitting(turn, [hit.memory for hit in hits], seen)
-    opens = relevance_gate.opening(turn, [hit.memory for hit in hits], seen, [0.0 for _ in hits])
+    turn = relevance_gate.read_turn(text)
+    signs = relevance_gate.compute_fit_signals(turn, [hit.memory for hit in hits], seen)
+    opens = relevance_gate.compute_opening_signals(
+        turn, [hit.memory for hit in hits], seen, [0.0 for _ in hits]
+    )
     return Example(
         store,
         case,
@@ -137,7 +144,7 @@ def example(
         np.array([[known(one[name]) for name in names.fits] for one in signs]),
         np.array([known(opens[name]) for name in names.opens]),
         np.array([hit.memory.id in case.needs for hit in hits]),
-        np.array([math.log(prior(hit.memory, NOW)) for hit in hits]),
+        np.array([math.log(compute_prior(hit.memory, NOW)) for hit in hits]),
     )
 
 
@@ -148,10 +155,10 @@ def known(value: float) -> float:
 
 def columns() -> Names:
     """The names of all signs."""
-    turn = relevance_gate.read("")
+    turn = relevance_gate.read_turn("")
     return Names(
-        tuple(relevance_gate.fitting(turn, [NOBODY], [Seen()])[0]),
-        tuple(relevance_gate.opening(turn, [NOBODY], [Seen()], [0.0])),
+        tuple(relevance_gate.compute_fit_signals(turn, [NOBODY], [GateSignals()])[0]),
+        tuple(relevance_gate.compute_opening_signals(turn, [NOBODY], [GateSignals()], [0.0])),
     )
 
 
@@ -203,7 +210,7 @@ def with_fit(one: Example, fits: np.ndarray, names: Names) -> tuple[np.ndarray, 
     turn = one.turn.copy()
     best, second = (*np.sort(scores)[::-1][:2].tolist(), -math.inf)[:2]
     turn[names.opens.index("best fit")] = best
-    turn[names.opens.index("lead")] = min(best - second, relevance_gate.MOST_LEAD)
+    turn[names.opens.index("lead")] = min(best - second, relevance_gate.MAX_LEAD)
     return turn, scores - scores.max() + one.prior
 
 
@@ -310,7 +317,7 @@ def picked(ids: Sequence[str], values: np.ndarray, floor: float, shown: Set[str]
     ]
     if not order or values[order[0]] < floor:
         return set()
-    least = values[order[0]] + math.log(rescoring.BESIDE)
+    least = values[order[0]] + math.log(rescoring.BESIDE_ODDS)
     return {ids[place] for place in order[:MOST] if values[place] >= least}
 
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from unittest import mock
 
 from bench.gate.cases import APART, NOW, Case, Place
-from reverie.context_window.injection_history import Attention
+from reverie.context_window.injection_history import InjectionHistory
 from reverie.core.config import Settings
 from reverie.core.model import Hit
 from reverie.embedding import Embedder
-from reverie.injection.prepare_block import prepare
+from reverie.injection.prepare_block import prepare_injection
 from reverie.retrieval import relevance_gate, rescoring
-from reverie.retrieval.relevance_gate import Seen
+from reverie.retrieval.relevance_gate import GateSignals
 
-Judging = Callable[[Sequence[Hit], Sequence[Seen], str], list[Hit]]
+Judging = Callable[[Sequence[Hit], Sequence[GateSignals], str], list[Hit]]
 Passing = Callable[[Sequence[Hit], int], list[Hit]]
 
 
@@ -29,8 +29,8 @@ class Gate:
     """A way to decide what surfaces by itself."""
 
     name: str
-    judged: Judging = relevance_gate.judged
-    passed: Passing = rescoring.passed
+    judged: Judging = relevance_gate.judge_hits
+    passed: Passing = rescoring.select_surfacing
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,34 +46,34 @@ class Shown:
 def put_in(one: Gate) -> Iterator[None]:
     """Let another gate decide for a while."""
     with ExitStack() as stack:
-        stack.enter_context(mock.patch.object(relevance_gate, "judged", one.judged))
-        stack.enter_context(mock.patch.object(rescoring, "passed", one.passed))
+        stack.enter_context(mock.patch.object(relevance_gate, "judge_hits", one.judged))
+        stack.enter_context(mock.patch.object(rescoring, "select_surfacing", one.passed))
         yield
 
 
 def walked(place: Place, embedder: Embedder | None, one: Gate) -> Iterator[Shown]:
     """Every turn of a place, in order; without an embedder, by words alone."""
     settings = Settings(home=place.mind.settings.home)
-    attention, session, now, last = Attention(""), "", NOW, None
+    attention, session, now, last = InjectionHistory(""), "", NOW, None
     known: set[str] = set()
     with put_in(one):
         for case in place.cases:
             if case.session != session:
                 attention, session, now, last, known = (
-                    Attention(case.session),
+                    InjectionHistory(case.session),
                     case.session,
                     NOW,
                     None,
                     set(),
                 )
             now += APART
-            attention.turn()
-            made = prepare(
+            attention.count_turn()
+            made = prepare_injection(
                 place.mind.store, embedder, settings, attention, place.space, case.window, now, last
             )
             block, last = made.block, made.vector
-            attention.prepared(block, now)
-            attention.given(block.ids, now)
+            attention.mark_prepared(block, now)
+            attention.mark_injected(block.ids, now)
             known |= set(block.ids)
             yield Shown(case, block.ids, frozenset(known) & case.needs)
 

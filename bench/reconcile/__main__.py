@@ -44,8 +44,8 @@ from bench.reconcile.measure import (
 from bench.reconcile.through import report
 from bench.reconcile.vectors import Cosines
 from bench.retrieval.data import default_root
-from reverie.reconciliation.paraphrase.statement_comparison import RELATIONS, compare
-from reverie.reconciliation.paraphrase.statement_parser import _read
+from reverie.reconciliation.paraphrase.statement_comparison import RELATIONS, compare_memories
+from reverie.reconciliation.paraphrase.statement_parser import _read_cached
 
 SHOWN = (
     "wrongly superseded",
@@ -203,7 +203,7 @@ def _talk(data: Path, cache: Path, show: bool) -> dict[str, Any]:
             memory(turn["text"], "note", speaker=turn["speaker"], session=turn["session_id"])
             for turn in (turns[j], turns[i])
         )
-        verdict = compare(old, new, float(near[i, j]))
+        verdict = compare_memories(old, new, float(near[i, j]))
         count[verdict.relation] += 1
         if show and verdict.relation in ("same", "updates", "contradicts"):
             print(
@@ -220,9 +220,9 @@ def _speed(rows: list[Pair]) -> dict[str, float]:
     soon have.
     """
     made = [(memory(row.old, row.kind), memory(row.new, row.kind)) for row in rows]
-    _read.cache_clear()
-    fresh = [timed(partial(compare, a, b, 0.9)) for a, b in made]
-    known = [timed(partial(compare, a, b, 0.9)) for a, b in made]
+    _read_cached.cache_clear()
+    fresh = [timed(partial(compare_memories, a, b, 0.9)) for a, b in made]
+    known = [timed(partial(compare_memories, a, b, 0.9)) for a, b in made]
     out = {
         "fresh, median": percentile(fresh, 0.5) * 1e6,
         "known, median": percentile(known, 0.5) * 1e6,

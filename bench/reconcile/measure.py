@@ -9,7 +9,11 @@ from typing import Any, NamedTuple
 from bench.reconcile.data import Pair
 from bench.reconcile.vectors import Cosines
 from reverie.core.model import Memory
-from reverie.reconciliation.paraphrase.statement_comparison import RELATIONS, Verdict, compare
+from reverie.reconciliation.paraphrase.statement_comparison import (
+    RELATIONS,
+    Verdict,
+    compare_memories,
+)
 
 Judge = Callable[[Pair], str]
 NOON = 1_700_000_000.0
@@ -34,7 +38,7 @@ def memory(text: str, kind: str = "fact", **fields: Any) -> Memory:
 def ours(cosines: Cosines | None) -> Judge:
     """`compare`, with or without vectors."""
     return lambda pair: (
-        compare(
+        compare_memories(
             memory(pair.old, pair.kind),
             memory(pair.new, pair.kind),
             cosines(pair.old, pair.new) if cosines else None,
@@ -179,4 +183,4 @@ def verdict_of(one: Kept, new: Memory, cosines: Cosines | None, best: bool) -> V
     """What a new memory is to one that is kept, with its wordings."""
     known = (one.memory.text, *one.wordings) if best else (one.memory.text,)
     cosine = max(cosines(text, new.text) for text in known) if cosines else None
-    return compare(one.memory, new, cosine, wordings=one.wordings)
+    return compare_memories(one.memory, new, cosine, wordings=one.wordings)

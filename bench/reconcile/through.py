@@ -19,7 +19,7 @@ from bench.common import table
 from bench.reconcile.data import Said, fifties, fresh, last, pairs
 from reverie.core.model import Memory
 from reverie.embedding import Embedder, open_embedder
-from reverie.embedding.vector_cache import Cached
+from reverie.embedding.vector_cache import CachedEmbedder
 from reverie.runtime.mind import Mind
 from reverie.testing import Clock, memory
 
@@ -144,7 +144,7 @@ def report(cache: Path) -> dict[str, Any]:
     """Every group of fifty in ORDERS orders, alone and among others: mean and worst, on the
     terminal and as a value.
     """
-    embedder = Cached(
+    embedder = CachedEmbedder(
         open_embedder("minilm", cache=cache if (cache / "models").exists() else cache / "cache"), {}
     )
     found: dict[str, Any] = {}

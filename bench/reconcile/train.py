@@ -19,9 +19,9 @@ import numpy as np
 from bench.reconcile.data import Pair, fifties, pairs, restatements, subjects, texts
 from bench.reconcile.vectors import Cosines
 from reverie.reconciliation.paraphrase import statement_comparison as ours
-from reverie.reconciliation.paraphrase.similarity_features import likeness
-from reverie.reconciliation.paraphrase.statement_parser import read
-from reverie.reconciliation.paraphrase.wording_vote import shares
+from reverie.reconciliation.paraphrase.similarity_features import compare_statements
+from reverie.reconciliation.paraphrase.statement_parser import read_statement
+from reverie.reconciliation.paraphrase.wording_vote import compute_vote_shares
 
 PENALTY = 0.02
 # all restatement pairs together weigh as much as this many times the labelled "same" pairs
@@ -70,8 +70,10 @@ def strangers(rows: Sequence[Pair], cosines: Cosines) -> list[Pair]:
 def table(rows: Sequence[Pair], cosines: Cosines | None) -> tuple[list[str], np.ndarray]:
     """Names of features and their values."""
     found = [
-        likeness(
-            read(row.old), read(row.new), cosines(row.old, row.new) if cosines else None
+        compare_statements(
+            read_statement(row.old),
+            read_statement(row.new),
+            cosines(row.old, row.new) if cosines else None,
         ).features
         for row in rows
     ]
@@ -178,12 +180,12 @@ def elections(family: Family, cosines: Cosines) -> Iterator[tuple[bool, dict[str
 
 def votes(known: Sequence[str], text: str, cosines: Cosines) -> dict[str, float]:
     """What the nearest of some wordings say of a text."""
-    every, said = [read(one) for one in known], ours.bare(text)
-    cosine, vocabulary = max(cosines(one, text) for one in known), ours.vocabulary_of(every)
-    return shares(
+    every, said = [read_statement(one) for one in known], ours.read_claim(text)
+    cosine, vocabulary = max(cosines(one, text) for one in known), ours.collect_concepts(every)
+    return compute_vote_shares(
         [
-            ours.look(likeness(one, said, cosine, vocabulary), cosine)
-            for one in ours.nearest_wordings(every, said)
+            ours.cast_vote(compare_statements(one, said, cosine, vocabulary), cosine)
+            for one in ours.pick_nearest_wordings(every, said)
         ]
     )
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import reverie
 from reverie.activity import COMMIT
-from reverie.activity.commit_history import Commit, payload
-from reverie.code.planning import Ranked
+from reverie.activity.commit_history import Commit, make_commit_payload
+from reverie.code.planning import RankedFiles
 from reverie.core.config import Settings
 from reverie.core.model import Event
 from reverie.embedding import open_embedder
@@ -50,7 +50,7 @@ class Reverie:
         """A task has ended."""
         self.count += 1
         rows = (*((path, 1, 1) for path in edits), *((new, 0, 0, old) for old, new in self.renames))
-        told = payload(
+        told = make_commit_payload(
             Commit(str(self.count), float(time), text[:600], rows), str(self.root), text[:600]
         )
         self.mind.store.append([Event(verb=COMMIT, space=SPACE, at=float(time), payload=told)])
@@ -85,10 +85,10 @@ class Reverie:
             self.mind._past(str(self.root), SPACE)
             self.mind.settle()
 
-    def ranked(self, text: str) -> Ranked:
+    def ranked(self, text: str) -> RankedFiles:
         """What the plan goes by."""
         self.learn()
-        return self.mind._ranked(text, str(self.root), SPACE, self.mind._meaning(text))
+        return self.mind._rank_files(text, str(self.root), SPACE, self.mind._embed_query(text))
 
     def close(self) -> None:
         """Let go of everything."""

@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 from bench.common import save
 from bench.replay.adapter import Reverie, Words
 from reverie.code.planning import file_ranker
-from reverie.code.planning.plan_reasons import KINDS, signal
+from reverie.code.planning.plan_reasons import REASON_KINDS, to_signal_name
 
 PENALTY = 5e-3
 STEPS = 150
@@ -35,11 +35,11 @@ SETS = {
     "words": ("code", "code three", "meant", "meant best", "meant lately"),
 }
 LAYERS = {
-    "code": [name for name, kind in KINDS.items() if kind == "says"]
+    "code": [name for name, kind in REASON_KINDS.items() if kind == "says"]
     + ["size", "chunks", "entrance", "depth", "folder size"],
-    "names and paths": [name for name, kind in KINDS.items() if kind == "called"],
-    "past tasks": [name for name, kind in KINDS.items() if kind == "done"],
-    "habit": [name for name, kind in KINDS.items() if kind == "busy"] + ["age", "alone"],
+    "names and paths": [name for name, kind in REASON_KINDS.items() if kind == "called"],
+    "past tasks": [name for name, kind in REASON_KINDS.items() if kind == "done"],
+    "habit": [name for name, kind in REASON_KINDS.items() if kind == "busy"] + ["age", "alone"],
     "meaning": ["code", "code three", "meant", "meant best", "meant lately"],
 }
 TARGET = Path(file_ranker.__file__).with_name("file_ranker.json")
@@ -145,7 +145,7 @@ def learned(some: Sequence[Case], without: Sequence[str]) -> dict[str, float]:
 def of(column: str, signals: Sequence[str]) -> bool:
     """Whether a column is a form of one of these signals, or of a variant of one."""
     plain = column.removesuffix(" place").removesuffix(" log")
-    return plain in signals or signal(column) in signals
+    return plain in signals or to_signal_name(column) in signals
 
 
 def held_out(some: Sequence[Case], without: Sequence[str]) -> dict[str, list[str]]:
@@ -155,7 +155,7 @@ def held_out(some: Sequence[Case], without: Sequence[str]) -> dict[str, list[str
         weights = learned([case for case in some if case.repository != repository], without)
         for case in some:
             if case.repository == repository and case.record:
-                likely = file_ranker.likelihoods(
+                likely = file_ranker.compute_likelihoods(
                     dict(zip(case.names, case.table.T, strict=True)), weights, len(case.paths)
                 )
                 orders[case.record["sha"]] = [
@@ -235,7 +235,7 @@ def main() -> int:
         )
     if options.write:
         weights = {
-            **file_ranker.learned(),
+            **file_ranker.load_coefficients(),
             **{name: learned(some, without) for name, without in known.items()},
         }
         TARGET.write_text(json.dumps(weights, indent=1) + "\n", "utf-8")

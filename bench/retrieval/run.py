@@ -21,7 +21,7 @@ from bench.retrieval import data, stores
 from bench.retrieval.metrics import measure
 from bench.retrieval.metrics import table as means
 from reverie.embedding import Embedder
-from reverie.text.tokenization import indexable, query_terms
+from reverie.text.tokenization import to_index_text, tokenize_query
 
 DEPTH = 20
 
@@ -38,13 +38,13 @@ class Baselines:
         )
         self.words.executemany(
             "insert into t (rowid, b) values (?, ?)",
-            ((i, indexable(row.text)) for i, row in enumerate(rows)),
+            ((i, to_index_text(row.text)) for i, row in enumerate(rows)),
         )
 
     def rankings(self, question: str, vector: np.ndarray) -> dict[str, list[str]]:
         cosine = self.vectors @ vector
         bm25 = np.zeros(len(self.ids))
-        if terms := query_terms(question):
+        if terms := tokenize_query(question):
             asked = " OR ".join(f'"{term}"' for term in terms)
             for row, score in self.words.execute(
                 "select rowid, -rank from t where t match ?", (asked,)

@@ -13,7 +13,7 @@ import reverie
 from bench.retrieval.data import Dataset, Row
 from reverie.core.config import Settings
 from reverie.embedding import Embedder
-from reverie.embedding.vector_cache import Cached
+from reverie.embedding.vector_cache import CachedEmbedder
 
 SPACE = "me/bench"
 
@@ -65,7 +65,7 @@ def remembering(cache: Path) -> Embedder:
     return CachedInFile(model(cache), cache / "bench" / "vectors.db")
 
 
-class CachedInFile(Cached):
+class CachedInFile(CachedEmbedder):
     """Vectors of texts and questions outlive the run: only the first one is slow."""
 
     def __init__(self, inner: Embedder, path: Path) -> None:

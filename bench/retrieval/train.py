@@ -25,12 +25,12 @@ import reverie
 from bench.gate.sessions import Desk, held_out
 from bench.retrieval import data, mixed, stores
 from reverie.core.config import Settings
-from reverie.core.model import lineage
+from reverie.core.model import visible_spaces
 from reverie.embedding import Embedder
 from reverie.retrieval import hybrid_search
-from reverie.retrieval.candidate_features import Pool, gathered
-from reverie.retrieval.ranker import Question, matrix, outlook
-from reverie.retrieval.search_query import Query
+from reverie.retrieval.candidate_features import CandidatePool, gather_candidates
+from reverie.retrieval.ranker import QuestionSignals, build_feature_matrix, compute_outlook
+from reverie.retrieval.search_query import SearchQuery
 
 FOLDS = 5
 PENALTY = 2e-3
@@ -60,19 +60,19 @@ class Case:
     outlook: np.ndarray
 
 
-def pool_of(mind: reverie.Mind, embedder: Embedder, text: str) -> Pool:
+def pool_of(mind: reverie.Mind, embedder: Embedder, text: str) -> CandidatePool:
     """The candidates of a question, gathered as the package does it."""
-    query = Query(
+    query = SearchQuery(
         text=text,
-        spaces=lineage(stores.SPACE),
+        spaces=visible_spaces(stores.SPACE),
         now=0.0,
         vector=embedder.embed([text])[0],
         model=embedder.model,
     )
     corpus = mind.store.corpus(query.model, query.spaces)
     scores = mind.store.scores(query.model, corpus, query.terms)
-    return gathered(
-        corpus, scores, query.vector, hybrid_search.identified(mind.store, query, corpus)
+    return gather_candidates(
+        corpus, scores, query.vector, hybrid_search.score_identifiers(mind.store, query, corpus)
     )
 
 
@@ -121,7 +121,7 @@ def among(root: Path | None, cache: Path, chosen: Callable[[Desk], bool]) -> dic
 
     def each(mind: reverie.Mind, asked: mixed.Asked) -> None:
         pool = pool_of(mind, embedder, asked.text)
-        table, _ = matrix(Question(asked.text), pool)
+        table, _ = build_feature_matrix(QuestionSignals(asked.text), pool)
         found[asked.name].append(
             Case(
                 asked.name,
@@ -130,7 +130,7 @@ def among(root: Path | None, cache: Path, chosen: Callable[[Desk], bool]) -> dic
                 table.astype(np.float32),
                 np.array([id in asked.gold for id in pool.ids], bool),
                 len(asked.gold),
-                outlook(pool),
+                compute_outlook(pool),
             )
         )
 
@@ -181,9 +181,9 @@ def item(row: data.Row, *, plain: bool) -> dict[str, object]:
 
 
 def case_of(
-    dataset: data.Dataset, question: data.Question, pool: Pool, ids: Mapping[str, str]
+    dataset: data.Dataset, question: data.Question, pool: CandidatePool, ids: Mapping[str, str]
 ) -> tuple[Case, tuple[str, ...]]:
-    table, names = matrix(Question(question.text), pool)
+    table, names = build_feature_matrix(QuestionSignals(question.text), pool)
     gold = {ids[one] for one in question.gold if one in ids}
     return Case(
         dataset.name,
@@ -192,7 +192,7 @@ def case_of(
         table.astype(np.float32),
         np.array([id in gold for id in pool.ids], bool),
         len(question.gold),
-        outlook(pool),
+        compute_outlook(pool),
     ), names
 
 

@@ -69,11 +69,11 @@ def room(**settings: Any) -> Iterator[Any]:
     """A memory on disk, as the tools of an agent have it."""
     from reverie.core import config
     from reverie.core.config import Settings
-    from reverie.interfaces.mcp.tool_context import Room
+    from reverie.interfaces.mcp.tool_context import ToolContext
 
     with tempfile.TemporaryDirectory() as home:
-        config.save(Settings(home=Path(home)), embedder="toy", idle=0.0, **settings)
-        there = Room(config.load(Path(home)), SPACE)
+        config.save_settings(Settings(home=Path(home)), embedder="toy", idle=0.0, **settings)
+        there = ToolContext(config.load_settings(Path(home)), SPACE)
         try:
             yield there
         finally:
@@ -219,7 +219,7 @@ def may_surface(memory: Any) -> bool:
     from reverie.core import clock
     from reverie.retrieval import rescoring
 
-    return bool(memory.active and rescoring.surfaces(memory, clock.now()))
+    return bool(memory.active and rescoring.can_surface(memory, clock.now()))
 
 
 def tried(attack: Attack) -> dict[str, bool]:

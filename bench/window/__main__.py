@@ -29,16 +29,16 @@ from bench.common import save, table
 from bench.retrieval import data as retrieval
 from bench.retrieval import stores
 from bench.window.data import Need, Talk, agents, chats
-from reverie.context_window.evicted_excerpts import Home, keep
-from reverie.context_window.message_index import Place
-from reverie.context_window.provider_messages import Known, text_of
+from reverie.context_window.evicted_excerpts import ExcerptTarget, store_evicted_parts
+from reverie.context_window.message_index import MessagePlace
+from reverie.context_window.provider_messages import MessageFacts, get_message_text
 from reverie.context_window.pruning_strategies import STRATEGIES
-from reverie.context_window.window_fitting import Fitted, Wish, fit
+from reverie.context_window.window_fitting import FitRequest, FittedMessages, fit_messages
 from reverie.core.config import Settings
 from reverie.core.model import Hit
 from reverie.embedding import Embedder
-from reverie.runtime.companion import gone_of
-from reverie.text.token_counts import tokens
+from reverie.runtime.companion import to_evicted_message
+from reverie.text.token_counts import estimate_tokens
 
 SETS = ("locomo", "beam-100k", "agents")
 PARTS = ("chosen", "held out")
@@ -60,8 +60,10 @@ class Share(NamedTuple):
 def measured(talk: Talk, strategy: str, embedder: Embedder, cache: Path) -> dict[str, float]:
     """One conversation under one strategy."""
     now = max((m["at"] for m in talk.messages if not isnan(m["at"])), default=0.0)
-    total = fit(talk.messages, Wish(10**9), now).plan.before
-    fitted = fit(talk.messages, Wish(total, strategy=strategy, start=HALF, down=HALF), now)
+    total = fit_messages(talk.messages, FitRequest(10**9), now).plan.before
+    fitted = fit_messages(
+        talk.messages, FitRequest(total, strategy=strategy, start=HALF, down=HALF), now
+    )
     share = shares(talk, fitted, now, embedder, cache)
     return {
         "kept": fitted.plan.after / total,
@@ -75,13 +77,15 @@ def measured(talk: Talk, strategy: str, embedder: Embedder, cache: Path) -> dict
     }
 
 
-def shares(talk: Talk, fitted: Fitted, now: float, embedder: Embedder, cache: Path) -> Share:
+def shares(
+    talk: Talk, fitted: FittedMessages, now: float, embedder: Embedder, cache: Path
+) -> Share:
     """The means over the needs of a conversation."""
-    places = [Place(n, Known(now)) for n in range(len(talk.messages))]
-    gone = [gone_of(item, places) for item in fitted.leaving]
+    places = [MessagePlace(n, MessageFacts(now)) for n in range(len(talk.messages))]
+    gone = [to_evicted_message(item, places) for item in fitted.leaving_items]
     settings = Settings(home=cache, backups=0)
     with reverie.open(":memory:", settings=settings, embedder=embedder, now=lambda: now) as mind:
-        keep(mind.store, gone, Home(SPACE, "bench"), now)
+        store_evicted_parts(mind.store, gone, ExcerptTarget(SPACE, "bench"), now)
         mind.settle()
         rows = [
             of(need, talk, fitted, mind.recall(need.question, space=SPACE, limit=max(DEPTHS)))
@@ -93,7 +97,7 @@ def shares(talk: Talk, fitted: Fitted, now: float, embedder: Embedder, cache: Pa
     )
 
 
-def of(need: Need, talk: Talk, fitted: Fitted, hits: Sequence[Hit]) -> tuple[float, ...]:
+def of(need: Need, talk: Talk, fitted: FittedMessages, hits: Sequence[Hit]) -> tuple[float, ...]:
     """(share in the window, share in the window or recalled at each depth) of one need."""
     here = held(need, talk, fitted)
     back = [affordable(hits[:depth]) for depth in DEPTHS]
@@ -118,10 +122,10 @@ def of(need: Need, talk: Talk, fitted: Fitted, hits: Sequence[Hit]) -> tuple[flo
     return (len(here) / len(need.places), *(len(here | some) / len(need.places) for some in came))
 
 
-def held(need: Need, talk: Talk, fitted: Fitted) -> set[Any]:
+def held(need: Need, talk: Talk, fitted: FittedMessages) -> set[Any]:
     """The evidence that is in the window."""
     if need.evidence:
-        text = "\n".join(text_of(message) for message in fitted.messages)
+        text = "\n".join(get_message_text(message) for message in fitted.messages)
         return {
             words for words in need.evidence if words in text or json.dumps(words)[1:-1] in text
         }
@@ -134,7 +138,7 @@ def affordable(hits: Sequence[Hit]) -> list[Hit]:
     taken: list[Hit] = []
     left = BUDGET
     for hit in hits:
-        left -= tokens(hit.memory.text)
+        left -= estimate_tokens(hit.memory.text)
         if left >= 0:
             taken.append(hit)
     return taken
@@ -142,18 +146,18 @@ def affordable(hits: Sequence[Hit]) -> list[Hit]:
 
 def cached(talk: Talk, strategy: str, limit: int, now: float) -> float:
     """The share of all tokens sent that stood at the same place in the call before."""
-    wish = Wish(limit, strategy=strategy)
-    weights = {id(m): fit([m], Wish(10**9), now).plan.before for m in talk.messages}
+    wish = FitRequest(limit, strategy=strategy)
+    weights = {id(m): fit_messages([m], FitRequest(10**9), now).plan.before for m in talk.messages}
     sent: list[Any] = []
     alive: list[Any] = []  # or another message could get the same id
     reused = whole = 0
     for message in talk.messages:
         before = sent
-        fitted = fit([*sent, message], wish, now)
+        fitted = fit_messages([*sent, message], wish, now)
         sent = fitted.messages
         alive += sent
         for one in sent:
-            weights.setdefault(id(one), fit([one], Wish(10**9), now).plan.before)
+            weights.setdefault(id(one), fit_messages([one], FitRequest(10**9), now).plan.before)
         whole += sum(weights[id(one)] for one in sent)
         for old, new in zip(before, sent, strict=False):
             if old is not new:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reverie.core.errors import ReverieError
     from reverie.core.model import Hint, Hit, Memory
     from reverie.embedding import Embedder, Progress
-    from reverie.llm.language_model import Llm
+    from reverie.llm.language_model import LanguageModel
     from reverie.runtime.companion import Companion
     from reverie.runtime.mind import Mind
     from reverie.storage import Store
@@ -71,27 +71,31 @@ def open(
     vector.
     """
     from reverie.core import clock, config
-    from reverie.embedding import Later
+    from reverie.embedding import LazyEmbedder
     from reverie.runtime.mind import Mind
     from reverie.storage import open_store
 
-    chosen = settings or config.load(config.home_of(where))
-    chosen = chosen._replace(home=config.sandboxed(chosen.home))
-    if where is not None and (home := config.home_of(where)) is not None:
+    chosen = settings or config.load_settings(config.home_of_address(where))
+    chosen = chosen._replace(home=config.sandbox_folder(chosen.home))
+    if where is not None and (home := config.home_of_address(where)) is not None:
         # an address that is given wins over one that is configured
         chosen = chosen._replace(home=home, store="")
-    store = open_store(config.store_url(where, chosen))
+    store = open_store(config.resolve_store_url(where, chosen))
     if embedder is None and chosen.embedder != "none":
-        embedder = Later(lambda: configured(chosen, progress))
+        embedder = LazyEmbedder(lambda: open_configured_embedder(chosen, progress))
     return Mind(
-        store, embedder, chosen, now or clock.now, language_model(chosen, store, now or clock.now)
+        store,
+        embedder,
+        chosen,
+        now or clock.now,
+        open_configured_llm(chosen, store, now or clock.now),
     )
 
 
-def configured(settings: Settings, progress: Progress | None) -> Embedder:
+def open_configured_embedder(settings: Settings, progress: Progress | None) -> Embedder:
     """The embedder of these settings, with a cache of what was asked lately."""
     from reverie.embedding import open_embedder
-    from reverie.embedding.vector_cache import Cached, Recent
+    from reverie.embedding.vector_cache import CachedEmbedder, RecentVectors
 
     inner = open_embedder(
         settings.embedder,
@@ -101,17 +105,19 @@ def configured(settings: Settings, progress: Progress | None) -> Embedder:
         api_key=settings.api_key or None,
         providers=settings.providers,
     )
-    return Cached(inner, Recent())
+    return CachedEmbedder(inner, RecentVectors())
 
 
-def language_model(settings: Settings, store: Store, now: Callable[[], float]) -> Llm | None:
+def open_configured_llm(
+    settings: Settings, store: Store, now: Callable[[], float]
+) -> LanguageModel | None:
     """The language model of these settings; None where none is configured, or no connection may be
     opened.
     """
     if not settings.llm:
         return None
     from reverie.llm import open_llm
-    from reverie.llm.spending_limits import Limits
+    from reverie.llm.spending_limits import SpendingLimits
     from reverie.privacy import redact
 
     policy = settings.policy.masking
@@ -122,7 +128,7 @@ def language_model(settings: Settings, store: Store, now: Callable[[], float]) -
             settings.llm,
             key=settings.llm_key,
             price=(settings.llm_price_in, settings.llm_price_out),
-            limits=Limits(settings.llm_tokens_per_day, settings.llm_dollars_per_day),
+            limits=SpendingLimits(settings.llm_tokens_per_day, settings.llm_dollars_per_day),
             books=store,
             now=now,
             private=lambda text: redact(text, policy)[0],

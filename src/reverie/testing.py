@@ -24,9 +24,9 @@ from reverie.core.clock import new_id
 from reverie.core.config import Settings
 from reverie.core.errors import ModelUnavailable
 from reverie.core.model import Event, Memory
-from reverie.core.privacy_policy import USUAL
-from reverie.embedding.toy import Toy
-from reverie.memory.memory_validation import built
+from reverie.core.privacy_policy import DEFAULT_POLICY
+from reverie.embedding.toy import ToyEmbedder
+from reverie.memory.memory_validation import build_memory
 from reverie.runtime.mind import Mind
 
 if TYPE_CHECKING:
@@ -66,23 +66,26 @@ def memory(
     home = Path("reverie-testing") if str(where) == ":memory:" else Path(where)
     wordless = embedder == "none"
     chosen = Settings(home=home, **{"embedder": "none" if wordless else "toy", **settings})
-    model = None if isinstance(embedder, str) else embedder or Toy()
+    model = None if isinstance(embedder, str) else embedder or ToyEmbedder()
     return reverie.open(where, settings=chosen, embedder=model, now=now or Clock())
 
 
-def a_memory(text: str, *, now: float = NOON, **fields: Any) -> Memory:
+def make_memory(text: str, *, now: float = NOON, **fields: Any) -> Memory:
     """A memory as `remember` would build it, not kept anywhere yet."""
-    return built(
-        fields.pop("id", None) or new_id(), now, text, **{"space": SPACE, "policy": USUAL, **fields}
+    return build_memory(
+        fields.pop("id", None) or new_id(),
+        now,
+        text,
+        **{"space": SPACE, "policy": DEFAULT_POLICY, **fields},
     )
 
 
-def an_event(verb: str = "remember", *, at: float = NOON, **fields: Any) -> Event:
+def make_event(verb: str = "remember", *, at: float = NOON, **fields: Any) -> Event:
     """Something that happened."""
     return Event(**{"verb": verb, "space": SPACE, "at": at, **fields})
 
 
-def said(*texts: str) -> list[dict[str, str]]:
+def make_conversation(*texts: str) -> list[dict[str, str]]:
     """A conversation in which the user says these things and the assistant agrees in between."""
     messages: list[dict[str, str]] = []
     for text in texts:
@@ -92,7 +95,7 @@ def said(*texts: str) -> list[dict[str, str]]:
     return messages
 
 
-class Blocked(Toy):
+class BlockedEmbedder(ToyEmbedder):
     """An embedder that does not answer until `release` is called. `busy` is set when somebody
     waits.
     """
@@ -112,7 +115,7 @@ class Blocked(Toy):
         self._free.set()
 
 
-class Absent(Toy):
+class AbsentEmbedder(ToyEmbedder):
     """An embedder whose model is not to be had."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:  # noqa: ARG002 - the same shape as the others
@@ -120,10 +123,10 @@ class Absent(Toy):
         raise ModelUnavailable
 
 
-class Counting(Toy):
+class CountingEmbedder(ToyEmbedder):
     """A toy that keeps what it was asked."""
 
-    def __init__(self, model: str = Toy.model) -> None:
+    def __init__(self, model: str = ToyEmbedder.model) -> None:
         self.model = model
         self.asked: list[str] = []
 

@@ -17,8 +17,8 @@ import pytest
 from reverie.core.errors import NewerStore, StoreError
 from reverie.core.model import Add, Edge, Filter, Link, Revise
 from reverie.storage import open_store
-from reverie.testing import SPACE, a_memory, an_event
-from reverie.text.tokenization import fingerprint
+from reverie.testing import SPACE, make_event, make_memory
+from reverie.text.tokenization import fingerprint_text
 from tests.contract.test_store import columns, embed, find, keep, vector
 from tests.property.fuse import lit
 
@@ -168,7 +168,7 @@ def version_1(path, model):
             db.execute("insert into words (rowid, body) values (?, ?)", (num, text))
         db.execute(
             "insert into vector values (41, 1, 'model/1', ?, ?)",
-            (fingerprint("heron"), vector(3, 4).tobytes()),
+            (fingerprint_text("heron"), vector(3, 4).tobytes()),
         )
         db.execute("insert into pending values (2)")
         if model:
@@ -185,7 +185,7 @@ def test_an_older_file_keeps_its_vectors(path, model, waits):
     version_1(path, model)
     with closing(open_store(f"sqlite:///{path}")) as store:
         assert store.verify() == []
-        assert [id for id, _ in store.waiting(9)] == waits
+        assert [id for id, _ in store.unembedded_texts(9)] == waits
         assert columns(store) == {"mem_1": (0.6, 0.8), "mem_2": None}
         assert [store.await_vectors(name) for name in ("model/1", "model/2", "model/1")] == [
             1,
@@ -261,9 +261,9 @@ def test_faults_are_found_and_mended(store, path, fault):
         [],
         [],
     ]
-    assert store.tags([SPACE]) == {"bird": 4}
+    assert store.tag_counts([SPACE]) == {"bird": 4}
     assert {m for m, vec in columns(store).items() if vec is None} == {
-        id for id, _ in store.waiting(9)
+        id for id, _ in store.unembedded_texts(9)
     }
 
 
@@ -301,7 +301,7 @@ def test_threads_that_ended_leave_no_connection(store):
     for _ in range(30):
         thread = threading.Thread(target=find, args=(store, "heron"))
         thread.start()
-        thread.join()
+        thread.join_by_bridge()
 
     assert len(store._db._readers) <= 3
 
@@ -318,7 +318,7 @@ def test_a_closed_store_says_so(store):
 def test_a_purged_text_is_not_in_the_file(store, path):
     """Neither the database nor its journal holds what was purged (CC-4, A106)."""
     kept, gone = keep(store, "visible", "unmistakable zanzibar")
-    store.apply([Link(edge=Edge(src=kept.id, rel="relates_to", dst=gone.id))], an_event("link"))
+    store.apply([Link(edge=Edge(src=kept.id, rel="relates_to", dst=gone.id))], make_event("link"))
     there = [b"zanzibar" in part.read_bytes() for part in path.parent.glob("store.db*")]
     store.purge([gone.id])
 
@@ -372,7 +372,7 @@ def test_writes_inside_a_write_join_it(store):
     """A transaction within a transaction is one transaction."""
     with pytest.raises(ZeroDivisionError), store._db.writing():
         keep(store, "one")
-        store.apply([Add(memory=a_memory("two"))], an_event())
+        store.apply([Add(memory=make_memory("two"))], make_event())
         raise ZeroDivisionError
 
     assert store.stats().memories == store.stats().events == 0
@@ -389,13 +389,13 @@ def test_a_purged_lesson_leaves_its_turn(store, path):
     """
     said = "I think so. my cat is called Zanzibar the Great.  The build fails on Mondays!"
     (turn,) = store.append(
-        [an_event("turn", payload={"messages": [{"role": "user", "text": said}], "first": 0})]
+        [make_event("turn", payload={"messages": [{"role": "user", "text": said}], "first": 0})]
     )
     (other,) = store.append(
-        [an_event("turn", payload={"messages": [{"role": "user", "text": "a great cat"}]})]
+        [make_event("turn", payload={"messages": [{"role": "user", "text": "a great cat"}]})]
     )
-    gone = a_memory("My cat is called Zanzibar the Great")
-    store.apply([Add(memory=gone)], an_event("learn", payload={"event": turn}))
+    gone = make_memory("My cat is called Zanzibar the Great")
+    store.apply([Add(memory=gone)], make_event("learn", payload={"event": turn}))
     store.purge([gone.id])
 
     assert store.event(turn).payload == {
@@ -413,15 +413,15 @@ def test_a_purged_paraphrase_is_blanked_in_its_turn(store, path):
     """A text that was learned in other words is found in its source, and only there."""
     turns = store.append(
         [
-            an_event("turn", payload={"messages": [{"text": text}]})
+            make_event("turn", payload={"messages": [{"text": text}]})
             for text in (
                 "Well. The staging server, I'd say, is called Zanzibar now! Go on.",
                 "the server is called heron",
             )
         ]
     )
-    gone = a_memory("The staging server is called Zanzibar")
-    store.apply([Add(memory=gone)], an_event("learn", payload={"event": turns[0]}))
+    gone = make_memory("The staging server is called Zanzibar")
+    store.apply([Add(memory=gone)], make_event("learn", payload={"event": turns[0]}))
     store.purge([gone.id])
 
     assert [store.event(seq).payload["messages"][0]["text"] for seq in turns] == [
@@ -437,11 +437,11 @@ def test_all_texts_that_a_memory_ever_had_are_purged(store, path):
     for text in ('then the name was\nPernambuco "X"', "at last the name is Ouagadougou"):
         store.apply(
             [Revise(id=gone.id, fields={"text": text, "title": text})],
-            an_event("revise", payload={"text": text}),
+            make_event("revise", payload={"text": text}),
         )
     store.append(
         [
-            an_event(
+            make_event(
                 "note",
                 payload={
                     "a": [
@@ -467,8 +467,8 @@ def test_all_texts_that_a_memory_ever_had_are_purged(store, path):
 def test_a_purged_word_erases_no_unrelated_turn(store, text):
     """A text that stands in many a turn by chance is blanked only where it is the whole value."""
     payload = {"messages": [{"role": "user", "text": f"In {text}, the role of a user"}], "first": 0}
-    (turn,) = store.append([an_event("turn", payload=payload)])
-    (whole,) = store.append([an_event("note", payload={"said": text.upper() + "."})])
+    (turn,) = store.append([make_event("turn", payload=payload)])
+    (whole,) = store.append([make_event("note", payload={"said": text.upper() + "."})])
     gone = keep(store, text)
     store.purge([gone.id])
 
@@ -494,7 +494,7 @@ def test_what_a_failed_rollback_left_open_is_rolled_back_before_anything_else(pa
             with (
                 suppress(KeyboardInterrupt, StoreError),
                 lit(store, 3, failure, False),
-                store.alone(),
+                store.transaction(),
             ):
                 store._db.writer.execute("update memory set text = 'crane'")
                 raise sqlite3.OperationalError("the disk is full")

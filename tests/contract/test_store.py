@@ -23,11 +23,11 @@ from reverie.core.model import (
     Reinforcement,
     Retire,
     Revise,
-    lineage,
+    visible_spaces,
 )
 from reverie.storage import open_store
-from reverie.testing import NOON, SPACE, a_memory, an_event
-from reverie.text.tokenization import fingerprint, query_terms
+from reverie.testing import NOON, SPACE, make_event, make_memory
+from reverie.text.tokenization import fingerprint_text, tokenize_query
 from tests.helpers import at_once
 
 BACKENDS = {
@@ -82,14 +82,16 @@ def empty(tmp_path_factory, backend):
 
 def keep(store, *texts, **fields):
     """Memories with these texts, kept one by one."""
-    kept = [a_memory(text, **fields) for text in texts]
+    kept = [make_memory(text, **fields) for text in texts]
     for memory in kept:
-        store.apply([Add(memory=memory)], an_event(space=memory.space))
+        store.apply([Add(memory=memory)], make_event(space=memory.space))
     return kept if len(kept) > 1 else kept[0]
 
 
 def find(store, question, space=SPACE, limit=10):
-    return [id for id, _ in store.words(query_terms(question), lineage(space), limit)]
+    return [
+        id for id, _ in store.search_words(tokenize_query(question), visible_spaces(space), limit)
+    ]
 
 
 def vector(*numbers):
@@ -100,7 +102,7 @@ def vector(*numbers):
 
 def embed(store, memory, *numbers, model=MODEL):
     return store.put_vectors(
-        model, {memory.id: vector(*numbers)}, {memory.id: fingerprint(memory.text)}
+        model, {memory.id: vector(*numbers)}, {memory.id: fingerprint_text(memory.text)}
     )
 
 
@@ -124,9 +126,9 @@ def broken(old):
     """Changes of which one in the middle cannot be made."""
     return [
         [
-            Add(memory=a_memory("one")),
+            Add(memory=make_memory("one")),
             Revise(id=new_id(), fields={"text": "x"}),
-            Add(memory=a_memory("two")),
+            Add(memory=make_memory("two")),
         ],
         [Retire(id=old.id, at=NOON), Add(memory=old)],
         [Revise(id=old.id, fields={"text": "other", "tags": ("t",)}), Retire(id=new_id(), at=NOON)],
@@ -144,7 +146,7 @@ def test_all_or_nothing(store, case):
     before = (store.stats(), store.get([old.id]), store.events(), store.history(old.id))
 
     with pytest.raises((NotFound, Conflict, BadInput)):
-        store.apply(broken(old)[case], an_event("sleep"), done=("reader", 99))
+        store.apply(broken(old)[case], make_event("sleep"), done=("reader", 99))
 
     assert before == (store.stats(), store.get([old.id]), store.events(), store.history(old.id))
     assert (store.cursor("reader"), find(store, "other one two"), store.verify()) == (0, [], [])
@@ -159,8 +161,8 @@ def test_an_interrupt_leaves_nothing(store, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         store.apply(
-            [Add(memory=a_memory("one")), Revise(id="x", fields=Interrupting())],
-            an_event(payload=Interrupting(a=1)),
+            [Add(memory=make_memory("one")), Revise(id="x", fields=Interrupting())],
+            make_event(payload=Interrupting(a=1)),
         )
     keep(store, "two")
 
@@ -170,21 +172,21 @@ def test_an_interrupt_leaves_nothing(store, monkeypatch):
 
 def test_everything_commits_together(store):
     """Changes, their event and the reader's cursor are there together (DESIGN law 2)."""
-    one, two = a_memory("one"), a_memory("two")
+    one, two = make_memory("one"), make_memory("two")
     seq = store.apply(
-        [Add(memory=one), Add(memory=two)], an_event("learn", payload={"n": 2}), done=("learn", 7)
+        [Add(memory=one), Add(memory=two)], make_event("learn", payload={"n": 2}), done=("learn", 7)
     )
 
     assert store.get([two.id, "mem_none", one.id]) == [two, one]
-    assert store.event(seq) == an_event("learn", payload={"n": 2}, seq=seq)
+    assert store.event(seq) == make_event("learn", payload={"n": 2}, seq=seq)
     assert store.cursor("learn") == 7
 
 
 def test_events_append_all_or_none(store):
     """Several events are written in one transaction and numbered in order."""
-    numbers = store.append([an_event("turn", payload={"n": n}) for n in range(5)])
+    numbers = store.append([make_event("turn", payload={"n": n}) for n in range(5)])
     with pytest.raises(Exception):  # noqa: B017 - whatever the backend says to a session that is no text
-        store.append([an_event("turn"), an_event("turn", session=object())])
+        store.append([make_event("turn"), make_event("turn", session=object())])
 
     assert numbers == sorted(numbers)
     assert [e.payload["n"] for e in store.events(verbs=["turn"])] == [0, 1, 2, 3, 4]
@@ -227,7 +229,7 @@ def test_every_field_comes_back(store):
         superseded_by=None,
         conflicts_with=("mem_x",),
     )
-    store.apply([Add(memory=memory)], an_event())
+    store.apply([Add(memory=memory)], make_event())
 
     assert store.get([memory.id]) == [memory]
 
@@ -248,7 +250,7 @@ def test_an_id_is_used_once(store):
     """A second memory of the same id is refused, the first one stays."""
     first = keep(store, "first")
     with pytest.raises(Conflict):
-        store.apply([Add(memory=a_memory("second", id=first.id))], an_event())
+        store.apply([Add(memory=make_memory("second", id=first.id))], make_event())
 
     assert store.get([first.id]) == [first]
 
@@ -260,11 +262,11 @@ def test_history_keeps_what_was_there_before(store):
     memory = keep(store, "old", tags=("a",))
     store.apply(
         [Revise(id=memory.id, fields={"text": "new", "tags": ("b",), "title": ""})],
-        an_event("revise"),
+        make_event("revise"),
     )
-    store.apply([Retire(id=memory.id, at=NOON + 9)], an_event("forget"))
+    store.apply([Retire(id=memory.id, at=NOON + 9)], make_event("forget"))
     add, revise, retire = store.history(memory.id)
-    store.apply([Revise(id=memory.id, fields={"text": "newest"})], an_event("revise"))
+    store.apply([Revise(id=memory.id, fields={"text": "newest"})], make_event("revise"))
     assert store.history(memory.id)[:3] == [add, revise, retire]
 
     assert (add.op, add.event.verb, dict(add.before)) == ("add", "remember", {})
@@ -283,7 +285,7 @@ def test_only_fields_of_a_memory_can_be_revised(store):
     memory = keep(store, "text")
     for fields in ({"colour": "red"}, {"id": "mem_other"}):
         with pytest.raises(BadInput):
-            store.apply([Revise(id=memory.id, fields=fields)], an_event())
+            store.apply([Revise(id=memory.id, fields=fields)], make_event())
     assert store.get([memory.id]) == [memory]
 
 
@@ -291,7 +293,7 @@ def test_what_is_not_there_cannot_be_changed(store):
     """Changing or retiring an unknown id says so."""
     for change in (Revise(id="mem_none", fields={"text": "x"}), Retire(id="mem_none", at=NOON)):
         with pytest.raises(NotFound):
-            store.apply([change], an_event())
+            store.apply([change], make_event())
 
 
 # Tags, edges, superseding
@@ -304,7 +306,7 @@ def test_tags_are_counted(store):
     one, two = keep(store, "one", tags=("rust", "async")), keep(store, "two", tags=("rust",))
     keep(store, "three", tags=("rust",), space="me/other")
 
-    assert store.tags(lineage(SPACE)) == {"rust": 2, "async": 1}
+    assert store.tag_counts(visible_spaces(SPACE)) == {"rust": 2, "async": 1}
     assert len(store.edges([one.id, two.id], ["has_tag"])) == 3
     assert {m.id for m in store.browse(Filter(spaces=(SPACE,), tags=("rust",)))} == {two.id, one.id}
     assert {m.id for m in store.browse(Filter(spaces=(SPACE,), tags=("async",)))} == {one.id}
@@ -313,12 +315,12 @@ def test_tags_are_counted(store):
 def test_tagging_twice_counts_once(store):
     """The same tag again adds nothing; untagging lowers the count (CC-3)."""
     memory = keep(store, "one", tags=("rust",))
-    store.apply([Revise(id=memory.id, fields={"tags": ("rust", "async")})], an_event("tag"))
-    store.apply([Revise(id=memory.id, fields={"tags": ("rust", "async")})], an_event("tag"))
-    twice = store.tags([SPACE])
-    store.apply([Revise(id=memory.id, fields={"tags": ("async",)})], an_event("tag"))
+    store.apply([Revise(id=memory.id, fields={"tags": ("rust", "async")})], make_event("tag"))
+    store.apply([Revise(id=memory.id, fields={"tags": ("rust", "async")})], make_event("tag"))
+    twice = store.tag_counts([SPACE])
+    store.apply([Revise(id=memory.id, fields={"tags": ("async",)})], make_event("tag"))
 
-    assert (twice, store.tags([SPACE])) == ({"rust": 1, "async": 1}, {"async": 1})
+    assert (twice, store.tag_counts([SPACE])) == ({"rust": 1, "async": 1}, {"async": 1})
     assert store.get([memory.id])[0].tags == ("async",)
     assert store.verify() == []
 
@@ -331,16 +333,16 @@ def test_purging_takes_edges_and_counts_along(store):
             Link(edge=Edge(src=a, rel="relates_to", dst=b))
             for a, b in ((one.id, two.id), (two.id, one.id))
         ],
-        an_event("link"),
+        make_event("link"),
     )
     store.append(
-        [an_event("turn", payload={"messages": [{"text": "I said: the heron secretly nests!"}]})]
+        [make_event("turn", payload={"messages": [{"text": "I said: the heron secretly nests!"}]})]
     )
     embed(store, one, 1)
 
     assert store.purge([one.id, one.id, "mem_none"]) == 1
     assert (store.get([one.id]), store.history(one.id), store.edges([one.id])) == ([], [], [])
-    assert (store.tags([SPACE]), find(store, "heron"), columns(store)) == (
+    assert (store.tag_counts([SPACE]), find(store, "heron"), columns(store)) == (
         {"rust": 1},
         [],
         {two.id: None},
@@ -361,7 +363,7 @@ def test_purging_one_leaves_the_others_whole(store):
             Link(edge=Edge(src=friend.id, rel="relates_to", dst=new.id)),
             Revise(id=friend.id, fields={"conflicts_with": (new.id, old.id)}),
         ],
-        an_event("x"),
+        make_event("x"),
     )
     store.purge([new.id])
     left, alone = store.get([old.id, friend.id])
@@ -385,7 +387,7 @@ def test_superseding_keeps_the_older_readable(store):
             Retire(id=old.id, at=NOON, why="superseded", superseded_by=new.id),
             Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id)),
         ],
-        an_event("supersede"),
+        make_event("supersede"),
     )
     kept = store.get([old.id])[0]
 
@@ -402,7 +404,7 @@ def test_linking_again_sets_the_weight(store):
     for weight in (0.5, 0.6, 0.0):
         store.apply(
             [Link(edge=Edge(src=one.id, rel="relates_to", dst=two.id, weight=weight))],
-            an_event("link"),
+            make_event("link"),
         )
 
     assert store.edges([two.id]) == []
@@ -424,9 +426,9 @@ def test_a_lesson_is_learned_once(store):
     """Who comes second to the same event changes nothing: a settler that slept too long cannot
     learn it again (A8).
     """
-    store.apply([Add(memory=a_memory("lesson"))], an_event("learn"), done=("learn", 4))
+    store.apply([Add(memory=make_memory("lesson"))], make_event("learn"), done=("learn", 4))
     with pytest.raises(Conflict):
-        store.apply([Add(memory=a_memory("lesson"))], an_event("learn"), done=("learn", 4))
+        store.apply([Add(memory=make_memory("lesson"))], make_event("learn"), done=("learn", 4))
 
     assert (store.stats().memories, store.stats().events, store.cursor("learn")) == (1, 1, 4)
 
@@ -477,7 +479,7 @@ def test_events_are_found_by_session_verb_and_order(store):
     """Filters combine; pages follow each other; the newest come newest first."""
     seqs = store.append(
         [
-            an_event(verb, session=session)
+            make_event(verb, session=session)
             for session in ("s1", "s2", "")
             for verb in ("turn", "tool")
         ]
@@ -509,14 +511,16 @@ def test_conversations_are_listed_with_what_they_hold(store):
     ]
     store.append(
         [
-            an_event("turn", session=session, space=space, at=float(n), payload={"text": text})
+            make_event("turn", session=session, space=space, at=float(n), payload={"text": text})
             for n, (session, space, text) in enumerate(talks)
         ]
     )
-    store.append([an_event("tool", session="s4", space="me/demo")])
+    store.append([make_event("tool", session="s4", space="me/demo")])
 
     def listed(**asked):
-        return [(t.session, t.events, t.began, t.ended) for t in store.talks(("turn",), **asked)]
+        return [
+            (t.session, t.events, t.began, t.ended) for t in store.session_spans(("turn",), **asked)
+        ]
 
     assert listed(space="me/demo") == [("s1", 2, 0.0, 2.0), ("s2", 1, 1.0, 1.0)]
     assert [name for name, *_ in listed()] == ["s3", "s1", "s2"]
@@ -524,12 +528,12 @@ def test_conversations_are_listed_with_what_they_hold(store):
     assert listed(containing=["%"]) == [("s1", 2, 0.0, 2.0)]
     assert listed(limit=1) == [("s3", 1, 3.0, 3.0)]
     assert listed(space="me/none") == [] == listed(containing=["nothing"]) == listed(limit=0)
-    assert store.talks(("turn", "tool"), limit=1)[0].session == "s4"
+    assert store.session_spans(("turn", "tool"), limit=1)[0].session == "s4"
 
 
 def test_events_between_two_numbers(store):
     """Without either end, oldest or newest first."""
-    first, *_, last = store.append([an_event("tool") for _ in range(5)])
+    first, *_, last = store.append([make_event("tool") for _ in range(5)])
     between = [event.seq for event in store.events(after=first, before=last)]
     assert between == list(range(first + 1, last))
     assert [event.seq for event in store.events(before=last, newest=True, limit=2)] == between[
@@ -544,21 +548,23 @@ def test_many_deeds_are_given_as_they_are_kept(store):
     spaces = ("me", "me/demo", "me/demo/s", "me/demolition", "me/demo")
     store.append(
         [
-            an_event(verb, space=space, at=float(n), session="s", payload={"n": n})
+            make_event(verb, space=space, at=float(n), session="s", payload={"n": n})
             for n, space in enumerate(spaces)
             for verb in ("tool", "file")
         ]
     )
-    whole = store.logged("tool", after=0, until=store.last_event(), limit=10)
+    whole = store.event_rows("tool", after=0, until=store.last_event(), limit=10)
     assert [(*row[:4], json.loads(row[4])["n"]) for row in whole] == [
         (2 * n + 1, float(n), space, "s", n) for n, space in enumerate(spaces)
     ]
-    near = [row[0] for row in store.logged("tool", space="me/demo", after=0, until=10, limit=10)]
+    near = [
+        row[0] for row in store.event_rows("tool", space="me/demo", after=0, until=10, limit=10)
+    ]
     assert near == [1, 3, 5, 9]
     assert [
-        row[0] for row in store.logged("tool", space="me/demo", after=1, until=8, limit=10)
+        row[0] for row in store.event_rows("tool", space="me/demo", after=1, until=8, limit=10)
     ] == [3, 5]
-    assert [row[0] for row in store.logged("tool", after=1, until=9, limit=2)] == [3, 5]
+    assert [row[0] for row in store.event_rows("tool", after=1, until=9, limit=2)] == [3, 5]
 
 
 def test_deeds_are_looked_through(store):
@@ -574,13 +580,13 @@ def test_deeds_are_looked_through(store):
     ]
     store.append(
         [
-            an_event(verb, space=space, at=at, payload={"text": text})
+            make_event(verb, space=space, at=at, payload={"text": text})
             for verb, space, at, text in rows
         ]
     )
 
     def at(*verbs, **asked):
-        return [event.at for event in store.happened(verbs or ("tool", "file"), **asked)]
+        return [event.at for event in store.search_events(verbs or ("tool", "file"), **asked)]
 
     assert at() == [40.0, 30.0, 20.0, 10.0]
     assert at(space="me/demo") == [30.0, 20.0, 10.0]
@@ -594,11 +600,16 @@ def test_deeds_are_looked_through(store):
 def test_reading_the_queue_does_not_change_it(store):
     """Asking what waits, twice, gives the same and moves nothing (CC-14)."""
     kept = keep(store, "one", "two", "three")
-    store.append([an_event("turn")])
-    before = (store.waiting(10), store.events(), store.cursor("learn"), store.stats())
+    store.append([make_event("turn")])
+    before = (store.unembedded_texts(10), store.events(), store.cursor("learn"), store.stats())
 
     assert [id for id, _ in before[0]] == [m.id for m in reversed(kept)]
-    assert before == (store.waiting(10), store.events(), store.cursor("learn"), store.stats())
+    assert before == (
+        store.unembedded_texts(10),
+        store.events(),
+        store.cursor("learn"),
+        store.stats(),
+    )
 
 
 # Browsing
@@ -609,7 +620,7 @@ def test_browsing_filters_combine(store):
     a = keep(store, "a", tags=("x", "y"), kind="fact", session="s")
     b = keep(store, "b", tags=("x",), kind="note", session="s")
     c = keep(store, "c", space="me")
-    store.apply([Retire(id=b.id, at=NOON)], an_event("forget"))
+    store.apply([Retire(id=b.id, at=NOON)], make_event("forget"))
 
     def seen(**where):
         return [m.text for m in store.browse(Filter(**where))]
@@ -644,9 +655,9 @@ def test_triggered_memories_of_the_lineage(store):
     keep(store, "no pattern")
     keep(store, "elsewhere", triggers=("x",), space="me/other")
     gone = keep(store, "gone", triggers=("x",))
-    store.apply([Retire(id=gone.id, at=NOON)], an_event("forget"))
+    store.apply([Retire(id=gone.id, at=NOON)], make_event("forget"))
 
-    assert store.triggered(lineage(SPACE)) == [met]
+    assert store.with_triggers(visible_spaces(SPACE)) == [met]
 
 
 # Words
@@ -671,10 +682,11 @@ def test_words_stay_in_their_space(store):
 def test_what_no_longer_counts_is_not_found(store):
     """Retired and superseded memories never surface; restored ones do (CC-25, X25)."""
     memory = keep(store, "heron")
-    store.apply([Retire(id=memory.id, at=NOON)], an_event("forget"))
+    store.apply([Retire(id=memory.id, at=NOON)], make_event("forget"))
     gone = find(store, "heron")
     store.apply(
-        [Revise(id=memory.id, fields={"retired_at": None, "retired_why": ""})], an_event("restore")
+        [Revise(id=memory.id, fields={"retired_at": None, "retired_why": ""})],
+        make_event("restore"),
     )
 
     assert (gone, find(store, "heron")) == ([], [memory.id])
@@ -695,7 +707,7 @@ def test_a_better_match_scores_higher(store):
     """More of the words, and rarer ones, score higher (CC-28, CC-23)."""
     both, one = keep(store, "staging deploys to heron", "staging deploys to crane")
     keep(store, "staging deploys often", "staging deploys at night")
-    found = store.words(query_terms("deploys heron"), [SPACE], 10)
+    found = store.search_words(tokenize_query("deploys heron"), [SPACE], 10)
 
     assert found[0][0] == both.id
     assert found[0][1] > found[1][1] > 0
@@ -773,7 +785,7 @@ def test_title_tags_and_files_are_words_too(store):
     found = [find(store, word) for word in ("headline", "tagword", "filename", "body")]
     store.apply(
         [Revise(id=memory.id, fields={"text": "corpus", "title": "", "tags": ()})],
-        an_event("revise"),
+        make_event("revise"),
     )
 
     assert found == [[memory.id]] * 4
@@ -787,13 +799,13 @@ def test_title_tags_and_files_are_words_too(store):
 
 def test_a_search_out_of_time_finds_nothing(store):
     """The first turn's deadline gives an empty answer, not an error."""
-    store.apply([Add(memory=a_memory(f"heron {n}")) for n in range(500)], an_event())
+    store.apply([Add(memory=make_memory(f"heron {n}")) for n in range(500)], make_event())
 
-    assert store.words(["heron"], [SPACE], 10, within=-1.0) in (
+    assert store.search_words(["heron"], [SPACE], 10, within=-1.0) in (
         [],
-        store.words(["heron"], [SPACE], 10),
+        store.search_words(["heron"], [SPACE], 10),
     )
-    assert len(store.words(["heron"], [SPACE], 10, within=60.0)) == 10
+    assert len(store.search_words(["heron"], [SPACE], 10, within=60.0)) == 10
 
 
 # Vectors
@@ -818,14 +830,18 @@ def test_a_change_of_model_queues_everything(store):
     embed(store, one, 1)
     embed(store, two, 1)
 
-    assert (store.waiting(9), store.await_vectors(MODEL), store.await_vectors("model/2")) == (
+    assert (
+        store.unembedded_texts(9),
+        store.await_vectors(MODEL),
+        store.await_vectors("model/2"),
+    ) == (
         [],
         0,
         2,
     )
-    assert store.waiting(9) == [(two.id, "two"), (one.id, "one")]
+    assert store.unembedded_texts(9) == [(two.id, "two"), (one.id, "one")]
     assert embed(store, one, 1, model="model/2") == 1
-    assert store.waiting(9) == [(two.id, "two")]
+    assert store.unembedded_texts(9) == [(two.id, "two")]
 
 
 def test_two_models_share_a_store(store, other_or_same):
@@ -838,10 +854,10 @@ def test_two_models_share_a_store(store, other_or_same):
     three = keep(store, "three")
 
     assert [store.await_vectors(model) for model in ("model/1", "model/2", "model/1")] == [1, 1, 1]
-    assert [store.waiting(9, model) for model in ("model/1", "model/2")] == [
+    assert [store.unembedded_texts(9, model) for model in ("model/1", "model/2")] == [
         [(three.id, "three")]
     ] * 2
-    assert len(store.waiting(9, "model/3")) == 3
+    assert len(store.unembedded_texts(9, "model/3")) == 3
     assert columns(store, model="model/1") == {
         one.id: (1.0, 0.0),
         two.id: (1.0, 0.0),
@@ -868,11 +884,11 @@ def test_every_vector_goes_with_its_text(store, empty):
         store.await_vectors(model)
         for memory in (revised, purged, kept):
             embed(store, memory, 1, model=model)
-    store.apply([Revise(id=revised.id, fields={"text": "new"})], an_event("revise"))
+    store.apply([Revise(id=revised.id, fields={"text": "new"})], make_event("revise"))
     store.purge([purged.id])
 
     for model in ("model/1", "model/2"):
-        assert store.waiting(9, model) == [(revised.id, "new")]
+        assert store.unembedded_texts(9, model) == [(revised.id, "new")]
         assert store.vectors(model, [revised.id, kept.id]).keys() == {kept.id}
     assert empty.load(store.dump())["vector"] == 2
     assert [json.dumps(row) for row in empty.dump()] == [json.dumps(row) for row in store.dump()]
@@ -885,15 +901,15 @@ def test_a_stale_vector_is_refused(store):
     text's vector.
     """
     revised, purged = keep(store, "old", "gone")
-    store.apply([Revise(id=revised.id, fields={"text": "new"})], an_event("revise"))
+    store.apply([Revise(id=revised.id, fields={"text": "new"})], make_event("revise"))
     store.purge([purged.id])
     kept = store.put_vectors(
         MODEL,
         {revised.id: vector(1), purged.id: vector(1)},
-        {revised.id: fingerprint("old"), purged.id: fingerprint("gone")},
+        {revised.id: fingerprint_text("old"), purged.id: fingerprint_text("gone")},
     )
 
-    assert (kept, store.waiting(9)) == (0, [(revised.id, "new")])
+    assert (kept, store.unembedded_texts(9)) == (0, [(revised.id, "new")])
     assert store.verify() == []
 
 
@@ -901,7 +917,7 @@ def test_a_text_is_embedded_once(store):
     """Vectors are found again by the hash of their text, for the same model only (C71)."""
     memory = keep(store, "text")
     embed(store, memory, 3, 4)
-    hash = fingerprint("text")
+    hash = fingerprint_text("text")
 
     np.testing.assert_allclose(store.known_vectors(MODEL, [hash, b"other"])[hash][:2], [0.6, 0.8])
     assert store.known_vectors("model/2", [hash]) == {} == store.known_vectors(MODEL, [])
@@ -914,7 +930,7 @@ def test_vectors_are_given_by_id(store):
     one, two, bare = keep(store, "one", "two", "bare")
     embed(store, one, 3, 4)
     embed(store, two, 0, 1)
-    store.apply([Retire(id=two.id, at=NOON)], an_event("forget"))
+    store.apply([Retire(id=two.id, at=NOON)], make_event("forget"))
     found = store.vectors(MODEL, [two.id, bare.id, one.id, "mem_none", one.id])
 
     seen = {id: [round(float(x), 3) for x in row[:2]] for id, row in found.items()}
@@ -925,10 +941,12 @@ def test_vectors_are_given_by_id(store):
 
 def test_vectors_of_very_many_are_given_at_once(store):
     """More ids than one question can hold are no trouble."""
-    kept = [a_memory(f"number {n}") for n in range(1_201)]
-    store.apply([Add(memory=memory) for memory in kept], an_event())
+    kept = [make_memory(f"number {n}") for n in range(1_201)]
+    store.apply([Add(memory=memory) for memory in kept], make_event())
     store.put_vectors(
-        MODEL, {memory.id: vector(1) for memory in kept}, {m.id: fingerprint(m.text) for m in kept}
+        MODEL,
+        {memory.id: vector(1) for memory in kept},
+        {m.id: fingerprint_text(m.text) for m in kept},
     )
 
     assert store.vectors(MODEL, [memory.id for memory in kept]).keys() == {
@@ -949,18 +967,18 @@ def test_columns_follow_every_change(store):
     embed(store, two, 0, 1)
     assert columns(store) == {one.id: (1.0, 0.0), two.id: (0.0, 1.0), three.id: None}
 
-    store.apply([Revise(id=one.id, fields={"text": "uno"})], an_event("revise"))
+    store.apply([Revise(id=one.id, fields={"text": "uno"})], make_event("revise"))
     assert columns(store) == {one.id: None, two.id: (0.0, 1.0), three.id: None}
 
-    store.apply([Retire(id=two.id, at=NOON)], an_event("forget"))
+    store.apply([Retire(id=two.id, at=NOON)], make_event("forget"))
     assert columns(store) == {one.id: None, three.id: None}
 
     store.apply(
-        [Revise(id=two.id, fields={"retired_at": None, "retired_why": ""})], an_event("restore")
+        [Revise(id=two.id, fields={"retired_at": None, "retired_why": ""})], make_event("restore")
     )
     assert columns(store) == {one.id: None, two.id: (0.0, 1.0), three.id: None}
 
-    store.apply([Revise(id=two.id, fields={"space": "me/other"})], an_event("revise"))
+    store.apply([Revise(id=two.id, fields={"space": "me/other"})], make_event("revise"))
     assert columns(store) == {one.id: None, three.id: None}
     assert columns(store, ("me/other",)) == {two.id: (0.0, 1.0)}
 
@@ -979,7 +997,7 @@ def test_columns_follow_other_processes(store, other):
     two = keep(other, "two")
     assert columns(other) == columns(store) == {one.id: (1.0, 0.0), two.id: None}
 
-    other.apply([Retire(id=one.id, at=NOON)], an_event("forget"))
+    other.apply([Retire(id=one.id, at=NOON)], make_event("forget"))
     assert columns(store) == {two.id: None}
 
     store.purge([two.id])
@@ -1021,15 +1039,15 @@ def filled(store):
             Retire(id=two.id, at=NOON, why="superseded", superseded_by=three.id),
             Link(edge=Edge(src=three.id, rel="supersedes", dst=two.id)),
         ],
-        an_event("x"),
+        make_event("x"),
     )
     store.apply(
         [Revise(id=one.id, fields={"tags": ("u",), "text": "uno"})],
-        an_event("revise"),
+        make_event("revise"),
         done=("learn", 2),
     )
     store.append(
-        [an_event("turn", session="s", payload={"messages": [{"role": "user", "text": "é"}]})] * 2
+        [make_event("turn", session="s", payload={"messages": [{"role": "user", "text": "é"}]})] * 2
     )
     embed(store, three, 1, 2)
     return one, two, three
@@ -1060,7 +1078,7 @@ def test_importing_twice_adds_nothing(store, empty):
     again = empty.load(rows)
     before = list(store.dump())
     same = store.load(rows)
-    store.apply([Revise(id=one.id, fields={"tags": ()})], an_event("tag"))
+    store.apply([Revise(id=one.id, fields={"tags": ()})], make_event("tag"))
     store.load(rows)
 
     assert (again, same, list(empty.dump())) == ({}, {}, before)
@@ -1205,13 +1223,13 @@ def test_an_event_needs_no_payload(store):
 
 def test_what_was_altered_since_a_moment(store):
     """The newest first, of the asked spaces, and nothing that was only added or linked."""
-    one, other, new = (a_memory(text) for text in ("one", "other", "new"))
-    elsewhere = a_memory("elsewhere", space="me/else")
-    store.apply([Add(one), Add(other), Add(elsewhere)], an_event(at=NOON))
-    store.apply([Revise(one.id, {"text": "first"})], an_event("revise", at=NOON + 1))
+    one, other, new = (make_memory(text) for text in ("one", "other", "new"))
+    elsewhere = make_memory("elsewhere", space="me/else")
+    store.apply([Add(one), Add(other), Add(elsewhere)], make_event(at=NOON))
+    store.apply([Revise(one.id, {"text": "first"})], make_event("revise", at=NOON + 1))
     store.apply(
         [Revise(one.id, {"text": "last"}), Retire(other.id, NOON + 2)],
-        an_event("mixed", at=NOON + 2),
+        make_event("mixed", at=NOON + 2),
     )
     store.apply(
         [
@@ -1219,45 +1237,46 @@ def test_what_was_altered_since_a_moment(store):
             Add(new),
             Link(Edge(new.id, "relates_to", one.id)),
         ],
-        an_event("others", at=NOON + 3),
+        make_event("others", at=NOON + 3),
     )
     found = [
-        (r.memory_id, r.op, dict(r.before)) for r in store.altered_since(NOON + 1, lineage(SPACE))
+        (r.memory_id, r.op, dict(r.before))
+        for r in store.changes_since(NOON + 1, visible_spaces(SPACE))
     ]
     assert [(other.id, "retire"), (one.id, "revise")] == [row[:2] for row in found]
     assert {"text": "first"} == found[1][2]
-    assert 3 == len(store.altered_since(NOON, lineage(SPACE)))
+    assert 3 == len(store.changes_since(NOON, visible_spaces(SPACE)))
     assert all(
         not r.after and not r.event.payload and r.event.seq
-        for r in store.altered_since(NOON, lineage(SPACE))
+        for r in store.changes_since(NOON, visible_spaces(SPACE))
     )
-    assert [] == store.altered_since(NOON + 3, lineage(SPACE))
+    assert [] == store.changes_since(NOON + 3, visible_spaces(SPACE))
 
 
 def test_what_was_altered_after_an_event(store):
     """Oldest first, what was added too, no matter what the clock said; ties are left out."""
-    one, other = (a_memory(text) for text in ("one", "other"))
+    one, other = (make_memory(text) for text in ("one", "other"))
     assert store.last_event() == 0
-    first = store.apply([Add(one)], an_event(at=NOON))
-    store.apply([Add(other), Revise(one.id, {"text": "first"})], an_event("mixed", at=NOON - 99))
+    first = store.apply([Add(one)], make_event(at=NOON))
+    store.apply([Add(other), Revise(one.id, {"text": "first"})], make_event("mixed", at=NOON - 99))
     last = store.apply(
-        [Retire(other.id, NOON), Link(Edge(one.id, "relates_to", other.id))], an_event("others")
+        [Retire(other.id, NOON), Link(Edge(one.id, "relates_to", other.id))], make_event("others")
     )
-    found = store.altered_after(first)
+    found = store.changes_after(first)
 
     assert [(other.id, "add"), (one.id, "revise"), (other.id, "retire")] == [
         (r.memory_id, r.op) for r in found
     ]
     assert {"text": "one"} == dict(found[1].before)
     assert all(not record.after and not record.event.payload for record in found)
-    assert (last, []) == (store.last_event(), store.altered_after(last))
+    assert (last, []) == (store.last_event(), store.changes_after(last))
 
 
 # The graph around some nodes
 
 
 def tie(store, src, rel, dst, weight=1.0):
-    store.apply([Link(edge=Edge(src=src, rel=rel, dst=dst, weight=weight))], an_event("link"))
+    store.apply([Link(edge=Edge(src=src, rel=rel, dst=dst, weight=weight))], make_event("link"))
     return Edge(src=src, rel=rel, dst=dst, weight=weight)
 
 
@@ -1274,13 +1293,13 @@ def test_around_shows_what_may_be_seen(store):
     for other in (gone, elsewhere):
         tie(store, here.id, "relates_to", other.id)
         tie(store, other.id, "contradicts", here.id)
-    store.apply([Retire(id=gone.id, at=NOON)], an_event("forget"))
+    store.apply([Retire(id=gone.id, at=NOON)], make_event("forget"))
 
-    assert store.around([here.id], lineage(SPACE), 10) == sorted(seen)
-    assert store.around([above.id], ["me"], 10) == []
+    assert store.edges_around([here.id], visible_spaces(SPACE), 10) == sorted(seen)
+    assert store.edges_around([above.id], ["me"], 10) == []
     assert (
-        store.around([new_id(), "tag:none"], lineage(SPACE), 10)
-        == store.around([], lineage(SPACE), 10)
+        store.edges_around([new_id(), "tag:none"], visible_spaces(SPACE), 10)
+        == store.edges_around([], visible_spaces(SPACE), 10)
         == []
     )
 
@@ -1289,22 +1308,26 @@ def test_around_tells_what_was_superseded(store):
     """The newer one can say what it replaced; the older leads nowhere that does not count."""
     old, new = keep(store, "old", "new")
     edge = tie(store, new.id, "supersedes", old.id)
-    store.apply([Retire(id=old.id, at=NOON, superseded_by=new.id)], an_event("supersede"))
+    store.apply([Retire(id=old.id, at=NOON, superseded_by=new.id)], make_event("supersede"))
 
-    assert store.around([new.id], [SPACE], 10) == [edge] == store.around([old.id], [SPACE], 10)
-    store.apply([Retire(id=new.id, at=NOON)], an_event("forget"))
-    assert store.around([old.id], [SPACE], 10) == []
+    assert (
+        store.edges_around([new.id], [SPACE], 10)
+        == [edge]
+        == store.edges_around([old.id], [SPACE], 10)
+    )
+    store.apply([Retire(id=new.id, at=NOON)], make_event("forget"))
+    assert store.edges_around([old.id], [SPACE], 10) == []
 
 
 def test_around_a_tag_stand_its_newest(store):
     """So many of its memories that count and may be seen, the newest; a memory names its tags."""
-    some = [a_memory(f"note {n}", tags=["t"]) for n in range(5)]
-    store.apply([Add(memory=m) for m in some], an_event())
+    some = [make_memory(f"note {n}", tags=["t"]) for n in range(5)]
+    store.apply([Add(memory=m) for m in some], make_event())
     keep(store, "a sibling's", tags=["t"], space="me/other")
-    store.apply([Retire(id=some[4].id, at=NOON)], an_event("forget"))
+    store.apply([Retire(id=some[4].id, at=NOON)], make_event("forget"))
 
-    assert [e.src for e in store.around(["tag:t"], [SPACE], 2)] == [some[2].id, some[3].id]
-    assert store.around([some[0].id], [SPACE], 2) == [
+    assert [e.src for e in store.edges_around(["tag:t"], [SPACE], 2)] == [some[2].id, some[3].id]
+    assert store.edges_around([some[0].id], [SPACE], 2) == [
         Edge(src=some[0].id, rel="has_tag", dst="tag:t")
     ]
 
@@ -1313,16 +1336,16 @@ def test_around_a_tag_of_thousands(store):
     """Looking for what may be seen ends somewhere: a sibling's thousand hide what is older."""
     old = keep(store, "old", tags=["t"])
     store.apply(
-        [Add(memory=a_memory(str(n), tags=["t"], space="me/other")) for n in range(1_000)],
-        an_event(),
+        [Add(memory=make_memory(str(n), tags=["t"], space="me/other")) for n in range(1_000)],
+        make_event(),
     )
-    assert store.around(["tag:t"], [SPACE], 5) == []
+    assert store.edges_around(["tag:t"], [SPACE], 5) == []
 
     store.apply(
         [Revise(id=store.browse(Filter(spaces=("me/other",), limit=1))[0].id, fields={"tags": ()})],
-        an_event(),
+        make_event(),
     )
-    assert [e.src for e in store.around(["tag:t"], [SPACE], 5)] == [old.id]
+    assert [e.src for e in store.edges_around(["tag:t"], [SPACE], 5)] == [old.id]
 
 
 def test_pairs_that_wait(store):
@@ -1330,10 +1353,10 @@ def test_pairs_that_wait(store):
     X43).
     """
     one, two, three, far = (
-        a_memory("a"),
-        a_memory("b"),
-        a_memory("c"),
-        a_memory("d", space="me/far"),
+        make_memory("a"),
+        make_memory("b"),
+        make_memory("c"),
+        make_memory("d", space="me/far"),
     )
     ties = [
         Edge(one.id, "contradicts", two.id),
@@ -1343,14 +1366,14 @@ def test_pairs_that_wait(store):
     ]
     store.apply(
         [*(Add(memory=m) for m in (one, two, three, far)), *(Link(edge=tie) for tie in ties)],
-        an_event(),
+        make_event(),
     )
-    found = store.between(("contradicts", "resembles"), (one.space,), 10)
+    found = store.edges_between(("contradicts", "resembles"), (one.space,), 10)
     assert [{e.src, e.dst} for e in found] == [{one.id, three.id}, {one.id, two.id}]
-    assert len(store.between(("resembles",))) == 2 and store.stats().undecided == 3
-    assert len(store.between(("contradicts", "resembles"), limit=1)) == 1
-    store.apply([Retire(id=three.id, at=NOON)], an_event())
-    assert store.stats().undecided == 2 and store.between(("resembles",), (one.space,)) == []
+    assert len(store.edges_between(("resembles",))) == 2 and store.stats().undecided == 3
+    assert len(store.edges_between(("contradicts", "resembles"), limit=1)) == 1
+    store.apply([Retire(id=three.id, at=NOON)], make_event())
+    assert store.stats().undecided == 2 and store.edges_between(("resembles",), (one.space,)) == []
 
 
 def test_a_filter_by_time_and_kind(store):
@@ -1358,14 +1381,14 @@ def test_a_filter_by_time_and_kind(store):
     down.
     """
     late, early, other = (
-        a_memory(text, kind=kind, at=at)
+        make_memory(text, kind=kind, at=at)
         for text, kind, at in (
             ("late", "event", 300.0),
             ("early", "event", 100.0),
             ("other", "fact", 200.0),
         )
     )
-    store.apply([Add(one) for one in (late, early, other)], an_event())
+    store.apply([Add(one) for one in (late, early, other)], make_event())
     told = lambda **fields: [one.text for one in store.browse(Filter(**fields))]
     assert ["other", "early", "late"] == told()
     assert ["late", "other", "early"] == told(by_time=True)
@@ -1384,7 +1407,7 @@ def test_a_filter_by_what_stands_in_the_details(store):
         ("odd", {odd: 1}),
         ("within", {"other": {"emotion": 1}}),
     ):
-        store.apply([Add(a_memory(text, details=details))], an_event())
+        store.apply([Add(make_memory(text, details=details))], make_event())
     assert ["felt"] == [one.text for one in store.browse(Filter(having="emotion"))]
     assert ["odd"] == [one.text for one in store.browse(Filter(having=odd))]
 
@@ -1394,9 +1417,10 @@ def test_a_filter_by_path(store):
     a path.
     """
     for path in ("/memories/a", "/memories/a%", "/memories/deep/a", "/memories/deeper"):
-        store.apply([Add(a_memory(path, details={"path": path}))], an_event())
+        store.apply([Add(make_memory(path, details={"path": path}))], make_event())
     store.apply(
-        [Add(a_memory("none")), Add(a_memory("other", details={"path": {"odd": 1}}))], an_event()
+        [Add(make_memory("none")), Add(make_memory("other", details={"path": {"odd": 1}}))],
+        make_event(),
     )
     told = lambda **fields: [one.text for one in store.browse(Filter(**fields))]
     assert ["/memories/deep/a", "/memories/a"] == told(
@@ -1409,8 +1433,8 @@ def test_a_filter_by_path(store):
 def test_words_without_some_kinds(store):
     """CC-64: what is left out by kind is not found by its words."""
     store.apply(
-        [Add(a_memory("heron pad", kind="scratch")), Add(fact := a_memory("heron fact"))],
-        an_event(),
+        [Add(make_memory("heron pad", kind="scratch")), Add(fact := make_memory("heron fact"))],
+        make_event(),
     )
-    found = store.words(["heron"], (SPACE,), 10, where=Filter(without=("scratch",)))
+    found = store.search_words(["heron"], (SPACE,), 10, where=Filter(without=("scratch",)))
     assert [fact.id] == [id for id, _ in found]

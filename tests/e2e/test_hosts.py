@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from reverie.core import config
-from reverie.interfaces.hooks.spool import Places
-from reverie.interfaces.worker_start import lives
+from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.worker_start import is_worker_alive
 from tests.e2e.clients import PATIENCE, client, model, ran, text_of
 from tests.helpers import opened, serving, toy_home, until
 
@@ -129,8 +129,8 @@ def agent(request, tmp_path):
         host = Agent(request.param, tmp_path, url, asked)
         host.commands = commands
         yield host
-        until(lambda: not lives(Places(str(host.home)).lock))
-        assert not Path(Places(str(host.home)).log).exists()
+        until(lambda: not is_worker_alive(HookFiles(str(host.home)).lock))
+        assert not Path(HookFiles(str(host.home)).log).exists()
 
 
 def test_a_fact_reaches_the_next_session_when_it_is_needed(agent):
@@ -180,7 +180,9 @@ def test_what_meaning_finds_comes_while_the_agent_works(agent):
     answer (CC-40, A62).
     """
     agent.reverie("install", agent.name, "--no-mcp", "--yes")
-    config.save(config.load(agent.home), idle=0.0)  # the tool is the only one who prepares anything
+    config.save_settings(
+        config.load_settings(agent.home), idle=0.0
+    )  # the tool is the only one who prepares anything
     run = f"{sys.executable} -m reverie"
     agent.commands["Which port"] = f"{run} remember '{PORT}' && {run} worker --home '{agent.home}'"
     sent = agent.say("Which port does the staging server listen on?")
@@ -218,4 +220,4 @@ def test_the_plugin_works_as_the_settings_do(tmp_path):
             agent.say(TOLD, "--plugin-dir", str(plugin))
             until(agent.learned)
             assert "heron" in agent.say(ASKED, "--plugin-dir", str(plugin))[-1]
-        until(lambda: not lives(Places(str(agent.home)).lock))
+        until(lambda: not is_worker_alive(HookFiles(str(agent.home)).lock))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from reverie.core import config
-from reverie.interfaces.hooks.spool import Places
-from reverie.interfaces.worker_start import lives
+from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.worker_start import is_worker_alive
 from tests.e2e.clients import PATIENCE, model, text_of
 from tests.e2e.test_hosts import ASKED, FENCE, PORT, QUIET, Agent
 from tests.helpers import opened, serving, until
@@ -55,8 +55,8 @@ def agent(tmp_path):
         host.model = scripted
         host.reverie("install", "claude-code", "--no-mcp", "--yes")
         yield host
-        until(lambda: not lives(Places(str(host.home)).lock))
-        assert not Path(Places(str(host.home)).log).exists()
+        until(lambda: not is_worker_alive(HookFiles(str(host.home)).lock))
+        assert not Path(HookFiles(str(host.home)).log).exists()
 
 
 @contextmanager
@@ -121,7 +121,7 @@ def test_memory_comes_at_the_turn_that_needs_it(agent):
 def test_what_a_turn_prepared_comes_with_one_that_goes_on(agent):
     """Prepared after the turn was answered, it waits through a quiet turn (CC-40)."""
     # nobody prepares before there is something to prepare
-    config.save(config.load(agent.home), idle=0.0)
+    config.save_settings(config.load_settings(agent.home), idle=0.0)
     with session(agent) as say:
         say("Which port does the staging server listen on?")
         agent.reverie("remember", PORT)

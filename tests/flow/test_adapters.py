@@ -14,10 +14,10 @@ from threading import Event
 
 import pytest
 
-from reverie.context_window import render
+from reverie.context_window import render_block
 from reverie.core.errors import StoreFull
 from reverie.core.model import Hit
-from reverie.interfaces.frameworks.agent_loop import Beside, Conversations, messages_of
+from reverie.interfaces.frameworks.agent_loop import Beside, ConversationPool, read_answer_messages
 from reverie.runtime.mind import Mind
 from reverie.testing import SPACE, memory
 
@@ -317,7 +317,7 @@ class Thing:
 )
 def test_answers_are_read_in_all_their_shapes(answer, expected):
     """A text, a message, messages, OpenAI's two responses; what cannot be read is nothing."""
-    assert expected == messages_of(answer)
+    assert expected == read_answer_messages(answer)
 
 
 def test_trouble_in_memory_reaches_nobody(broken):
@@ -351,7 +351,7 @@ def test_a_turn_does_not_wait_for_a_conversation_that_cannot_begin(home, monkeyp
         return companion(*given, **more)
 
     monkeypatch.setattr(Mind, "companion", slow)
-    monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.PATIENCE", 0.01)
+    monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.OPEN_SECONDS", 0.01)
     beside = Beside(home, SPACE, session="s1")
     began = time.monotonic()
     assert beside.before(said := asked("Remember that prices are always kept in cents.")) is said
@@ -419,8 +419,8 @@ def test_sessions_do_not_share_what_came_up(known, monkeypatch):
     """CC-42, X8: each has its own; the one that was silent longest is closed when there are too
     many.
     """
-    monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.MOST_OPEN", 2)
-    with Conversations(known, SPACE) as conversations:
+    monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.MAX_OPEN", 2)
+    with ConversationPool(known, SPACE) as conversations:
         a, b = conversations.of("a"), conversations.of("b")
         assert a.turn(asked("In which unit are prices kept?")) and b.turn(
             asked("In which unit are prices kept?")
@@ -435,8 +435,8 @@ def test_sessions_do_not_share_what_came_up(known, monkeypatch):
 
 def test_no_thread_is_left_when_all_conversations_are_over(home, monkeypatch):
     """X8: neither of those that were open nor of those that had been silent."""
-    monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.MOST_OPEN", 3)
-    with Conversations(home, SPACE) as conversations:
+    monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.MAX_OPEN", 3)
+    with ConversationPool(home, SPACE) as conversations:
         for n in range(20):
             conversations.of(f"s{n}").heed(asked("Hello there."))
     home.deeds()
@@ -455,9 +455,9 @@ def test_an_openai_session_keeps_the_protocol(home):
     name goes on.
     """
     agents = pytest.importorskip("agents")
-    from reverie.interfaces.frameworks.openai_agents import History
+    from reverie.interfaces.frameworks.openai_agents import SessionHistory
 
-    ours, theirs = History(home, "s1", SPACE), agents.SQLiteSession("s1")
+    ours, theirs = SessionHistory(home, "s1", SPACE), agents.SQLiteSession("s1")
     call = {
         "type": "function_call",
         "call_id": "call_Zk29xQ8LmN4pR7sT",
@@ -490,11 +490,11 @@ def test_an_openai_session_keeps_the_protocol(home):
     assert asyncio.run(story(theirs)) == asyncio.run(story(ours))
     theirs.close()
     assert isinstance(ours, agents.Session)
-    assert asked("anew") == asyncio.run(History(home, "s1", SPACE).get_items())
+    assert asked("anew") == asyncio.run(SessionHistory(home, "s1", SPACE).get_items())
     assert (
         []
-        == asyncio.run(History(home, "s2", SPACE).get_items())
-        == asyncio.run(History(home, "s1", "me/other").get_items())
+        == asyncio.run(SessionHistory(home, "s2", SPACE).get_items())
+        == asyncio.run(SessionHistory(home, "s1", "me/other").get_items())
     )
     assert "'one'" in written(home), "what was cleared stays in the log"
 
@@ -502,12 +502,12 @@ def test_an_openai_session_keeps_the_protocol(home):
 def test_an_openai_session_goes_on_without_memory_and_holds_no_secret(home, tmp_path, clock):
     """CC-89; where memory is off the conversation lives in this process."""
     pytest.importorskip("agents")
-    from reverie.interfaces.frameworks.openai_agents import History
+    from reverie.interfaces.frameworks.openai_agents import SessionHistory
 
-    asyncio.run(History(home, "s1", SPACE).add_items(asked(f"my token is {SECRET}")))
+    asyncio.run(SessionHistory(home, "s1", SPACE).add_items(asked(f"my token is {SECRET}")))
     assert SECRET not in written(home)
     with memory(tmp_path / "off", now=clock, off=(SPACE,)) as off:
-        history = History(off, "s1", SPACE)
+        history = SessionHistory(off, "s1", SPACE)
         asyncio.run(history.add_items(asked("one")))
         asyncio.run(history.add_items(asked("two")))
         assert asked("two")[0] == asyncio.run(history.pop_item())
@@ -755,15 +755,15 @@ def test_what_was_told_before_a_tool_is_not_in_a_block_that_was_prepared_meanwhi
     )
     other = home.remember("The staging server is called heron.", space=SPACE)
     with Beside(home, SPACE, session="b") as beside:
-        both = render(
+        both = render_block(
             [Hit(told, 0.9, ("a",)), Hit(other, 0.8, ("b",))], home.work.now, limit=5, budget=500
         )
-        assert beside._untold(both) == both
+        assert beside._without_told(both) == both
         assert "on Fridays" in beside.warned("run", {"command": "make deploy"})
-        left = beside._untold(both)
+        left = beside._without_told(both)
         assert left.ids == (other.id,) and "on Fridays" not in left.text and "heron" in left.text
-        assert not beside._untold(
-            render([Hit(told, 0.9, ("a",))], home.work.now, limit=5, budget=500)
+        assert not beside._without_told(
+            render_block([Hit(told, 0.9, ("a",))], home.work.now, limit=5, budget=500)
         )
 
 
@@ -801,10 +801,10 @@ def test_an_openai_session_reads_only_what_is_new(home, monkeypatch):
     seen, and nothing is left out beyond a page.
     """
     pytest.importorskip("agents")
-    from reverie.interfaces.frameworks.openai_history import History
+    from reverie.interfaces.frameworks.openai_history import SessionHistory
 
-    monkeypatch.setattr("reverie.interfaces.frameworks.openai_history.PAGE", 4)
-    one, other = History(home, "s1", SPACE), History(home, "s1", SPACE)
+    monkeypatch.setattr("reverie.interfaces.frameworks.openai_history.PAGE_SIZE", 4)
+    one, other = SessionHistory(home, "s1", SPACE), SessionHistory(home, "s1", SPACE)
 
     async def story():
         for n in range(30):
@@ -836,13 +836,13 @@ def test_an_openai_session_reads_only_what_is_new(home, monkeypatch):
 def test_two_processes_that_pop_get_two_items(home):
     """Each item is taken back once."""
     pytest.importorskip("agents")
-    from reverie.interfaces.frameworks.openai_history import History
+    from reverie.interfaces.frameworks.openai_history import SessionHistory
 
     async def story():
-        await History(home, "s1", SPACE).add_items(
+        await SessionHistory(home, "s1", SPACE).add_items(
             [one for n in range(12) for one in asked(f"number {n}")]
         )
-        sessions = [History(home, "s1", SPACE) for _ in range(3)]
+        sessions = [SessionHistory(home, "s1", SPACE) for _ in range(3)]
         popped = await asyncio.gather(
             *(session.pop_item() for session in sessions for _ in range(4))
         )
@@ -854,10 +854,10 @@ def test_two_processes_that_pop_get_two_items(home):
 def test_a_purged_text_does_not_live_on_in_an_openai_session(home):
     """An object that had read it before gives it no more, and goes on."""
     pytest.importorskip("agents")
-    from reverie.interfaces.frameworks.openai_history import History
+    from reverie.interfaces.frameworks.openai_history import SessionHistory
 
     history, text = (
-        History(home, "s1", SPACE),
+        SessionHistory(home, "s1", SPACE),
         "The vault of the Bergen office opens with the blue key.",
     )
     asyncio.run(history.add_items([*asked(text), *asked("Thanks.")]))
@@ -1146,7 +1146,7 @@ def test_a_hook_of_the_claude_agent_sdk_does_not_wait_for_ever(home, monkeypatch
         return []
 
     monkeypatch.setattr(Mind, "suggest_fix", slow)
-    monkeypatch.setattr("reverie.interfaces.frameworks.claude_agent.SECONDS", 0.05)
+    monkeypatch.setattr("reverie.interfaces.frameworks.claude_agent.HOOK_TIMEOUT", 0.05)
     threading.Timer(1.0, free.set).start()
     answers, trouble = hooked(home, tool("PostToolUseFailure", "pytest", error="KeyError: 'heron'"))
     assert [{}] == answers and "PostToolUseFailure took too long" in trouble

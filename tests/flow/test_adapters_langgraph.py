@@ -23,7 +23,7 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from reverie.interfaces.frameworks.langgraph import MemoryStore, fits, tags_of
+from reverie.interfaces.frameworks.langgraph import MemoryStore, matches_filter, to_namespace_tags
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 ANN = ("users", "Ann")
@@ -221,7 +221,7 @@ def test_filters_compare(value, wanted, expected):
     """$eq $ne $gt $gte $lt $lte, parts of objects, lists in order; what is missing or no number is
     in no range.
     """
-    assert expected == fits(value, wanted)
+    assert expected == matches_filter(value, wanted)
 
 
 def test_what_is_not_understood_is_refused(store):
@@ -392,7 +392,7 @@ def test_a_store_that_cannot_keep_says_so():
 
 def test_items_beyond_one_page_are_all_there(store, monkeypatch):
     """However many."""
-    monkeypatch.setattr("reverie.interfaces.frameworks.langgraph.PAGE", 3)
+    monkeypatch.setattr("reverie.interfaces.frameworks.langgraph.PAGE_SIZE", 3)
     store.batch([PutOp(ANN, f"k{n}", {"n": n}) for n in range(10)])
     assert (
         10
@@ -404,8 +404,8 @@ def test_items_beyond_one_page_are_all_there(store, monkeypatch):
 
 def test_a_namespace_is_a_tag_where_tags_can_be_that_long():
     """Each level by itself, so that `recall --tag users.ann` finds what is below it."""
-    assert ("users", "users.ann") == tags_of(ANN)
-    assert ("a",) == tags_of(("a", "b" * 100))
+    assert ("users", "users.ann") == to_namespace_tags(ANN)
+    assert ("a",) == to_namespace_tags(("a", "b" * 100))
 
 
 # An agent

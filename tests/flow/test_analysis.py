@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.core.errors import BadInput, ExtraMissing
-from reverie.memory.episodes import went
-from reverie.storage.analytics import opened
+from reverie.memory.episodes import read_success
+from reverie.storage.analytics import open_duckdb
 from reverie.testing import SPACE, memory
 from tests.flow.test_cli_experience import answer, home, told
 from tests.flow.test_patterns_learned import commit, git, overcome, repository, run
@@ -175,14 +175,14 @@ PAYLOAD = st.fixed_dictionaries(
 @given(st.lists(PAYLOAD, max_size=20))
 def test_sql_and_python_agree_on_what_went_well(payloads):
     """One rule, in both languages (D6, D15)."""
-    db = opened()
+    db = open_duckdb()
     db.execute("create table one (n int, payload varchar)")
     for n, payload in enumerate(payloads):
         db.execute("insert into one values (?, ?)", [n, json.dumps(payload)])
     assert [
         row[0]
         for row in db.execute("select went(taken_apart(payload)) from one order by n").fetchall()
-    ] == [went(payload) for payload in payloads]
+    ] == [read_success(payload) for payload in payloads]
 
 
 def test_a_space_sees_itself_and_what_is_above_and_below(mind):
@@ -351,7 +351,7 @@ def test_parquet_files_are_all_there_or_none_is(mind, tmp_path, monkeypatch):
     def full(_file):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("reverie.storage.analytics.durable", full)
+    monkeypatch.setattr("reverie.storage.analytics.sync_to_disk", full)
     with pytest.raises(OSError, match="space"):
         mind.export_parquet(tmp_path / "half", space=SPACE)
     assert [path.name for path in tmp_path.iterdir()] == ["it's"]

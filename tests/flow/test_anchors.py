@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from reverie.context_window import render
+from reverie.context_window import render_block
 from reverie.core import config
-from reverie.core.code_anchors import CHANGED, GONE, anchors_of, outdated, standing
+from reverie.core.code_anchors import CHANGED, GONE, anchors_of, outdated_notice, outdated_state
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Hit
-from reverie.retrieval.rescoring import prior
-from reverie.testing import SPACE, a_memory, memory
+from reverie.retrieval.rescoring import compute_prior
+from reverie.testing import SPACE, make_memory, memory
 from tests.flow.test_code import OLD, written
 from tests.helpers import invoked, opened, toy_home
 from tests.scripted import scripted
@@ -87,10 +87,10 @@ def test_a_fact_about_code_holds_until_the_code_changes(home, repo):
     edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
     home.index_code(repo)
     assert ("cart.py:price_of", CHANGED) == now_of(home, id)
-    assert "said about an older version of price_of in cart.py" == outdated(home.get(id)[0])
+    assert "said about an older version of price_of in cart.py" == outdated_notice(home.get(id)[0])
     edit(repo, **{"cart.py": CART})
     home.index_code(repo)
-    assert (("cart.py:price_of", ""), "") == (now_of(home, id), outdated(home.get(id)[0]))
+    assert (("cart.py:price_of", ""), "") == (now_of(home, id), outdated_notice(home.get(id)[0]))
     assert [] == home.verify()
 
 
@@ -271,8 +271,8 @@ def test_a_work_tree_that_is_gone_leaves_its_facts_to_the_project(home, repo, tm
     git(repo, "worktree", "add", "-q", str(tree))
     home.index_code(tree)
     home.index_code(repo)
-    space = config.space_of(repo)
-    assert space == config.space_of(tree)
+    space = config.project_space_of(repo)
+    assert space == config.project_space_of(tree)
     id = home.remember(TEXT, space=space, about=[str(tree / "cart.py:price_of")]).id
     edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
     home.index_code(repo)
@@ -287,18 +287,18 @@ def test_the_mark_is_told_everywhere(home, repo):
     does not pop up.
     """
     id = told(home, repo, triggers=["tool:Edit"])
-    before = prior(home.get(id)[0], home.work.now)
+    before = compute_prior(home.get(id)[0], home.work.now)
     edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
     home.index_code(repo)
     one = home.get(id)[0]
     words = "said about an older version of price_of in cart.py"
     (hit,) = home.recall("prices in cents", space=SPACE)
-    assert (words, words) == (hit.why[-1], outdated(hit.memory))
-    assert words in render([Hit(one, 0.9)], home.work.now, limit=3, budget=500).text
+    assert (words, words) == (hit.why[-1], outdated_notice(hit.memory))
+    assert words in render_block([Hit(one, 0.9)], home.work.now, limit=3, budget=500).text
     assert words in home.warnings("Edit", "cart.py", space=SPACE)[0].why
     assert words in home.recall("", space=SPACE)[0].why
     assert any(words in line and f"reverie about {id}" in line for line in home.explain(id).story)
-    assert before * 0.85 == pytest.approx(prior(one, home.work.now))
+    assert before * 0.85 == pytest.approx(compute_prior(one, home.work.now))
     assert (
         [id]
         == [memory.id for memory in home.outdated(space=SPACE)]
@@ -313,8 +313,11 @@ def test_the_mark_is_told_everywhere(home, repo):
         block = companion.turn([{"role": "user", "content": "Prices are in cents?"}])
     assert "" == block.text
     (hit,) = home.recall("prices in cents", space=SPACE)
-    assert ("which is not there any more" in hit.why[-1], GONE) == (True, standing(hit.memory))
-    assert before * 0.75 == pytest.approx(prior(hit.memory, home.work.now))
+    assert ("which is not there any more" in hit.why[-1], GONE) == (
+        True,
+        outdated_state(hit.memory),
+    )
+    assert before * 0.75 == pytest.approx(compute_prior(hit.memory, home.work.now))
 
 
 def test_a_mark_is_an_event_that_can_be_taken_back(home, repo):
@@ -432,7 +435,7 @@ def test_a_text_names_what_it_is_about(home, repo, text, places):
         repo, **{"one.py": "def same():\n    return 1\n", "two.py": "def same():\n    return 2\n"}
     )
     home.index_code(repo)
-    one = home.remember(text, space=config.space_of(repo))
+    one = home.remember(text, space=config.project_space_of(repo))
     home.settle()
     assert places == [anchor.place for anchor in anchors_of(home.get(one.id)[0])]
 
@@ -442,7 +445,7 @@ def test_what_gives_no_anchor(home, repo):
     altered last.
     """
     home.index_code(repo)
-    space = config.space_of(repo)
+    space = config.project_space_of(repo)
     ids = [
         home.remember("`price_of` counts cents", space=space, kind="event").id,
         home.remember("`price_of` counts cents", space="me/else").id,
@@ -456,7 +459,7 @@ def test_the_first_index_finds_what_was_said_before(home, repo):
     """Memories that were there already get their anchors, unless the file was altered after they
     were said.
     """
-    space = config.space_of(repo)
+    space = config.project_space_of(repo)
     one = home.remember("`price_of` counts cents", space=f"{space}/s1").id
     two = home.remember("`Cart.total` adds prices", space=space, at=OLD - 86_400).id
     home.settle()
@@ -470,7 +473,9 @@ def test_another_text_names_something_else(home, repo):
     """
     home.index_code(repo)
     one = home.remember(
-        "`price_of` counts cents", space=config.space_of(repo), about=[str(repo / "other.py")]
+        "`price_of` counts cents",
+        space=config.project_space_of(repo),
+        about=[str(repo / "other.py")],
     ).id
     home.settle()
     assert ["other.py", "cart.py:price_of"] == [
@@ -489,7 +494,7 @@ def test_a_file_that_a_text_only_names_may_change(home, repo):
     four = "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(4))
     written(repo, **{"four.py": four})
     home.index_code(repo)
-    one = home.remember("Run four.py after a change", space=config.space_of(repo)).id
+    one = home.remember("Run four.py after a change", space=config.project_space_of(repo)).id
     home.settle()
     for text, state in (
         (four.replace("return 1", "return 9"), ""),
@@ -524,7 +529,7 @@ def test_what_is_said_again_keeps_its_anchor(home, repo, clock):
     home.index_code(repo)
     assert ({"symbol:cart.py#price_of"}, CHANGED) == (
         edges_of(home, kept.id),
-        standing(home.get(kept.id)[0]),
+        outdated_state(home.get(kept.id)[0]),
     )
     clock.tick(60)
     home.remember(
@@ -536,7 +541,7 @@ def test_what_is_said_again_keeps_its_anchor(home, repo, clock):
     home.settle()
     (kept,) = home.browse(space=SPACE)
     assert ("cart.py:price_of", "") == now_of(home, kept.id)
-    assert ("", []) == (outdated(kept), home.verify())
+    assert ("", []) == (outdated_notice(kept), home.verify())
 
 
 def test_sleep_verifies_facts(home, repo):
@@ -603,7 +608,7 @@ def test_a_model_may_say_whether_it_holds(tmp_path, repo, clock, answer, state, 
             and "4 * n" in script.data(0)
             and TEXT in script.data(0)
         )
-        assert (state, True) == (now_of(mind, id)[1], words in outdated(mind.get(id)[0]))
+        assert (state, True) == (now_of(mind, id)[1], words in outdated_notice(mind.get(id)[0]))
         if answer["still"] != "maybe":
             mind.sleep(["anchors"])
             assert asked == len(script.asked)
@@ -715,5 +720,5 @@ def test_the_commands(tmp_path, repo, monkeypatch):
 
 def test_a_memory_of_before_has_no_mark(home):
     """What speaks of no code costs and says nothing."""
-    one = a_memory("plain")
-    assert ("", "", []) == (outdated(one), standing(one), anchors_of(one))
+    one = make_memory("plain")
+    assert ("", "", []) == (outdated_notice(one), outdated_state(one), anchors_of(one))

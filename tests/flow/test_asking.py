@@ -7,22 +7,28 @@ import pytest
 from reverie.consolidation import model_advice
 from reverie.core.errors import ModelAway
 from reverie.reconciliation import model_requests
-from reverie.testing import SPACE, a_memory, an_event, memory
-from reverie.text.host_messages import Said
+from reverie.testing import SPACE, make_event, make_memory, memory
+from reverie.text.host_messages import HostMessage
 from tests.scripted import Status, scripted
 
-OLD, NEW = a_memory("Staging listens on port 80."), a_memory("Staging now listens on port 8443.")
-SAID = [Said("user", "Where is staging?", 0), Said("assistant", "It is called heron.", 1)]
-EVENT = an_event("session_end", session="s1", seq=7)
+OLD, NEW = (
+    make_memory("Staging listens on port 80."),
+    make_memory("Staging now listens on port 8443."),
+)
+SAID = [
+    HostMessage("user", "Where is staging?", 0),
+    HostMessage("assistant", "It is called heron.", 1),
+]
+EVENT = make_event("session_end", session="s1", seq=7)
 
 
 def merged(work, one, other):
-    merge = model_advice.merging_text(work, SPACE)
+    merge = model_advice.make_text_merger(work, SPACE)
     return merge and merge(one, other)
 
 
 def related(work):
-    relate = model_advice.relating(work)
+    relate = model_advice.make_relation_judge(work)
     return relate and relate(OLD, NEW)
 
 
@@ -32,7 +38,7 @@ def counts(mind):
 
 QUESTIONS = {
     "reconcile": (
-        lambda work: model_requests.opinion(work, EVENT, OLD, NEW),
+        lambda work: model_requests.ask_pair_opinion(work, EVENT, OLD, NEW),
         '{"relation": "updates", "confidence": 0.9, "why": "now"}',
         ("updates", 0.9, "now"),
         None,
@@ -50,7 +56,7 @@ QUESTIONS = {
         "",
     ),
     "name": (
-        lambda work: model_advice.group_name(work, ["a", "b"], SPACE),
+        lambda work: model_advice.ask_group_name(work, ["a", "b"], SPACE),
         '{"name": "Staging"}',
         "staging",
         None,
@@ -103,17 +109,17 @@ def test_gaps_are_reviewed(clock):
     """What the session itself answers becomes a note that rests on its messages (B82)."""
     answer = '{"keep": [{"text": "Staging is called heron.", "kind": "entity", "from": 1}]}'
     with scripted(answer) as script, memory(now=clock, llm=script.openai) as mind:
-        found = model_requests.answered(mind.work, EVENT, ["where is staging?"], SAID)
-        assert found and ["Staging is called heron."] == [item.text for item in found.keep]
-        assert None is model_requests.answered(mind.work, EVENT, [], SAID)
+        found = model_requests.ask_open_questions(mind.work, EVENT, ["where is staging?"], SAID)
+        assert found and ["Staging is called heron."] == [item.text for item in found.items]
+        assert None is model_requests.ask_open_questions(mind.work, EVENT, [], SAID)
 
 
 def test_nobody_to_ask(mind):
     """Without a model every question has no answer, and nothing is imported for it."""
     assert [None] * 5 == [
-        model_requests.opinion(mind.work, EVENT, OLD, NEW),
-        model_advice.relating(mind.work),
-        model_advice.merging_text(mind.work, SPACE),
-        model_advice.group_name(mind.work, ["a"], SPACE),
-        model_requests.answered(mind.work, EVENT, ["q"], SAID),
+        model_requests.ask_pair_opinion(mind.work, EVENT, OLD, NEW),
+        model_advice.make_relation_judge(mind.work),
+        model_advice.make_text_merger(mind.work, SPACE),
+        model_advice.ask_group_name(mind.work, ["a"], SPACE),
+        model_requests.ask_open_questions(mind.work, EVENT, ["q"], SAID),
     ]

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from reverie.core.authorship import Author, author_of, guarded
+from reverie.core.authorship import Author, author_of, protect_details
 from reverie.core.errors import BadInput
-from reverie.core.kinds import is_ripe
+from reverie.core.kinds import is_mature
 from reverie.extraction.provenance_check import Claim
-from reverie.interfaces.hooks.speaking_model import speaking
-from reverie.interfaces.hooks.spool import Places, write
-from reverie.interfaces.memory_folder import Notebook
+from reverie.interfaces.hooks.speaking_model import find_speaking_model
+from reverie.interfaces.hooks.spool import HookFiles, write_json_object
+from reverie.interfaces.memory_folder import MemoryFolder
 from reverie.testing import SPACE, memory
 from tests.helpers import invoked, toy_home
 
@@ -45,13 +45,13 @@ def test_nobody_approves_by_details(mind):
     one = mind.remember(TEXT, space=SPACE, provenance="inferred", details=forged)
     (many,) = mind.remember_many([{"text": "It rains.", "details": forged}], space=SPACE)
     revised = mind.revise(one.id, details=forged)
-    assert {"colour": "red"} == one.details == many.details == revised.details and not is_ripe(
+    assert {"colour": "red"} == one.details == many.details == revised.details and not is_mature(
         revised
     )
     mind.curate(one.id, "validated", by="ann", note="seen")
     assert mind.revise(one.id, details={"colour": "blue"}).details["curated"]["by"] == "ann"
     assert any(line.startswith("Looked at by ann on") for line in mind.explain(one.id).story)
-    assert guarded({"maturity": "escalated"}) == {"maturity": "escalated"}
+    assert protect_details({"maturity": "escalated"}) == {"maturity": "escalated"}
 
 
 def test_new_words_of_a_model_were_looked_at_by_nobody(mind):
@@ -79,12 +79,12 @@ def test_what_waits_for_a_look(clock, policy, concluded, written):
             kept(mind),
         )
         said, own = kept(mind, "I use vim.", "user_stated"), mind.remember("It rains.", space=SPACE)
-        assert (concluded, written, True, True) == tuple(map(is_ripe, (guess, one, said, own)))
+        assert (concluded, written, True, True) == tuple(map(is_mature, (guess, one, said, own)))
         assert (
             one.id in {hint.id for hint in mind.hints("is the staging server heron?", space=SPACE)}
         ) == written
         assert (one.id in {waiting.id for waiting in mind.pending(space=SPACE)}) != written
-        assert is_ripe(mind.curate(one.id, "validated"))
+        assert is_mature(mind.curate(one.id, "validated"))
 
 
 def test_under_the_policy_being_met_again_is_no_look(clock):
@@ -92,7 +92,7 @@ def test_under_the_policy_being_met_again_is_no_look(clock):
     with memory(now=clock, curate="model") as mind:
         one = kept(mind, provenance="inferred")
         mind.feedback(one.id, True)
-        assert not is_ripe(mind.get(one.id)[0])
+        assert not is_mature(mind.get(one.id)[0])
 
 
 def test_pages_and_files_of_a_tool_wait_too(tmp_path, clock):
@@ -104,16 +104,16 @@ def test_pages_and_files_of_a_tool_wait_too(tmp_path, clock):
         mind.update_file(
             page, "- The wolf cluster is in Zurich.\n", "append", space=SPACE, **CLAIM.fields
         )
-        Notebook(mind, SPACE, author=MODEL).run(
+        MemoryFolder(mind, SPACE, author=MODEL).run(
             {"command": "create", "path": "/memories/a.md", "file_text": "Zurich"}
         )
         both = mind.browse(space=SPACE)
         assert (
             len(both) == 2
-            and not any(map(is_ripe, both))
+            and not any(map(is_mature, both))
             and {author_of(one) for one in both} == {MODEL}
         )
-        assert all(is_ripe(mind.curate(one.id, "validated")) for one in both)
+        assert all(is_mature(mind.curate(one.id, "validated")) for one in both)
 
         mind.mirror(SPACE)
         mind.update_file(
@@ -123,7 +123,7 @@ def test_pages_and_files_of_a_tool_wait_too(tmp_path, clock):
             space=SPACE,
             **CLAIM.fields,
         )
-        Notebook(mind, SPACE, author=MODEL).run(
+        MemoryFolder(mind, SPACE, author=MODEL).run(
             {
                 "command": "str_replace",
                 "path": "/memories/a.md",
@@ -132,7 +132,7 @@ def test_pages_and_files_of_a_tool_wait_too(tmp_path, clock):
             }
         )
         now = mind.get([one.id for one in both])
-        assert [(one.text.count("Basel"), is_ripe(one)) for one in now] == [(1, False)] * 2
+        assert [(one.text.count("Basel"), is_mature(one)) for one in now] == [(1, False)] * 2
 
 
 def test_a_policy_that_is_none_is_refused(tmp_path):
@@ -141,20 +141,20 @@ def test_a_policy_that_is_none_is_refused(tmp_path):
 
     (tmp_path / "config.toml").write_text('curate = "all"\n')
     with pytest.raises(BadInput, match="off, inferred, model"):
-        config.load(tmp_path)
+        config.load_settings(tmp_path)
 
 
 def test_hooks_tell_which_model_calls(tmp_path):
     """X37: the newest session of the client's host in the same project, by the transcript before
     the note.
     """
-    room, log = Places(str(tmp_path)), tmp_path / "log.jsonl"
+    room, log = HookFiles(str(tmp_path)), tmp_path / "log.jsonl"
     note = {"agent": "claude-code", "space": SPACE, "model": "claude-haiku", "transcript": str(log)}
-    write(room.of("s1", "json"), note)
+    write_json_object(room.of("s1", "json"), note)
     assert (
-        speaking(room, "claude-code", SPACE),
-        speaking(room, "claude-code", "me/other"),
-        speaking(room, "codex-mcp-client", SPACE),
+        find_speaking_model(room, "claude-code", SPACE),
+        find_speaking_model(room, "claude-code", "me/other"),
+        find_speaking_model(room, "codex-mcp-client", SPACE),
     ) == ("claude-haiku", "", "")
     log.write_text(
         "".join(
@@ -162,7 +162,7 @@ def test_hooks_tell_which_model_calls(tmp_path):
             for name in ("claude-opus", "<synthetic>")
         )
     )
-    assert speaking(room, "claude-code", SPACE) == "claude-opus"
+    assert find_speaking_model(room, "claude-code", SPACE) == "claude-opus"
 
 
 def test_stamps_travel_with_a_shared_line(tmp_path, clock):

@@ -20,7 +20,7 @@ from reverie.testing import NOON, SPACE, memory
 def filled(home):
     """A mind with two memories of which a daily copy was made."""
     ids = [home.remember(text, space=SPACE).id for text in ("xylophone quartz", "it stays")]
-    copy = backups.daily(home.store, home.settings, NOON)
+    copy = backups.make_daily_backup(home.store, home.settings, NOON)
     assert copy is not None
     return copy, *ids
 
@@ -80,7 +80,7 @@ def test_purging_takes_the_wordings_along(home):
     stays = home.remember("it stays", space=SPACE).id
     home.settle()
     first = next(m for m in home.get(ids) if m.active)
-    assert backups.daily(home.store, home.settings, NOON)
+    assert backups.make_daily_backup(home.store, home.settings, NOON)
     assert {first.id, *(m.id for m in home.wordings(first.id))} == set(ids)
 
     assert home.purge(first.id)[:2] == (3, ())
@@ -190,7 +190,7 @@ def test_a_refused_backup_makes_no_copy(home, tmp_path):
     (tmp_path / "a.txt").write_text("no database at all, but long enough to look at " * 20)
     with pytest.raises(ReverieError):
         home.restore_backup(tmp_path / "a.txt")
-    assert backups.replaced(home.settings) == []
+    assert backups.list_replaced_copies(home.settings) == []
 
 
 WRITER = """

@@ -29,8 +29,8 @@ from reverie.core.errors import (
     StoreReadOnly,
 )
 from reverie.storage import open_store
-from reverie.storage.sqlite import repair
-from reverie.testing import NOON, Absent, Clock, memory, said
+from reverie.storage.sqlite import repair_store
+from reverie.testing import NOON, AbsentEmbedder, Clock, make_conversation, memory
 from tests.helpers import mounted, read_only
 
 SPACE = "me/demo"
@@ -97,7 +97,9 @@ DAMAGE = (
 
 
 def mended(home):
-    return repair(f"sqlite:///{home / 'reverie.db'}", [home / "backups" / "early.db"], "stamp")
+    return repair_store(
+        f"sqlite:///{home / 'reverie.db'}", [home / "backups" / "early.db"], "stamp"
+    )
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda d: d.__name__)
@@ -232,10 +234,10 @@ def test_a_full_disk_does_not_stop_a_conversation(tmp_path):
         companion = mind.companion(f"{SPACE}/s1")
         writer.execute("pragma max_page_count = 1")
         for n in range(5):
-            companion.turn(said(f"turn {n} " + "x" * 20_000))
+            companion.turn(make_conversation(f"turn {n} " + "x" * 20_000))
         assert not companion.wait(0.3)
         writer.execute("pragma max_page_count = 1000000")
-        companion.turn(said("one more"))
+        companion.turn(make_conversation("one more"))
         assert companion.wait(20)
         companion.close()
         assert len(mind.store.events(verbs=["turn"])) == 6
@@ -269,7 +271,7 @@ def test_a_read_only_home_can_be_read(tmp_path):
         assert len(list(mind.export())) > 3
         mind.backup(tmp_path / "copy.db")
         with mind.companion(f"{SPACE}/s") as companion:
-            companion.turn(said("note 2"))
+            companion.turn(make_conversation("note 2"))
     with read_only(crashed, tmp_path / "mount") as place, pytest.raises(StoreReadOnly):
         memory(place)
     for folder in (home, crashed):
@@ -302,7 +304,7 @@ def test_everything_goes_on_when_the_clock_jumps(tmp_path):
                 mind.recall(f"heron of day {days}", space=SPACE, mode="words")[0].memory.id
                 == memory_.id
             )
-            companion.turn(said(f"Remember that day {days} has a heron."))
+            companion.turn(make_conversation(f"Remember that day {days} has a heron."))
             assert companion.wait(20)
         companion.close()
         clock.tick(days=-2)
@@ -348,7 +350,7 @@ def test_any_text_can_be_kept_and_found(home, what):
     home.settle()
     text = home.get(memory_.id)[0].text
     with home.companion(f"{SPACE}/s") as companion:
-        block = companion.turn(said(TEXTS[what]))
+        block = companion.turn(make_conversation(TEXTS[what]))
         companion.wait(20)
         block.text.encode()
 
@@ -514,7 +516,10 @@ def test_without_a_model_words_keep_working(tmp_path, spoil):
         assert settled.waiting
         assert [hit.memory.id for hit in mind.recall("staging server", space=SPACE)] == [memory_.id]
         with mind.companion(f"{SPACE}/s1") as companion:
-            assert memory_.id in companion.turn(said("which staging server is there?")).ids
+            assert (
+                memory_.id
+                in companion.turn(make_conversation("which staging server is there?")).ids
+            )
             assert companion.wait(10)
         assert mind.verify() == []
 
@@ -523,7 +528,7 @@ def test_a_model_that_comes_later_catches_up(tmp_path):
     """What was kept without a model gets its vectors when there is one; another model embeds all
     anew (X13).
     """
-    with memory(tmp_path, embedder=Absent()) as mind:
+    with memory(tmp_path, embedder=AbsentEmbedder()) as mind:
         mind.remember("heron", space=SPACE)
         assert mind.settle().waiting == 1
     with memory(tmp_path) as mind:

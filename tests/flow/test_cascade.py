@@ -7,9 +7,9 @@ import pytest
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Edge, Link
-from reverie.retrieval import search
-from reverie.retrieval.search_query import Query
-from reverie.testing import an_event, memory
+from reverie.retrieval import search_memories
+from reverie.retrieval.search_query import SearchQuery
+from reverie.testing import make_event, memory
 
 pytestmark = pytest.mark.words_only
 
@@ -65,7 +65,7 @@ def test_clusters_are_nodes_like_tags(mind):
         )
         for id in (mind.heron.id, other.id)
     ]
-    mind.store.apply([Link(edge=edge) for edge in ties], an_event("sleep"))
+    mind.store.apply([Link(edge=edge) for edge in ties], make_event("sleep"))
     hits = found(mind)
 
     assert list(hits) == [HERON, "Cats purr.", "Dogs bark."]
@@ -203,13 +203,13 @@ def test_without_edges_nothing_is_walked(mind, monkeypatch):
     imported for it.
     """
     asked = []
-    around = mind.store.around
+    around = mind.store.edges_around
     monkeypatch.setattr(mind.store, "around", lambda *args: asked.append(args) or around(*args))
     mind.tag(mind.heron.id, remove=["infra"])
 
     assert list(found(mind)) == [HERON] and len(asked) == 1
     found(mind, depth=0)
-    search(mind.store, Query(text=ASK, spaces=(SPACE,), now=0.0))
+    search_memories(mind.store, SearchQuery(text=ASK, spaces=(SPACE,), now=0.0))
     assert len(asked) == 1
 
 

@@ -117,11 +117,11 @@ def test_the_key_of_the_provider_is_for_the_provider_only(monkeypatch, tmp_path)
 
     monkeypatch.setenv("ANTHROPIC_API_KEY", "theirs")
     monkeypatch.setenv("REVERIE_LLM", "anthropic:claude-haiku-4-5")
-    assert "theirs" == config.load(tmp_path).llm_key
+    assert "theirs" == config.load_settings(tmp_path).llm_key
     monkeypatch.setenv("REVERIE_LLM", "anthropic:http://127.0.0.1:1#m")
-    assert "" == config.load(tmp_path).llm_key
+    assert "" == config.load_settings(tmp_path).llm_key
     monkeypatch.setenv("REVERIE_LLM_KEY", "mine")
-    assert "mine" == config.load(tmp_path).llm_key
+    assert "mine" == config.load_settings(tmp_path).llm_key
 
 
 @pytest.mark.parametrize(("words", "ask"), [((), True), (("--no-model",), False)])

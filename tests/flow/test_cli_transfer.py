@@ -261,10 +261,10 @@ def test_nobody_waits_for_an_import_to_be_read(home):
 
 
 def test_import_asks_for_the_header():
-    from reverie.porting.export_validation import accepted
+    from reverie.porting.export_validation import accept_rows
 
     with pytest.raises(BadInput, match="not an export"):
-        list(accepted([]))
+        list(accept_rows([]))
 
 
 def test_verify_repairs_what_is_derived(full):
@@ -311,5 +311,5 @@ def test_a_full_disk_has_its_own_exit_code(full, monkeypatch):
     def full_disk(*_):
         raise OSError(errno.ENOSPC, "No space left on device", "x.jsonl")
 
-    monkeypatch.setattr(json_lines, "to_file", full_disk)
+    monkeypatch.setattr(json_lines, "write_rows_to_file", full_disk)
     assert "No space left on device: x.jsonl" in run(full, "export", "x.jsonl", code=8).stderr

@@ -121,13 +121,13 @@ def test_a_changed_file_is_parsed_alone(indexed, repo, monkeypatch):
     from reverie.code import code_indexing
 
     parsed: list[str] = []
-    real = code_indexing.facts_of
+    real = code_indexing.parse_facts
 
     def facts_of(path, text):
         parsed.append(path)
         return real(path, text)
 
-    monkeypatch.setattr(code_indexing, "facts_of", facts_of)
+    monkeypatch.setattr(code_indexing, "parse_facts", facts_of)
     assert (indexed.index_code(repo).parsed, parsed) == (0, [])
     place = repo / "pkg/pump.py"
     place.write_text("# one line more\n" + place.read_text())
@@ -261,8 +261,10 @@ def test_an_index_that_was_interrupted_says_so_and_goes_on(indexed, repo, monkey
     place = repo / "pkg/pump.py"
     place.write_text(place.read_text() + "\n\ndef late():\n    return helper(1)\n")
     with monkeypatch.context() as within:
-        within.setattr(code_indexing, "FEW", 0)
-        within.setattr(code_indexing, "linked", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        within.setattr(code_indexing, "ALWAYS_AMENDED", 0)
+        within.setattr(
+            code_indexing, "link_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         with pytest.raises(KeyboardInterrupt):
             indexed.index_code(repo)
     root = os.path.realpath(repo)
@@ -280,7 +282,9 @@ def test_answers_of_half_an_index_say_so(repo, tmp_path, monkeypatch):
 
     home = ("--home", str(toy_home(tmp_path)), "--in", str(repo))
     with monkeypatch.context() as within:
-        within.setattr(code_indexing, "linked", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        within.setattr(
+            code_indexing, "link_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         invoked("index", str(repo), *home[:2], code=130)
     assert "not whole" in invoked("callers", "helper", *home).stderr
     assert "not whole" in invoked("symbol", "helper", *home).stderr

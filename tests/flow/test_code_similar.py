@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reverie.testing import Counting, memory
+from reverie.testing import CountingEmbedder, memory
 from tests.flow.test_code import OLD, written
 from tests.helpers import invoked, toy_home
 
@@ -24,7 +24,7 @@ def repo(tmp_path):
 
 @pytest.fixture
 def mind(tmp_path, clock, repo):
-    with memory(tmp_path / "home", now=clock, embedder=Counting()) as made:
+    with memory(tmp_path / "home", now=clock, embedder=CountingEmbedder()) as made:
         made.index_code(repo)
         yield made
 
@@ -120,9 +120,9 @@ def test_a_changed_file_is_parsed_once_for_an_answer(mind, repo, monkeypatch):
 
     def facts_of(path, text):
         parsed.append(path)
-        return code_indexing.facts_of(path, text)
+        return code_indexing.parse_facts(path, text)
 
-    monkeypatch.setattr(similar_code, "facts_of", facts_of)
+    monkeypatch.setattr(similar_code, "parse_facts", facts_of)
     place = repo / "shop/cart.py"
     place.write_text("# first\n" + "".join(f"def price_{n}(cart): pass\n" for n in range(5)))
     mind.index_code(repo)
@@ -154,7 +154,7 @@ def test_secrets_are_neither_kept_nor_embedded(tmp_path, clock):
     repo = written(
         tmp_path / "repo", **{"a.py": f'def login():\n    token = "{secret}"\n    return token\n'}
     )
-    embedder = Counting()
+    embedder = CountingEmbedder()
     with memory(tmp_path / "home", now=clock, embedder=embedder) as mind:
         mind.index_code(repo)
         mind.settle()

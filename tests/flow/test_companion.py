@@ -12,15 +12,22 @@ from time import perf_counter
 
 import pytest
 
-from reverie.context_window import LINE
-from reverie.context_window.injection_history import MOST, Attention
+from reverie.context_window import MAX_LINE_CHARS
+from reverie.context_window.injection_history import MAX_IDS, InjectionHistory
 from reverie.core.errors import BadInput
 from reverie.core.model import Add, Event, Hit
-from reverie.embedding.toy import Toy
+from reverie.embedding.toy import ToyEmbedder
 from reverie.injection import first_turn, prepare_block
 from reverie.runtime import background_thread
-from reverie.runtime.companion import text_of
-from reverie.testing import Blocked, Clock, Counting, a_memory, memory, said
+from reverie.runtime.companion import content_to_text
+from reverie.testing import (
+    BlockedEmbedder,
+    Clock,
+    CountingEmbedder,
+    make_conversation,
+    make_memory,
+    memory,
+)
 from reverie.text import host_messages
 from tests.helpers import crowd, turn
 
@@ -85,16 +92,16 @@ def test_the_caller_never_waits(clock):
     """While the model hangs, every turn returns at once; the stop is clean after (CC-40, A3, A10,
     B72, B89).
     """
-    embedder = Blocked()
+    embedder = BlockedEmbedder()
     with memory(now=clock, embedder=embedder) as mind:
         crowded(mind)
         companion = session(mind)
         start = perf_counter()
-        companion.turn(said(CHAT))
+        companion.turn(make_conversation(CHAT))
         assert embedder.busy.wait(10)
         waited = perf_counter()
         for n in range(50):
-            companion.turn(said(f"{CHAT} {n}"))
+            companion.turn(make_conversation(f"{CHAT} {n}"))
         spent = perf_counter() - waited
         assert spent < 0.5
         assert not companion.wait(0.01)
@@ -110,17 +117,17 @@ def test_three_hundred_turns_may_wait(clock):
     (A9, A21).
     """
 
-    class Slow(Blocked, Counting):
+    class Slow(BlockedEmbedder, CountingEmbedder):
         def __init__(self):
-            Blocked.__init__(self)
-            Counting.__init__(self)
+            BlockedEmbedder.__init__(self)
+            CountingEmbedder.__init__(self)
 
     embedder = Slow()
     with memory(now=clock, embedder=embedder) as mind, session(mind) as companion:
-        companion.turn(said("turn 0 of many"))
+        companion.turn(make_conversation("turn 0 of many"))
         assert embedder.busy.wait(10)
         for n in range(1, 300):
-            companion.turn(said(f"turn {n} of many"))
+            companion.turn(make_conversation(f"turn {n} of many"))
         assert companion.behind > 250
         embedder.release()
         assert companion.wait(30)
@@ -133,7 +140,7 @@ def test_three_hundred_turns_may_wait(clock):
 def test_only_the_newest_turn_is_prepared_for(clock):
     """A context that was overtaken is skipped for preparing, never for learning (DESIGN §4)."""
 
-    class Gate(Toy):
+    class Gate(ToyEmbedder):
         def __init__(self):
             self.first, self.free, self.asked = threading.Event(), threading.Event(), []
 
@@ -146,10 +153,12 @@ def test_only_the_newest_turn_is_prepared_for(clock):
     gate = Gate()
     with memory(now=clock, embedder=gate) as mind:
         with session(mind) as companion:
-            companion.turn(said("the first context is being looked at"))
+            companion.turn(make_conversation("the first context is being looked at"))
             assert gate.first.wait(10)
             for n in range(20):
-                companion.turn(said(f"Remember that context {n} was said while it was busy."))
+                companion.turn(
+                    make_conversation(f"Remember that context {n} was said while it was busy.")
+                )
             gate.free.set()
             assert companion.wait(20)
         contexts = [
@@ -173,7 +182,7 @@ def test_nothing_grows_without_bound(wordy, clock):
         state = conversation.attention
 
         assert len(conversation.window) <= prepare_block.WINDOW_MESSAGES
-        assert len(state.injected) <= MOST and len(state.surfaced) <= MOST
+        assert len(state.injected) <= MAX_IDS and len(state.surfaced) <= MAX_IDS
         assert len(companion._background._queue) == len(companion._background._unprepared) == 0
         assert companion.behind == companion.dropped == 0
     assert len(wordy.store.events(verbs=["turn"], limit=10_000)) == 3_000
@@ -181,14 +190,14 @@ def test_nothing_grows_without_bound(wordy, clock):
 
 def test_a_full_queue_drops_counts_and_never_fails(clock, monkeypatch):
     """No block, no exception; the number says how many were lost (CC-47, A10, B89)."""
-    monkeypatch.setattr(background_thread, "QUEUE", 3)
-    embedder = Blocked()
+    monkeypatch.setattr(background_thread, "MAX_QUEUED_TURNS", 3)
+    embedder = BlockedEmbedder()
     with memory(now=clock, embedder=embedder) as mind:
         companion = session(mind)
-        companion.turn(said("the one that is looked at"))
+        companion.turn(make_conversation("the one that is looked at"))
         assert embedder.busy.wait(10)
         for n in range(10):
-            companion.turn(said(f"turn {n}"))
+            companion.turn(make_conversation(f"turn {n}"))
         assert companion.dropped == 7
         embedder.release()
         companion.close()
@@ -232,7 +241,9 @@ def test_a_block_that_waited_too_long_is_dropped_and_comes_again(wordy, clock):
 def test_the_same_context_is_not_looked_at_twice(wordy, clock, monkeypatch):
     """An identical context within 30 seconds is skipped (CONSTANTS, A42)."""
     looked = []
-    monkeypatch.setattr(prepare_block, "search", lambda _, query: looked.append(query.text) or [])
+    monkeypatch.setattr(
+        prepare_block, "search_memories", lambda _, query: looked.append(query.text) or []
+    )
     with session(wordy) as companion:
         turn(companion, CHAT, clock=clock)
         turn(companion, CHAT, clock=clock, tick=10)
@@ -243,7 +254,7 @@ def test_the_same_context_is_not_looked_at_twice(wordy, clock, monkeypatch):
 
 def at_work(companion, clock, *outputs, tick=10.0):
     """A user's word, then what tools answer, one turn each; the block that comes after."""
-    talk = said(CHAT)
+    talk = make_conversation(CHAT)
     for output in (None, *outputs, "done"):
         talk += [{"role": "tool", "content": output}] if output else []
         block = companion.turn(talk)
@@ -257,7 +268,9 @@ def test_long_output_is_looked_at_now_and_then(wordy, clock, monkeypatch):
     A43).
     """
     looked = []
-    monkeypatch.setattr(prepare_block, "search", lambda _, query: looked.append(clock()) or [])
+    monkeypatch.setattr(
+        prepare_block, "search_memories", lambda _, query: looked.append(clock()) or []
+    )
     with session(wordy) as companion:
         start = clock()
         at_work(companion, clock, *(f"line {n}" for n in range(7)))
@@ -299,10 +312,10 @@ def test_the_order_of_preparing(wordy, clock, monkeypatch):
         turn(companion, CHAT, clock=clock)
         for owner, name in (
             (prepare_block, "embedded"),
-            (Attention, "topic"),
+            (InjectionHistory, "topic"),
             (prepare_block, "search"),
             (prepare_block, "render"),
-            (Attention, "prepared"),
+            (InjectionHistory, "prepared"),
         ):
             noted(owner, name)
         turn(companion, ASK, clock=clock)
@@ -393,7 +406,7 @@ def test_a_session_of_the_same_name_elsewhere_is_another(clock, embedder):
             later = [turn(other, f"{question} {n}", clock=clock) for n in range(2)]
         with session(mind, "main", "me/c") as third:
             learned = Event(verb="learn", space="me/c/main", session="main", at=clock())
-            lesson = a_memory("The wombat cluster is in Oslo.", space="me", session="main")
+            lesson = make_memory("The wombat cluster is in Oslo.", space="me", session="main")
             mind.store.apply([Add(memory=lesson)], learned)
             mind.settle()
             taught = [
@@ -433,7 +446,7 @@ def test_a_short_lived_process_loses_nothing(tmp_path, clock):
     """A hook that opens, says one turn and closes has written it down (A9, A12)."""
     for n in range(5):
         with memory(tmp_path, now=clock, embedder="none") as mind:
-            session(mind).turn(said(f"turn {n}"))
+            session(mind).turn(make_conversation(f"turn {n}"))
     with memory(tmp_path, now=clock, embedder="none") as mind:
         assert [e.payload["messages"][0]["text"] for e in mind.store.events(verbs=["turn"])] == [
             f"turn {n}" for n in range(5)
@@ -443,7 +456,7 @@ def test_a_short_lived_process_loses_nothing(tmp_path, clock):
 # Topics and resets
 
 
-class Topical(Toy):
+class Topical(ToyEmbedder):
     """Two topics at right angles; which one a text has says its first word."""
 
     def embed(self, texts):
@@ -466,10 +479,10 @@ def topical(clock, monkeypatch):
         found = mind.remember(HERON, space=SPACE)
         monkeypatch.setattr(
             prepare_block,
-            "search",
+            "search_memories",
             lambda _, query: [] if found.id in query.exclude else [Hit(found, 0.9, ("stub",))],
         )
-        monkeypatch.setattr(first_turn, "search", lambda *_: [])
+        monkeypatch.setattr(first_turn, "search_memories", lambda *_: [])
         yield mind
 
 
@@ -516,7 +529,7 @@ def test_closing_writes_down_what_is_queued(tmp_path, clock):
     with memory(tmp_path, now=clock, embedder="none") as mind:
         companion = session(mind)
         for n in range(200):
-            companion.turn(said(f"turn {n}"))
+            companion.turn(make_conversation(f"turn {n}"))
         companion.close()
         assert len(mind.store.events(verbs=["turn"])) == 200
 
@@ -535,7 +548,7 @@ def test_the_thread_ends_with_the_last_companion(wordy):
         assert alive() == 1
     assert alive() == 0
     with session(wordy, "a") as companion:
-        companion.turn(said(CHAT))
+        companion.turn(make_conversation(CHAT))
         assert companion.wait(10)
     assert alive() == 0
 
@@ -543,8 +556,8 @@ def test_the_thread_ends_with_the_last_companion(wordy):
 def test_closing_the_mind_ends_everything(clock):
     """Forgotten companions do not keep a process alive, nor are their turns lost."""
     mind = memory(now=clock, embedder="none")
-    session(mind).turn(said(CHAT))
-    session(mind, "s2").turn(said(CHAT))
+    session(mind).turn(make_conversation(CHAT))
+    session(mind, "s2").turn(make_conversation(CHAT))
     written = mind.store
     counted = []
     close = written.close
@@ -558,7 +571,7 @@ def test_closing_the_mind_ends_everything(clock):
 def test_trouble_in_the_background_is_kept_and_the_next_turn_goes_on(wordy, clock, monkeypatch):
     """An error while preparing is not swallowed and does not end the thread (X7)."""
     with monkeypatch.context() as patched, session(wordy) as companion:
-        patched.setattr(prepare_block, "search", lambda *_: 1 / 0)
+        patched.setattr(prepare_block, "search_memories", lambda *_: 1 / 0)
         turn(companion, "the staging server", clock=clock)
         trouble = companion._background.trouble
         patched.undo()
@@ -643,8 +656,8 @@ def test_injected_text_is_not_learned_from(wordy, clock):
     [
         prepare_block.MESSAGE_CHARS,
         prepare_block.WINDOW_CHARS,
-        host_messages.MOST_CHARS,
-        LINE,
+        host_messages.MAX_MESSAGE_CHARS,
+        MAX_LINE_CHARS,
         400,
         20_000,
     ],
@@ -661,7 +674,7 @@ def test_wide_characters_at_every_cut(clock, length):
                 [{"role": "user", "content": text}, {"role": "assistant", "content": text}]
             )
         assert companion.wait(20)
-        companion.turn(said("🐦")).text.encode()
+        companion.turn(make_conversation("🐦")).text.encode()
         assert companion.wait(20)
         mind.settle()
         assert mind.verify() == []
@@ -678,8 +691,8 @@ def test_messages_of_either_shape(wordy, clock):
         "odd",
     ]
 
-    assert text_of(parts) == "one\ntwo\nthree"
-    assert [text_of(odd) for odd in (None, 5, b"bytes", {}, [], "plain")] == [
+    assert content_to_text(parts) == "one\ntwo\nthree"
+    assert [content_to_text(odd) for odd in (None, 5, b"bytes", {}, [], "plain")] == [
         "",
         "",
         "",

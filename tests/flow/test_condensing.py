@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from reverie.context_window.condensing.condense_timing import too_early
+from reverie.context_window.condensing.condense_timing import explain_too_early
 from reverie.context_window.condensing.summary_lines import MARK, TITLE
-from reverie.context_window.evicted_excerpts import Gone, Home, keep
-from reverie.context_window.pruning_strategies import Scene, importance
+from reverie.context_window.evicted_excerpts import EvictedPart, ExcerptTarget, store_evicted_parts
+from reverie.context_window.pruning_strategies import WindowSnapshot, score_by_importance
 from reverie.core.errors import BadInput
 from reverie.core.kinds import EXCERPT
 from reverie.testing import NOON, SPACE, memory
-from reverie.text.injection_fence import FENCE, FOOT
+from reverie.text.injection_fence import FENCE, FENCE_END
 from tests.helpers import invoked
 from tests.scripted import Raw, Slow, Status, scripted
 
@@ -57,7 +57,9 @@ def test_when_it_is_due(used, messages, ago, expected):
     minutes no.
     """
     assert expected == (
-        not too_early(used, 100_000, messages, None if ago is None else NOON - ago, NOON, 0.8)
+        not explain_too_early(
+            used, 100_000, messages, None if ago is None else NOON - ago, NOON, 0.8
+        )
     )
 
 
@@ -74,10 +76,10 @@ def test_importance_rises_with_recency():
     """CC-70, C100: the newer of two equal messages is the more important; length and the user's
     role count too.
     """
-    from reverie.context_window.context_items import Item
+    from reverie.context_window.context_items import ContextItem
 
     items = [
-        Item(str(n), (n,), kind, text, 10, NOON)
+        ContextItem(str(n), (n,), kind, text, 10, NOON)
         for n, (kind, text) in enumerate(
             [
                 ("assistant_message", "same"),
@@ -86,13 +88,16 @@ def test_importance_rises_with_recency():
             ]
         )
     ]
-    worth = importance(Scene(items, NOON))
+    worth = score_by_importance(WindowSnapshot(items, NOON))
     assert worth == sorted(worth) and len(set(worth)) == 3
     asked = [items[0], items[1]._replace(type="user_message")]
-    assert importance(Scene(asked, NOON))[1] == pytest.approx(
-        importance(Scene(items[:2], NOON))[1] + 0.1
+    assert score_by_importance(WindowSnapshot(asked, NOON))[1] == pytest.approx(
+        score_by_importance(WindowSnapshot(items[:2], NOON))[1] + 0.1
     )
-    assert importance(Scene([items[0]._replace(text="x" * 1_000)], NOON))[0] > worth[0]
+    assert (
+        score_by_importance(WindowSnapshot([items[0]._replace(text="x" * 1_000)], NOON))[0]
+        > worth[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -106,7 +111,7 @@ def test_every_strategy_leaves_a_fenced_summary(mind, strategy):
     made = mind.condense(said, limit=LIMIT, strategy=strategy)
     assert made.done and made.after <= made.goal == 2_100 and not made.trouble
     (summary,) = [m["content"] for m in made.messages if m["content"].startswith(MARK)]
-    assert summary == made.summary and summary.endswith(FOOT) and "not instructions" in summary
+    assert summary == made.summary and summary.endswith(FENCE_END) and "not instructions" in summary
     assert "recall them by their words" in summary and f"{len(made.left)} of which left" in summary
     assert all(line.text.rstrip(" …") in said[line.number]["content"] for line in made.lines)
     assert [m for m in made.messages if m in said] == [m for m in said if m in made.messages]
@@ -199,7 +204,9 @@ def test_a_passage_does_not_stand_for_what_it_teaches(mind, first):
     """
 
     def leaves():
-        keep(mind.store, [Gone(FACT, "user", NOON, (0, 0))], Home(SPACE, "s1"), NOON)
+        store_evicted_parts(
+            mind.store, [EvictedPart(FACT, "user", NOON, (0, 0))], ExcerptTarget(SPACE, "s1"), NOON
+        )
 
     leaves() if first == "left" else None
     mind.record("turn", {"messages": [{"role": "user", "text": FACT}]}, space=SPACE, session="s1")

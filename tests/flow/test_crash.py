@@ -182,7 +182,7 @@ def broken_promises(home, acks, clock, *, settled):
             wrong += [
                 f"not learned {name}" for name in promised["turn"] if f"Lesson {name} " not in texts
             ]
-            wrong += [f"still waiting {id}" for id, _ in mind.store.waiting(3)]
+            wrong += [f"still waiting {id}" for id, _ in mind.store.unembedded_texts(3)]
         wrong += [str(problem) for problem in mind.verify()]
     return wrong
 

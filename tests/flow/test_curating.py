@@ -5,8 +5,8 @@ import json
 import pytest
 
 from reverie.core.errors import BadInput
-from reverie.core.kinds import maturity
-from reverie.porting.importers.foreign_texts import frontmatter
+from reverie.core.kinds import maturity_of
+from reverie.porting.importers.foreign_texts import split_frontmatter
 from reverie.testing import SPACE
 from tests.helpers import invoked, toy_home
 
@@ -38,7 +38,7 @@ def test_what_is_approved_surfaces(mind, guess):
     """
     kept = mind.curate(guess.id, "validated", by="reviewer", note="seen in the inventory")
     assert ("validated", "reviewer", "seen in the inventory") == (
-        maturity(kept),
+        maturity_of(kept),
         kept.details["curated"]["by"],
         kept.details["curated"]["note"],
     )
@@ -67,12 +67,12 @@ def test_what_is_dismissed_is_put_away_and_comes_back(mind, guess):
     """X35, CC-85: never hinted nor recalled, readable by id, restored."""
     mind.curate(guess.id, "dismissed", note="a guess")
     gone = mind.get(guess.id)[0]
-    assert ("dismissed", False) == (maturity(gone), gone.active)
+    assert ("dismissed", False) == (maturity_of(gone), gone.active)
     assert [] == mind.recall("staging server", space=SPACE)
     with pytest.raises(BadInput, match="restore it first"):
         mind.curate(guess.id, "validated")
-    assert "raw" == maturity(mind.restore(guess.id))
-    assert "validated" == maturity(mind.curate(guess.id, "validated"))
+    assert "raw" == maturity_of(mind.restore(guess.id))
+    assert "validated" == maturity_of(mind.curate(guess.id, "validated"))
 
 
 def test_a_state_that_is_none_is_named(mind, guess):
@@ -88,7 +88,7 @@ def test_a_memory_becomes_a_reference(mind, guess, clock, tmp_path):
     mind.supersede(older.id, guess.id)
     file = tmp_path / "staging.md"
     kept = mind.promote(guess.id, file, by="reviewer", note="seen in the inventory")
-    head, body, _ = frontmatter(file.read_text())
+    head, body, _ = split_frontmatter(file.read_text())
     assert "The staging server is heron." in body
     assert head["lineage"] == {
         "memories": [guess.id, older.id],
@@ -101,7 +101,7 @@ def test_a_memory_becomes_a_reference(mind, guess, clock, tmp_path):
         "approved_at": "2025-10-09T08:53:20+00:00",
         "why": "seen in the inventory",
     }
-    assert (maturity(kept), kept.details["reference"]) == ("validated", str(file))
+    assert (maturity_of(kept), kept.details["reference"]) == ("validated", str(file))
     assert [guess.id] == hinted(mind)
     mind.undo(mind.history(guess.id)[-1].event.seq)
     assert "reference" not in mind.get(guess.id)[0].details and file.exists()

@@ -7,10 +7,10 @@ import threading
 
 import pytest
 
-from reverie.core.model import TRUST
+from reverie.core.model import TRUST_BY_PROVENANCE
 from reverie.extraction import model_extraction
 from reverie.llm.language_model import MALFORMED, RESTING
-from reverie.runtime.settle import ASKING, slow_readers
+from reverie.runtime.settle import LLM_LEASE, load_llm_readers
 from reverie.testing import SPACE, memory
 from tests.helpers import until
 from tests.scripted import Raw, Slow, Status, scripted
@@ -96,7 +96,7 @@ def test_twelve_turns_are_read(reading, clock):
         found.files,
         found.session,
     )
-    assert ("extracted", TRUST["extracted"]) == (
+    assert ("extracted", TRUST_BY_PROVENANCE["extracted"]) == (
         found.provenance,
         found.trust,
     ) and found.confidence == found.trust
@@ -199,7 +199,13 @@ def test_an_answer_cannot_raise_itself(reading, clock, more):
         talk(mind, clock)
         mind.settle()
     (found,) = learned(mind)
-    assert ("extracted", TRUST["extracted"], TRUST["extracted"], SPACE, 1) == (
+    assert (
+        "extracted",
+        TRUST_BY_PROVENANCE["extracted"],
+        TRUST_BY_PROVENANCE["extracted"],
+        SPACE,
+        1,
+    ) == (
         found.provenance,
         found.trust,
         found.confidence,
@@ -278,9 +284,11 @@ def test_three_times_too_slow_is_a_failure(reading, clock, monkeypatch):
     """An event that the model never finishes must not hold up all others."""
     from reverie.llm import extraction_task
 
-    short = extraction_task.request
+    short = extraction_task.build_extraction_request
     monkeypatch.setattr(
-        extraction_task, "request", lambda *args: short(*args)._replace(seconds=0.05)
+        extraction_task,
+        "build_extraction_request",
+        lambda *args: short(*args)._replace(timeout_seconds=0.05),
     )
     with scripted(Slow("{}", 20.0)) as script:
         mind = reading(script)
@@ -300,9 +308,9 @@ def test_an_empty_budget_waits_for_the_next_day(reading, clock):
         talk(mind, clock)
         mind.settle()
         talk(mind, clock, 12, session="s2")
-        with mind.store.alone():
+        with mind.store.transaction():
             mind.store.set_meta(
-                "llm", mind.llm.day().called("extract", "ok", 19_000, 0, None).written()
+                "llm", mind.llm.day().with_call("extract", "ok", 19_000, 0, None).written()
             )
         mind.settle()
         assert 1 == len(script.asked)
@@ -356,7 +364,7 @@ def test_a_companion_has_it_read_beside_its_turns(reading, clock):
             assert companion.wait(10.0)
         assert [] == mind.store.events(verbs=["failed"])
         # the thread lets go when its call is broken off
-        until(lambda: mind.store.holder(ASKING, clock()) is None)
+        until(lambda: mind.store.holder(LLM_LEASE, clock()) is None)
         script.answers = [lesson]
         mind.settle()
         assert 1 == len(learned(mind))
@@ -364,12 +372,12 @@ def test_a_companion_has_it_read_beside_its_turns(reading, clock):
 
 def test_without_a_model_nothing_waits_for_one(mind, clock):
     """The slow readers are not followed: no cursor moves, nothing is left to do."""
-    from reverie.runtime.settle import asks, work_left
+    from reverie.runtime.settle import has_llm_work, has_work_left
 
     talk(mind, clock)
     mind.settle()
-    assert not asks(mind.work) and not work_left(mind.work)
-    assert {0} == {mind.store.cursor(reader.name) for reader in slow_readers()}
+    assert not has_llm_work(mind.work) and not has_work_left(mind.work)
+    assert {0} == {mind.store.cursor(reader.name) for reader in load_llm_readers()}
 
 
 def test_outcomes_are_counted(reading, clock):

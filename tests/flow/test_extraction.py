@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from reverie.core.errors import BadInput, Disabled, NotFound
 from reverie.core.model import Event
-from reverie.extraction.multi_turn_lessons import EVERY
+from reverie.extraction.multi_turn_lessons import TURN_INTERVAL
 from reverie.interfaces.cli.app import app
-from reverie.testing import memory, said
+from reverie.testing import make_conversation, memory
 
 pytestmark = pytest.mark.words_only
 
@@ -120,7 +120,9 @@ def test_a_prohibition_carries_trigger_file_and_tags(mind):
 
 def test_every_twelve_turns_is_looked_back(mind):
     """Also where a conversation does not end (X17); and nothing is looked at twice."""
-    filler = said(*(f"please rename thing number {n} too" for n in range(EVERY)))
+    filler = make_conversation(
+        *(f"please rename thing number {n} too" for n in range(TURN_INTERVAL))
+    )
     talk(mind, [*TALK[:7], *filler], close=False)
 
     looks = mind.store.events(verbs=["gather"])
@@ -150,13 +152,19 @@ def test_an_error_on_a_seam_is_not_lost(mind):
 
 def test_a_change_of_topic_is_a_seam(mind):
     """After at least four turns (CONSTANTS: extraction triggers)."""
-    same = said(*("rename the login button of the login page again please" for _ in range(5)))
+    same = make_conversation(
+        *("rename the login button of the login page again please" for _ in range(5))
+    )
     talk(mind, [*TALK[:7], *same], close=False)
     assert mind.store.events(verbs=["gather"]) == []
 
     talk(
         mind,
-        [*TALK[:7], *same, *said("quarterly invoices migrate towards postgres partitions")],
+        [
+            *TALK[:7],
+            *same,
+            *make_conversation("quarterly invoices migrate towards postgres partitions"),
+        ],
         "s2",
         close=False,
     )
@@ -168,7 +176,7 @@ def test_what_is_known_is_not_said_again(mind):
     mind.remember("Always squash commits.", space=SPACE)
     gone = mind.remember("Never use println! in src/ui.rs", space=SPACE, kind="negative")
     mind.forget(gone.id)
-    talk(mind, said("always squash commits.", "never use println! in src/ui.rs"))
+    talk(mind, make_conversation("always squash commits.", "never use println! in src/ui.rs"))
 
     assert texts(mind) == ["Always squash commits."]
     assert mind.stats().rejected == {"known already": 2}
@@ -179,7 +187,7 @@ def test_what_was_not_kept_is_counted_with_the_reason(mind):
     token = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
     talk(
         mind,
-        said(
+        make_conversation(
             "always use port 8081 for now",
             f"remember that the token is {token}",
             "we use pnpm, right?",
@@ -248,7 +256,10 @@ def test_memories_are_as_old_as_their_messages(mind):
     """`at` of the message that says it."""
     at = 1_700_000_000.0
     done = mind.learn(
-        [{**m, "at": at + n} for n, m in enumerate(said("hi", "always squash commits"))],
+        [
+            {**m, "at": at + n}
+            for n, m in enumerate(make_conversation("hi", "always squash commits"))
+        ],
         space=SPACE,
     )
     assert [m.at for m in done.memories] == [at + 2]
@@ -281,8 +292,8 @@ def test_past_sessions_are_listed_read_and_searched(mind, clock):
     """X23, A50, A105."""
     talk(mind, TALK, "s1")
     clock.tick(60)
-    mind.learn(said("where is the heron?", "thanks"), space=SPACE, session="s2")
-    mind.learn(said("something else"), space="me/other", session="s3")
+    mind.learn(make_conversation("where is the heron?", "thanks"), space=SPACE, session="s2")
+    mind.learn(make_conversation("something else"), space="me/other", session="s3")
 
     assert [(p.session, p.opening) for p in mind.sessions(space=SPACE)] == [
         ("s2", "where is the heron?"),
@@ -343,7 +354,10 @@ def test_the_command_learn(run, tmp_path):
     """
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_text(
-        "\n".join(map(json.dumps, said("always squash commits", "we use pnpm, right?"))), "utf-8"
+        "\n".join(
+            map(json.dumps, make_conversation("always squash commits", "we use pnpm, right?"))
+        ),
+        "utf-8",
     )
     bad.write_text("{", "utf-8")
 
@@ -372,12 +386,12 @@ def test_learn_a_folder_and_what_a_crash_left(run, tmp_path):
     assert "is a folder" in run("learn", str(folder), "--space", SPACE)[1]["sessions"][0]["error"]
     key = "ghp_" + "a1B2c3D4e5F6" * 3
     (folder / "a.jsonl").write_text(
-        "\n".join(map(json.dumps, said("always squash commits", f"my key is {key}")))
+        "\n".join(map(json.dumps, make_conversation("always squash commits", f"my key is {key}")))
         + '\n{"role": "us',
         "utf-8",
     )
     (folder / "b.jsonl").write_text(
-        "\n".join(map(json.dumps, said("never push on fridays"))), "utf-8"
+        "\n".join(map(json.dumps, make_conversation("never push on fridays"))), "utf-8"
     )
     code, done = run("learn", str(folder), "--space", SPACE)
     assert code == 0 and key not in json.dumps(done)

@@ -283,7 +283,7 @@ def test_where_nothing_is_kept_no_model_is_asked(tmp_path, monkeypatch):
         asked.append(texts)
         raise ModelUnavailable("There is no model")
 
-    monkeypatch.setattr("reverie.embedding.toy.Toy.embed", refuse)
+    monkeypatch.setattr("reverie.embedding.toy.ToyEmbedder.embed", refuse)
     assert "words alone" not in invoked("recall", "heron", "--space", SPACE).stderr and asked == []
     with opened(tmp_path / "home") as mind:
         kept(mind, "Staging is heron.")

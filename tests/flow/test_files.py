@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from reverie.core.errors import BadInput, Disabled, NotFound, StoreBusy
-from reverie.notes.folder_walk import Seen, Walked
-from reverie.notes.note_indexing import planned
-from reverie.notes.note_vectors import halved
-from reverie.runtime.settle import one_step
-from reverie.storage.note_index_port import UNSURE, Indexed, Stamp
-from reverie.testing import SPACE, Absent, Counting, memory
+from reverie.notes.folder_walk import FolderListing, ListedFile
+from reverie.notes.note_indexing import plan_sync
+from reverie.notes.note_vectors import split_in_halves
+from reverie.runtime.settle import run_settle_step
+from reverie.storage.note_index_port import UNSURE_STAMP, FileStamp, IndexedFile
+from reverie.testing import SPACE, AbsentEmbedder, CountingEmbedder, memory
 from tests.helpers import invoked, toy_home, until
 
 KEY = "sk-ant-api03-" + "Ab1" * 30 + "AA"
@@ -43,7 +43,7 @@ def notes(tmp_path):
 @pytest.fixture
 def known(tmp_path, notes, clock):
     """A mind that has indexed them and keeps what its embedder was asked."""
-    with memory(tmp_path / "home", now=clock, embedder=Counting()) as mind:
+    with memory(tmp_path / "home", now=clock, embedder=CountingEmbedder()) as mind:
         mind.add_folder(notes, space=SPACE)
         mind.sync_files(space=SPACE)
         yield mind
@@ -112,7 +112,7 @@ def test_meaning_alone_proposes_nothing_below_its_floor(known):
 
 def test_words_answer_where_no_model_does(tmp_path, notes):
     """C66: without an embedder, and with one whose model is not to be had."""
-    for embedder in ("none", Absent()):
+    for embedder in ("none", AbsentEmbedder()):
         with memory(tmp_path / str(embedder), embedder=embedder) as mind:
             mind.add_folder(notes, space=SPACE)
             mind.sync_files(space=SPACE)
@@ -168,9 +168,9 @@ def test_vectors_follow_a_few_at_a_time(known):
     known.remember("The relay is called osprey.", space=SPACE)
     waiting = known.folders(space=SPACE)[0].indexed.waiting
     assert waiting > 4
-    assert one_step(known.work, 8).embedded == 1
+    assert run_settle_step(known.work, 8).embedded == 1
     assert known.folders(space=SPACE)[0].indexed.waiting == waiting
-    assert one_step(known.work, 8).embedded == 2
+    assert run_settle_step(known.work, 8).embedded == 2
     assert known.folders(space=SPACE)[0].indexed.waiting == waiting - 2
 
 
@@ -179,9 +179,9 @@ def test_the_end_of_a_long_chunk_is_found_by_meaning(known):
     one counts.
     """
     known.settle()
-    late = halved(max((one.chunk.text for one in known.store.files.chunks(range(1, 99))), key=len))[
-        1
-    ]
+    late = split_in_halves(
+        max((one.chunk.text for one in known.store.files.chunks(range(1, 99))), key=len)
+    )[1]
     assert known.search_files(late, space=SPACE, mode="dense", limit=1)[0].score == pytest.approx(
         0.7, abs=1e-5
     )
@@ -193,7 +193,7 @@ def test_vectors_of_another_model_are_not_compared(tmp_path, known, notes, clock
     """
     known.settle()
     known.close()
-    with memory(tmp_path / "home", now=clock, embedder=Counting("other/1")) as mind:
+    with memory(tmp_path / "home", now=clock, embedder=CountingEmbedder("other/1")) as mind:
         assert all(
             not reason.startswith("meaning")
             for hit in mind.search_files("heron", space=SPACE)
@@ -201,7 +201,7 @@ def test_vectors_of_another_model_are_not_compared(tmp_path, known, notes, clock
         )
         mind.settle()
         assert mind.search_files("heron", space=SPACE)[0].why[-1].startswith("meaning")
-    before = Counting()
+    before = CountingEmbedder()
     with memory(tmp_path / "home", now=clock, embedder=before) as mind:
         mind.settle()
         assert [] == before.asked
@@ -216,7 +216,7 @@ def test_nothing_changed_opens_no_file(known, notes, monkeypatch):
         os.utime(path, (1e9, 1e9))
     known.sync_files(space=SPACE)
     monkeypatch.setattr(
-        "reverie.notes.note_indexing.read", lambda *_: pytest.fail("a file was opened")
+        "reverie.notes.note_indexing.read_text_file", lambda *_: pytest.fail("a file was opened")
     )
     done = known.sync_files(space=SPACE)
     assert (done.files, done.indexed, done.bytes) == (2, 0, 0)
@@ -328,12 +328,15 @@ def test_a_root_that_became_a_link_is_not_followed(tmp_path, known, notes):
 def test_what_lies_in_a_closed_folder_is_not_gone():
     """A folder that cannot be opened just now keeps what is known of it."""
     there = {
-        path: Indexed(path, Stamp(1, 2, 3), b"") for path in ("a.md", "closed/b.md", "gone.md")
+        path: IndexedFile(path, FileStamp(1, 2, 3), b"")
+        for path in ("a.md", "closed/b.md", "gone.md")
     }
-    plan = planned(
+    plan = plan_sync(
         there,
-        Walked(
-            [Seen("a.md", Stamp(1, 2, 3)), Seen("new.md", Stamp(1, 2, 4))], Counter(), ["closed"]
+        FolderListing(
+            [ListedFile("a.md", FileStamp(1, 2, 3)), ListedFile("new.md", FileStamp(1, 2, 4))],
+            Counter(),
+            ["closed"],
         ),
     )
     assert ([file.path for file in plan.changed], plan.gone) == (["new.md"], ["gone.md"])
@@ -358,7 +361,7 @@ def test_a_file_that_grows_while_it_is_read_is_read_again(known, notes, monkeypa
     known.sync_files(space=SPACE)
     monkeypatch.undo()
     assert done
-    assert known.store.files.known(str(notes))["growing.md"].stamp == UNSURE
+    assert known.store.files.known(str(notes))["growing.md"].stamp == UNSURE_STAMP
     known.sync_files(space=SPACE)
     assert found(known, "godwit") == [("growing.md", 1, 2)]
 
@@ -946,7 +949,7 @@ def test_a_file_that_may_not_be_read_or_written_is_named(known, notes, monkeypat
         with pytest.raises(BadInput, match=r"/deploy\.md cannot be read: Permission denied"):
             known.read_file("deploy.md", space=SPACE)
     with monkeypatch.context() as patch:
-        patch.setattr("reverie.runtime.mind.files.os.access", lambda *_: False)
+        patch.setattr("reverie.runtime.mind.file_verbs.os.access", lambda *_: False)
         with pytest.raises(BadInput, match=r"/deploy\.md is write-protected"):
             known.update_file("deploy.md", "more", space=SPACE)
     assert (known.stats().memories, known.file_history("deploy.md", space=SPACE)) == (before, [])
@@ -1012,7 +1015,7 @@ def test_two_processes_sync_at_once(tmp_path, notes):
         indexed = mind.folders(space=SPACE)[0].indexed
         assert (indexed.files, indexed.chunks) == (
             302,
-            len(mind.store.files.words(["tells", "heron"], [str(notes)], 10_000)),
+            len(mind.store.files.search_words(["tells", "heron"], [str(notes)], 10_000)),
         )
 
 

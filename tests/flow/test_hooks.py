@@ -16,10 +16,10 @@ import pytest
 
 from reverie.core import config
 from reverie.interfaces.hooks import hook_main
-from reverie.interfaces.hooks.spool import Places, write
-from reverie.interfaces.install.hook_line import launcher
-from reverie.interfaces.worker_start import lives
-from reverie.pipeline.leases import LEASE
+from reverie.interfaces.hooks.spool import HookFiles, write_json_object
+from reverie.interfaces.install.hook_line import launcher_path
+from reverie.interfaces.worker_start import is_worker_alive
+from reverie.pipeline.leases import SETTLE_LEASE
 from tests.helpers import opened, read_only, toy_home, until
 
 HERON = "The staging server is called heron."
@@ -47,7 +47,7 @@ def agent(home, project):
     """A host at work in a project; at the end its worker has left."""
     host = Host(home, project)
     yield host
-    until(lambda: not lives(host.room.lock))
+    until(lambda: not is_worker_alive(host.room.lock))
 
 
 class Host:
@@ -55,11 +55,11 @@ class Host:
 
     def __init__(self, home, project, name="claude-code"):
         self.home, self.project, self.name = home, project, name
-        self.room, self.space = Places(str(home)), config.space_of(project)
+        self.room, self.space = HookFiles(str(home)), config.project_space_of(project)
 
     def raw(self, given, *, env=None, run=None, complains=False):
         done = subprocess.run(
-            [sys.executable, "-I", "-S", run or launcher(), self.name],
+            [sys.executable, "-I", "-S", run or launcher_path(), self.name],
             input=given,
             capture_output=True,
             check=False,
@@ -101,12 +101,12 @@ class Host:
         waits with it.
         """
         # one that is there would prepare for the prompt at once
-        until(lambda: not lives(self.room.lock))
-        settings = config.load(self.home)
-        config.save(settings, idle=0.0)
+        until(lambda: not is_worker_alive(self.room.lock))
+        settings = config.load_settings(self.home)
+        config.save_settings(settings, idle=0.0)
         self.say(prompt, session)
         memory = self.keep(text, **fields)
-        config.save(settings, idle=settings.idle)
+        config.save_settings(settings, idle=settings.idle)
         if said:
             self.tell("Stop", session, last_assistant_message="I do not know.")
         else:
@@ -132,8 +132,8 @@ def test_the_first_prompt_is_answered_by_words(agent):
     """The lexical stage on the first prompt of a session; a prompt that needs nothing
     gets nothing.
     """
-    agent.keep(HERON)
-    agent.tell("SessionStart", source="startup")
+    agent.items(HERON)
+    agent.leave_word("SessionStart", source="startup")
     assert HERON in agent.say("Which host is the staging server?")
     assert agent.say("Write a haiku about autumn.", session="s2") == ""
 
@@ -142,7 +142,7 @@ def test_every_prompt_is_answered_by_words(agent):
     """At the turn that needs it, not only at the first one, and once; quiet turns stay quiet
     (CC-43).
     """
-    agent.keep(HERON)
+    agent.items(HERON)
     assert agent.say("hi") == ""
     assert HERON in agent.say("Which host is the staging server?")
     assert agent.say("thanks") == ""
@@ -155,8 +155,8 @@ def test_every_prompt_is_answered_by_words(agent):
 
 def test_nothing_is_said_twice_though_nobody_writes_it_down(agent):
     """No worker takes anything in: what was given is known to the session's own list (CC-43)."""
-    config.save(config.load(agent.home), idle=0.0)
-    agent.keep(HERON)
+    config.save_settings(config.load_settings(agent.home), idle=0.0)
+    agent.items(HERON)
     assert HERON in agent.say("Which host is the staging server?")
     assert agent.say("Which host was the staging server?") == ""
     assert HERON in agent.say("Which host is the staging server?", session="s2")
@@ -190,9 +190,9 @@ def test_what_a_prompt_needs_comes_while_it_is_worked_on(agent):
     """
     listing = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
     agent.prepares("Which host is the staging server?", HERON, said=False)
-    assert agent.tell("PreToolUse", agent_id="a1", agent_type="Explore", **listing) == ""
+    assert agent.leave_word("PreToolUse", agent_id="a1", agent_type="Explore", **listing) == ""
     answers = [
-        agent.tell(event, **listing) for event in ("PreToolUse", "PostToolUse", "PreToolUse")
+        agent.leave_word(event, **listing) for event in ("PreToolUse", "PostToolUse", "PreToolUse")
     ]
     assert HERON in answers[0] and answers[1:] == ["", ""]
     agent.settled()
@@ -224,8 +224,8 @@ def test_sessions_do_not_get_each_others_blocks(agent):
 def test_what_a_session_says_reaches_others_and_not_itself(agent):
     """No echo (CC-44, X10); the next session has it, with nothing but what a host does (A103)."""
     agent.say("Remember this: the staging server of this project is called heron.")
-    agent.tell("Stop", last_assistant_message="Noted.")
-    agent.tell("SessionEnd", reason="other")
+    agent.leave_word("Stop", last_assistant_message="Noted.")
+    agent.leave_word("SessionEnd", reason="other")
     until(lambda: any("heron" in memory.text for memory in browse(agent)))
     assert agent.say("Which host is the staging server?") == ""
     assert "heron" in agent.say("Which host is the staging server?", session="s2")
@@ -240,10 +240,10 @@ def test_a_resumed_session_is_not_told_again(agent):
     """What was given before the worker left still counts as given when the session goes on (CC-45,
     X11).
     """
-    agent.keep(HERON)
+    agent.items(HERON)
     assert HERON in agent.say("Which host is the staging server?")
-    until(lambda: not agent.room.waiting() and not lives(agent.room.lock))
-    agent.tell("SessionStart", source="resume")
+    until(lambda: not agent.room.waiting() and not is_worker_alive(agent.room.lock))
+    agent.leave_word("SessionStart", source="resume")
     assert agent.say("Which host is the staging server?") == ""
 
 
@@ -252,7 +252,7 @@ def test_what_was_forgotten_meanwhile_is_not_given(agent):
     surface (CC-19).
     """
     memory = agent.prepares("Which host is the staging server?", HERON)
-    until(lambda: not lives(agent.room.lock))
+    until(lambda: not is_worker_alive(agent.room.lock))
     with opened(agent.home) as mind:
         mind.forget(memory.id)
     assert agent.say("Please go on.") == ""
@@ -264,11 +264,11 @@ def test_what_was_forgotten_is_not_given_though_another_worker_lives(agent):
     """
     memory = agent.prepares("Which host is the staging server?", HERON, said=False)
     os.kill(int(workers(agent.home)[0]), signal.SIGKILL)
-    until(lambda: not lives(agent.room.lock))
+    until(lambda: not is_worker_alive(agent.room.lock))
     with opened(agent.home) as mind:
         mind.forget(memory.id)
     agent.say("Hello there!", session="s2")
-    until(lambda: lives(agent.room.lock))
+    until(lambda: is_worker_alive(agent.room.lock))
     assert agent.tool("ls") == agent.tool("ls") == ""
 
 
@@ -291,10 +291,10 @@ def test_one_answer_says_nothing_twice(agent):
 def test_what_lay_ready_when_memory_was_off_is_for_an_earlier_prompt(agent):
     """Somebody asked something else in between, and memory was not told of it (CC-40, A114)."""
     agent.prepares("Which host is the staging server?", HERON, said=False)
-    settings = config.load(agent.home)
-    config.save(settings, enabled=False)
+    settings = config.load_settings(agent.home)
+    config.save_settings(settings, enabled=False)
     assert agent.say("Write a haiku about autumn.") == ""
-    config.save(settings, enabled=True)
+    config.save_settings(settings, enabled=True)
     assert agent.tool("ls") == ""
 
 
@@ -308,21 +308,21 @@ def test_a_worker_takes_back_what_is_forgotten(agent):
 
 def test_a_warning_comes_before_the_tool_once(agent):
     """Negative memories before a tool, once in a session, again after a compaction (B61)."""
-    agent.keep("Never force-push.", kind="negative", triggers=["tool:Bash(git push*--force*)"])
-    agent.tell("SessionStart", source="startup")
+    agent.items("Never force-push.", kind="negative", triggers=["tool:Bash(git push*--force*)"])
+    agent.leave_word("SessionStart", source="startup")
     until(agent.guards)
     assert agent.tool("ls") == ""
     assert "Never force-push." in agent.tool("git push -f")
     assert agent.tool("git push -f") == ""
-    agent.tell("PreCompact", trigger="auto")
-    agent.tell("SessionStart", source="compact")
+    agent.leave_word("PreCompact", trigger="auto")
+    agent.leave_word("SessionStart", source="compact")
     assert "Never force-push." in agent.tool("git push -f")
 
 
 def test_a_warning_whose_trigger_is_an_expression_comes_too(agent):
     """It is met with a package, which is reached only then: hooks begin without any (B61)."""
-    agent.keep("Never force-push.", kind="negative", triggers=["re:git\\s+push\\b.*--force"])
-    agent.tell("SessionStart", source="startup")
+    agent.items("Never force-push.", kind="negative", triggers=["re:git\\s+push\\b.*--force"])
+    agent.leave_word("SessionStart", source="startup")
     until(agent.guards)
     assert agent.tool("git status") == ""
     assert "Never force-push." in agent.tool("git  push origin --force")
@@ -334,7 +334,7 @@ def test_a_preference_is_told_when_it_is_about_to_be_broken(agent):
     that would use it; not at quiet turns (A62, B61).
     """
     agent.say("Always use uv, never pip, in this project.")
-    agent.tell("SessionEnd", reason="other")
+    agent.leave_word("SessionEnd", reason="other")
     until(lambda: "never pip" in agent.guards())
     assert agent.say("Write a haiku about autumn.", session="s2") == ""
     assert agent.tool("uv add requests", session="s2") == ""
@@ -344,21 +344,21 @@ def test_a_preference_is_told_when_it_is_about_to_be_broken(agent):
 
 def test_guards_follow_what_is_kept_meanwhile(agent):
     """What somebody keeps during a session counts within moments."""
-    agent.tell("SessionStart", source="startup")
+    agent.leave_word("SessionStart", source="startup")
     until(agent.guards)
-    agent.keep("Never force-push.", kind="negative", triggers=["tool:Bash(git push*)"])
+    agent.items("Never force-push.", kind="negative", triggers=["tool:Bash(git push*)"])
     until(lambda: "Never" in agent.guards())
     assert "Never force-push." in agent.tool("git push")
 
 
 def test_what_is_known_of_a_file_comes_once(agent):
     """File read or edit: memories about that file, once."""
-    agent.keep("The parser is generated: edit grammar.txt.", files=["src/parse.py"])
-    agent.tell("SessionStart", source="startup")
+    agent.items("The parser is generated: edit grammar.txt.", files=["src/parse.py"])
+    agent.leave_word("SessionStart", source="startup")
     until(agent.guards)
     read = {"tool_name": "Read", "tool_input": {"file_path": f"{agent.project}/src/parse.py"}}
-    assert "edit grammar.txt" in agent.tell("PreToolUse", **read)
-    assert agent.tell("PreToolUse", **read) == ""
+    assert "edit grammar.txt" in agent.leave_word("PreToolUse", **read)
+    assert agent.leave_word("PreToolUse", **read) == ""
 
 
 def test_a_reminder_is_given_once_by_many_hooks(agent):
@@ -367,7 +367,7 @@ def test_a_reminder_is_given_once_by_many_hooks(agent):
         mind.remind(
             "Tell Ann about the release.", context="tool:Bash(make release*)", space=agent.space
         )
-    agent.tell("SessionStart", source="startup")
+    agent.leave_word("SessionStart", source="startup")
     until(lambda: "Tell Ann" in agent.guards())
     payload = {
         "cwd": str(agent.project),
@@ -377,7 +377,7 @@ def test_a_reminder_is_given_once_by_many_hooks(agent):
     }
     running = [
         subprocess.Popen(
-            [sys.executable, "-I", "-S", launcher(), "claude-code"],
+            [sys.executable, "-I", "-S", launcher_path(), "claude-code"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "REVERIE_HOME": str(agent.home)},
@@ -398,7 +398,7 @@ def test_due_reminders_come_with_the_first_prompt(agent):
     with opened(agent.home) as mind:
         mind.remind("Tell Ann about the release.", when=due, space=agent.space)
     until(lambda: time.time() > due)
-    agent.tell("SessionStart", source="startup")
+    agent.leave_word("SessionStart", source="startup")
     assert "Tell Ann" in agent.say("Good morning!")
     until(lambda: agent.events("fired"))
     assert "Tell Ann" not in agent.say("Good morning!", session="s2")
@@ -410,32 +410,33 @@ def test_a_failure_brings_the_known_fix(agent):
     """
     error = "Exit code 1\nModuleNotFoundError: No module named 'yaml'"
     run = {"tool_name": "Bash", "tool_input": {"command": "python app.py"}}
-    agent.tell("SessionStart", source="startup")
-    agent.tell("PostToolUseFailure", **run, error=error)
-    agent.tell(
+    agent.leave_word("SessionStart", source="startup")
+    agent.leave_word("PostToolUseFailure", **run, error=error)
+    agent.leave_word(
         "PostToolUse",
         tool_name="Bash",
         tool_input={"command": "pip install pyyaml"},
         tool_response={"stdout": "ok", "stderr": ""},
     )
-    agent.tell("PostToolUse", **run, tool_response={"stdout": "fine", "stderr": ""})
+    agent.leave_word("PostToolUse", **run, tool_response={"stdout": "fine", "stderr": ""})
     until(lambda: '"fixes": 1' in agent.guards())
-    assert "pip install pyyaml" in agent.tell("PostToolUseFailure", "s2", **run, error=error)
-    assert agent.tell("PostToolUseFailure", "s2", **run, error=error) == ""
+    assert "pip install pyyaml" in agent.leave_word("PostToolUseFailure", "s2", **run, error=error)
+    assert agent.leave_word("PostToolUseFailure", "s2", **run, error=error) == ""
     assert (
-        agent.tell("PostToolUseFailure", "s2", **run, error="Exit code 1\nConnection refused") == ""
+        agent.leave_word("PostToolUseFailure", "s2", **run, error="Exit code 1\nConnection refused")
+        == ""
     )
     agent.settled()
     (given,) = [turn for turn in agent.events("turn") if turn.payload.get("given")]
     with opened(agent.home) as mind:
         assert given.session == "s2" and "pyyaml" in mind.get(given.payload["given"])[0].text
     agent.name = "codex"
-    assert "pip install pyyaml" in agent.tell("PostToolUse", "s3", **run, tool_response=error)
+    assert "pip install pyyaml" in agent.leave_word("PostToolUse", "s3", **run, tool_response=error)
 
 
 def test_tools_are_recorded_as_the_repository_has_them(agent):
     """Deeds with success, command and the file's path within the repository (CC-75)."""
-    agent.tell(
+    agent.leave_word(
         "PostToolUse",
         tool_name="Edit",
         tool_input={"file_path": f"{agent.project}/src/a.py", "old_string": "x"},
@@ -453,16 +454,16 @@ def test_a_compaction_is_survived(agent):
     """Captured before, said again after: what was given and what the session taught; then it counts
     as given anew.
     """
-    agent.keep(HERON)
+    agent.items(HERON)
     agent.say("Which host is the staging server?")
     agent.say("Remember this: we always deploy on Tuesdays.")
-    agent.tell("PreCompact", trigger="auto")
+    agent.leave_word("PreCompact", trigger="auto")
     until(
         lambda: (
             agent.events("compact") and any("Tuesdays" in memory.text for memory in browse(agent))
         )
     )
-    said = agent.tell("SessionStart", source="compact")
+    said = agent.leave_word("SessionStart", source="compact")
     assert HERON in said and "Tuesdays" in said
 
 
@@ -471,8 +472,8 @@ def test_what_a_prompt_needs_comes_though_its_turn_was_compacted(agent):
     prompt (CC-40).
     """
     agent.prepares("Which host is the staging server?", HERON, said=False)
-    agent.tell("PreCompact", trigger="auto")
-    assert HERON not in agent.tell("SessionStart", source="compact")
+    agent.leave_word("PreCompact", trigger="auto")
+    assert HERON not in agent.leave_word("SessionStart", source="compact")
     assert HERON in agent.tool("ls")
 
 
@@ -482,7 +483,7 @@ def test_a_context_that_fills_up_is_read_before_it_is_shortened(agent, tmp_path)
     transcript.write_text(json.dumps({"message": {"usage": {"input_tokens": 170_000}}}) + "\n")
     agent.say("Good morning!")
     for _ in range(2):
-        agent.tell("Stop", last_assistant_message="Yes.", transcript_path=str(transcript))
+        agent.leave_word("Stop", last_assistant_message="Yes.", transcript_path=str(transcript))
     agent.settled()
     assert [0.85] == [event.payload["full"] for event in agent.events("compact")]
 
@@ -491,7 +492,7 @@ def test_no_secret_reaches_the_disk(agent, monkeypatch):
     """Prompts, commands, answers, errors and names: the spool, the log and the store hold no secret
     (CC-89).
     """
-    monkeypatch.setattr("reverie.interfaces.worker_start.wake", lambda *_: False)
+    monkeypatch.setattr("reverie.interfaces.worker_start.wake_worker", lambda *_: False)
     fields = {
         "prompt": f"use {SECRET}",
         "last_assistant_message": f"I used {SECRET}",
@@ -514,7 +515,7 @@ def test_no_secret_reaches_the_disk(agent, monkeypatch):
             "hook_event_name": event,
             **fields,
         }
-        hook_main.answered("claude-code", json.dumps(payload).encode(), agent.room, time.time())
+        hook_main.answer_event("claude-code", json.dumps(payload).encode(), agent.room, time.time())
     assert 6 == len(agent.room.waiting())
     files = [path.read_bytes() for path in agent.home.rglob("*") if path.is_file()]
     assert not [one for one in files if b"aB3dE5gH7jK9" in one or b"hunter2" in one]
@@ -548,7 +549,7 @@ def test_a_host_that_says_nothing_is_answered_all_the_same(agent):
     end is given).
     """
     running = subprocess.Popen(
-        [sys.executable, "-I", "-S", launcher(), "claude-code"],
+        [sys.executable, "-I", "-S", launcher_path(), "claude-code"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "REVERIE_HOME": str(agent.home)},
@@ -583,7 +584,7 @@ def test_a_user_without_a_home_folder_is_answered(agent):
     """
     code = (
         "import pwd, runpy, sys\npwd.getpwuid = {}.__getitem__\nsys.argv[1:] = ['claude-code']\n"
-        f"runpy.run_path({launcher()!r}, run_name='__main__')"
+        f"runpy.run_path({launcher_path()!r}, run_name='__main__')"
     )
     env = {
         name: value for name, value in os.environ.items() if name not in ("HOME", "REVERIE_HOME")
@@ -610,7 +611,7 @@ def test_a_user_without_a_home_folder_is_answered(agent):
 
 def test_a_missing_home_is_made(agent, tmp_path):
     """Somebody removed it, or never had one: the next hook begins anew."""
-    agent.home, agent.room = tmp_path / "new", Places(str(tmp_path / "new"))
+    agent.home, agent.room = tmp_path / "new", HookFiles(str(tmp_path / "new"))
     agent.home.mkdir()
     (agent.home / "config.toml").write_text('embedder = "toy"\nidle = 1.5\n')
     assert agent.say("Remember this: we always deploy on Tuesdays.") == ""
@@ -621,7 +622,7 @@ def test_an_upgrade_in_progress_fails_nobody(agent, tmp_path):
     """The package is half there: exit 0 and {}. With --check, for doctor, it says so."""
     half = tmp_path / "half" / "reverie" / "interfaces" / "hooks"
     half.mkdir(parents=True)
-    shutil.copy(launcher(), half / "run.py")
+    shutil.copy(launcher_path(), half / "run.py")
     assert agent.raw(b"{}", run=str(half / "run.py")) == {}
     assert "No module named" in Path(agent.room.log).read_text()
     done = subprocess.run(
@@ -637,8 +638,8 @@ def test_a_store_of_a_newer_version_fails_nobody(agent):
     """Reverie was upgraded and downgraded: exit 0 and {}. What is said meanwhile waits, the first
     prompt too.
     """
-    agent.keep(HERON)
-    config.save(config.load(agent.home), idle=0.0)
+    agent.items(HERON)
+    config.save_settings(config.load_settings(agent.home), idle=0.0)
     version = the_version(agent.home)
     the_version(agent.home, 9999)
     assert agent.say("Remember this: we always deploy on Tuesdays.") == ""
@@ -672,7 +673,7 @@ def test_a_prompt_whose_hook_is_killed_is_not_lost(agent):
     """It is written down before anything is looked for, and taken in once nobody can be looking any
     more.
     """
-    config.save(config.load(agent.home), idle=0.0)
+    config.save_settings(config.load_settings(agent.home), idle=0.0)
     agent.say("Remember this: we always deploy on Tuesdays.")
     (path,) = agent.room.waiting()
     held = path.removesuffix(".json") + ".held"
@@ -687,7 +688,7 @@ def test_a_prompt_whose_hook_is_killed_is_not_lost(agent):
 def half_an_upgrade(tmp_path, missing):
     """A copy of the package without some of it; what a host would start."""
     copy = shutil.copytree(
-        Path(launcher()).parents[2],
+        Path(launcher_path()).parents[2],
         tmp_path / "half" / "reverie",
         ignore=shutil.ignore_patterns("__pycache__"),
     )
@@ -736,7 +737,7 @@ def test_what_is_too_long_is_taken_in_from_its_beginning(agent):
     """A prompt of more than 8 MB: its beginning is learned from, and the log says so; a result of
     that size is not.
     """
-    config.save(config.load(agent.home), idle=0.0)
+    config.save_settings(config.load_settings(agent.home), idle=0.0)
     fields = {"session_id": "s1", "cwd": str(agent.project), "transcript_path": "/none"}
     prompt = "Remember this: we always deploy on Tuesdays. " + '\\ \u00e9 "quoted" x ' * 700_000
     assert (
@@ -774,7 +775,7 @@ def test_a_read_only_home_still_answers(agent, tmp_path):
     """Nothing can be written down: what is known is said all the same, and no trouble reaches the
     host.
     """
-    agent.keep(HERON)
+    agent.items(HERON)
     asked = {
         "session_id": "s1",
         "cwd": str(agent.project),
@@ -783,7 +784,7 @@ def test_a_read_only_home_still_answers(agent, tmp_path):
     }
     with read_only(agent.home, tmp_path / "mount") as place:
         done = subprocess.run(
-            [sys.executable, "-I", "-S", launcher(), "claude-code"],
+            [sys.executable, "-I", "-S", launcher_path(), "claude-code"],
             input=json.dumps(asked).encode(),
             capture_output=True,
             check=False,
@@ -808,7 +809,7 @@ def test_a_full_disk_leaves_no_halves(tmp_path, monkeypatch):
         patch.setattr(os, "replace", full)
         for n in range(3):
             with pytest.raises(OSError, match="No space"):
-                write(str(tmp_path / "folder" / f"{n}.json"), {"text": "x"})
+                write_json_object(str(tmp_path / "folder" / f"{n}.json"), {"text": "x"})
     assert [] == list((tmp_path / "folder").iterdir())
 
 
@@ -816,16 +817,16 @@ def test_what_a_subagent_is_shown_the_agent_is_shown_too(agent):
     """A subagent's context is its own: a warning shown there is shown to the main agent as well, to
     each once (B61).
     """
-    memory = agent.keep("Never force-push.", kind="negative", triggers=["tool:Bash(git push*)"])
-    agent.tell("SessionStart", source="startup")
+    memory = agent.items("Never force-push.", kind="negative", triggers=["tool:Bash(git push*)"])
+    agent.leave_word("SessionStart", source="startup")
     until(agent.guards)
     push = {"tool_name": "Bash", "tool_input": {"command": "git push"}}
-    assert "Never force-push." in agent.tell(
+    assert "Never force-push." in agent.leave_word(
         "PreToolUse", agent_id="a1", agent_type="Explore", **push
     )
-    assert agent.tell("PreToolUse", agent_id="a1", agent_type="Explore", **push) == ""
-    assert "Never force-push." in agent.tell("PreToolUse", **push)
-    assert agent.tell("PreToolUse", **push) == ""
+    assert agent.leave_word("PreToolUse", agent_id="a1", agent_type="Explore", **push) == ""
+    assert "Never force-push." in agent.leave_word("PreToolUse", **push)
+    assert agent.leave_word("PreToolUse", **push) == ""
     agent.settled()
     given = [
         (turn.session, turn.payload["given"])
@@ -839,7 +840,7 @@ def test_memory_that_is_off_stays_off(agent):
     """Off for a project, everywhere, by the environment; at once, also in a session that goes on
     (A114).
     """
-    agent.keep(HERON)
+    agent.items(HERON)
     asked = json.dumps(
         {
             "session_id": "s9",
@@ -849,20 +850,20 @@ def test_memory_that_is_off_stays_off(agent):
         }
     ).encode()
     assert agent.raw(asked, env={"REVERIE_OFF": "1"}) == {}
-    settings = config.load(agent.home)
+    settings = config.load_settings(agent.home)
     for off in ({"off": (agent.space,)}, {"off": (), "enabled": False}):
-        config.save(settings, **off)
+        config.save_settings(settings, **off)
         assert agent.say("Which host is the staging server?") == ""
     assert [] == agent.room.waiting()
-    config.save(settings, enabled=True, off=())
+    config.save_settings(settings, enabled=True, off=())
     assert HERON in agent.say("Which host is the staging server?")
 
 
 def test_where_no_worker_is_wanted_none_is_started(agent):
     """idle = 0: events wait until somebody calls `reverie worker`."""
-    config.save(config.load(agent.home), idle=0.0)
+    config.save_settings(config.load_settings(agent.home), idle=0.0)
     agent.say("Remember this: we always deploy on Tuesdays.")
-    assert not lives(agent.room.lock) and 1 == len(agent.room.waiting())
+    assert not is_worker_alive(agent.room.lock) and 1 == len(agent.room.waiting())
     done = subprocess.run(
         [sys.executable, "-m", "reverie", "worker", "--home", str(agent.home)], check=False
     )
@@ -874,8 +875,8 @@ def test_a_full_spool_drops_what_comes_and_says_so(agent, monkeypatch):
     """Nobody takes events in: beyond the limit they are dropped and told; nothing blocks, nothing
     fails (CC-47).
     """
-    monkeypatch.setattr("reverie.interfaces.worker_start.wake", lambda *_: False)
-    monkeypatch.setattr(hook_main, "MOST_WAITING", 3)
+    monkeypatch.setattr("reverie.interfaces.worker_start.wake_worker", lambda *_: False)
+    monkeypatch.setattr(hook_main, "MAX_WAITING_EVENTS", 3)
     stop = {
         "session_id": "s1",
         "cwd": str(agent.project),
@@ -884,7 +885,9 @@ def test_a_full_spool_drops_what_comes_and_says_so(agent, monkeypatch):
     }
     for _ in range(5):
         assert (
-            hook_main.answered("claude-code", json.dumps(stop).encode(), agent.room, time.time())
+            hook_main.answer_event(
+                "claude-code", json.dumps(stop).encode(), agent.room, time.time()
+            )
             == {}
         )
     assert 3 == len(agent.room.waiting())
@@ -907,7 +910,7 @@ def test_many_hooks_at_once_start_one_worker(agent):
     )
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", script, launcher(), f"p{n}", str(agent.project)],
+            [sys.executable, "-c", script, launcher_path(), f"p{n}", str(agent.project)],
             env={**os.environ, "REVERIE_HOME": str(agent.home)},
         )
         for n in range(8)
@@ -919,7 +922,7 @@ def test_many_hooks_at_once_start_one_worker(agent):
     assert [0] * 8 == [one.returncode for one in running]
     until(lambda: 200 == len(agent.events("tool")))
     assert most == 1
-    until(lambda: not lives(agent.room.lock))
+    until(lambda: not is_worker_alive(agent.room.lock))
     until(lambda: not workers(agent.home))
     assert not Path(agent.room.log).exists()
 
@@ -942,7 +945,7 @@ def test_a_worker_that_is_killed_loses_nothing(agent):
     least once).
     """
     for n in range(10):
-        agent.tell(
+        agent.leave_word(
             "PostToolUse",
             tool_name="Bash",
             tool_input={"command": f"echo {n}"},
@@ -951,7 +954,7 @@ def test_a_worker_that_is_killed_loses_nothing(agent):
         if n == 5:
             until(lambda: workers(agent.home))
             os.kill(int(workers(agent.home)[0]), signal.SIGKILL)
-            until(lambda: not lives(agent.room.lock))
+            until(lambda: not is_worker_alive(agent.room.lock))
     agent.settled()
     assert {f"echo {n}" for n in range(10)} == {
         event.payload["command"] for event in agent.events("tool")
@@ -962,18 +965,18 @@ def test_while_another_settles_hooks_are_attended_all_the_same(agent):
     """Somebody else holds the lease, for minutes perhaps: turns are taken in, and nobody waits by
     spinning.
     """
-    config.save(config.load(agent.home), idle=5.0)
+    config.save_settings(config.load_settings(agent.home), idle=5.0)
     with opened(agent.home) as mind:
-        assert mind.store.acquire(LEASE, "somebody", 300.0, time.time())
+        assert mind.store.acquire(SETTLE_LEASE, "somebody", 300.0, time.time())
         agent.prepares("Which host is the staging server?", HERON)
         until(lambda: workers(agent.home))
         (worker,) = workers(agent.home)
         before = cpu_seconds(worker)
         began = time.monotonic()
-        until(lambda: not lives(agent.room.lock) or time.monotonic() - began > 1.0)
+        until(lambda: not is_worker_alive(agent.room.lock) or time.monotonic() - began > 1.0)
         assert cpu_seconds(worker) - before < 0.5
         assert HERON in agent.say("Please go on.")
-        mind.store.release(LEASE, "somebody")
+        mind.store.release(SETTLE_LEASE, "somebody")
 
 
 def cpu_seconds(process):
@@ -996,7 +999,7 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
     they are taken in.
     """
     agent.say("Good morning!")
-    until(lambda: not agent.room.waiting() and not lives(agent.room.lock))
+    until(lambda: not agent.room.waiting() and not is_worker_alive(agent.room.lock))
     store = agent.home / "reverie.db"
     good = store.read_bytes()
     store.write_bytes(b"x" * len(good))
@@ -1008,19 +1011,23 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
     failed = Path(f"{agent.room.lock}.failed")
     until(
         lambda: (
-            agent.tell("PostToolUse", **tool) == ""
+            agent.leave_word("PostToolUse", **tool) == ""
             and failed.exists()
-            and not lives(agent.room.lock)
+            and not is_worker_alive(agent.room.lock)
         )
     )
     for _ in range(3):
-        agent.tell("PostToolUse", **tool)
-        assert not lives(agent.room.lock)
+        agent.leave_word("PostToolUse", **tool)
+        assert not is_worker_alive(agent.room.lock)
     waiting = len(agent.room.waiting())
     assert waiting >= 4
     store.write_bytes(good)
     os.utime(failed, (time.time() - 60, time.time() - 60))
-    until(lambda: agent.tell("PostToolUse", **tool) == "" and len(agent.events("tool")) > waiting)
+    until(
+        lambda: (
+            agent.leave_word("PostToolUse", **tool) == "" and len(agent.events("tool")) > waiting
+        )
+    )
 
 
 def test_purge_reaches_what_lies_ready(agent):
@@ -1032,7 +1039,7 @@ def test_purge_reaches_what_lies_ready(agent):
         triggers=["tool:Bash(git push*)"],
     )
     until(lambda: "heron" in agent.guards())
-    until(lambda: not lives(agent.room.lock))
+    until(lambda: not is_worker_alive(agent.room.lock))
     with opened(agent.home) as mind:
         mind.purge(memory.id)
     files = [path.read_bytes() for path in (agent.home / "hooks").rglob("*") if path.is_file()]
@@ -1043,7 +1050,7 @@ def test_cursor_is_answered_in_its_own_shape(agent):
     """Context with prompts and starts, nothing before tools; runs are recorded, ends are learned
     from.
     """
-    agent.keep(HERON)
+    agent.items(HERON)
     agent.name = "cursor"
 
     def tell(event, **fields):

@@ -14,7 +14,7 @@ from reverie.porting import importers
 from reverie.porting.importers import foreign_texts, import_plan
 from reverie.porting.importers import jaato as jaato_files
 from reverie.porting.importers import jcode as jcode_files
-from reverie.porting.importers.jcode import stem_of
+from reverie.porting.importers.jcode import hash_project_path
 from reverie.testing import memory
 from tests.helpers import crowd, invoked, opened, turn
 from tests.others import (
@@ -64,7 +64,7 @@ def source(request, tmp_path):
 def test_whose_it_is_is_found_out(source):
     """B108: without `--from`, by the look of it."""
     name, path = source
-    assert importers.format_of(path).name == name
+    assert importers.choose_format(path).name == name
 
 
 def test_twice_adds_nothing(source, mind):
@@ -206,7 +206,7 @@ def test_jcode_of_both_versions(tmp_path, mind):
 )
 def test_jcode_names_projects_by_a_hash(path, stem):
     """SEED-FORMATS §1.2: the table that was verified against a Rust compiler."""
-    assert stem_of(path) == stem
+    assert hash_project_path(path) == stem
 
 
 def test_jcode_takes_the_project_one_stands_in(tmp_path, mind, monkeypatch):
@@ -216,7 +216,10 @@ def test_jcode_takes_the_project_one_stands_in(tmp_path, mind, monkeypatch):
     here, home = tmp_path / "here", MAKERS["jcode"](tmp_path / "jcode")
     here.mkdir()
     monkeypatch.chdir(here)
-    put(home / "memory" / "projects" / f"{stem_of(str(here))}.json", json.dumps(jcode_graph()))
+    put(
+        home / "memory" / "projects" / f"{hash_project_path(str(here))}.json",
+        json.dumps(jcode_graph()),
+    )
     put(home / "memory" / "projects" / "00000000000000aa.json", json.dumps(jcode_flat()))
     done = mind.import_from(home, space=SPACE)
     assert {name: one.space for name, one in everything(mind).items()} == {
@@ -620,7 +623,7 @@ def test_a_conversation_is_learned_from(tmp_path):
 def test_a_page_is_cut_at_bullets_and_paragraphs():
     """C90: a bullet keeps what is indented below it; fences are not looked into."""
     page = "# A\n\none\ntwo\n\n- b1\n  more\n\n  still\n- b2\n\nafter\n\n```\n- code\n\n# no\n```\n"
-    assert [(one.line, one.heading, one.text) for one in foreign_texts.passages(page)] == [
+    assert [(one.line, one.heading, one.text) for one in foreign_texts.split_passages(page)] == [
         (3, "A", "one\ntwo"),
         (6, "A", "b1\n  more\n\n  still"),
         (10, "A", "b2"),
@@ -644,8 +647,8 @@ def test_nobody_waits_for_files_to_be_read_and_cleaned(home, tmp_path, monkeypat
             other.remember("Meanwhile.", space=SPACE)
             return memory_of(found, into)
 
-        memory_of = import_plan.memory_of
-        monkeypatch.setattr(import_plan, "memory_of", slow)
+        memory_of = import_plan.build_record_memory
+        monkeypatch.setattr(import_plan, "build_record_memory", slow)
         assert home.import_from(path, space=SPACE, dry_run=True).plan.kinds == {"fact": 1}
         assert home.import_from(path, space=SPACE).plan.kinds == {"fact": 1}
     assert home.stats().memories == 3
@@ -657,12 +660,12 @@ def test_what_somebody_else_takes_in_meanwhile_is_known(home, tmp_path, monkeypa
     with opened(home.settings.home) as other:
 
         def late(found, into):
-            monkeypatch.setattr(import_plan, "memory_of", memory_of)
+            monkeypatch.setattr(import_plan, "build_record_memory", memory_of)
             other.import_from(path, space=SPACE)
             return memory_of(found, into)
 
-        memory_of = import_plan.memory_of
-        monkeypatch.setattr(import_plan, "memory_of", late)
+        memory_of = import_plan.build_record_memory
+        monkeypatch.setattr(import_plan, "build_record_memory", late)
         done = home.import_from(path, space=SPACE)
     assert (done.plan.kinds, done.plan.known, home.stats().memories) == ({}, 1, 1)
 
@@ -1140,7 +1143,7 @@ def test_a_file_is_parsed_once(tmp_path, monkeypatch):
     again.
     """
     read, made = [], []
-    text_in, memory_of = foreign_texts.text_in, import_plan.memory_of
+    text_in, memory_of = foreign_texts.read_import_text, import_plan.build_record_memory
 
     def reading(path):
         read.append(path)
@@ -1152,7 +1155,7 @@ def test_a_file_is_parsed_once(tmp_path, monkeypatch):
 
     for module in (jcode_files, jaato_files):
         monkeypatch.setattr(module, "text_in", reading)
-    monkeypatch.setattr(import_plan, "memory_of", making)
+    monkeypatch.setattr(import_plan, "build_record_memory", making)
     for file in (put(tmp_path / "0.json", json.dumps(jcode_graph())), records(tmp_path, {})):
         run(tmp_path / "home", "import", str(file), "--space", SPACE)
     assert (len(read), len(made)) == (2, 3)

@@ -17,14 +17,14 @@ from typer.testing import CliRunner
 
 from reverie.core import config
 from reverie.core.errors import ModelUnavailable
-from reverie.erasure.interruptions import UNFINISHED
-from reverie.erasure.unfinished import finished
+from reverie.erasure.interruptions import REWRITE_PENDING
+from reverie.erasure.unfinished import finish_erasure
 from reverie.interfaces.cli.app import app
 from reverie.interfaces.cli.commands import install_commands as wire
-from reverie.interfaces.hooks.spool import Places
+from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.install import settings_entries, trial_run
-from reverie.interfaces.install.hook_line import SILENT, ours
-from reverie.interfaces.install.settings_targets import Place, mcp_server
+from reverie.interfaces.install.hook_line import SILENT, own_program
+from reverie.interfaces.install.settings_targets import WiringPlace, build_mcp_server
 from tests.helpers import invoked, opened, toy_home
 
 HOSTS = ("claude-code", "codex", "cursor")
@@ -366,7 +366,7 @@ def test_doctor_says_when_memory_last_surfaced_and_what_failed(user):
     with opened(home) as mind:
         mind.store.append([Event("failed", "me/x", time.time(), "s", {"error": "ValueError: odd"})])
     assert "ValueError: odd" in told(code=1)
-    Places(str(home)).trouble("claude-code: OSError: disk full")
+    HookFiles(str(home)).trouble("claude-code: OSError: disk full")
     assert "disk full" in told(code=1)
     invoked("off", "--space", "me")
     assert "Memory is off in me. Switch it on: reverie on --space me" in told(code=1)
@@ -396,7 +396,7 @@ def test_doctor_runs_nothing_that_a_file_says(user, path):
             invoked("install", host, "--no-mcp", "--project" if root != user else "--user", "--yes")
             file = root / path if root != user else user / path.replace(".local", "")
             ours = next(
-                iter(settings_entries.ours_by_event(json.loads(file.read_text())).values())
+                iter(settings_entries.group_our_handlers(json.loads(file.read_text())).values())
             )[0][1]["command"]
             file.write_text(file.read_text().replace(ours, line))
         Path(f"{ran}.sh").write_text(f"#!/bin/sh\ntouch {ran}\necho {{}}\n")
@@ -476,7 +476,7 @@ def test_the_mcp_server_is_ours_wherever_it_is_started(user):
     fake.mkdir()
     (fake / "__init__.py").touch()
     (fake / "__main__.py").write_text("print('theirs')")
-    server = mcp_server(Place(user))
+    server = build_mcp_server(WiringPlace(user))
     done = subprocess.run(
         [server["command"], *server["args"], "--help"], capture_output=True, text=True, check=True
     )
@@ -501,12 +501,12 @@ def test_the_model_is_fetched_by_who_is_asked_to(user, monkeypatch):
     """Hooks and their worker fetch nothing. `install` and `doctor` say what does, and it does so
     though no text waits; where nobody wants a model nobody misses it.
     """
-    config.save(config.load(), embedder="minilm")
+    config.save_settings(config.load_settings(), embedder="minilm")
     assert "reverie settle" in invoked("install", "codex", "--no-mcp", "--yes").stderr
     alone("The embedding model is not on this machine")
     monkeypatch.setattr("reverie.embedding.model_weights.ensure", none_to_be_had)
     assert "No index has it" in invoked("settle").stderr
-    config.save(config.load(), embedder="none")
+    config.save_settings(config.load_settings(), embedder="none")
     assert (
         "No index" not in invoked("settle").stderr
         and "reverie settle" not in invoked("doctor").stdout
@@ -587,7 +587,7 @@ def test_doctor_says_when_each_host_was_last_here(user):
     wired_to(user)
     wired_to(user, "cursor")
     assert "No hook of Claude Code has come yet" in told()
-    room = Places(str(config.default_home()))
+    room = HookFiles(str(config.default_home()))
     event = {
         "hook_event_name": "PostToolUse",
         "session_id": "s",
@@ -595,7 +595,7 @@ def test_doctor_says_when_each_host_was_last_here(user):
         "tool_name": "Bash",
     }
     subprocess.run(
-        [*ours(), "claude-code"],
+        [*own_program(), "claude-code"],
         input=json.dumps(event),
         text=True,
         check=True,
@@ -646,10 +646,10 @@ def test_doctor_says_that_a_purge_was_stopped(user):
     home = config.default_home()
     with opened(home) as mind:
         mind.remember("The staging server is called heron.", space="me/x")
-        mind.store.set_meta(UNFINISHED, "yes")
+        mind.store.set_meta(REWRITE_PENDING, "yes")
     assert alone("A purge or scrub was stopped") == "Finish it: reverie worker"
     with opened(home) as mind:
-        assert finished(mind.work)
+        assert finish_erasure(mind.work)
     assert all(one["well"] for one in findings())
 
 

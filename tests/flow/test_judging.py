@@ -8,7 +8,7 @@ import pytest
 
 from reverie.injection.candidate_judge import NOT_DUE, NOTHING_FOUND
 from reverie.llm.language_model import DOWN, MALFORMED, OK, RESTING, SPENT
-from reverie.testing import SPACE, memory, said
+from reverie.testing import SPACE, make_conversation, memory
 from tests.scripted import Slow, Status, scripted
 
 STAGING = "The staging server is called heron and listens on port 8443."
@@ -49,7 +49,7 @@ def judged(clock):
 
 def after(companion, clock, *texts):
     """What the turn after these would be given."""
-    messages = said(*texts)
+    messages = make_conversation(*texts)
     companion.turn([])  # the first turn is answered by words alone: here it asks nothing
     companion.turn(messages)
     assert companion.wait()
@@ -191,7 +191,7 @@ def test_cadence(judged, clock):
                 texts.append(
                     f"Tell me about the staging server, its port and where it listens, part {number}."
                 )
-                companion.turn(said(*texts))
+                companion.turn(make_conversation(*texts))
                 assert companion.wait()
                 clock.tick(1)
                 asked.append(len(script.asked))
@@ -211,7 +211,7 @@ def test_a_new_topic_is_judged_at_once(judged, clock):
                 "pickle lantern walrus cobalt tundra",
             ):
                 texts.append(text)
-                companion.turn(said(*texts))
+                companion.turn(make_conversation(*texts))
                 assert companion.wait()
                 clock.tick(1)
         assert 2 == len(script.asked)
@@ -233,7 +233,7 @@ def test_nothing_to_judge_is_no_call(clock):
     """An empty pool costs nothing (A48)."""
     with scripted("[]") as script, memory(now=clock, llm=script.openai) as mind:
         with mind.companion(SPACE, session="s") as companion:
-            companion.turn(said(QUESTION))
+            companion.turn(make_conversation(QUESTION))
             companion.wait()
         assert [] == script.asked
         assert {NOTHING_FOUND: 1} == outcomes(mind)
@@ -312,9 +312,11 @@ def test_the_turn_never_waits_for_the_judge(judged, clock):
     with scripted(Slow("[1]", 30.0)) as script:
         mind = judged(script, llm_judge_seconds=20.0)
         companion = mind.companion(SPACE, session="s")
-        companion.turn(said(QUESTION))
+        companion.turn(make_conversation(QUESTION))
         while not script.asked:
             companion.wait(0.01)
-        assert not companion.turn([*said(QUESTION), {"role": "user", "content": "And?"}])
+        assert not companion.turn(
+            [*make_conversation(QUESTION), {"role": "user", "content": "And?"}]
+        )
         assert 2 == companion.behind
         companion.close()

@@ -16,12 +16,12 @@ import pytest
 from reverie.core import config
 from reverie.core.config import Settings
 from reverie.core.errors import BadInput, NotFound
-from reverie.extraction.turn_learning import KNOWN
+from reverie.extraction.turn_learning import ALREADY_KNOWN
 from reverie.injection import conversation_state
-from reverie.injection.prepare_block import focus
+from reverie.injection.prepare_block import find_focus
 from reverie.runtime import background_thread
-from reverie.testing import Blocked, memory, said
-from reverie.text.host_messages import Heard, Said, text_of
+from reverie.testing import BlockedEmbedder, make_conversation, memory
+from reverie.text.host_messages import HostMessage, SeenMessages, content_to_text
 from tests.helpers import crowd, turn
 
 pytestmark = pytest.mark.words_only
@@ -77,7 +77,7 @@ def test_what_a_tool_says_is_not_the_users_word(mind, messages):
         companion.turn(messages)
         assert companion.wait(20)
         mind.settle()
-        context = focus(tuple(companion.conversation.window))
+        context = find_focus(tuple(companion.conversation.window))
 
     assert learned(mind) == []
     assert {
@@ -111,7 +111,10 @@ def test_what_the_user_says_beside_a_tool_is(mind):
 
 def test_the_focus_is_what_people_say():
     """Without a user's word, the assistant's; never a tool's."""
-    assert focus([Said("assistant", "the heron"), Said("tool", "the quokka")]).text == "the heron"
+    assert (
+        find_focus([HostMessage("assistant", "the heron"), HostMessage("tool", "the quokka")]).text
+        == "the heron"
+    )
 
 
 # Nothing lost
@@ -125,13 +128,13 @@ def test_two_threads_opening_and_closing_lose_nothing(mind):
     def talk(name):
         for n in range(120):
             with mind.companion(SPACE, session=f"{name}{n}") as companion:
-                companion.turn(said(f"{name} says {n}"))
+                companion.turn(make_conversation(f"{name} says {n}"))
 
     threads = [threading.Thread(target=talk, args=(name,)) for name in "ab"]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join_by_bridge()
 
     assert sorted(written(mind)) == sorted(f"{name} says {n}" for name in "ab" for n in range(120))
     assert "reverie" not in {thread.name for thread in threading.enumerate()}
@@ -161,17 +164,17 @@ def test_a_companion_of_a_closed_mind_says_so(clock):
     mind.close()
 
     with pytest.raises(BadInput, match="closed"):
-        companion.turn(said(CHAT))
+        companion.turn(make_conversation(CHAT))
 
 
 def test_the_end_of_a_process_does_not_wait_for_a_model(clock, tmp_path):
     """Turns are written while the model still hangs."""
-    embedder = Blocked()
+    embedder = BlockedEmbedder()
     mind = memory(now=clock, embedder=embedder)
     companion = mind.companion(f"{SPACE}/s1")
-    companion.turn(said(CHAT))
+    companion.turn(make_conversation(CHAT))
     assert embedder.busy.wait(10)
-    companion.turn(said("the last words"))
+    companion.turn(make_conversation("the last words"))
     mind._background.stop(0.05)
 
     assert written(mind) == [CHAT, "the last words"]
@@ -181,15 +184,15 @@ def test_the_end_of_a_process_does_not_wait_for_a_model(clock, tmp_path):
 
 def test_one_bad_turn_does_not_block_the_log(mind, monkeypatch):
     """It is replaced by a failure; those before and after it are written."""
-    real = conversation_state.event_of
+    real = conversation_state.to_turn_event
     monkeypatch.setattr(
         conversation_state,
-        "event_of",
+        "to_turn_event",
         lambda turn, *more: 1 / 0 if turn.said[0].text == "bad" else real(turn, *more),
     )
     with mind.companion(f"{SPACE}/s1") as companion:
         for text in ("one", "bad", "two"):
-            companion.turn(said(text))
+            companion.turn(make_conversation(text))
         assert companion.wait(20)
 
     assert written(mind) == ["one", "two"]
@@ -201,7 +204,7 @@ def test_a_turn_needs_a_time(mind, now):
     """What cannot be written down is refused at once."""
     with mind.companion(SPACE) as companion:
         with pytest.raises(BadInput, match="not a time"):
-            companion.turn(said(CHAT), now=now)
+            companion.turn(make_conversation(CHAT), now=now)
         turn(companion, CHAT)
     assert written(mind) == [CHAT]
 
@@ -211,8 +214,8 @@ def message(n):
 
 
 def heard(lists, most=40):
-    state = Heard()
-    return [[s.text for s in state.news(messages, most)[0]] for messages in lists]
+    state = SeenMessages()
+    return [[s.text for s in state.take_new(messages, most)[0]] for messages in lists]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 100])
@@ -263,9 +266,9 @@ def test_a_cut_conversation_is_not_taken_again():
 
 def test_numbers_of_messages_go_on_when_the_window_slides():
     """The conversation's numbers, not the list's."""
-    state = Heard()
+    state = SeenMessages()
     firsts = [
-        state.news([message(n) for n in range(max(0, end - 4), end)], 40)[1]
+        state.take_new([message(n) for n in range(max(0, end - 4), end)], 40)[1]
         for end in range(2, 13, 2)
     ]
     assert firsts == [0, 2, 4, 6, 8, 10]
@@ -276,14 +279,14 @@ def test_reading_is_a_matter_of_microseconds():
     from time import perf_counter
 
     state, messages, spent = (
-        Heard(),
+        SeenMessages(),
         [{"role": "user", "content": f"{n} " * 20_000} for n in range(300)],
         [],
     )
     for n in range(50):
         messages.append(message(n))
         start = perf_counter()
-        state.news(messages, 40)
+        state.take_new(messages, 40)
         spent.append(perf_counter() - start)
     assert sorted(spent)[25] < 0.001
 
@@ -299,7 +302,19 @@ def nested(depth):
 
 
 @pytest.mark.parametrize(
-    "odd", [None, 5, [None], ["x"], [5], iter([]), (m for m in said("x")), {"a"}, [[]], object()]
+    "odd",
+    [
+        None,
+        5,
+        [None],
+        ["x"],
+        [5],
+        iter([]),
+        (m for m in make_conversation("x")),
+        {"a"},
+        [[]],
+        object(),
+    ],
 )
 def test_odd_conversations_are_named(mind, odd):
     """Nothing but BadInput leaves `turn` (A10), and the next turn is as if nothing had been."""
@@ -343,8 +358,8 @@ def test_messages_may_be_objects(mind):
 
 def test_depth_is_bounded():
     """Ten thousand lists in lists are no text."""
-    assert text_of(nested(2)) == "deep"
-    assert text_of(nested(10_000)) == ""
+    assert content_to_text(nested(2)) == "deep"
+    assert content_to_text(nested(10_000)) == ""
 
 
 # What counts no longer
@@ -378,7 +393,7 @@ def test_what_counts_no_longer_is_not_injected(mind, clock, away):
 def test_what_goes_while_it_is_prepared_is_not_injected(mind, clock, monkeypatch):
     """Found, then purged, then offered: not given."""
     heron = mind.remember(HERON, space=SPACE)
-    real = background_thread.prepare
+    real = background_thread.prepare_injection
 
     def slow(*args):
         found = real(*args)
@@ -386,7 +401,7 @@ def test_what_goes_while_it_is_prepared_is_not_injected(mind, clock, monkeypatch
             mind.purge(heron.id)
         return found
 
-    monkeypatch.setattr(background_thread, "prepare", slow)
+    monkeypatch.setattr(background_thread, "prepare_injection", slow)
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, CHAT)
         clock.tick(60)
@@ -434,7 +449,7 @@ def test_a_request_from_before_is_over(mind):
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, "Remember that heron is staging.")
         mind.settle()
-        with mind.store.alone():  # nobody settles in between
+        with mind.store.transaction():  # nobody settles in between
             event = mind.store.events(verbs=["turn"])[0]
             mind.store.append([event])
             assert mind.forget([m.id for m in mind.browse(space=SPACE)]) == 1
@@ -477,7 +492,7 @@ def test_a_rule_said_in_fifty_sessions_is_one_of_strength_fifty(mind):
         50,
     ) and mind.verify() == []
     event = mind.store.events(verbs=["learn"], newest=True, limit=2)[1]
-    assert event.payload["kept"] == 0 and event.payload["rejected"] == {KNOWN: 1}
+    assert event.payload["kept"] == 0 and event.payload["rejected"] == {ALREADY_KNOWN: 1}
     mind.undo(event.seq)
     assert mind.get(one.id)[0].strength == 49
 
@@ -565,9 +580,9 @@ def test_foreign_names_of_items_are_named(mind, name):
 
 def test_how_many_wait_is_counted(clock):
     """Not whether any does."""
-    from reverie.testing import Absent
+    from reverie.testing import AbsentEmbedder
 
-    with memory(now=clock, embedder=Absent()) as mind:
+    with memory(now=clock, embedder=AbsentEmbedder()) as mind:
         mind.remember_many([{"text": f"note {n}"} for n in range(5)], space=SPACE)
         assert mind.settle().waiting == 5
 
@@ -585,10 +600,10 @@ def test_off_reaches_a_running_process(tmp_path, clock):
         mind.companion(f"{SPACE}/s1") as companion,
     ):
         turn(companion, "one")
-        config.save(settings, off=(SPACE,))
+        config.save_settings(settings, off=(SPACE,))
         os.utime(tmp_path / "config.toml", (1, 1))
         turn(companion, "two")
-        config.save(settings, off=())
+        config.save_settings(settings, off=())
         mind._background._write_down()
         turn(companion, "three")
         assert written(mind) == ["one", "three"]
@@ -603,8 +618,8 @@ def test_what_is_purged_goes_from_the_examples_of_what_was_left_too(mind):
         + "as does every pond and every reed bed in the valley, " * 5
     )
     told = f"Please remember that {long}and the lake."
-    (kept,) = mind.learn(said(told), space=SPACE, session="one").memories
-    (left,) = mind.learn(said("Hello.", told), space=SPACE, session="two").rejected
+    (kept,) = mind.learn(make_conversation(told), space=SPACE, session="one").memories
+    (left,) = mind.learn(make_conversation("Hello.", told), space=SPACE, session="two").rejected
     assert left.text.startswith("Heronries")
     mind.record("gap", {"asked": f"what is it with {long[:90]}"}, space=SPACE)
     mind.record("tool", {"name": "a ticket and a mask"}, space=SPACE)

@@ -262,7 +262,7 @@ def test_where_nothing_more_can_be_written_down_nothing_goes(mind, monkeypatch):
         first = companion.fit(said[:30], limit=1_000)
         companion.wait()
         with monkeypatch.context() as full:
-            full.setattr("reverie.runtime.background_thread.QUEUE", 0)
+            full.setattr("reverie.runtime.background_thread.MAX_QUEUED_TURNS", 0)
             held = companion.fit(said, limit=1_000)
         assert [*first.messages, *said[30:]] == held.messages and () == held.plan.going
         assert "nothing was taken out" in held.trouble and 0 == companion.dropped

@@ -22,18 +22,20 @@ from reverie.llm.language_model import (
     SPENT,
     TIMEOUT,
     BadAnswer,
-    Request,
-    address,
+    LlmRequest,
+    parse_llm_address,
 )
-from reverie.llm.prompt_format import fenced
-from reverie.llm.spending_limits import META, Limits
+from reverie.llm.prompt_format import fence_rows
+from reverie.llm.spending_limits import META_NAME, SpendingLimits
 from reverie.privacy import redact
 from reverie.storage import open_store
 from reverie.testing import Clock, memory
 from tests.scripted import TOKENS, Raw, Slow, Status, scripted
 
 KEY = "sk-scripted-key-1234567890abcdef"
-ASK = Request("judge", "Answer with a list.", fenced([{"n": 1}]), most=100, seconds=5.0)
+ASK = LlmRequest(
+    "judge", "Answer with a list.", fence_rows([{"n": 1}]), max_tokens=100, timeout_seconds=5.0
+)
 PROTOCOLS = ("openai", "anthropic")
 
 
@@ -65,7 +67,7 @@ def opened(store, clock):
                 setting,
                 key=key,
                 price=price,
-                limits=Limits(tokens, dollars),
+                limits=SpendingLimits(tokens, dollars),
                 books=store,
                 now=clock,
                 private=lambda text: redact(text)[0],
@@ -248,8 +250,8 @@ def test_a_slow_model_is_not_waited_for(protocol, opened):
     """The deadline holds for the whole answer; what may have been billed is counted."""
     with scripted(Slow("[1]", 30.0)) as script:
         llm = opened(getattr(script, protocol))
-        got = llm.ask(ASK._replace(seconds=0.2), as_list, space="me")
-    assert (TIMEOUT, True) == (got.outcome, got.away)
+        got = llm.ask(ASK._replace(timeout_seconds=0.2), as_list, space="me")
+    assert (TIMEOUT, True) == (got.outcome, got.unavailable)
     assert 0 < llm.day().tokens_in < 100
 
 
@@ -298,14 +300,25 @@ def test_the_budget_of_dollars(opened):
 
 def test_known_prices_come_with_the_client(opened):
     """A model at its provider's usual address has a price without anybody setting one (A6)."""
-    from reverie.llm.client import Remote
+    from reverie.llm.client import RemoteModel
 
     assert (
-        Remote(address("anthropic:claude-haiku-4-5"), "", (0.0, 0.0)).price(1_000_000, 0) or 0.0
+        RemoteModel(parse_llm_address("anthropic:claude-haiku-4-5"), "", (0.0, 0.0)).price(
+            1_000_000, 0
+        )
+        or 0.0
     ) > 0
-    assert Remote(address("openai:no-such-model-77"), "", (0.0, 0.0)).price(1_000_000, 0) is None
     assert (
-        Remote(address("openai:http://127.0.0.1:1/v1#gpt-4o"), "", (0.0, 0.0)).price(1, 0) is None
+        RemoteModel(parse_llm_address("openai:no-such-model-77"), "", (0.0, 0.0)).price(
+            1_000_000, 0
+        )
+        is None
+    )
+    assert (
+        RemoteModel(parse_llm_address("openai:http://127.0.0.1:1/v1#gpt-4o"), "", (0.0, 0.0)).price(
+            1, 0
+        )
+        is None
     )
 
 
@@ -313,7 +326,9 @@ def test_a_key_that_a_server_repeats_is_written_nowhere(opened, store):
     """Neither the log nor the books hold the key (CC-89)."""
     with scripted(Status(401, f"Incorrect API key provided: {KEY}")) as script:
         got = opened(script.openai).ask(ASK, as_list, space="me")
-    kept = json.dumps([dict(event.payload) for event in store.events()]) + (store.meta(META) or "")
+    kept = json.dumps([dict(event.payload) for event in store.events()]) + (
+        store.meta(META_NAME) or ""
+    )
     assert "401" in got.why and KEY not in kept + got.why
 
 
@@ -333,7 +348,7 @@ def test_damaged_books_are_a_new_day(opened, store):
         '{"date": 3}',
         '{"date": "2025-10-09", "model": "m", "tokens_in": "many"}',
     ):
-        store.set_meta(META, damaged)
+        store.set_meta(META_NAME, damaged)
         with scripted("[1]") as script:
             assert OK == opened(script.openai, tokens=10_000).ask(ASK, as_list, space="me").outcome
 
@@ -371,7 +386,9 @@ def test_closing_breaks_off_a_call(opened, store):
         llm = opened(script.openai)
         got = []
         thread = threading.Thread(
-            target=lambda: got.append(llm.ask(ASK._replace(seconds=60.0), as_list, space="me"))
+            target=lambda: got.append(
+                llm.ask(ASK._replace(timeout_seconds=60.0), as_list, space="me")
+            )
         )
         thread.start()
         while not script.asked:

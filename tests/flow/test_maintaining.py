@@ -5,13 +5,13 @@ later, nothing lost.
 
 import pytest
 
-from reverie.core.model import Event, lineage
-from reverie.extraction.knowledge_gaps import FOR, asks, unanswered
-from reverie.extraction.retrieval_feedback import CLUSTERS, CLUSTERS_EVERY, clusters_due
-from reverie.memory.usage_signals import SUGGESTED
-from reverie.retrieval.search_query import Query
-from reverie.testing import said
-from reverie.text.host_messages import Said
+from reverie.core.model import Event, visible_spaces
+from reverie.extraction.knowledge_gaps import GAP_SECONDS, detect_knowledge_gap, is_question
+from reverie.extraction.retrieval_feedback import CLUSTERS_CURSOR, CLUSTERS_EVERY, is_clustering_due
+from reverie.memory.usage_signals import SUGGESTED_FIELD
+from reverie.retrieval.search_query import SearchQuery
+from reverie.testing import make_conversation
+from reverie.text.host_messages import HostMessage
 from tests.helpers import crowd
 
 pytestmark = pytest.mark.words_only
@@ -125,7 +125,10 @@ def test_a_suggested_tag_says_so_and_is_refused_once(mind):
     one, two = pair(mind)
     prepared(mind, one, two, asked="is heron the heron host?")
     mind.settle()
-    assert (mind.tags(SPACE), mind.get(one.id)[0].details[SUGGESTED]) == ({"heron": 2}, ["heron"])
+    assert (mind.tags(SPACE), mind.get(one.id)[0].details[SUGGESTED_FIELD]) == (
+        {"heron": 2},
+        ["heron"],
+    )
     assert any("Nobody gave it the tag heron" in line for line in mind.explain(one.id).story)
 
     mind.tag(one.id, add=["heron"])
@@ -134,7 +137,7 @@ def test_a_suggested_tag_says_so_and_is_refused_once(mind):
     mind.settle()
     assert [(m.tags, dict(m.details)) for m in mind.get([one.id, two.id])] == [
         (("heron",), {}),
-        ((), {SUGGESTED: ["heron"]}),
+        ((), {SUGGESTED_FIELD: ["heron"]}),
     ]
 
 
@@ -184,12 +187,12 @@ def test_odd_events_harm_nothing(mind):
 def test_clusters_are_due_every_fifty_retrievals(mind):
     """Counted in the log from where the last renewal stopped (B83, B76)."""
     one, _ = pair(mind)
-    assert not clusters_due(mind.store)
+    assert not is_clustering_due(mind.store)
     last = [prepared(mind, one) for _ in range(CLUSTERS_EVERY)][-1]
-    assert clusters_due(mind.store)
+    assert is_clustering_due(mind.store)
 
-    mind.store.advance(CLUSTERS, last)
-    assert not clusters_due(mind.store)
+    mind.store.advance(CLUSTERS_CURSOR, last)
+    assert not is_clustering_due(mind.store)
 
 
 # Gaps
@@ -198,7 +201,7 @@ def test_clusters_are_due_every_fifty_retrievals(mind):
 def turns(mind, *texts, session="s1", clock=None):
     with mind.companion(f"{SPACE}/{session}") as companion:
         for n, _ in enumerate(texts, start=1):
-            companion.turn(said(*texts[:n]))
+            companion.turn(make_conversation(*texts[:n]))
             assert companion.wait(20)
             if clock:
                 clock.tick(60)
@@ -274,20 +277,24 @@ def test_what_was_told_about_something_else_hides_no_gap(mind, clock):
         "The staging server is called heron and its deploys need a ticket.", space=SPACE
     )
     shed = mind.remember("Fertiliser for the gates in Kew stands in the shed.", space=SPACE)
-    window = [Said("user", "Which fertiliser do the gates in Kew need before a ticket?", 0)]
+    window = [HostMessage("user", "Which fertiliser do the gates in Kew need before a ticket?", 0)]
     noted = {}
     for one in (told, shed):
-        query = Query(
-            window[0].text, lineage(SPACE), clock(), automatic=True, exclude=frozenset([one.id])
+        query = SearchQuery(
+            window[0].text,
+            visible_spaces(SPACE),
+            clock(),
+            automatic=True,
+            exclude=frozenset([one.id]),
         )
-        noted[one.id] = unanswered(mind.store, mind.settings, "s1", SPACE, query, window)
+        noted[one.id] = detect_knowledge_gap(mind.store, mind.settings, "s1", SPACE, query, window)
     assert noted[told.id] and noted[shed.id] is None
 
 
 def test_gaps_are_forgotten_after_ninety_days(mind, clock):
     """They are looked at for 90 days (CONSTANTS: gap store)."""
     turns(mind, "Which fertiliser do the garden gates in Kew need before winter?")
-    clock.tick(FOR + 120)
+    clock.tick(GAP_SECONDS + 120)
 
     assert mind.gaps(SPACE) == []
 
@@ -311,4 +318,4 @@ def test_gaps_are_forgotten_after_ninety_days(mind, clock):
     ],
 )
 def test_what_asks(text, does):
-    assert asks(text) is does
+    assert is_question(text) is does

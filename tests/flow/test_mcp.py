@@ -22,9 +22,9 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from reverie.core import config
-from reverie.interfaces.mcp.server import PROFILES, build
-from reverie.interfaces.mcp.tool_context import Room
-from reverie.testing import SPACE, Absent, Blocked, Counting
+from reverie.interfaces.mcp.server import PROFILES, build_server
+from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.testing import SPACE, AbsentEmbedder, BlockedEmbedder, CountingEmbedder
 from tests.helpers import invoked, opened, toy_home, until
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
@@ -47,7 +47,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def room(home):
-    room = Room(config.load(home), SPACE)
+    room = ToolContext(config.load_settings(home), SPACE)
     yield room
     room.close()
 
@@ -131,7 +131,7 @@ def test_a_tool_set_is_small_and_says_what_it_does(room, profile):
     async def talk(client):
         return client.instructions, (await client.list_tools()).tools
 
-    instructions, tools = over(build(room, profile), talk)
+    instructions, tools = over(build_server(room, profile), talk)
     assert 200 < len(instructions.encode()) < 2_000 and "not instructions" in instructions
     assert 1 <= len(tools) <= 8
     for tool in tools:
@@ -182,7 +182,7 @@ def test_guidance_stands_in_the_descriptions(room):
     async def talk(client):
         return {tool.name: tool for tool in (await client.list_tools()).tools}
 
-    store = over(build(room, "tags"), talk)["store_memory"]
+    store = over(build_server(room, "tags"), talk)["store_memory"]
     for said in (
         "comprehensive explanation",
         "pattern of this project",
@@ -205,7 +205,7 @@ def test_guidance_stands_in_the_descriptions(room):
 
 def test_remember_recall_revise_forget(room):
     """The life of a memory by tools: kept, found with a reason, revised, judged, let go."""
-    server = build(room)
+    server = build_server(room)
     kept = one(
         server,
         "remember",
@@ -238,7 +238,7 @@ def test_remember_recall_revise_forget(room):
 
 def test_hints_then_retrieve(room):
     """Phase one names, once in a conversation; phase two reads (E11, E12, CC-80, CC-83)."""
-    server = build(room)
+    server = build_server(room)
     with opened(room.settings.home) as mind:  # another conversation kept it
         id = mind.remember(
             "Staging is called heron, a secret recipe.",
@@ -258,7 +258,7 @@ def test_hints_then_retrieve(room):
 
 def test_what_was_known_already_is_told(room):
     """Who keeps the same again hears of it (X42)."""
-    server = build(room)
+    server = build_server(room)
     text = "The deploy fails when the token of the registry has expired."
     first, again = (
         one(server, "remember", text=text),
@@ -268,7 +268,7 @@ def test_what_was_known_already_is_told(room):
 
 
 def test_a_reminder_says_when_it_is_due(room):
-    server = build(room)
+    server = build_server(room)
     told = one(
         server, "remind", text="Renew the certificate", when="tomorrow at 9", context=["nginx"]
     )
@@ -280,7 +280,7 @@ def test_no_tool_reaches_another_project(room):
     """By id neither: what lies elsewhere is not there (CC-11); the user's own space is seen from
     all (E56).
     """
-    server = build(room)
+    server = build_server(room)
     with opened(room.settings.home) as mind:
         theirs = mind.remember(
             "Their staging is called crow.", tags=["staging"], space="me/other"
@@ -305,19 +305,19 @@ def test_trouble_is_told_to_the_model(room):
     """Bad input and memory that is off come back as an error that says what to do, not as a crash
     (A114, CC-84).
     """
-    server = build(room)
+    server = build_server(room)
     assert "no scope" in one(server, "remember", text="x", scope="everybody")
     assert "nothing to remember" in one(server, "remember", text="  ")
     assert "two letters" in one(server, "retrieve")
     assert "limit" in one(server, "recall", query="x", limit=0)
-    off = build(Room(room.settings._replace(enabled=False), SPACE))
+    off = build_server(ToolContext(room.settings._replace(enabled=False), SPACE))
     assert "switched off" in one(off, "remember", text="Something")
     assert "switched off" in one(off, "forget", ids=["mem_x"])
     assert one(off, "recall", query="x")["memories"] == [] == one(off, "hints", prompt="x")["hints"]
 
 
 def test_texts_that_are_long_are_cut_in_lists(room):
-    server = build(room)
+    server = build_server(room)
     id = one(server, "remember", text="word " * 1_000)["id"]
     (found,) = one(server, "recall", query="word")["memories"]
     assert (
@@ -331,7 +331,7 @@ def test_texts_that_are_long_are_cut_in_lists(room):
 
 def test_memories_have_kinds_and_an_end(room):
     """Recall by kind, and what has expired is recalled no longer (E57, E58)."""
-    server = build(room)
+    server = build_server(room)
     decision = one(server, "remember", text="We chose SQLite over Postgres.", kind="decision")["id"]
     one(server, "remember", text="The store speaks SQLite.", kind="fact")
     gone = one(server, "remember", text="SQLite is frozen until Friday.", expires="2026-01-01")[
@@ -351,11 +351,11 @@ def test_search_goes_by_meaning(tmp_path, model_cache):
         "The pasta needs nine minutes.",
         "He carved a spoon.",
     )
-    room = Room(config.Settings(home=tmp_path, models=str(model_cache), idle=0.0), SPACE)
+    room = ToolContext(config.Settings(home=tmp_path, models=str(model_cache), idle=0.0), SPACE)
     room.mind.remember_many([{"text": text} for text in said], space=SPACE)
     room.mind.settle()
     found = one(
-        build(room, "jcode"), "memory", action="search", query="car trouble on the highway"
+        build_server(room, "jcode"), "memory", action="search", query="car trouble on the highway"
     )["memories"]
     assert found[0]["text"] == said[0]
     assert room.mind.recall("car trouble on the highway", space=SPACE, mode="words") == []
@@ -367,7 +367,7 @@ def test_search_goes_by_meaning(tmp_path, model_cache):
 
 def test_jcode(room):
     """remember, recall, search, list, forget, link, tag (A57–A61, B96, B97, B99–B102)."""
-    server = build(room, "jcode")
+    server = build_server(room, "jcode")
 
     def memory(action, **given):
         return one(server, "memory", action=action, **given)
@@ -406,7 +406,7 @@ def test_tags(room):
     """store_memory, retrieve_memories, list_memory_tags with the document's fields, and who wrote
     it (E18, E25–E30, CC-82–CC-87, X36, X37).
     """
-    server = build(room, "tags")
+    server = build_server(room, "tags")
     stored = one(
         server,
         "store_memory",
@@ -533,22 +533,26 @@ def test_the_documents_example(room):
         "the parent's provider config, so they spawn quickly."
     )
     id = one(
-        build(room, "tags"),
+        build_server(room, "tags"),
         "store_memory",
         content=content,
         description="Runtime/Session architecture and efficient subagent spawning",
         tags=["architecture", "runtime", "session", "subagents"],
     )["memory_id"]
-    later = Room(room.settings, SPACE)
-    (hint,) = one(build(later), "hints", prompt="How do I create a subagent efficiently?")["hints"]
+    later = ToolContext(room.settings, SPACE)
+    (hint,) = one(build_server(later), "hints", prompt="How do I create a subagent efficiently?")[
+        "hints"
+    ]
     assert hint["id"] == id and "subagents" in hint["tags"] and content not in str(hint)
-    (read,) = one(build(later, "tags"), "retrieve_memories", tags=["subagents", "runtime"])[
+    (read,) = one(build_server(later, "tags"), "retrieve_memories", tags=["subagents", "runtime"])[
         "memories"
     ]
     assert read["content"] == content
-    elsewhere = Room(room.settings, "me/other")
+    elsewhere = ToolContext(room.settings, "me/other")
     assert (
-        one(build(elsewhere), "hints", prompt="How do I create a subagent efficiently?")["hints"]
+        one(build_server(elsewhere), "hints", prompt="How do I create a subagent efficiently?")[
+            "hints"
+        ]
         == []
     )
     later.close()
@@ -559,7 +563,7 @@ def test_files(room):
     """Passages with path and lines, lines of a file, today's log and MEMORY.md, both remembered
     (C91–C97).
     """
-    server = build(room, "files")
+    server = build_server(room, "files")
     saved = one(server, "memory_save", content="We chose SQLite for the store.")
     assert re.search(r"memory/\d{4}-\d\d-\d\d\.md$", saved["path"])
     updated = one(server, "memory_update", content="- The staging server is called heron.\n")
@@ -584,13 +588,13 @@ def test_files(room):
     assert "heron" in one(server, "memory_get", path="MEMORY.md")["text"]
     for path in ("/etc/passwd", "../../config.toml", "memory/../../x"):
         assert "not in a folder" in one(server, "memory_get", path=path)
-    off = build(Room(room.settings._replace(mirror="off"), SPACE), "files")
+    off = build_server(ToolContext(room.settings._replace(mirror="off"), SPACE), "files")
     assert "switched off" in one(off, "memory_update", content="x")
 
 
 def test_anthropic(room):
     """The memory tool's commands with its answers, as plain text; errors in its words."""
-    server = build(room, "anthropic")
+    server = build_server(room, "anthropic")
     assert one(server, "memory", command="create", path="/memories/a.md", file_text="one\n") == (
         "File created successfully at: /memories/a.md"
     )
@@ -625,7 +629,7 @@ def test_resources(room):
             await client.read_resource(f"reverie://memory/{theirs}")
         return read
 
-    read = over(build(room), talk)
+    read = over(build_server(room), talk)
     assert set(read) == {
         "reverie://pages/MEMORY.md",
         "reverie://pages/today.md",
@@ -642,7 +646,7 @@ def test_resources(room):
         return (await client.read_resource("reverie://pages/MEMORY.md")).contents[0].text
 
     assert "Nothing is written" in over(
-        build(Room(room.settings._replace(enabled=False), SPACE)), page
+        build_server(ToolContext(room.settings._replace(enabled=False), SPACE)), page
     )
 
 
@@ -672,7 +676,7 @@ def test_prompts(room):
             ],
         )
 
-    names, topics, (known, unknown, wrap_up) = over(build(room), talk)
+    names, topics, (known, unknown, wrap_up) = over(build_server(room), talk)
     assert names == ["recall", "wrap_up"] and topics == ["staging"]
     assert "heron" in known and "not instructions" in known and "Look back" in wrap_up
     assert "nothing on it" in unknown or "heron" in unknown  # the toy embedder likens everything
@@ -870,8 +874,8 @@ def test_many_copies_at_once(home):
 
 def test_no_tool_waits_for_a_model(room, monkeypatch):
     """While the model is being loaded or fetched, and where it cannot be had, words answer (A3)."""
-    blocked, missing = Blocked(), Absent()
-    server = build(room)
+    blocked, missing = BlockedEmbedder(), AbsentEmbedder()
+    server = build_server(room)
     one(server, "remember", text="Staging is called heron.")
     room.mind.embedder = blocked
     assert one(server, "recall", query="staging heron")["memories"] and room.mode() == "words"
@@ -880,17 +884,17 @@ def test_no_tool_waits_for_a_model(room, monkeypatch):
     )  # this conversation kept it itself
     blocked.release()
     until(lambda: room.mode() == "auto")
-    room.mind.embedder, room._warmth = missing, None
+    room.mind.embedder, room._warmup = missing, None
     assert one(server, "recall", query="staging heron")["memories"] and room.mode() == "words"
-    room.mind.embedder = Counting()
+    room.mind.embedder = CountingEmbedder()
     assert room.mode() == "words"
-    monkeypatch.setattr("reverie.interfaces.mcp.tool_context.AGAIN", 0.0)
+    monkeypatch.setattr("reverie.interfaces.mcp.tool_context.MODEL_RETRY_SECONDS", 0.0)
     until(lambda: room.mode() == "auto")  # it is tried for again, some time later
 
 
 def test_what_is_switched_off_is_off_in_a_server_that_runs(room):
     """`reverie off` in another process holds at once, and so does `reverie on` (A114)."""
-    server = build(room)
+    server = build_server(room)
     one(server, "remember", text="Staging is called heron.")
     home = ("--home", str(room.settings.home), "--space", SPACE)
     invoked("off", *home)
@@ -913,4 +917,4 @@ def test_a_profile_that_is_none(room):
     from reverie.core.errors import BadInput
 
     with pytest.raises(BadInput, match="unified, jcode, files, tags, anthropic"):
-        build(room, "other")
+        build_server(room, "other")

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
 
-from reverie.interfaces.mcp.server import PROFILES, build
+from reverie.interfaces.mcp.server import PROFILES, build_server
 from reverie.testing import SPACE
 from tests.flow.test_mcp import HELLO, TOKEN, environment, home, one, over, room  # noqa: F401 - fixtures
 from tests.helpers import until
@@ -26,7 +26,7 @@ def test_a_name_that_a_tool_does_not_take_is_refused(room, profile):  # noqa: F8
     """A question under a wrong name is not answered as if nothing had been asked; the schema says
     so too.
     """
-    server = build(room, profile)
+    server = build_server(room, profile)
 
     async def talk(client):
         return (await client.list_tools()).tools
@@ -55,7 +55,7 @@ def test_a_name_that_a_tool_does_not_take_is_refused(room, profile):  # noqa: F8
 )
 def test_a_wrong_argument_is_told_in_words(room, profile, tool, given, said):  # noqa: F811
     """What must be given instead, and no address of a library's manual."""
-    answer = one(build(room, profile), tool, **given)
+    answer = one(build_server(room, profile), tool, **given)
     assert said in answer and "pydantic" not in answer and len(answer) < 500
 
 
@@ -79,18 +79,18 @@ def test_what_was_taken_out_is_said(room, profile, tool, given):  # noqa: F811
     """Every tool that writes names the kinds of secrets that it took out, and never
     what they were.
     """
-    answer = one(build(room, profile), tool, **given)
+    answer = one(build_server(room, profile), tool, **given)
     assert answer["redacted"] == ["github-token"] and TOKEN not in str(answer)
 
 
 def test_what_was_taken_out_is_said_where_something_is_altered(room):  # noqa: F811
     """A revision and a file of the memory tool, too."""
     id = room.mind.remember("The key is in the vault", space=SPACE).id
-    revised = one(build(room), "revise", id=id, text=f"The key is {TOKEN}")
+    revised = one(build_server(room), "revise", id=id, text=f"The key is {TOKEN}")
     assert revised["redacted"] == ["github-token"]
-    assert "redacted" not in one(build(room), "revise", id=id, title="Keys")
+    assert "redacted" not in one(build_server(room), "revise", id=id, title="Keys")
     said = one(
-        build(room, "anthropic"),
+        build_server(room, "anthropic"),
         "memory",
         command="create",
         path="/memories/a.md",
@@ -103,13 +103,13 @@ def test_a_very_long_memory_is_read_in_parts(room):  # noqa: F811
     """One answer never holds megabytes; each says how to read on, to the end."""
     text = "".join(f"{number:06d} " for number in range(10_000))
     id = room.mind.remember(text, space=SPACE, tags=["long"]).id
-    server, read = build(room), ""
+    server, read = build_server(room), ""
     while len(read) < len(text):
         (part,) = one(server, "retrieve", ids=[id], offset=len(read))["memories"]
         assert len(part["text"]) < 31_000
         read += part["text"].partition("…")[0]
     assert read == text
-    (record,) = one(build(room, "tags"), "retrieve_memories", tags=["long"])["memories"]
+    (record,) = one(build_server(room, "tags"), "retrieve_memories", tags=["long"])["memories"]
     assert len(record["content"]) < 31_000 and "offset 30000" in record["content"]
 
 
@@ -121,7 +121,7 @@ def test_a_page_that_is_too_long_says_so(room):  # noqa: F811
     async def talk(client):
         return (await client.read_resource("reverie://pages/MEMORY.md")).contents[0].text
 
-    assert "cannot be shown" in over(build(room), talk)
+    assert "cannot be shown" in over(build_server(room), talk)
 
 
 def test_no_hint_says_why(room):  # noqa: F811
@@ -129,7 +129,7 @@ def test_no_hint_says_why(room):  # noqa: F811
     (E10).
     """
     room.mind.remember("The staging server is called heron.", space=SPACE, tags=["staging"])
-    server = build(room)
+    server = build_server(room)
     assert "Nothing is known" in one(server, "hints", prompt="what of the moon?")["text"]
     (hint,) = one(server, "hints", prompt="which staging server?")["hints"]
     assert hint["title"] == "fact on staging, server" and "heron" not in str(hint)
@@ -139,7 +139,7 @@ def test_no_hint_says_why(room):  # noqa: F811
 def test_forgetting_twice_says_so(room):  # noqa: F811
     """What counted no longer before is named."""
     id = room.mind.remember("Staging is heron", space=SPACE).id
-    server, jcode = build(room), build(room, "jcode")
+    server, jcode = build_server(room), build_server(room, "jcode")
     assert one(server, "forget", ids=[id]) == {"forgotten": 1, "back": "reverie restore ID"}
     assert one(server, "forget", ids=[id])["before"] == [id]
     assert "forgotten before" in one(jcode, "memory", action="forget", id=id)["message"]

@@ -13,8 +13,8 @@ from reverie.core import clock as real
 from reverie.core.errors import BadInput
 from reverie.core.model import Filter
 from reverie.mirror import base_copy, file_exchange, mirror_sync
-from reverie.mirror.mirror_folder import Folder, folder_name
-from reverie.testing import SPACE, memory, said
+from reverie.mirror.mirror_folder import MirrorFolder, to_folder_name
+from reverie.testing import SPACE, make_conversation, memory
 from tests.helpers import invoked, opened, toy_home, until
 
 TODAY = "memory/2025-10-09.md"
@@ -27,7 +27,7 @@ def mind(tmp_path, clock):
 
 
 def page(mind, name="MEMORY.md", space=SPACE):
-    return Folder(mind.settings.mirror_root, space).path / name
+    return MirrorFolder(mind.settings.mirror_root, space).path / name
 
 
 def text(mind, name="MEMORY.md", space=SPACE):
@@ -269,7 +269,7 @@ def test_unforeseen_trouble_in_one_space_stops_no_other_one(mind, monkeypatch):
     """
     mind.remember("Here.", space=SPACE)
     mind.settle()
-    real_read = Folder.read
+    real_read = MirrorFolder.read
 
     def read(self, name):
         if self.space == SPACE:
@@ -277,7 +277,7 @@ def test_unforeseen_trouble_in_one_space_stops_no_other_one(mind, monkeypatch):
         return real_read(self, name)
 
     with monkeypatch.context() as broken:
-        broken.setattr(Folder, "read", read)
+        broken.setattr(MirrorFolder, "read", read)
         mind.remember("More.", space=SPACE)
         mind.remember("Elsewhere.", space="me/other")
         mind.settle()
@@ -424,7 +424,7 @@ def test_a_buffer_from_before_takes_nothing_back(mind):
 
 def test_a_buffer_older_than_all_known_states_is_asked_about(mind, monkeypatch):
     """It turns nothing back, and what may have been written since is not forgotten unasked."""
-    monkeypatch.setattr(base_copy, "KEPT", 2)
+    monkeypatch.setattr(base_copy, "MAX_STATES", 2)
     one, other = (mind.remember(words, space=SPACE) for words in ("Port is 80.", "Editor: vim."))
     sync(mind)
     buffer = text(mind)
@@ -498,7 +498,7 @@ def test_many_lines_gone_are_asked_about(mind, left):
     assert sync(mind).questions
     mind.settle()
     assert len(alive(mind)) == 40
-    assert len(mirror_sync.questions(mind.settings, mind.store)) == 1
+    assert len(mirror_sync.list_deletion_questions(mind.settings, mind.store)) == 1
     assert [] == mind.verify()
 
     assert not sync(mind, forget=False).questions
@@ -508,7 +508,7 @@ def test_many_lines_gone_are_asked_about(mind, left):
     harm()
     done = sync(mind, forget=True)
     assert done.forgotten == 40 - len(alive(mind)) >= 11
-    assert mirror_sync.questions(mind.settings, mind.store) == []
+    assert mirror_sync.list_deletion_questions(mind.settings, mind.store) == []
     assert {item.text for item in made} >= alive(mind).keys()
     assert [] == mind.verify()
 
@@ -686,7 +686,7 @@ def test_a_folder_that_cannot_be_written_is_said_and_caught_up(mind, monkeypatch
     sync(mind)
     mind.remember("Another.", space=SPACE)
     with monkeypatch.context() as denied:  # root may write anywhere, so the refusal is made up
-        denied.setattr("reverie.mirror.mirror_folder.replace", refuse)
+        denied.setattr("reverie.mirror.mirror_folder.replace_whole_file", refuse)
         done = sync(mind)
     assert "Check who may write" in done.troubles[0]
     sync(mind)
@@ -705,7 +705,7 @@ def test_a_page_altered_while_it_is_being_written_is_read_again(mind, monkeypatc
     mind.remember("A fact.", space=SPACE)
     sync(mind)
     edit(mind, "## Facts\n", "## Facts\n- First edit.\n")
-    real_write, raced = Folder.write, []
+    real_write, raced = MirrorFolder.write, []
 
     def write(self, found, new):
         if not raced:
@@ -713,7 +713,7 @@ def test_a_page_altered_while_it_is_being_written_is_read_again(mind, monkeypatc
             edit(mind, "- First edit.\n", "- First edit.\n- Second edit.\n")
         return real_write(self, found, new)
 
-    monkeypatch.setattr(Folder, "write", write)
+    monkeypatch.setattr(MirrorFolder, "write", write)
     sync(mind)
 
     there = sorted(m.text for m in mind.store.browse(Filter(spaces=(SPACE,))))
@@ -723,7 +723,7 @@ def test_a_page_altered_while_it_is_being_written_is_read_again(mind, monkeypatc
 
 
 @pytest.mark.skipif(
-    file_exchange.renameat2() is None, reason="this system cannot exchange two files"
+    file_exchange.load_renameat2() is None, reason="this system cannot exchange two files"
 )
 @pytest.mark.parametrize("in_place", [False, True])
 def test_a_save_in_the_very_moment_of_writing_is_not_lost(mind, monkeypatch, in_place):
@@ -733,7 +733,7 @@ def test_a_save_in_the_very_moment_of_writing_is_not_lost(mind, monkeypatch, in_
     mind.remember("A fact.", space=SPACE)
     sync(mind)
     mind.remember("The program's.", space=SPACE)
-    real_rename, opened_files = file_exchange.renamed, []
+    real_rename, opened_files = file_exchange.rename_with_flag, []
 
     def renamed(*names):
         if not opened_files:
@@ -746,7 +746,7 @@ def test_a_save_in_the_very_moment_of_writing_is_not_lost(mind, monkeypatch, in_
                 file.write("- Saved just now.\n")
         real_rename(*names)
 
-    monkeypatch.setattr(file_exchange, "renamed", renamed)
+    monkeypatch.setattr(file_exchange, "rename_with_flag", renamed)
     sync(mind)
 
     assert alive(mind).keys() == {"A fact.", "The program's.", "Saved just now."}
@@ -762,7 +762,7 @@ def test_a_crash_between_store_and_page_makes_nothing_twice(mind, monkeypatch, s
     sync(mind)
     edit(mind, "- A fact.", "- New line.\n- An edited fact.")
     with monkeypatch.context() as dying:
-        dying.setattr(Folder, stop, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        dying.setattr(MirrorFolder, stop, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             sync(mind)
     done = sync(mind)
@@ -867,7 +867,7 @@ def test_verify_finds_and_mends_a_page_that_is_out_of_step(mind):
     """A store that was put back behind the mirror's back, or a lost copy, is found or mended."""
     mind.remember("A fact.", space=SPACE)
     sync(mind)
-    folder = Folder(mind.settings.mirror_root, SPACE)
+    folder = MirrorFolder(mind.settings.mirror_root, SPACE)
     page(mind).write_text(text(mind).replace("A fact.", "A lie."))
     state = folder.state()
     folder.keep_state(state._replace(looks=folder.looks(state.looks)))
@@ -904,7 +904,9 @@ def test_a_companion_begins_with_what_was_edited_meanwhile(mind):
     edit(mind, "heron", "osprey")
     with mind.companion(SPACE, session="s1") as companion:
         until(lambda: "The staging server is called osprey." in alive(mind))
-        assert "osprey" in companion.turn(said("What is the staging server called?")).text
+        assert (
+            "osprey" in companion.turn(make_conversation("What is the staging server called?")).text
+        )
 
 
 def test_a_page_is_left_alone_while_somebody_writes_it(tmp_path):
@@ -968,7 +970,7 @@ def test_a_space_switched_off_is_let_be(mind):
 )
 def test_a_space_never_meets_the_mirrors_own_names(segment):
     """Folders of spaces cannot pass for pages, for the hidden copies, or for a device."""
-    name = folder_name(segment)
+    name = to_folder_name(segment)
     assert name.casefold() not in ("memory", "memory.md", ".mirror", "con")
     assert len(name.encode()) <= 255
     assert not set(name) & set('<>:"|?*\\')
@@ -1033,7 +1035,7 @@ def test_threads_of_one_process_do_not_meet(mind):
     for one in threads:
         one.start()
     for one in threads:
-        one.join()
+        one.join_by_bridge()
     assert len(mind.store.browse(Filter(spaces=(SPACE,)))) == 6
 
 

@@ -7,11 +7,11 @@ import numpy as np
 import reverie
 from reverie.core.config import Settings
 from reverie.core.errors import ModelUnavailable
-from reverie.embedding.toy import Toy
-from reverie.testing import Counting
+from reverie.embedding.toy import ToyEmbedder
+from reverie.testing import CountingEmbedder
 
 
-class Other(Toy):
+class Other(ToyEmbedder):
     """The toy under another name, with other vectors."""
 
     model = "other/1"
@@ -20,7 +20,7 @@ class Other(Toy):
         return np.ascontiguousarray(super().embed(texts)[:, ::-1])
 
 
-class Gone(Toy):
+class Gone(ToyEmbedder):
     """A model that is not to be had."""
 
     model = "gone/1"
@@ -35,7 +35,7 @@ def settings(tmp_path):
 
 def filled(tmp_path):
     """A home with three memories embedded by the toy."""
-    with reverie.open(settings=settings(tmp_path), embedder=Toy()) as mind:
+    with reverie.open(settings=settings(tmp_path), embedder=ToyEmbedder()) as mind:
         texts = ("the heron is staging", "cats like fish", "ship on friday")
         mind.remember_many([{"text": text} for text in texts], space="me/x")
         mind.settle()
@@ -73,7 +73,7 @@ def test_settling_embeds_everything_anew(tmp_path):
 def test_going_back_works_too(tmp_path):
     """Switching there and back loses nothing (X13)."""
     filled(tmp_path)
-    for embedder in (Other(), Toy(), Other()):
+    for embedder in (Other(), ToyEmbedder(), Other()):
         with reverie.open(settings=settings(tmp_path), embedder=embedder) as mind:
             assert mind.settle().waiting == 0
             assert found(mind)[0] == "the heron is staging"
@@ -84,7 +84,7 @@ def test_two_models_in_one_home_do_not_take_turns(tmp_path):
     (CC-26, X13).
     """
     filled(tmp_path)
-    one, other = Counting(), Counting("other/1")
+    one, other = CountingEmbedder(), CountingEmbedder("other/1")
     with (
         reverie.open(settings=settings(tmp_path), embedder=one) as a,
         reverie.open(settings=settings(tmp_path), embedder=other) as b,

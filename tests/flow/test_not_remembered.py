@@ -16,18 +16,18 @@ import pytest
 from reverie.core import clock as real
 from reverie.core import config
 from reverie.core.errors import BadInput, Disabled
-from reverie.core.private_passages import SPARE
+from reverie.core.private_passages import CUT_MARGIN
 from reverie.interfaces.frameworks.agent_loop import Beside
 from reverie.interfaces.hooks import hook_main
-from reverie.interfaces.hooks.hook_consumer import Desk
-from reverie.interfaces.hooks.spool import Places
-from reverie.interfaces.mcp.tool_context import Room
-from reverie.interfaces.worker_start import lives
-from reverie.pipeline.leases import LEASE, LEASE_SECONDS
+from reverie.interfaces.hooks.hook_consumer import HookConsumer
+from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.interfaces.worker_start import is_worker_alive
+from reverie.pipeline.leases import SETTLE_LEASE, SETTLE_LEASE_SECONDS
 from reverie.porting.export_validation import VERSION
-from reverie.privacy.sensitive_files import MARK
-from reverie.testing import Counting, memory, said
-from reverie.text.host_messages import MOST_CHARS
+from reverie.privacy.sensitive_files import SENSITIVE_MARK
+from reverie.testing import CountingEmbedder, make_conversation, memory
+from reverie.text.host_messages import MAX_MESSAGE_CHARS
 from tests.helpers import invoked, toy_home, until
 from tests.scripted import scripted
 
@@ -122,10 +122,10 @@ def record_tool(mind, text, _tmp):
 
 def turns(mind, text, _tmp):
     with mind.companion(f"{SPACE}/s1") as companion:
-        companion.turn(said(text, f"Remember that {text}."))
+        companion.turn(make_conversation(text, f"Remember that {text}."))
         companion.turn(
             [
-                *said(text),
+                *make_conversation(text),
                 {"role": "assistant", "content": f"Yes: {text}"},
                 {"role": "tool", "content": text},
             ]
@@ -141,7 +141,7 @@ def leaving(mind, text, _tmp):
         for one in pair
     ]
     with mind.companion(f"{SPACE}/s2") as companion:
-        assert companion.fit(talk, limit=2_000, task=text).leaving
+        assert companion.fit(talk, limit=2_000, task=text).leaving_items
         assert companion.condense(talk, limit=3_000).done
         companion.wait(20)
 
@@ -152,7 +152,8 @@ def learn(mind, text, _tmp):
         {"type": "text", "text": text},
     ]
     mind.learn(
-        [*said(text, f"Remember that {text}."), {"role": "user", "content": answered}], space=SPACE
+        [*make_conversation(text, f"Remember that {text}."), {"role": "user", "content": answered}],
+        space=SPACE,
     )
 
 
@@ -329,7 +330,9 @@ def test_a_refused_message_leaves_its_place(tmp_path, clock):
     """
     with memory(tmp_path, now=clock, embedder="none", contact="refuse") as mind:
         with mind.companion(f"{SPACE}/s1") as companion:
-            companion.turn(said(f"Ask {MAIL} about it.", "Remember that heron is staging."))
+            companion.turn(
+                make_conversation(f"Ask {MAIL} about it.", "Remember that heron is staging.")
+            )
             companion.wait(20)
         mind.settle()
         messages = mind.store.events(verbs=["turn"])[0].payload["messages"]
@@ -381,7 +384,7 @@ def test_a_memory_of_nothing_but_private_text_is_not_kept(tmp_path, clock):
                 mind.save_note(text, space=SPACE)
         with mind.companion(f"{SPACE}/s1") as companion:
             assert not companion.turn(
-                said(f"<private>Remember that {PLANTED} is the bride.</private>")
+                make_conversation(f"<private>Remember that {PLANTED} is the bride.</private>")
             )
             companion.wait(20)
         mind.settle()
@@ -396,12 +399,14 @@ def test_no_cut_of_a_long_message_lets_a_passage_out(tmp_path, clock):
         memory(tmp_path, now=clock, embedder="none") as mind,
         mind.companion(f"{SPACE}/s1") as companion,
     ):
-        for before in (0, 8_000, MOST_CHARS, 8_000 + SPARE, 200_000):
+        for before in (0, 8_000, MAX_MESSAGE_CHARS, 8_000 + CUT_MARGIN, 200_000):
             companion.turn(
-                said("word " * (before // 5) + f"<private>{PLANTED} " + f"{PLANTED} " * 20_000)
+                make_conversation(
+                    "word " * (before // 5) + f"<private>{PLANTED} " + f"{PLANTED} " * 20_000
+                )
             )
             companion.turn(
-                said(
+                make_conversation(
                     "word " * (before // 5)
                     + f"<private> {PLANTED}" * 9_000
                     + "</private>" * 9_000
@@ -414,7 +419,7 @@ def test_no_cut_of_a_long_message_lets_a_passage_out(tmp_path, clock):
 
 def test_neither_a_model_nor_an_embedder_is_told(tmp_path, clock):
     """What is private or personal is in no request, whoever asks (A108)."""
-    embedder = Counting()
+    embedder = CountingEmbedder()
     with (
         scripted(*["[]"] * 20) as script,
         memory(
@@ -423,12 +428,12 @@ def test_neither_a_model_nor_an_embedder_is_told(tmp_path, clock):
     ):
         with mind.companion(f"{SPACE}/s1") as companion:
             for text in (PRIVATE, PERSONAL, f"Which host is staging? <private>{PLANTED}"):
-                companion.turn(said(text, text))
+                companion.turn(make_conversation(text, text))
                 companion.wait(20)
         talk = [
             one
             for n in range(8)
-            for one in said(f"{n} {PRIVATE} {PERSONAL} " + "word " * 300, "And?")
+            for one in make_conversation(f"{n} {PRIVATE} {PERSONAL} " + "word " * 300, "And?")
         ]
         mind.condense(talk, limit=3_000, ask=True, space=SPACE)
         mind.recall(f"staging <private>{PLANTED}</private> {MAIL}", space=SPACE)
@@ -464,7 +469,7 @@ def test_an_unknown_choice_is_refused_by_name(tmp_path):
     """In config.toml and in Settings."""
     (tmp_path / "config.toml").write_text('contact = "hide"\n')
     with pytest.raises(BadInput, match="contact = 'hide' is not one of off, mask, refuse"):
-        config.load(tmp_path)
+        config.load_settings(tmp_path)
     with pytest.raises(BadInput, match="personal = 'no' is not one of off, mask, refuse"):
         _ = config.Settings(tmp_path, personal="no").policy
     with (
@@ -498,7 +503,7 @@ class Agent:
 
     def __init__(self, home, project):
         self.home, self.project = home, project
-        self.room, self.space = Places(str(home)), config.space_of(project)
+        self.room, self.space = HookFiles(str(home)), config.project_space_of(project)
 
     def tell(self, event, session="s1", now=1e9, **fields):
         payload = {
@@ -507,7 +512,7 @@ class Agent:
             "hook_event_name": event,
             **fields,
         }
-        return hook_main.answered("claude-code", json.dumps(payload).encode(), self.room, now)
+        return hook_main.answer_event("claude-code", json.dumps(payload).encode(), self.room, now)
 
     def tool(self, name, given, answered, session="s1", event="PostToolUse"):
         answer = (
@@ -517,7 +522,7 @@ class Agent:
 
     def attended(self, mind):
         """Everything in the spool is taken in."""
-        desk = Desk(mind)
+        desk = HookConsumer(mind)
         while desk.attend():
             pass
         desk.close()
@@ -544,14 +549,14 @@ def test_hooks_write_down_nothing_of_it(text, planted, settings, agent, clock):
     """What is said, what tools are given, answer and fail with: the spool, and what is made of it
     (A108, B119).
     """
-    config.save(config.load(agent.home), **settings)
-    agent.tell("SessionStart", source="startup")
-    agent.tell("UserPromptSubmit", prompt=text)
-    agent.tell("UserPromptSubmit", prompt=f"Remember that {text}.")
+    config.save_settings(config.load_settings(agent.home), **settings)
+    agent.leave_word("SessionStart", source="startup")
+    agent.leave_word("UserPromptSubmit", prompt=text)
+    agent.leave_word("UserPromptSubmit", prompt=f"Remember that {text}.")
     agent.tool("Bash", {"command": f"echo '{text}'"}, {"stdout": text, "stderr": ""})
     agent.tool("Bash", {"command": "make"}, f"{text}\nError: no", event="PostToolUseFailure")
     agent.tool("Task", {"prompt": text}, [{"type": "text", "text": text}])
-    agent.tell("Stop", last_assistant_message=f"Yes: {text}")
+    agent.leave_word("Stop", last_assistant_message=f"Yes: {text}")
     assert len(agent.room.waiting()) == 7 and holding(agent.home, planted) == []
     with memory(agent.home, now=clock, **settings) as mind:
         agent.attended(mind)
@@ -565,8 +570,8 @@ def test_hooks_write_down_nothing_of_it(text, planted, settings, agent, clock):
 
 def worked(agent, session):
     """A session in which something is said and done."""
-    agent.tell("SessionStart", session, source="startup")
-    agent.tell(
+    agent.leave_word("SessionStart", session, source="startup")
+    agent.leave_word(
         "UserPromptSubmit", session, prompt=f"Remember that {PLANTED}{session} is the bride."
     )
     agent.tool(
@@ -575,8 +580,8 @@ def worked(agent, session):
     agent.tool(
         "Bash", {"command": "make"}, f"Error: {PLANTED}{session}", session, "PostToolUseFailure"
     )
-    agent.tell("Stop", session, last_assistant_message=f"I know {PLANTED}{session}.")
-    agent.tell("PreCompact", session, trigger="auto")
+    agent.leave_word("Stop", session, last_assistant_message=f"I know {PLANTED}{session}.")
+    agent.leave_word("PreCompact", session, trigger="auto")
 
 
 def test_nothing_of_a_session_that_is_off_is_kept(agent, clock):
@@ -588,28 +593,33 @@ def test_nothing_of_a_session_that_is_off_is_kept(agent, clock):
         invoked("off", "--session", "s1", "--home", str(agent.home))
         worked(agent, "s1")
         assert agent.room.waiting() == []
-        assert agent.tell("UserPromptSubmit", prompt="Which host is the staging server?") == {}
-        agent.tell("SessionStart", source="resume")
+        assert (
+            agent.leave_word("UserPromptSubmit", prompt="Which host is the staging server?") == {}
+        )
+        agent.leave_word("SessionStart", source="resume")
         worked(agent, "s1")
         assert agent.room.waiting() == [] and holding(agent.home, f"{PLANTED}s1") == []
 
         worked(agent, "s2")
         assert (
-            agent.tell("UserPromptSubmit", "s3", prompt="Which host is the staging server?") != {}
+            agent.leave_word("UserPromptSubmit", "s3", prompt="Which host is the staging server?")
+            != {}
         )
         agent.attended(mind)
         assert {event.session for event in mind.store.events() if event.session} == {"s2", "s3"}
         assert holding(agent.home, f"{PLANTED}s2")
 
         invoked("on", "--session", "s1", "--home", str(agent.home))
-        assert agent.tell("UserPromptSubmit", prompt="Which host is the staging server?") != {}
+        assert (
+            agent.leave_word("UserPromptSubmit", prompt="Which host is the staging server?") != {}
+        )
 
 
 def test_what_waits_when_a_session_is_switched_off_is_not_taken_in(agent, clock):
     """Events in the spool, and turns in the log that nobody has learned from yet (A114)."""
     with memory(agent.home, now=clock) as mind:
         worked(agent, "s1")
-        desk = Desk(mind)
+        desk = HookConsumer(mind)
         assert len(agent.room.waiting()) >= 4
         invoked("off", "--session", "s1", "--home", str(agent.home))
         while desk.attend():
@@ -619,10 +629,10 @@ def test_what_waits_when_a_session_is_switched_off_is_not_taken_in(agent, clock)
 
         invoked("on", "--session", "s1", "--home", str(agent.home))
         assert mind.store.acquire(
-            LEASE, "somebody", LEASE_SECONDS, real.now()
+            SETTLE_LEASE, "somebody", SETTLE_LEASE_SECONDS, real.now()
         )  # so that nobody learns yet
         worked(agent, "s1")
-        desk = Desk(mind)
+        desk = HookConsumer(mind)
         while desk.attend():
             pass
         assert mind.store.events(session="s1", verbs=["turn"]) and mind.store.events(
@@ -630,7 +640,7 @@ def test_what_waits_when_a_session_is_switched_off_is_not_taken_in(agent, clock)
         )
         invoked("off", "--session", "s1", "--home", str(agent.home))
         desk.attend()
-        mind.store.release(LEASE, "somebody")
+        mind.store.release(SETTLE_LEASE, "somebody")
         mind.settle()
         desk.close()
         assert mind.browse(space=agent.space, limit=99) == []
@@ -641,7 +651,7 @@ def test_a_running_worker_obeys(agent, monkeypatch):
     (A114).
     """
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-    config.save(config.load(agent.home), idle=2.0)
+    config.save_settings(config.load_settings(agent.home), idle=2.0)
     run = [
         sys.executable,
         "-I",
@@ -662,7 +672,7 @@ def test_a_running_worker_obeys(agent, monkeypatch):
         )
 
     tell("UserPromptSubmit", "s2", prompt=f"Remember that {PLANTED}s2 is staging.")
-    until(lambda: lives(agent.room.lock))
+    until(lambda: is_worker_alive(agent.room.lock))
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "s1")
     switch = [sys.executable, "-m", "reverie", "off", "--session", "--home", str(agent.home)]
     assert (
@@ -672,7 +682,7 @@ def test_a_running_worker_obeys(agent, monkeypatch):
     tell("UserPromptSubmit", "s1", prompt=f"Remember that {PLANTED}s1 is staging.")
     tell("UserPromptSubmit", "s3", prompt=f"Remember that {PLANTED}s3 is staging.")
     until(lambda: not agent.room.waiting())
-    until(lambda: not lives(agent.room.lock))
+    until(lambda: not is_worker_alive(agent.room.lock))
     with memory(agent.home, embedder="none") as mind:
         mind.settle()
         assert {one.session for one in mind.browse(space=agent.space)} == {"s2", "s3"}
@@ -688,14 +698,16 @@ def test_a_companion_is_switched_off_and_on(tmp_path, clock):
         with mind.companion(SPACE, session="s1") as companion:
             companion.off()
             assert companion.is_off and not companion.turn(
-                said("Which host is the staging server?")
+                make_conversation("Which host is the staging server?")
             )
-            companion.turn(said(f"Remember that {PLANTED} is the bride."))
-            companion.heed(said(f"Remember that {PLANTED} is the bride."))
+            companion.turn(make_conversation(f"Remember that {PLANTED} is the bride."))
+            companion.heed(make_conversation(f"Remember that {PLANTED} is the bride."))
             long = [
-                one for n in range(12) for one in said(f"{n} {PLANTED} " + "word " * 300, "And?")
+                one
+                for n in range(12)
+                for one in make_conversation(f"{n} {PLANTED} " + "word " * 300, "And?")
             ]
-            assert companion.fit(long, limit=2_000).leaving
+            assert companion.fit(long, limit=2_000).leaving_items
             companion.wait(20)
         with pytest.raises(Disabled, match="reverie on --session s1"):
             mind.remember("Heron.", space=SPACE, session="s1")
@@ -704,12 +716,14 @@ def test_a_companion_is_switched_off_and_on(tmp_path, clock):
         mind.record_tool("Bash", {"command": f"echo {PLANTED}"}, space=SPACE, session="s1")
         assert mind.deeds(space=SPACE) == [] and mind.store.events(session="s1") == []
     with (
-        memory(tmp_path, now=clock, off_sessions=config.load(tmp_path).off_sessions) as mind,
+        memory(
+            tmp_path, now=clock, off_sessions=config.load_settings(tmp_path).off_sessions
+        ) as mind,
         mind.conversation(SPACE, limit=9_000, session="s1") as talk,
     ):
         assert talk.companion.is_off and not talk.start("staging").block
         talk.companion.on()
-        assert talk.companion.turn(said("Which host is the staging server?"))
+        assert talk.companion.turn(make_conversation("Which host is the staging server?"))
     assert holding(tmp_path) == []
 
 
@@ -721,13 +735,13 @@ def test_a_companion_in_memory_is_switched_off(clock):
         memory(now=clock, embedder="none") as mind,
         mind.companion(SPACE, session="s1") as companion,
     ):
-        with mind.store.alone():  # nobody settles meanwhile
-            companion.turn(said("Remember that heron is staging."))
+        with mind.store.transaction():  # nobody settles meanwhile
+            companion.turn(make_conversation("Remember that heron is staging."))
             companion.off()
         mind.settle()
         assert not mind.browse(space=SPACE) and not mind.settings.home.exists()
         with mind.companion(SPACE, session="s2") as other:
-            other.turn(said("Remember that adder is live."))
+            other.turn(make_conversation("Remember that adder is live."))
             other.wait(20)
         mind.settle()
         assert [one.text for one in mind.browse(space=SPACE)] == ["Adder is live."]
@@ -745,11 +759,11 @@ def test_an_agent_of_a_framework_is_switched_off(clock):
         mind.remember("Never run make deploy on a Friday.", space=SPACE, triggers=["make deploy"])
         companion.off()
         assert beside.is_off and not beside.warned("Bash", {"command": "make deploy"})
-        assert not beside.turn(said("make deploy")) and "Nothing is known" in beside.recall(
-            "make deploy"
-        )
+        assert not beside.turn(
+            make_conversation("make deploy")
+        ) and "Nothing is known" in beside.recall("make deploy")
         beside.ran("Bash", {"command": "make deploy"}, PLANTED)
-        beside.heed(said(f"Remember that {PLANTED} is the bride."))
+        beside.heed(make_conversation(f"Remember that {PLANTED} is the bride."))
         assert "It was not kept" in beside.remember(PLANTED)
         assert (
             companion.wait(20)
@@ -774,18 +788,18 @@ def test_the_command_line_says_which_session_is_off(tmp_path, monkeypatch):
     assert "--session s9" in invoked("off", "s9", "--home", str(home), code=2).stderr
     monkeypatch.setenv("CODEX_THREAD_ID", "s7")
     assert "off in the session s7" in invoked("off", "--session", "--home", str(home)).stdout
-    assert config.load(home).off_sessions == ("s7",)
+    assert config.load_settings(home).off_sessions == ("s7",)
     status = json.loads(invoked("status", "--json", "--home", str(home)).stdout)
     assert status["on"] is False and status["off_sessions"] == ["s7"]
     assert "off in this session (s7)" in invoked("doctor", "--home", str(home), code=1).stdout
     assert (
         "reverie on --session" in invoked("remember", "heron", "--home", str(home), code=3).stderr
     )
-    server = Room(config.load(home), SPACE)
+    server = ToolContext(config.load_settings(home), SPACE)
     with pytest.raises(Disabled), server.mind as mind:
         mind.remember("heron", space=SPACE)
     monkeypatch.delenv("CODEX_THREAD_ID")
-    assert Room(config.load(home), SPACE).settings.enabled
+    assert ToolContext(config.load_settings(home), SPACE).settings.enabled
     assert "off in 1 sessions" in invoked("doctor", "--home", str(home), code=1).stdout
     answer = json.loads(invoked("on", "--session", "s7", "--json", "--home", str(home)).stdout)
     assert answer == {"on": True, "session": "s7", "off_sessions": []}
@@ -881,7 +895,7 @@ def test_other_ways_to_name_a_file_are_known(tool, given, agent, clock):
         for n, one in enumerate((given, {}))
     ]
     talk = [
-        *said("Why does it not start?"),
+        *make_conversation("Why does it not start?"),
         *({"role": "assistant", "content": None, "tool_calls": [one]} for one in calls),
         *({"role": "tool", "tool_call_id": one["id"], "content": SECRET} for one in calls),
     ]
@@ -898,7 +912,7 @@ def test_a_diff_loses_only_what_is_of_sensitive_files(tmp_path, clock):
     with memory(tmp_path, now=clock, embedder="none") as mind:
         mind.record_tool("Bash", {"command": "git diff"}, DIFF, space=SPACE)
         kept = mind.deeds(tool="Bash", space=SPACE)[0].payload["result"]
-    assert kept == f".env:{MARK}\n{CODE}"
+    assert kept == f".env:{SENSITIVE_MARK}\n{CODE}"
 
 
 @pytest.mark.parametrize("path", ORDINARY)
@@ -923,7 +937,7 @@ def test_a_search_loses_only_the_lines_of_sensitive_files(tmp_path, clock):
         )
         assert (
             mind.deeds(tool="Bash", space=SPACE)[0].payload["result"]
-            == f"./.env:{MARK}\na.py:1:token = 1"
+            == f"./.env:{SENSITIVE_MARK}\na.py:1:token = 1"
         )
 
 
@@ -932,7 +946,7 @@ def test_hooks_spool_no_content_of_a_sensitive_file(path, agent, clock):
     """What a hook writes down is without it already; what comes of it too (A109, A112,
     B119, B120).
     """
-    config.save(config.load(agent.home), **CHOSEN)
+    config.save_settings(config.load_settings(agent.home), **CHOSEN)
     agent.tool("Read", {"file_path": path}, {"file": {"content": SECRET}})
     agent.tool("Write", {"file_path": path, "content": SECRET}, {"content": SECRET})
     agent.tool(
@@ -1048,9 +1062,12 @@ def test_transcripts_and_turns_keep_no_content_of_a_sensitive_file(path, shape, 
                 companion.turn(talk[:end])
                 companion.wait(20 if end == 2 else 0)
             companion.wait(20)
-        long = [*talk, *(one for n in range(12) for one in said(f"{n} " + "word " * 300, "And?"))]
+        long = [
+            *talk,
+            *(one for n in range(12) for one in make_conversation(f"{n} " + "word " * 300, "And?")),
+        ]
         with mind.companion(SPACE, session="s2") as companion:
-            assert companion.fit(long, limit=2_000).leaving
+            assert companion.fit(long, limit=2_000).leaving_items
             companion.wait(20)
         with mind.companion(SPACE, session="s3") as companion:
             assert companion.condense(long, limit=3_000).done
@@ -1058,7 +1075,7 @@ def test_transcripts_and_turns_keep_no_content_of_a_sensitive_file(path, shape, 
         mind.settle()
         mind.sleep()
         told = str([event.payload for event in mind.store.events(session="over")])
-        assert MARK in told and "Why does it not start?" in told
+        assert SENSITIVE_MARK in told and "Why does it not start?" in told
     assert holding(tmp_path) == []
 
 

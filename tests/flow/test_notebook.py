@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reverie.core.errors import BadInput, ReverieError
-from reverie.interfaces.memory_folder import Notebook
+from reverie.interfaces.memory_folder import MemoryFolder
 from reverie.testing import SPACE
 
 pytestmark = pytest.mark.words_only
@@ -80,7 +80,7 @@ def test_the_same_story_as_with_anthropics_own_handler(mind, tmp_path):
         except ToolError as err:
             return True, str(err)
 
-    notebook = Notebook(mind, SPACE)
+    notebook = MemoryFolder(mind, SPACE)
     for command in STORY:
         listing = command == STORY[0] or command.get("path") == "/memories/none"
         if not listing or command["command"] != "view" or command["path"] != "/memories":
@@ -89,7 +89,7 @@ def test_the_same_story_as_with_anthropics_own_handler(mind, tmp_path):
 
 def test_a_folder_is_listed_two_levels_deep(mind):
     """Sizes, a tab, paths; nothing hidden, nothing deeper."""
-    notebook = Notebook(mind, SPACE)
+    notebook = MemoryFolder(mind, SPACE)
     for command in STORY[1:6]:
         answer(notebook.run, command)
     assert notebook.run(STORY[0]).splitlines() == [
@@ -104,7 +104,7 @@ def test_a_folder_is_listed_two_levels_deep(mind):
 
 def test_files_are_memories(mind):
     """They are recalled, hold no secrets, are of one space, and every change can be taken back."""
-    notebook = Notebook(mind, SPACE)
+    notebook = MemoryFolder(mind, SPACE)
     token = "ghp_" + "a1B2c3D4e5F6" * 3
     notebook.run(
         {
@@ -124,14 +124,16 @@ def test_files_are_memories(mind):
     notebook.run({"command": "delete", "path": "/memories/a.md"})
     mind.restore(memory.id)
     assert "heron" in notebook.run({"command": "view", "path": "/memories/a.md"})
-    assert "heron" not in Notebook(mind, "me/other").run({"command": "view", "path": "/memories"})
+    assert "heron" not in MemoryFolder(mind, "me/other").run(
+        {"command": "view", "path": "/memories"}
+    )
 
 
 def test_files_stay_as_they_are(mind):
     """Two files that say the same stay two, through settling and sleep, and stand on no page of the
     mirror.
     """
-    notebook = Notebook(mind, SPACE)
+    notebook = MemoryFolder(mind, SPACE)
     for name in "ab":
         notebook.run(
             {
@@ -162,7 +164,7 @@ def test_files_stay_as_they_are(mind):
 )
 def test_what_makes_no_sense_is_refused(mind, command):
     """A message, and nothing changed."""
-    notebook = Notebook(mind, SPACE)
+    notebook = MemoryFolder(mind, SPACE)
     notebook.run({"command": "create", "path": "/memories/f", "file_text": "x"})
     seq = mind.store.last_event()
     wrong, said = answer(notebook.run, command)
@@ -173,7 +175,7 @@ def test_a_command_reads_only_the_files_that_it_names(mind, monkeypatch):
     """However many files there are: looked up by path, and a folder only as far as somebody asks
     for it.
     """
-    notebook = Notebook(mind, SPACE)
+    notebook = MemoryFolder(mind, SPACE)
     for number in range(30):
         notebook.run({"command": "create", "path": f"/memories/many/{number}", "file_text": "x\n"})
     read, browse = [], mind.store.browse

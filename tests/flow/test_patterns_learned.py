@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from reverie.core.errors import BadInput
-from reverie.core.kinds import is_ripe
+from reverie.core.kinds import is_mature
 from reverie.testing import SPACE, memory
 from tests.helpers import at_once
 
@@ -293,8 +293,8 @@ def test_workflows_wait_for_approval(mind, clock):
     assert not {"uptime", "df -h", "free -m"} & set(flow.steps)
     [waiting] = [one for one in mind.pending(space=SPACE) if one.kind == "procedure"]
     assert waiting.details["steps"] == list(flow.steps)
-    assert not is_ripe(waiting)
-    assert is_ripe(mind.curate(waiting.id, "validated"))
+    assert not is_mature(waiting)
+    assert is_mature(mind.curate(waiting.id, "validated"))
     assert [one for one in mind.pending(space=SPACE) if one.kind == "procedure"] == []
 
 

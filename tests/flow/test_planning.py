@@ -5,7 +5,7 @@ import json
 import pytest
 
 from reverie.core.errors import BadInput, Disabled, NotFound
-from reverie.testing import SPACE, Counting, memory
+from reverie.testing import SPACE, CountingEmbedder, memory
 from tests.flow.test_patterns_learned import commit, git
 from tests.helpers import invoked, toy_home
 
@@ -131,7 +131,7 @@ def test_past_tasks_of_like_meaning_count_once_they_have_vectors(tmp_path, clock
     """Nothing is embedded while planning but the task; `settle` embeds code and past tasks (D17,
     D21).
     """
-    model = Counting()
+    model = CountingEmbedder()
     with memory(tmp_path / "meaning", now=clock, embedder=model) as mind:
         mind.index_code(repo)
         mind.learn_git(repo, space=SPACE)

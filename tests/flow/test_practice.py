@@ -4,8 +4,8 @@ import pytest
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Event
-from reverie.memory.procedure import record_of
-from reverie.retrieval.rescoring import prior
+from reverie.memory.procedure import read_practice_record
+from reverie.retrieval.rescoring import compute_prior
 from reverie.testing import SPACE
 
 
@@ -105,17 +105,17 @@ def test_a_procedure_without_steps_is_none(mind):
 def test_a_procedure_is_ranked_by_how_it_went(mind, clock):
     """CC-66: 0.5 → 0.55 → 0.595, and 0.5 → 0.45; what lately worked is recommended."""
     kept = mind.teach("Deploy", ["push"], space=SPACE)
-    before = prior(kept, clock())
+    before = compute_prior(kept, clock())
     assert [0.55, 0.595] == [
-        pytest.approx(record_of(mind.outcome(kept.id, True)).rate) for _ in range(2)
+        pytest.approx(read_practice_record(mind.outcome(kept.id, True)).rate) for _ in range(2)
     ]
-    assert prior(mind.get(kept.id)[0], clock()) > before
+    assert compute_prior(mind.get(kept.id)[0], clock()) > before
     other = mind.teach("Other", ["push"], space=SPACE)
-    record = record_of(mind.outcome(other.id, False))
+    record = read_practice_record(mind.outcome(other.id, False))
     assert (0, 1) == record[:2]
     assert [0.45, 1 / 3] == pytest.approx([record.rate, record.chance])
     mind.undo(mind.history(other.id)[-1].event.seq)
-    assert (0, 0, 0.5) == record_of(mind.get(other.id)[0])
+    assert (0, 0, 0.5) == read_practice_record(mind.get(other.id)[0])
 
 
 def test_only_a_procedure_has_outcomes(mind):

@@ -13,8 +13,8 @@ from contextlib import closing, suppress
 import pytest
 
 from reverie.erasure import interruptions, unfinished
-from reverie.interfaces.hooks.spool import Places, write
-from reverie.testing import SPACE, memory, said
+from reverie.interfaces.hooks.spool import HookFiles, write_json_object
+from reverie.testing import SPACE, make_conversation, memory
 from tests.helpers import invoked
 from tests.lived import holding
 from tests.property.fuse import lit
@@ -37,9 +37,9 @@ def lived(mind, tmp_path, companion):
     mind.settle()
     mind.recall(TEXT, space=SPACE)
     mind.feedback(kept.id, helpful=True, session="s1")
-    companion.turn(said(f"Please remember: {TEXT}"))
+    companion.turn(make_conversation(f"Please remember: {TEXT}"))
     assert companion.wait(30)
-    companion.turn(said(f"What did I say? {TEXT.upper()}", "Go on, then."))
+    companion.turn(make_conversation(f"What did I say? {TEXT.upper()}", "Go on, then."))
     assert companion.wait(30)
     mind.record_tool(
         "bash",
@@ -53,7 +53,7 @@ def lived(mind, tmp_path, companion):
     mind.record_task(TEXT, "success", summary=TEXT, space=SPACE, session="s1")
     mind.hold({"next": TEXT}, session="s1", space=SPACE)
     mind.condense(
-        said(*[f"{TEXT} Line {n}. " + "word " * 300 for n in range(8)]),
+        make_conversation(*[f"{TEXT} Line {n}. " + "word " * 300 for n in range(8)]),
         limit=2_000,
     )
     repo = tmp_path / "repo"
@@ -72,10 +72,12 @@ def lived(mind, tmp_path, companion):
     mind.sync_files(space=SPACE)
     mind.settle()
     mind.sleep()
-    room = Places(str(mind.settings.home))
-    write(f"{room.spool}/later.json", {"event": "prompt", "given": {"prompt": f"and {TEXT}"}})
-    write(room.of("s9", "block"), {"text": f"- {TEXT}", "ids": [kept.id]})
-    write(room.guards(SPACE), {"guards": [{"text": f"never say {TEXT}"}]})
+    room = HookFiles(str(mind.settings.home))
+    write_json_object(
+        f"{room.spool}/later.json", {"event": "prompt", "given": {"prompt": f"and {TEXT}"}}
+    )
+    write_json_object(room.of("s9", "block"), {"text": f"- {TEXT}", "ids": [kept.id]})
+    write_json_object(room.guards(SPACE), {"guards": [{"text": f"never say {TEXT}"}]})
     return kept.id
 
 
@@ -158,11 +160,11 @@ def test_while_another_process_has_it_open(tmp_path, mind, how):
         assert purged.unreached == (() if how == "open" else (path,))
         assert (
             bool(holding(tmp_path / "home", *WORDS))
-            == interruptions.waits(mind.work)
+            == interruptions.has_unfinished_erasure(mind.work)
             == (how == "holding")
         )
         other.stdin.write("\n")
-    assert unfinished.finished(mind.work)
+    assert unfinished.finish_erasure(mind.work)
     assert holding(tmp_path / "home", *WORDS) == []
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from reverie.core.errors import StoreBusy
 from reverie.erasure import interruptions, purge, unfinished
-from reverie.interfaces.hooks.spool import Places, write
+from reverie.interfaces.hooks.spool import HookFiles, write_json_object
 from reverie.mirror.mirror_sync import MIRROR
 from reverie.testing import SPACE, memory
 from tests.lived import holding
@@ -252,8 +252,8 @@ def test_a_short_text_alters_no_field_of_others(mind, clock, tmp_path):
 def test_what_waits_in_the_spool_is_blanked_not_dropped(mind, clock, home):
     """X20: the rest of what was said is still to be learned from."""
     gone, short = mind.remember(TEXT, space=SPACE), mind.remember("prompt", space=SPACE)
-    room = Places(str(home))
-    write(
+    room = HookFiles(str(home))
+    write_json_object(
         f"{room.spool}/later.json",
         {"event": "prompt", "given": {"prompt": f"Note {TEXT} And Bob is away."}},
     )
@@ -338,15 +338,15 @@ def test_a_purge_that_was_killed_is_finished(mind, clock, home, tmp_path, monkey
         def killed(*_a, **_k):
             raise KeyboardInterrupt
 
-        patch.setattr(purge, "unfiled", killed)
-        patch.setattr(purge, "unlaid", killed)
-        patch.setattr("reverie.mirror.mirror_sync.erased", killed)
+        patch.setattr(purge, "purge_from_index", killed)
+        patch.setattr(purge, "purge_from_hooks", killed)
+        patch.setattr("reverie.mirror.mirror_sync.erase_from_mirror", killed)
         with pytest.raises(KeyboardInterrupt):
             mind.purge(gone.id)
-    assert interruptions.waits(mind.work)
+    assert interruptions.has_unfinished_erasure(mind.work)
     in_step(mind, clock)
     assert [m.id for m in mind.browse(space=SPACE)] == [other.id]
-    assert unfinished.finished(mind.work)
+    assert unfinished.finish_erasure(mind.work)
     in_step(mind, clock)
     assert holding(home, *WORDS) == []
     assert [m.id for m in mind.browse(space=SPACE)] == [other.id]
@@ -359,7 +359,7 @@ def test_a_busy_mirror_is_no_false_word(mind, clock, home, monkeypatch):
     gone = mind.remember(TEXT, space=SPACE)
     mind.mirror()
     monkeypatch.setattr(
-        "reverie.pipeline.leases.leased.__wrapped__.__kwdefaults__",
+        "reverie.pipeline.leases.hold_lease.__wrapped__.__kwdefaults__",
         {"seconds": 30.0, "patience": 0.2},
     )
     assert mind.store.acquire(MIRROR, "other", 30.0, clock())
@@ -368,5 +368,5 @@ def test_a_busy_mirror_is_no_false_word(mind, clock, home, monkeypatch):
     except StoreBusy:
         assert mind.get([gone.id])
     else:
-        assert purged.unreached and interruptions.waits(mind.work)
+        assert purged.unreached and interruptions.has_unfinished_erasure(mind.work)
     mind.store.release(MIRROR, "other")

@@ -15,15 +15,15 @@ import pytest
 from bench.reconcile.data import fifties, restatements
 from bench.reconcile.through import passed
 from reverie.core.errors import BadInput, Conflict
-from reverie.extraction.rule_extraction import gleaned
-from reverie.pipeline.decided_pairs import settled_pairs
-from reverie.pipeline.leases import LEASE
-from reverie.reconciliation.neighbour_lookup import FLOOR, nearest
-from reverie.reconciliation.reconcile_reader import PATIENCE
+from reverie.extraction.rule_extraction import extract_lessons
+from reverie.pipeline.decided_pairs import load_settled_pairs
+from reverie.pipeline.leases import SETTLE_LEASE
+from reverie.reconciliation.neighbour_lookup import MIN_COSINE, find_nearest_rows
+from reverie.reconciliation.reconcile_reader import PATIENCE_SECONDS
 from reverie.runtime.mind import Mind
-from reverie.runtime.settle import READERS, one_step, work_left
+from reverie.runtime.settle import READERS, has_work_left, run_settle_step
 from reverie.storage.column_cache import Shard
-from reverie.testing import Absent, memory, said
+from reverie.testing import AbsentEmbedder, make_conversation, memory
 from tests.helpers import at_once, until
 
 SPACE = "me/demo"
@@ -98,7 +98,7 @@ def test_what_contradicts_a_wish_is_not_merged_into_it(model):
     """
     passage = passed(fifties()["test-first"], model, 3)
 
-    assert passage.settled.wrong == () and passage.slept.wrong == ()
+    assert passage.settled.wrong == () and passage.sleep_if_due.wrong == ()
     assert passage.settled.strongest >= 47
 
 
@@ -167,11 +167,11 @@ def test_turns_of_talk_are_not_merged(mind):
 def test_what_a_conversation_teaches_twice_is_one_memory(clock):
     """A lesson that a later conversation repeats makes the first one stronger."""
     wish = "Remember that the staging server is called heron"
-    assert gleaned([("user", wish)]).found
+    assert extract_lessons([("user", wish)]).found
     with memory(now=clock) as mind:
         keep(mind, "The staging server is called heron.", provenance="user_stated", session="old")
         with mind.companion(f"{SPACE}/new") as companion:
-            companion.turn(said(wish))
+            companion.turn(make_conversation(wish))
             assert companion.wait(20)
         mind.settle()
         assert [m.strength for m in here(mind)] == [2] and here(mind)[0].sources == ("old", "new")
@@ -442,17 +442,17 @@ def test_a_decision_is_read_once(mind, monkeypatch):
     mind.settle()
     mind.resolve(one.id, other.id, "both")
     pair = frozenset((one.id, other.id))
-    assert settled_pairs(mind.store) == {pair}
+    assert load_settled_pairs(mind.store) == {pair}
     read = []
     events = type(mind.store).events
     monkeypatch.setattr(
         type(mind.store), "events", lambda *a, **k: read.append(found := events(*a, **k)) or found
     )
-    assert settled_pairs(mind.store) == {pair} and not any(read)
+    assert load_settled_pairs(mind.store) == {pair} and not any(read)
     mind.undo(last(mind, "review").seq)
-    assert settled_pairs(mind.store) == set()
+    assert load_settled_pairs(mind.store) == set()
     mind.resolve(one.id, other.id, "both")
-    assert settled_pairs(mind.store) == {pair}
+    assert load_settled_pairs(mind.store) == {pair}
 
 
 @pytest.mark.parametrize(
@@ -495,7 +495,7 @@ def test_who_forgets_meanwhile_is_heeded(clock, monkeypatch):
         one = keep(mind, TABS)
         mind.settle()
         two = keep(mind, TABS)
-        decide, times = reconcile_reader.reconciled, []
+        decide, times = reconcile_reader.reconcile_event, []
 
         def meanwhile(work, event):
             decision = decide(work, event)
@@ -526,7 +526,7 @@ def test_two_at_once_do_it_once(tmp_path, clock):
         one.remember_many([{"text": TABS}] * 5, space=SPACE)
         for _ in range(5):
             keep(one, TABS)
-        at_once(*(lambda m=m: [one_step(m.work) for _ in range(4)] for m in (one, two)))
+        at_once(*(lambda m=m: [run_settle_step(m.work) for _ in range(4)] for m in (one, two)))
         one.settle()
         assert [m.strength for m in here(one)] == [10] and not one.store.events(verbs=["failed"])
 
@@ -564,11 +564,15 @@ def test_what_was_put_right_is_not_injected(clock):
         old = keep(mind, "The staging server is called heron and its deploys need a ticket.")
         mind.settle()
         clock.tick()
-        assert mind.store.acquire(LEASE, "somebody else", 60, clock())  # nobody settles for now
+        assert mind.store.acquire(
+            SETTLE_LEASE, "somebody else", 60, clock()
+        )  # nobody settles for now
         with mind.companion(f"{SPACE}/s") as companion, mind.companion(f"{SPACE}/t") as another:
-            companion.turn(said("good morning, lovely weather"))
+            companion.turn(make_conversation("good morning, lovely weather"))
             companion.turn(
-                said("good morning, lovely weather", "which staging server do deploys go to")
+                make_conversation(
+                    "good morning, lovely weather", "which staging server do deploys go to"
+                )
             )
             assert companion.wait(20) and waiting(companion) == [old.id]
             keep(
@@ -576,8 +580,8 @@ def test_what_was_put_right_is_not_injected(clock):
                 "The staging server is no longer called heron, it is called crane now.",
                 provenance="user_corrected",
             )
-            mind.store.release(LEASE, "somebody else")
-            another.turn(said("Good morning."))
+            mind.store.release(SETTLE_LEASE, "somebody else")
+            another.turn(make_conversation("Good morning."))
             until(lambda: not mind.get(old.id)[0].active)
             until(lambda: not waiting(companion))
 
@@ -599,7 +603,7 @@ def test_words_decide_where_there_is_no_embedder(clock):
         other = keep(mind, "The staging server heron needs a ticket for each deploy.")
         keep(mind, "Cats like fish.")
         mind.settle()
-        assert not work_left(mind.work)
+        assert not has_work_left(mind.work)
         tied = mind.store.edges([one.id, other.id], ("resembles",))
         merged = mind.get(other.id)[0].superseded_by == one.id
         assert merged or [(e.src, e.dst) for e in tied] == [(other.id, one.id)]
@@ -616,7 +620,7 @@ def test_a_runaway_loop(clock):
         mind.settle()
         tied = {
             end
-            for e in mind.store.between(("resembles", "contradicts"), limit=9999)
+            for e in mind.store.edges_between(("resembles", "contradicts"), limit=9999)
             for end in (e.src, e.dst)
         }
         merged = {m.id for m in mind.get(ids) if not m.active}
@@ -628,11 +632,11 @@ def test_an_embedder_that_does_not_answer_is_waited_for_and_then_not(clock):
     """An hour is given to a model that is not there; then words must do, and nothing waits for ever
     (A98).
     """
-    with memory(now=clock, embedder=Absent()) as mind:
+    with memory(now=clock, embedder=AbsentEmbedder()) as mind:
         keep(mind, TABS), keep(mind, TABS)
         mind.settle()
         assert mind.store.cursor("reconcile") == 0 and len(here(mind)) == 2
-        clock.tick(PATIENCE + 1)
+        clock.tick(PATIENCE_SECONDS + 1)
         assert mind.settle().events == 2 and [m.strength for m in here(mind)] == [2]
         assert mind.settle().events == 0
 
@@ -641,7 +645,7 @@ def test_offline_without_a_model_words_decide_at_once(clock):
     """Nothing may be fetched, so nothing is to be waited for; a vector that can be had is still
     waited for (A98).
     """
-    with memory(now=clock, embedder=Absent()) as mind:
+    with memory(now=clock, embedder=AbsentEmbedder()) as mind:
         keep(mind, TABS), keep(mind, TABS)
         off = Mind(mind.store, mind.embedder, mind.settings._replace(offline=True), clock)
         off.settle()
@@ -664,7 +668,7 @@ def test_the_nearest_of_many(monkeypatch):
     """Block by block the same is found as by comparing all with all; what came later or is left out
     is not.
     """
-    monkeypatch.setattr("reverie.reconciliation.neighbour_lookup.BLOCK", 7)
+    monkeypatch.setattr("reverie.reconciliation.neighbour_lookup.BLOCK_ROWS", 7)
     rng = np.random.default_rng(1)
     shard = Shard(8)
     for n in range(40):
@@ -675,14 +679,14 @@ def test_the_nearest_of_many(monkeypatch):
     allowed = rng.random(40) < 0.8
     own = np.array([39, 12, 0])
     for older in (True, False):
-        rows, cosines = nearest(shard, vectors[own], allowed, own, 4, older=older)
+        rows, cosines = find_nearest_rows(shard, vectors[own], allowed, own, 4, older=older)
         for mine, found, likes in zip(own, rows, cosines, strict=True):
             others = [n for n in range(40) if allowed[n] and n != mine and (n < mine or not older)]
             best = sorted((float(vectors[mine] @ vectors[n]), n) for n in others)[-4:]
-            assert {n for cosine, n in best if cosine >= FLOOR} == {
+            assert {n for cosine, n in best if cosine >= MIN_COSINE} == {
                 n for n in found.tolist() if n >= 0
             }
-            assert all(like >= FLOOR for n, like in zip(found, likes, strict=True) if n >= 0)
+            assert all(like >= MIN_COSINE for n, like in zip(found, likes, strict=True) if n >= 0)
 
 
 # On the command line

@@ -12,9 +12,9 @@ import pytest
 from reverie.consolidation import pass_iteration
 from reverie.core import kinds
 from reverie.core.errors import BadInput, Disabled, NotFound
-from reverie.extraction.rule_extraction import gleaned
-from reverie.memory.procedure import record_of
-from reverie.testing import SPACE, memory, said
+from reverie.extraction.rule_extraction import extract_lessons
+from reverie.memory.procedure import read_practice_record
+from reverie.testing import SPACE, make_conversation, memory
 from tests.helpers import invoked, toy_home, turn
 
 DAY = 86_400.0
@@ -394,7 +394,7 @@ def test_procedures_are_met_by_their_trigger_and_sorted(mind):
         one.id for one in mind.procedures("how do I deploy it?", space=SPACE)
     ]
     assert [] == mind.procedures("", space=SPACE) == mind.procedures("unrelated", space=SPACE)
-    assert 0.6355 == pytest.approx(record_of(mind.get(good.id)[0]).rate)
+    assert 0.6355 == pytest.approx(read_practice_record(mind.get(good.id)[0]).rate)
 
 
 def test_triggers_survive_save_and_load(tmp_path, clock):
@@ -478,9 +478,9 @@ def test_what_the_user_feels_goes_with_what_they_teach(mind):
         "I told you, never use tabs in this project!",
         "Always run make lint before you commit.",
     )
-    assert gleaned([("user", angry)]).found and gleaned([("user", calm)]).found
-    mind.learn(said(angry), space=SPACE, session="s1")
-    mind.learn(said(calm), space=SPACE, session="s2")
+    assert extract_lessons([("user", angry)]).found and extract_lessons([("user", calm)]).found
+    mind.learn(make_conversation(angry), space=SPACE, session="s1")
+    mind.learn(make_conversation(calm), space=SPACE, session="s2")
     told = {
         one.session: one.details.get("emotion", {}).get("name") for one in mind.browse(space=SPACE)
     }
@@ -588,7 +588,7 @@ def test_a_full_type_loses_the_least_retained(mind, clock, monkeypatch):
     restore brings back.
     """
     monkeypatch.setattr(
-        pass_iteration, "CAPACITY", {**dict.fromkeys(kinds.TYPES, 5), "episodic": 3}
+        pass_iteration, "CAPACITY", {**dict.fromkeys(kinds.MEMORY_TYPES, 5), "episodic": 3}
     )
     old, *others = (
         mind.recount(f"Episode number {n}", when=clock() - (9 - n) * DAY, space=SPACE)

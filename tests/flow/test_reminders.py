@@ -7,12 +7,12 @@ import json
 
 import pytest
 
-from reverie.context_window.injection_history import FRESH_FOR
+from reverie.context_window.injection_history import FRESH_SECONDS
 from reverie.core.errors import BadInput, Disabled
 from reverie.core.model import Event
-from reverie.injection.due_reminders import CLAIM
-from reverie.memory.intention import altered, reminder_of
-from reverie.testing import SPACE, memory, said
+from reverie.injection.due_reminders import CLAIM_SECONDS
+from reverie.memory.intention import change_details, read_reminder
+from reverie.testing import SPACE, make_conversation, memory
 from tests.helpers import invoked, toy_home, turn
 
 
@@ -23,7 +23,7 @@ def mind(clock):
 
 
 def status(mind, one):
-    return reminder_of(mind.get(one.id)[0]).status
+    return read_reminder(mind.get(one.id)[0]).status
 
 
 def given(blocks):
@@ -33,7 +33,7 @@ def given(blocks):
 def later(companion, text, clock, seconds):
     """One turn after a long silence, during which the background looks out as it does by itself."""
     clock.tick(seconds)
-    companion._background.look_out()
+    companion._background.prepare_due_reminders()
     return turn(companion, text)
 
 
@@ -70,7 +70,7 @@ def test_one_that_is_not_completed_stays(mind, clock):
     clock.tick(days=365)
     mind.settle()
     mind.sleep()
-    assert [(m.id, reminder_of(m).status) for m in mind.reminders(space=SPACE)] == [
+    assert [(m.id, read_reminder(m).status) for m in mind.reminders(space=SPACE)] == [
         (one.id, "triggered") for one in some
     ]
 
@@ -152,17 +152,17 @@ def test_a_machine_that_travels(tmp_path, clock, monkeypatch):
     monkeypatch.setenv("TZ", "Europe/Berlin")
     with memory(tmp_path, now=clock) as mind:
         one = mind.remind("Stand-up", every="every day at 9", space=SPACE)
-        assert reminder_of(one).zone == "Europe/Berlin"
+        assert read_reminder(one).zone == "Europe/Berlin"
     monkeypatch.setenv("TZ", "America/New_York")
     with memory(tmp_path, now=clock) as mind:
-        clock.at = reminder_of(one).when - 1
+        clock.at = read_reminder(one).when - 1
         assert mind.due(space=SPACE) == []
         clock.tick()
         assert len(mind.due(space=SPACE, fire=True)) == 1
         clock.tick(minutes=6 * 60)  # nine in New York
         assert mind.due(space=SPACE) == []
         assert (
-            reminder_of(mind.remind("Here", when="tomorrow at 9", space=SPACE)).zone
+            read_reminder(mind.remind("Here", when="tomorrow at 9", space=SPACE)).zone
             == "America/New_York"
         )
 
@@ -178,14 +178,14 @@ def test_remember_leads_to_the_same(mind, clock):
         [{"text": "Call Bob", "kind": "intention", "details": {"every": "daily"}}], space=SPACE
     )
     past = mind.remember("Call Cay", kind="intention", details={"when": clock() - 5}, space=SPACE)
-    assert reminder_of(one).when == reminder_of(two).when
+    assert read_reminder(one).when == read_reminder(two).when
     assert [hit.memory.id for hit in mind.due(space=SPACE)] == [past.id]
     with pytest.raises(BadInput, match="soon"):
         mind.remember("Call Ann", kind="intention", details={"when": "soon"}, space=SPACE)
     with pytest.raises(BadInput, match="banana"):
         mind.revise(one.id, details={"when": "banana"})
     assert (
-        reminder_of(mind.revise(one.id, details={"when": "in 2 days"})).when
+        read_reminder(mind.revise(one.id, details={"when": "in 2 days"})).when
         == clock() // 60 * 60 + 2 * 86_400
     )
 
@@ -298,7 +298,7 @@ def test_a_file_that_is_touched_calls_for_it(mind, clock):
     )
     history, blocks = [], []
     with mind.companion(f"{SPACE}/s1") as companion:
-        for message in (*listing, edit, push, *said("thanks")):
+        for message in (*listing, edit, push, *make_conversation("thanks")):
             history.append(message)
             clock.tick(60)
             blocks.append(companion.turn(list(history)))
@@ -336,7 +336,7 @@ def test_a_long_command_calls_for_it_too(mind, clock, shape):
     )
     history, blocks = [], []
     with mind.companion(f"{SPACE}/s1") as companion:
-        for message in (*said("hello"), ask, *said("thanks")):
+        for message in (*make_conversation("hello"), ask, *make_conversation("thanks")):
             history.append(message)
             clock.tick(60)
             blocks.append(companion.turn(list(history)))
@@ -353,7 +353,7 @@ def test_a_block_that_waited_too_long_swallows_nothing(mind, clock):
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, "hello")
         turn(companion, "now it is due", clock=clock, tick=120)
-        assert not turn(companion, "after lunch", clock=clock, tick=FRESH_FOR + 1)
+        assert not turn(companion, "after lunch", clock=clock, tick=FRESH_SECONDS + 1)
         assert status(mind, one) == "pending"
         assert turn(companion, "go on", clock=clock).ids == (one.id,)
 
@@ -381,7 +381,7 @@ def test_it_waits_for_a_person_who_is_at_lunch(mind, clock):
         turn(companion, "hello")
         for _ in range(20):
             clock.tick(500)
-            companion._background.look_out()
+            companion._background.prepare_due_reminders()
         assert given([turn(companion, "back again")]) == ["Call Ann"]
 
 
@@ -394,7 +394,7 @@ def test_one_that_was_left_open_does_not_hold_on_to_it(mind, clock):
         turn(left, "hello")
         turn(used, "hello", clock=clock)
         clock.tick(minutes=31)
-        left._background.look_out()
+        left._background.prepare_due_reminders()
         assert given([turn(used, "so"), turn(left, "so", clock=clock)]) == ["Call Ann"]
         assert [event.session for event in mind.store.events(verbs=("fired",))] == ["s2"]
 
@@ -450,7 +450,7 @@ def test_what_a_conversation_is_about_to_give_is_left_to_it(mind, clock):
     clock.tick(120)
     mind.companion(f"{SPACE}/s1")
     assert (len(mind.due(space=SPACE)), mind.due(space=SPACE, fire=True)) == (1, [])
-    clock.tick(CLAIM)
+    clock.tick(CLAIM_SECONDS)
     assert len(mind.due(space=SPACE, fire=True)) == 1
 
 
@@ -460,9 +460,9 @@ def test_a_turn_does_not_wait_for_a_store_that_is_busy(tmp_path, clock):
         mind.remind("Call Ann", when="in 1 minute", space=SPACE)
         clock.tick(120)
         companion = mind.companion(f"{SPACE}/s1")
-        with memory(tmp_path, now=clock) as other, other.store.alone():
+        with memory(tmp_path, now=clock) as other, other.store.transaction():
             other.store.append([Event("tool", SPACE, clock())])
-            assert given([companion.turn(said("hello"))]) == ["Call Ann"]
+            assert given([companion.turn(make_conversation("hello"))]) == ["Call Ann"]
             assert other.due(space=SPACE)
         assert companion.wait(20)
         assert mind.due(space=SPACE) == []
@@ -473,9 +473,9 @@ def test_an_odd_recurrence_loses_no_turn_and_blocks_nobody(mind, clock):
     come.
     """
     odd = mind.remind("Odd", when="in 1 minute", space=SPACE)
-    with mind.store.alone():
+    with mind.store.transaction():
         mind.store.apply(
-            [altered(odd, clock(), {"every": "every 99999999999 days at 09:00"})],
+            [change_details(odd, clock(), {"every": "every 99999999999 days at 09:00"})],
             Event("revise", SPACE, clock()),
         )
     mind.remind("Often", every="every 20 minutes", space=SPACE)
@@ -493,7 +493,7 @@ def test_a_turn_is_not_lost_for_its_reminder(mind, clock, monkeypatch):
     def broken(*_):
         raise OverflowError("date value out of range")
 
-    monkeypatch.setattr("reverie.runtime.background_thread.fire", broken)
+    monkeypatch.setattr("reverie.runtime.background_thread.fire_reminders", broken)
     with mind.companion(f"{SPACE}/s1") as companion:
         assert given([turn(companion, "hello")]) == ["Call Ann"]
     assert [

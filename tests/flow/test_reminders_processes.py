@@ -11,8 +11,8 @@ import sys
 import pytest
 
 from reverie.core.clock import now
-from reverie.injection.due_reminders import CLAIM
-from reverie.testing import SPACE, Clock, memory, said
+from reverie.injection.due_reminders import CLAIM_SECONDS
+from reverie.testing import SPACE, Clock, make_conversation, memory
 
 REMINDERS, PROCESSES = 60, 4
 
@@ -120,9 +120,9 @@ def test_a_process_killed_before_it_gave_swallows_nothing(tmp_path):
         clock.tick(120)
         assert killed(tmp_path, clock(), "claimed") == []
         assert mind.due(space=SPACE, fire=True) == []
-        clock.tick(CLAIM)
+        clock.tick(CLAIM_SECONDS)
         with mind.companion(f"{SPACE}/s2") as companion:
-            assert [m.text for m in companion.turn(said("hello")).due] == ["Call Ann"]
+            assert [m.text for m in companion.turn(make_conversation("hello")).due] == ["Call Ann"]
         assert mind.due(space=SPACE, fire=True) == []
 
 
@@ -134,8 +134,8 @@ def test_a_process_killed_after_it_gave_does_not_give_again(tmp_path):
         mind.remind("Read the logs", every="every day at 12", space=SPACE)
         clock.tick(days=3)
         assert killed(tmp_path, clock(), "given") == ["['Call Ann', 'Read the logs']"]
-        clock.tick(CLAIM)
+        clock.tick(CLAIM_SECONDS)
         with mind.companion(f"{SPACE}/s1") as companion:
-            assert not companion.turn(said("hello", "back")).due
+            assert not companion.turn(make_conversation("hello", "back")).due
         assert mind.due(space=SPACE) == []
         assert len(mind.store.events(verbs=("fired",))) == 1

@@ -9,7 +9,7 @@ import pytest
 
 import reverie
 from reverie.core.config import Settings
-from reverie.embedding.toy import Toy
+from reverie.embedding.toy import ToyEmbedder
 from tests.helpers import invoked, toy_home
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -101,7 +101,7 @@ def test_the_throw_away_home_is_one(run, home, tmp_path):
     run("replay", file)
     assert not (home / "reverie.db").exists()
     run("replay", file, "--keep", "--space", "me/demo")
-    with reverie.open(settings=Settings(home=home, embedder="toy"), embedder=Toy()) as mind:
+    with reverie.open(settings=Settings(home=home, embedder="toy"), embedder=ToyEmbedder()) as mind:
         assert ["The staging host is heron."] == [m.text for m in mind.browse(space="me/demo")]
         assert [] == mind.verify()
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.core.errors import BadTranscript
-from reverie.porting.transcript_formats import read
+from reverie.porting.transcript_formats import read_transcript
 
 OPENAI = [
     {"role": "system", "content": "be kind"},
@@ -30,11 +30,11 @@ OPENAI = [
 
 
 def said(data):
-    return [(m.role, m.text) for talk in read(data).conversations for m in talk.messages]
+    return [(m.role, m.text) for talk in read_transcript(data).conversations for m in talk.messages]
 
 
 def jsonl(rows, newline="\n"):
-    return newline.join(json.dumps(row) for row in rows).encode()
+    return newline.join_by_bridge(json.dumps(row) for row in rows).encode()
 
 
 EXPECTED = [
@@ -60,7 +60,7 @@ EXPECTED = [
 )
 def test_openai_messages(data):
     """A list, an object with messages, one message a line; BOM, CRLF and UTF-16 too."""
-    assert (read(data).form, said(data)) == ("messages", EXPECTED)
+    assert (read_transcript(data).form, said(data)) == ("messages", EXPECTED)
 
 
 def test_claude_code():
@@ -115,7 +115,7 @@ def test_claude_code():
         },
         {"type": "file-history-snapshot", "snapshot": {}},
     ]
-    recording = read(jsonl(rows))
+    recording = read_transcript(jsonl(rows))
     assert (recording.form, [talk.session for talk in recording.conversations]) == ("claude", ["s"])
     spoken = [
         ("user", "fix it"),
@@ -141,7 +141,7 @@ def test_a_corpus():
         {"id": "2", "text": "ho", "timestamp": None, "session_id": "S2", "speaker": "assistant"},
         {"id": "3", "text": "he", "timestamp": "2024-01-01", "session_id": "S1", "speaker": "Bob"},
     ]
-    recording = read(jsonl(rows))
+    recording = read_transcript(jsonl(rows))
     assert recording.form == "corpus"
     assert [("S1", ["Ann", "Bob"]), ("S2", ["assistant"])] == [
         (talk.session, [m.speaker for m in talk.messages]) for talk in recording.conversations
@@ -177,7 +177,7 @@ def test_a_corpus():
 )
 def test_junk_is_named_by_its_line(data, says):
     with pytest.raises(BadTranscript) as caught:
-        read(data)
+        read_transcript(data)
     assert says in str(caught.value)
 
 
@@ -207,7 +207,7 @@ def test_what_a_crash_leaves_is_read(data, texts, remarks):
     """CC-63: a line that was cut off is left out, a byte that is no text is replaced, and both are
     said.
     """
-    recording = read(data)
+    recording = read_transcript(data)
     assert [m.text for talk in recording.conversations for m in talk.messages] == texts
     assert len(recording.remarks) == len(remarks)
     assert all(one.startswith(start) for one, start in zip(recording.remarks, remarks, strict=True))
@@ -244,6 +244,6 @@ JSON = st.recursive(
 def test_any_bytes_are_read_or_refused(data):
     """Whatever the file: conversations, or BadTranscript; never another error."""
     try:
-        assert all(talk.messages for talk in read(data).conversations)
+        assert all(talk.messages for talk in read_transcript(data).conversations)
     except BadTranscript as err:
         assert str(err)

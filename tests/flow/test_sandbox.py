@@ -13,10 +13,10 @@ import pytest
 import reverie
 from reverie.core import config
 from reverie.core.config import Settings
-from reverie.core.environment import SANDBOX
-from reverie.interfaces.hooks.spool import Places
-from reverie.interfaces.install.hook_line import launcher
-from reverie.interfaces.worker_start import lives
+from reverie.core.environment import SANDBOX_NAME
+from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.install.hook_line import launcher_path
+from reverie.interfaces.worker_start import is_worker_alive
 from reverie.testing import memory
 from tests.helpers import toy_home, until
 
@@ -37,14 +37,14 @@ def project(tmp_path):
 def home(tmp_path, project, monkeypatch):
     """A real memory that says `heron`, as the usual home; its sandbox has settings of its own."""
     home = toy_home(tmp_path, idle=1.0)
-    config.save(Settings(home=home / SANDBOX), embedder="toy", idle=1.0, backups=0)
+    config.save_settings(Settings(home=home / SANDBOX_NAME), embedder="toy", idle=1.0, backups=0)
     with memory(home) as mind:
-        mind.remember(REAL, space=config.space_of(project))
+        mind.remember(REAL, space=config.project_space_of(project))
     monkeypatch.setenv("REVERIE_HOME", str(home))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     yield home
-    for place in (home, home / SANDBOX):
-        until(lambda place=place: not lives(Places(str(place)).lock))
+    for place in (home, home / SANDBOX_NAME):
+        until(lambda place=place: not is_worker_alive(HookFiles(str(place)).lock))
 
 
 def ran(folder, *words, given=b"", **env):
@@ -77,7 +77,7 @@ def hooked(folder, **env):
         "prompt": ASKED,
     }
     found = ran(
-        folder, "-I", "-S", launcher(), "claude-code", given=json.dumps(said).encode(), **env
+        folder, "-I", "-S", launcher_path(), "claude-code", given=json.dumps(said).encode(), **env
     )
     return found.get("hookSpecificOutput", {}).get("additionalContext", "")
 
@@ -120,7 +120,7 @@ def test_its_worker_works_in_it(home, project):
         with reverie.open(settings=Settings(home=place, embedder="none")) as mind:
             return mind.stats().vectors
 
-    until(lambda: vectors(home / SANDBOX))
+    until(lambda: vectors(home / SANDBOX_NAME))
     assert not vectors(home)
 
 
@@ -129,11 +129,11 @@ def test_hooks_in_a_sandbox(home, project):
     there (CC-15).
     """
     assert REAL in hooked(project)
-    until(lambda: not lives(Places(str(home)).lock))
+    until(lambda: not is_worker_alive(HookFiles(str(home)).lock))
     before = sorted(path.name for path in (home / "hooks").rglob("*"))
     assert REAL not in hooked(project, REVERIE_SANDBOX="1")
     assert sorted(path.name for path in (home / "hooks").rglob("*")) == before
-    assert list((home / SANDBOX / "hooks").rglob("*.json"))
+    assert list((home / SANDBOX_NAME / "hooks").rglob("*.json"))
 
 
 def test_tools_of_an_agent_in_a_sandbox(home, project):
@@ -160,7 +160,7 @@ def test_python_in_a_sandbox(home, monkeypatch, project):
     """Whatever address a program opens, and with whatever settings, it is exchanged for one in a
     sandbox (CC-15).
     """
-    space, real = config.space_of(project), home / "reverie.db"
+    space, real = config.project_space_of(project), home / "reverie.db"
     monkeypatch.setenv("REVERIE_SANDBOX", "1")
     for where, settings in (
         (None, None),
@@ -169,12 +169,12 @@ def test_python_in_a_sandbox(home, monkeypatch, project):
         (f"sqlite:///{real}", None),
         (None, Settings(home=home)),
         (None, Settings(home=home, store=f"sqlite:///{real}")),
-        (home / SANDBOX, None),
+        (home / SANDBOX_NAME, None),
     ):
         with reverie.open(where, settings=settings) as mind:
             mind.remember(TRIED, space=space)
             assert {one.text for one in mind.browse(space=space)} == {TRIED}, where
-            assert mind.settings.home == home / SANDBOX
+            assert mind.settings.home == home / SANDBOX_NAME
     monkeypatch.delenv("REVERIE_SANDBOX")
     assert TRIED not in untouched(home)
 
@@ -182,4 +182,8 @@ def test_python_in_a_sandbox(home, monkeypatch, project):
 def test_a_sandbox_fetches_no_model_again(monkeypatch, tmp_path):
     """It takes the files of the embedding model from the usual home."""
     monkeypatch.setenv("REVERIE_HOME", str(tmp_path))
-    assert config.load(sandbox=True).cache == config.load().cache == tmp_path / "cache"
+    assert (
+        config.load_settings(sandbox=True).cache
+        == config.load_settings().cache
+        == tmp_path / "cache"
+    )

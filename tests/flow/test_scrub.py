@@ -13,7 +13,7 @@ import pytest
 
 from reverie.core.errors import BadInput
 from reverie.erasure import interruptions, unfinished
-from reverie.storage.sqlite.text_scan import FIXED, TABLES
+from reverie.storage.sqlite.text_scan import FIXED_COLUMNS, TEXT_TABLES
 from reverie.testing import SPACE, memory
 from tests.helpers import invoked, until
 from tests.lived import holding, live, unknowing
@@ -171,9 +171,9 @@ def test_stopped_it_keeps_what_it_did_and_goes_on(old, home, clock):
         with pytest.raises(KeyboardInterrupt):
             mind.scrub(write=True, on=stop)
         assert SECRET not in mind.get([old])[0].text and holding(home, SECRET)
-        assert interruptions.waits(mind.work)
+        assert interruptions.has_unfinished_erasure(mind.work)
         mind.scrub(write=True, copies=True)
-        assert holding(home, SECRET) == [] and not interruptions.waits(mind.work)
+        assert holding(home, SECRET) == [] and not interruptions.has_unfinished_erasure(mind.work)
         assert mind.verify() == []
 
 
@@ -187,8 +187,10 @@ def test_a_reader_is_named_and_the_worker_does_the_rest(old, home, clock):
             db.execute("select count(*) from memory").fetchone()
             done = mind.scrub(write=True, copies=True)
             assert done.unreached == (home / "reverie.db",) and done.holds
-        assert interruptions.waits(mind.work) and unfinished.finished(mind.work)
-        assert not interruptions.waits(mind.work)
+        assert interruptions.has_unfinished_erasure(mind.work) and unfinished.finish_erasure(
+            mind.work
+        )
+        assert not interruptions.has_unfinished_erasure(mind.work)
         assert holding(home, SECRET) == []
 
 
@@ -216,7 +218,7 @@ def test_others_go_on_writing(old, home, clock):
         done = mind.scrub(write=True, copies=True)
         assert other.wait(60) == 0
         assert done.written
-        until(lambda: unfinished.finished(mind.work))
+        until(lambda: unfinished.finish_erasure(mind.work))
         assert holding(home, SECRET) == []
         assert (
             sum("another process" in one.text for one in mind.browse(space=SPACE, limit=200)) == 60
@@ -259,8 +261,11 @@ def test_a_text_comes_from_stdin(tmp_path, home, clock):
 def test_every_column_that_holds_text_is_gone_through(home, clock):
     """A new column of text is cleaned, or somebody has said why not."""
     with memory(home, now=clock), closing(sqlite3.connect(home / "reverie.db")) as db:
-        known = {table.name: {*table.columns} | FIXED.get(table.name, set()) for table in TABLES}
-        known |= {name: columns for name, columns in FIXED.items() if name not in known}
+        known = {
+            table.name: {*table.columns} | FIXED_COLUMNS.get(table.name, set())
+            for table in TEXT_TABLES
+        }
+        known |= {name: columns for name, columns in FIXED_COLUMNS.items() if name not in known}
         tables = [
             name
             for name, sql in db.execute("select name, sql from sqlite_master where type = 'table'")

@@ -12,15 +12,15 @@ import pytest
 
 import reverie
 from reverie.core.config import Settings
-from reverie.core.model import Add, Retire, Revise, lineage
-from reverie.embedding.toy import Toy
-from reverie.retrieval import search
+from reverie.core.model import Add, Retire, Revise, visible_spaces
+from reverie.embedding.toy import ToyEmbedder
+from reverie.retrieval import search_memories
 from reverie.retrieval.hybrid_search import FUSIONS
-from reverie.retrieval.search_query import Query
-from reverie.retrieval.trigger_search import met
+from reverie.retrieval.search_query import SearchQuery
+from reverie.retrieval.trigger_search import match_triggers
 from reverie.storage import OPENERS, open_store
-from reverie.testing import NOON, SPACE, a_memory, an_event
-from reverie.text.tokenization import fingerprint
+from reverie.testing import NOON, SPACE, make_event, make_memory
+from reverie.text.tokenization import fingerprint_text
 from tests.helpers import at_once
 
 MODEL = "model/1"
@@ -44,7 +44,7 @@ def vector(seed):
 
 def keep(store, *memories):
     """Memories with vectors: all point about the same way, the last the least."""
-    store.apply([Add(memory=memory) for memory in memories], an_event())
+    store.apply([Add(memory=memory) for memory in memories], make_event())
     base = vector(0)
     rows = {
         m.id: base + np.float32(0.01 * n / len(memories)) * vector(n + 1)
@@ -53,7 +53,7 @@ def keep(store, *memories):
     store.put_vectors(
         MODEL,
         {id: row / np.linalg.norm(row) for id, row in rows.items()},
-        {m.id: fingerprint(m.text) for m in memories},
+        {m.id: fingerprint_text(m.text) for m in memories},
     )
     return memories
 
@@ -61,13 +61,13 @@ def keep(store, *memories):
 def ask(store, text, mode="auto", **fields):
     values = {
         "text": text,
-        "spaces": lineage(SPACE),
+        "spaces": visible_spaces(SPACE),
         "now": NOON,
         "vector": vector(0),
         "model": MODEL,
         "mode": mode,
     }
-    return [hit.memory for hit in search(store, Query(**{**values, **fields}))]
+    return [hit.memory for hit in search_memories(store, SearchQuery(**{**values, **fields}))]
 
 
 MANY = 250
@@ -88,10 +88,10 @@ def test_many_that_do_not_count_hide_none_that_does(store, mode, case):
         "session": ({"session": "now"}, {"session": "then"}, {"not_session": "now"}),
     }[case]
     crowd = [
-        a_memory("the heron deploy" + ("" if case == "equal" else f" {n}"), **bad)
+        make_memory("the heron deploy" + ("" if case == "equal" else f" {n}"), **bad)
         for n in range(MANY)
     ]
-    one = a_memory(
+    one = make_memory(
         "the heron deploy of quite another kind, which is told at rather more length", **good
     )
     keep(store, *crowd, one)
@@ -106,19 +106,19 @@ def test_many_that_do_not_count_hide_none_that_does(store, mode, case):
 @pytest.mark.parametrize("mode", ["auto", "dense", "words"])
 def test_as_many_as_asked(store, mode):
     """A limit beyond the usual number of candidates is kept."""
-    keep(store, *(a_memory(f"heron {n}") for n in range(400)))
+    keep(store, *(make_memory(f"heron {n}") for n in range(400)))
     assert len(ask(store, "heron", mode, limit=300)) == 300
 
 
 @pytest.mark.parametrize("mode", ["auto", "words"])
 def test_words_of_other_spaces_do_not_decide(store, mode):
     """A word that is common elsewhere and rare here still finds, whatever else is asked."""
-    big = [a_memory(f"deploy {n}", space="me/big") for n in range(7_000)]
-    store.apply([Add(memory=m) for m in [*big, a_memory("heron", space="me/big")]], an_event())
+    big = [make_memory(f"deploy {n}", space="me/big") for n in range(7_000)]
+    store.apply([Add(memory=m) for m in [*big, make_memory("heron", space="me/big")]], make_event())
     small = keep(
         store,
-        a_memory("we deploy on fridays", space="me/small"),
-        a_memory("tea at four", space="me/small"),
+        make_memory("we deploy on fridays", space="me/small"),
+        make_memory("tea at four", space="me/small"),
     )
     model = {"vector": None} if mode == "words" else {}
 
@@ -130,14 +130,14 @@ def test_words_of_other_spaces_do_not_decide(store, mode):
 
 def test_reading_while_another_thread_writes(store):
     """A reader sees one moment, however fast the store grows."""
-    keep(store, *(a_memory(f"heron {n}", session="s") for n in range(50)))
+    keep(store, *(make_memory(f"heron {n}", session="s") for n in range(50)))
     trouble, end = [], perf_counter() + 2.0
 
     def write():
         n = 0
         while perf_counter() < end:
             n += 1
-            keep(store, a_memory(f"heron again {n}", session="s"))
+            keep(store, make_memory(f"heron again {n}", session="s"))
 
     def read():
         while perf_counter() < end and not trouble:
@@ -152,9 +152,9 @@ def test_reading_while_another_thread_writes(store):
 
 def test_a_snapshot_does_not_grow(store):
     """What was handed out stays as it was, also the links between turns."""
-    keep(store, a_memory("one", session="s"))
+    keep(store, make_memory("one", session="s"))
     before = store.corpus(MODEL, (SPACE,)).shards[0]
-    keep(store, a_memory("two", session="s"))
+    keep(store, make_memory("two", session="s"))
     after = store.corpus(MODEL, (SPACE,)).shards[0]
 
     assert (before.n, after.n) == (1, 2)
@@ -164,11 +164,11 @@ def test_a_snapshot_does_not_grow(store):
 
 def test_columns_follow_a_revised_text(store):
     """Whether a text asks, and when it expires, follow every change."""
-    (one,) = keep(store, a_memory("is it the heron?"))
+    (one,) = keep(store, make_memory("is it the heron?"))
     assert store.corpus(MODEL, (SPACE,)).shards[0].asks[0]
     store.apply(
         [Revise(id=one.id, fields={"text": "it is the heron", "expires_at": NOON})],
-        an_event("revise"),
+        make_event("revise"),
     )
     shard = store.corpus(MODEL, (SPACE,)).shards[0]
 
@@ -179,15 +179,17 @@ def test_tagged_memories_are_numbered_as_in_the_columns(store):
     """All tags, of memories that count, in these spaces."""
     both, _, gone, _ = keep(
         store,
-        a_memory("a", tags=("x", "y")),
-        a_memory("b", tags=("x",)),
-        a_memory("c", tags=("x", "y")),
-        a_memory("d", tags=("x", "y"), space="me/other"),
+        make_memory("a", tags=("x", "y")),
+        make_memory("b", tags=("x",)),
+        make_memory("c", tags=("x", "y")),
+        make_memory("d", tags=("x", "y"), space="me/other"),
     )
-    store.apply([Retire(id=gone.id, at=NOON)], an_event("forget"))
+    store.apply([Retire(id=gone.id, at=NOON)], make_event("forget"))
     shard = store.corpus(MODEL, (SPACE,)).shards[0]
 
-    assert [shard.ids[shard.place[num]] for num in store.tagged(("y", "x"), (SPACE,))] == [both.id]
+    assert [shard.ids[shard.place[num]] for num in store.tagged_numbers(("y", "x"), (SPACE,))] == [
+        both.id
+    ]
 
 
 def test_triggers_keep_the_deadline(store):
@@ -195,10 +197,10 @@ def test_triggers_keep_the_deadline(store):
     globs = [f"*{n}a?b{m}*" for n in range(30) for m in range(10)]
     store.apply(
         [
-            Add(memory=a_memory(f"rule {n}", triggers=tuple(globs[n % 290 : n % 290 + 10])))
+            Add(memory=make_memory(f"rule {n}", triggers=tuple(globs[n % 290 : n % 290 + 10])))
             for n in range(3_000)
         ],
-        an_event(),
+        make_event(),
     )
     text = "heron " * 3_000
     ask(store, "heron", mode="words", within=0.001)
@@ -206,7 +208,7 @@ def test_triggers_keep_the_deadline(store):
     ask(store, text, mode="words", within=0.015)
 
     assert perf_counter() - start < 0.15
-    assert met([a_memory("x", triggers=("heron",))], "heron", end=0.0) == []
+    assert match_triggers([make_memory("x", triggers=("heron",))], "heron", end=0.0) == []
 
 
 def test_store_and_ranking_can_be_exchanged(monkeypatch, tmp_path):
@@ -229,7 +231,7 @@ def test_store_and_ranking_can_be_exchanged(monkeypatch, tmp_path):
     monkeypatch.setitem(OPENERS, "elsewhere", "elsewhere")
     monkeypatch.setitem(FUSIONS, "rrf", lambda _query, pool: (pool.length / 100).astype(np.float32))
     with reverie.open(
-        "elsewhere://:memory:", settings=Settings(home=tmp_path), embedder=Toy()
+        "elsewhere://:memory:", settings=Settings(home=tmp_path), embedder=ToyEmbedder()
     ) as mind:
         short, long = (
             mind.remember("A heron.", space=SPACE),

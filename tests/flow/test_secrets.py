@@ -5,11 +5,11 @@ text is cut.
 
 import pytest
 
-from reverie.activity.activity_events import MOST_LABEL, MOST_TEXT, MOST_VALUE
-from reverie.core.private_passages import GAP, SPARE
-from reverie.privacy.message_redaction import shortened
-from reverie.testing import Counting, memory, said
-from reverie.text.host_messages import HEAD, MOST_CHARS, TAIL
+from reverie.activity.activity_events import MAX_ANSWER_CHARS, MAX_LABEL_CHARS, MAX_VALUE_CHARS
+from reverie.core.private_passages import CUT_MARGIN, CUT_MARK
+from reverie.privacy.message_redaction import redact_and_shorten
+from reverie.testing import CountingEmbedder, make_conversation, memory
+from reverie.text.host_messages import HEAD_CHARS, MAX_MESSAGE_CHARS, TAIL_CHARS
 
 SPACE = "me/demo"
 SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
@@ -39,7 +39,16 @@ def test_no_argument_carries_a_secret_to_the_disk(tmp_path, clock):
     assert all(len(role) <= 32 for role in roles)
 
 
-@pytest.mark.parametrize("place", [HEAD, MOST_CHARS, TAIL, HEAD + SPARE, MOST_CHARS + 2 * SPARE])
+@pytest.mark.parametrize(
+    "place",
+    [
+        HEAD_CHARS,
+        MAX_MESSAGE_CHARS,
+        TAIL_CHARS,
+        HEAD_CHARS + CUT_MARGIN,
+        MAX_MESSAGE_CHARS + 2 * CUT_MARGIN,
+    ],
+)
 @pytest.mark.parametrize("total", [30_000, 64_000, 90_000])
 @pytest.mark.parametrize("back", [False, True])
 def test_no_cut_leaves_half_a_secret(place, total, back):
@@ -48,9 +57,9 @@ def test_no_cut_leaves_half_a_secret(place, total, back):
         at = (total - place if back else place) - shift
         if 0 <= at <= total:
             text = ("word " * total)[:at] + " " + SECRET + " " + ("word " * total)[: total - at]
-            kept = shortened(text)
+            kept = redact_and_shorten(text)
             assert SECRET[:12] not in kept and SECRET[-12:] not in kept
-            assert len(kept) <= MOST_CHARS + len(GAP) + 100
+            assert len(kept) <= MAX_MESSAGE_CHARS + len(CUT_MARK) + 100
 
 
 def test_secrets_at_a_cut_never_reach_the_disk(tmp_path, clock):
@@ -59,8 +68,10 @@ def test_secrets_at_a_cut_never_reach_the_disk(tmp_path, clock):
         memory(tmp_path, now=clock, embedder="none") as mind,
         mind.companion(f"{SPACE}/s1") as companion,
     ):
-        for at in (HEAD - 10, MOST_CHARS - 10, HEAD + SPARE - 10):
-            companion.turn(said(("word " * 30_000)[:at] + f" {SECRET} " + "word " * 20_000))
+        for at in (HEAD_CHARS - 10, MAX_MESSAGE_CHARS - 10, HEAD_CHARS + CUT_MARGIN - 10):
+            companion.turn(
+                make_conversation(("word " * 30_000)[:at] + f" {SECRET} " + "word " * 20_000)
+            )
         assert companion.wait(30)
         assert (
             not on_disk(tmp_path)
@@ -73,7 +84,7 @@ def test_secrets_at_a_cut_of_what_a_tool_answered_never_reach_the_disk(tmp_path,
     """Nor where a name stands on one side of the cut and its secret on the other (CC-89)."""
     with memory(tmp_path, now=clock, embedder="none") as mind:
         for shift in range(0, 140, 20):
-            for most in (MOST_TEXT, MOST_VALUE):
+            for most in (MAX_ANSWER_CHARS, MAX_VALUE_CHARS):
                 head, tail = "w " * ((most // 2 - shift) // 2), " z" * ((most // 2 - shift) // 2)
                 for text in (
                     f"{head} {SECRET} " + "word " * 9_000,
@@ -82,7 +93,7 @@ def test_secrets_at_a_cut_of_what_a_tool_answered_never_reach_the_disk(tmp_path,
                     mind.record_tool(
                         "Bash", {"command": "make", "stdin": text}, text, error=text, space=SPACE
                     )
-                label = "w " * ((MOST_LABEL - shift) // 2) + SECRET + " word" * 3_000
+                label = "w " * ((MAX_LABEL_CHARS - shift) // 2) + SECRET + " word" * 3_000
                 mind.record_tool("Bash", {"command": "make"}, "made", task=label, space=SPACE)
                 mind.record_file("a.py", "read", task=label, space=SPACE)
                 mind.record_task(label, "success", space=SPACE)
@@ -91,7 +102,7 @@ def test_secrets_at_a_cut_of_what_a_tool_answered_never_reach_the_disk(tmp_path,
                 )
         kept = mind.deeds(space=SPACE, limit=100)
         assert kept and all(
-            len(str(one.payload.get("result", ""))) < MOST_TEXT + 100 for one in kept
+            len(str(one.payload.get("result", ""))) < MAX_ANSWER_CHARS + 100 for one in kept
         )
     assert (
         not on_disk(tmp_path)
@@ -105,7 +116,9 @@ def test_the_end_of_a_long_message_is_learned_from(clock, length):
     """ "Remember that…" stands below what was pasted (A47)."""
     with memory(now=clock, embedder="none") as mind, mind.companion(f"{SPACE}/s1") as companion:
         pasted = "log line\n" * (length // 9)
-        companion.turn(said(f"Never push to main.\n{pasted}\nRemember that heron is staging."))
+        companion.turn(
+            make_conversation(f"Never push to main.\n{pasted}\nRemember that heron is staging.")
+        )
         assert companion.wait(30)
         mind.settle()
         assert sorted(m.text for m in mind.browse(space=SPACE)) == [
@@ -116,10 +129,10 @@ def test_the_end_of_a_long_message_is_learned_from(clock, length):
 
 def test_an_embedder_is_told_no_secret(clock):
     """It may be far away (A107)."""
-    embedder = Counting()
+    embedder = CountingEmbedder()
     with memory(now=clock, embedder=embedder) as mind:
         with mind.companion(f"{SPACE}/s1") as companion:
-            companion.turn(said(f"deploy staging with the token {SECRET} please"))
+            companion.turn(make_conversation(f"deploy staging with the token {SECRET} please"))
             assert companion.wait(20)
             assert not any(SECRET in said.text for said in companion.conversation.window)
         mind.recall(f"what is {SECRET} for", space=SPACE)

@@ -13,7 +13,7 @@ from bench.privacy.cases import SHAPES, _draw
 from reverie.core import config
 from reverie.core.errors import BadInput
 from reverie.interfaces.frameworks.agent_loop import Beside
-from reverie.testing import SPACE, memory, said
+from reverie.testing import SPACE, make_conversation, memory
 from tests import others
 from tests.flow.test_hooks import Host
 from tests.flow.test_patterns_learned import commit, git
@@ -103,7 +103,7 @@ def talked(mind, tmp_path):
     frameworks' loops.
     """
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
-        companion.turn(said(f"Remember that {ALL}.", f"Never use {ALL[:900]}!"))
+        companion.turn(make_conversation(f"Remember that {ALL}.", f"Never use {ALL[:900]}!"))
         assert companion.wait(30)
         companion.turn(
             [
@@ -122,9 +122,13 @@ def talked(mind, tmp_path):
         )
         assert companion.wait(30)
     mind.learn(
-        said(*[f"Remember that {line}." for line in LINES.split("\n")]), space=SPACE, session="s2"
+        make_conversation(*[f"Remember that {line}." for line in LINES.split("\n")]),
+        space=SPACE,
+        session="s2",
     )
-    mind.condense(said(*[f"{LINES} {n} " + "word " * 300 for n in range(6)]), limit=2_000)
+    mind.condense(
+        make_conversation(*[f"{LINES} {n} " + "word " * 300 for n in range(6)]), limit=2_000
+    )
     with Beside(mind, SPACE, session="s3") as beside:
         beside(lambda messages: f"Answer: {ALL}")([{"role": "user", "content": LINES}])
     mind.recall(ALL, space=SPACE)
@@ -254,7 +258,7 @@ def test_no_hook_keeps_a_secret(tmp_path):
     """A106, B119: every event of a host; before the desk has taken it in, the spool, and after it
     the store.
     """
-    from reverie.interfaces.hooks.hook_consumer import Desk
+    from reverie.interfaces.hooks.hook_consumer import HookConsumer
 
     home, project = toy_home(tmp_path), tmp_path / "project"
     (project / ".git").mkdir(parents=True)
@@ -291,7 +295,7 @@ def test_no_hook_keeps_a_secret(tmp_path):
     assert host.room.waiting()
     assert kept(home) == []
     with opened(home) as mind:
-        desk = Desk(mind)
+        desk = HookConsumer(mind)
         while desk.waits() and desk.attend():
             pass
         desk.close()
@@ -330,14 +334,14 @@ CALLS = {
 def test_no_tool_set_keeps_a_secret(tmp_path, profile):
     """A106, B119: the tools of every MCP profile, over the SDK's own client."""
     pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
-    from reverie.interfaces.mcp.server import build
-    from reverie.interfaces.mcp.tool_context import Room
+    from reverie.interfaces.mcp.server import build_server
+    from reverie.interfaces.mcp.tool_context import ToolContext
     from tests.flow.test_mcp import answers
 
     home = toy_home(tmp_path)
-    room = Room(config.load(home), SPACE)
+    room = ToolContext(config.load_settings(home), SPACE)
     try:
-        answers(build(room, profile), *CALLS[profile])
+        answers(build_server(room, profile), *CALLS[profile])
         room.mind.settle()
         assert room.mind.stats().memories or profile == "files"
     finally:

@@ -440,7 +440,12 @@ def test_where_the_file_is_unless_one_says(tmp_path, monkeypatch):
 def test_a_page_is_written_as_it_was_read():
     """Taking nothing in and having nothing to say alters no line."""
     text = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in JAATO)
-    assert shared_lines.merged(shared_lines.read(text.encode()), (), frozenset()).text == text
+    assert (
+        shared_lines.merge_shared_file(
+            shared_lines.parse_shared_file(text.encode()), (), frozenset()
+        ).text
+        == text
+    )
 
 
 RECORDS = st.fixed_dictionaries(
@@ -460,11 +465,13 @@ def test_any_file_can_be_read(some, noise):
     """Nothing is too odd to be read; what is read is written as it stood; saying it again alters
     nothing (CC-9).
     """
-    page = shared_lines.read("\n".join(some).encode("utf-8", "replace") + b"\n" + noise)
-    again = shared_lines.read(page.text.encode())
+    page = shared_lines.parse_shared_file(
+        "\n".join(some).encode("utf-8", "replace") + b"\n" + noise
+    )
+    again = shared_lines.parse_shared_file(page.text.encode())
     assert again.text == page.text and len(again.lines) == len(page.lines)
     for record in page.records.values():
-        shared_lines.fields_of(record, ZONE)
-    told = shared_lines.merged(page, page.records.values(), frozenset())
+        shared_lines.from_shared_record(record, ZONE)
+    told = shared_lines.merge_shared_file(page, page.records.values(), frozenset())
     assert told.records.keys() == page.records.keys()
-    assert shared_lines.merged(told, page.records.values(), frozenset()) == told
+    assert shared_lines.merge_shared_file(told, page.records.values(), frozenset()) == told

@@ -15,18 +15,25 @@ import pytest
 from bench.common import Given
 from bench.sleep import DAY, NOW, filled, mixed
 from reverie.consolidation import batch_commit, sleep_loop, undo_sleep
-from reverie.consolidation.scheduled_sleep import nap
-from reverie.consolidation.sleep_passes import PASSES, SAFE
-from reverie.consolidation.sleep_run import ASLEEP
-from reverie.consolidation.sleep_schedule import NOTE, SLEPT_AT, Outlook, due, outlook, passes_of
+from reverie.consolidation.scheduled_sleep import sleep_if_due
+from reverie.consolidation.sleep_passes import PASSES, SAFE_PASSES
+from reverie.consolidation.sleep_run import SLEEP_LEASE
+from reverie.consolidation.sleep_schedule import (
+    PROGRESS_KEY,
+    SLEPT_AT,
+    SleepOutlook,
+    assess_outlook,
+    is_sleep_due,
+    parse_sleep_setting,
+)
 from reverie.core.config import Settings
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Edge, Event, Filter, Link
-from reverie.extraction.retrieval_feedback import CLUSTERS, CLUSTERS_EVERY
-from reverie.pipeline.leases import LEASE
-from reverie.pipeline.pending_vectors import embed_waiting
+from reverie.extraction.retrieval_feedback import CLUSTERS_CURSOR, CLUSTERS_EVERY
+from reverie.pipeline.leases import SETTLE_LEASE
+from reverie.pipeline.pending_vectors import embed_pending
 from reverie.runtime import settle
-from reverie.runtime.settle import event_queue
+from reverie.runtime.settle import build_event_queue
 from reverie.testing import NOON, Clock, memory
 
 SPACE = "me/demo"
@@ -64,7 +71,7 @@ def filled_mind(mind, count=300):
 def embedded(mind, *texts, **fields):
     """Memories with vectors, not reconciled."""
     kept = [mind.remember(text, space=SPACE, **fields) for text in texts]
-    while embed_waiting(mind.store, mind.embedder):
+    while embed_pending(mind.store, mind.embedder):
         pass
     return kept
 
@@ -96,7 +103,7 @@ def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch)
     back.
     """
     filled_mind(night)
-    before, whole = state(night), batch_commit.made
+    before, whole = state(night), batch_commit.apply_steps
     calls = iter(range(100))
 
     def dying(*args):
@@ -104,11 +111,11 @@ def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch)
             raise KeyboardInterrupt
         return whole(*args)
 
-    monkeypatch.setattr(batch_commit, "made", dying)
+    monkeypatch.setattr(batch_commit, "apply_steps", dying)
     with pytest.raises(KeyboardInterrupt):
         night.sleep()
-    monkeypatch.setattr(batch_commit, "made", whole)
-    assert night.store.holder(LEASE, NOW) is None
+    monkeypatch.setattr(batch_commit, "apply_steps", whole)
+    assert night.store.holder(SETTLE_LEASE, NOW) is None
     assert [] == night.verify()
     slept = night.sleep()
     assert 1 == len(night.store.events(verbs=("sleeping",)))
@@ -121,17 +128,17 @@ def test_undo_goes_on_where_it_was_interrupted(night, monkeypatch):
     filled_mind(night)
     before = state(night)
     slept = night.sleep()
-    whole, calls = undo_sleep.take_back, iter(range(100))
+    whole, calls = undo_sleep.undo_batch, iter(range(100))
 
     def dying(*args, **more):
         if next(calls) == 3:
             raise KeyboardInterrupt
         whole(*args, **more)
 
-    monkeypatch.setattr(undo_sleep, "take_back", dying)
+    monkeypatch.setattr(undo_sleep, "undo_batch", dying)
     with pytest.raises(KeyboardInterrupt):
         night.undo(slept.run)
-    monkeypatch.setattr(undo_sleep, "take_back", whole)
+    monkeypatch.setattr(undo_sleep, "undo_batch", whole)
     night.undo(slept.run)
     assert state(night) == before
     with pytest.raises(NotFound, match="already"):
@@ -141,7 +148,7 @@ def test_undo_goes_on_where_it_was_interrupted(night, monkeypatch):
 def test_the_log_of_a_night_survives_an_export(mind):
     """No name in it reads like a secret's, whose value an import would take out (CC-90)."""
     embedded(mind, "Use tabs for indentation.", "Use tabs for indentation!")
-    mind.sleep(SAFE)
+    mind.sleep(SAFE_PASSES)
     with memory(now=clock_of(mind)) as other:
         other.import_(mind.export())
         assert list(other.export()) == list(mind.export())
@@ -185,7 +192,7 @@ def test_the_archive_is_listed_and_gives_back(night):
 
 def test_no_transaction_is_large(night, monkeypatch):
     """X21: what one transaction changes is bounded, whatever there is to do."""
-    monkeypatch.setattr(batch_commit, "MOST", 20)
+    monkeypatch.setattr(batch_commit, "MAX_CHANGES", 20)
     filled_mind(night)
     night.sleep()
     for event in night.store.events(verbs=("sleep",), limit=10_000):
@@ -197,7 +204,7 @@ def test_what_a_decision_rests_on_is_read_again(night, monkeypatch):
     overruled.
     """
     filled_mind(night, 100)
-    whole = batch_commit.allowed
+    whole = batch_commit.exclude_restored
     altered: list[str] = []
 
     def meddling(run, steps):
@@ -207,7 +214,7 @@ def test_what_a_decision_rests_on_is_read_again(night, monkeypatch):
             night.feedback(id, helpful=True)
         return whole(run, steps)
 
-    monkeypatch.setattr(batch_commit, "allowed", meddling)
+    monkeypatch.setattr(batch_commit, "exclude_restored", meddling)
     night.sleep(["merge"])
     found = night.get(altered)[0]
     heir = found if found.active else night.get([found.superseded_by])[0]
@@ -296,7 +303,7 @@ def test_without_scikit_learn_the_pass_says_how_to_get_it(night, monkeypatch):
     """B140: an extra; without it the others work."""
     from reverie.consolidation import clusters
 
-    monkeypatch.setattr(clusters, "available", lambda: False)
+    monkeypatch.setattr(clusters, "is_clustering_available", lambda: False)
     filled_mind(night, 50)
     done = {one.name: one for one in night.sleep().passes}
     assert "pip install 'reverie[sleep]'" in done["recluster"].skipped
@@ -387,7 +394,7 @@ def test_what_lacks_a_vector_is_queued(mind):
     with mind.store._db.writing() as db:
         db.execute("delete from vector")
     assert mind.sleep(["backfill"]).steps == 1
-    assert [one.id] == [id for id, _ in mind.store.waiting(10)]
+    assert [one.id] == [id for id, _ in mind.store.unembedded_texts(10)]
 
 
 # Others at work
@@ -397,25 +404,27 @@ def test_sleep_gives_way_to_a_turn(night):
     """X21, B131: by itself it stops as soon as somebody takes a turn."""
     filled_mind(night)
     whole = night.work
-    wish = sleep_loop.Wish(
-        SAFE,
-        yielding=True,
-        going=lambda: bool(night.store.append([Event("turn", SPACE, NOW, "s9")]) or True),
+    wish = sleep_loop.SleepRequest(
+        SAFE_PASSES,
+        stop_at_turn=True,
+        may_continue=lambda: bool(night.store.append([Event("turn", SPACE, NOW, "s9")]) or True),
     )
-    slept = sleep_loop.sleep(whole, wish, "sleeper", night._now, event_queue())
+    slept = sleep_loop.run_sleep_passes(whole, wish, "sleeper", night._now, build_event_queue())
     assert slept.stopped == "somebody is at work"
-    assert night.store.holder(LEASE, NOW) is None
+    assert night.store.holder(SETTLE_LEASE, NOW) is None
 
 
 def test_two_never_sleep_at_once(night):
     """Whoever settles and has work to do is not disturbed; who only waits for work gives way."""
     filled_mind(night, 50)
-    night.store.acquire(LEASE, "worker", 60, NOW)
-    wish = sleep_loop.Wish(("prune",), patience=0.0)
+    night.store.acquire(SETTLE_LEASE, "worker", 60, NOW)
+    wish = sleep_loop.SleepRequest(("prune",), patience=0.0)
     night.remember("something that waits for its vector", space=SPACE)
     assert (
         "somebody else is settling"
-        == sleep_loop.sleep(night.work, wish, "sleeper", night._now, event_queue()).stopped
+        == sleep_loop.run_sleep_passes(
+            night.work, wish, "sleeper", night._now, build_event_queue()
+        ).stopped
     )
     night.forget([m.id for m in night.browse(space=SPACE, limit=1)])
     night.store.await_vectors(night.embedder.model)
@@ -425,12 +434,12 @@ def test_two_never_sleep_at_once(night):
         night.store.advance(reader.name, 10_000)
     assert (
         ""
-        == sleep_loop.sleep(
+        == sleep_loop.run_sleep_passes(
             night.work,
-            sleep_loop.Wish(("prune",), patience=1.0),
+            sleep_loop.SleepRequest(("prune",), patience=1.0),
             "sleeper",
             night._now,
-            event_queue(),
+            build_event_queue(),
         ).stopped
     )
 
@@ -438,20 +447,22 @@ def test_two_never_sleep_at_once(night):
 @pytest.mark.parametrize(
     ("other", "leases"),
     [
-        ("sleeper_first", (LEASE,)),
-        ("settler_napping", (LEASE, ASLEEP)),
+        ("sleeper_first", (SETTLE_LEASE,)),
+        ("settler_napping", (SETTLE_LEASE, SLEEP_LEASE)),
     ],
 )
 def test_sleep_is_not_taken_from_who_sleeps(night, other, leases):
     """Nothing waits to be settled while somebody sleeps, and still it is somebody at work."""
     for lease in leases:
         night.store.acquire(lease, other, 60, night._now())
-    wish = sleep_loop.Wish(("prune",), patience=0.2)
+    wish = sleep_loop.SleepRequest(("prune",), patience=0.2)
     assert (
         "somebody else is settling"
-        == sleep_loop.sleep(night.work, wish, "sleeper_second", night._now, event_queue()).stopped
+        == sleep_loop.run_sleep_passes(
+            night.work, wish, "sleeper_second", night._now, build_event_queue()
+        ).stopped
     )
-    assert other == night.store.holder(LEASE, night._now())
+    assert other == night.store.holder(SETTLE_LEASE, night._now())
 
 
 def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
@@ -459,25 +470,25 @@ def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
     say any more.
     """
     filled_mind(night)
-    monkeypatch.setattr("reverie.consolidation.sleep_run.RENEW", 0.0)
+    monkeypatch.setattr("reverie.consolidation.sleep_run.RENEW_SECONDS", 0.0)
 
     def taken_over():
-        for lease in (LEASE, ASLEEP):
+        for lease in (SETTLE_LEASE, SLEEP_LEASE):
             night.store.release(lease, "sleeper_first")
             night.store.acquire(lease, "sleeper_second", 60, night._now())
-        night.store.set_meta(NOTE, "")
+        night.store.set_meta(PROGRESS_KEY, "")
         return True
 
-    slept = sleep_loop.sleep(
+    slept = sleep_loop.run_sleep_passes(
         night.work,
-        sleep_loop.Wish(SAFE, going=taken_over),
+        sleep_loop.SleepRequest(SAFE_PASSES, may_continue=taken_over),
         "sleeper_first",
         night._now,
-        event_queue(),
+        build_event_queue(),
     )
-    assert slept.stopped == "somebody else is settling" and not night.store.meta(NOTE)
+    assert slept.stopped == "somebody else is settling" and not night.store.meta(PROGRESS_KEY)
     assert {"sleeper_second"} == {
-        night.store.holder(lease, night._now()) for lease in (LEASE, ASLEEP)
+        night.store.holder(lease, night._now()) for lease in (SETTLE_LEASE, SLEEP_LEASE)
     }
 
 
@@ -488,45 +499,71 @@ def test_clusters_are_found_anew_every_fifty_retrievals(night):
     filled_mind(night)
     night.sleep()
     clock_of(night).at += 3_600.0
-    slept, clusters = night.store.meta(SLEPT_AT), night.store.cursor(CLUSTERS)
+    slept, clusters = night.store.meta(SLEPT_AT), night.store.cursor(CLUSTERS_CURSOR)
     night.store.append(
         [Event(verb="prepared", space=SPACE, at=night._now()) for _ in range(CLUSTERS_EVERY - 1)]
     )
-    assert nap(night.work, "worker", night._now, lambda: True, event_queue()) is None
+    assert sleep_if_due(night.work, "worker", night._now, lambda: True, build_event_queue()) is None
 
     night.store.append([Event(verb="prepared", space=SPACE, at=night._now())])
-    renewed = nap(night.work, "worker", night._now, lambda: True, event_queue())
+    renewed = sleep_if_due(night.work, "worker", night._now, lambda: True, build_event_queue())
     assert renewed and [one.name for one in renewed.passes] == ["recluster"]
-    assert night.store.meta(SLEPT_AT) == slept and night.store.cursor(CLUSTERS) > clusters
-    assert nap(night.work, "worker", night._now, lambda: True, event_queue()) is None
+    assert night.store.meta(SLEPT_AT) == slept and night.store.cursor(CLUSTERS_CURSOR) > clusters
+    assert sleep_if_due(night.work, "worker", night._now, lambda: True, build_event_queue()) is None
 
 
 def test_when_it_is_time(tmp_path):
     """B130–B132, B136: quiet and late, or quiet and much that is new; never when switched off."""
     on = Settings(home=tmp_path)
-    assert due(on, Outlook(quiet=16 * 60, since=7 * 3600, new=50, unfinished=False))
-    assert not due(on, Outlook(quiet=14 * 60, since=7 * 3600, new=50, unfinished=False))
-    assert not due(on, Outlook(quiet=16 * 60, since=5 * 3600, new=50, unfinished=False))
-    assert not due(on, Outlook(quiet=16 * 60, since=7 * 3600, new=5, unfinished=False))
-    assert due(on, Outlook(quiet=90, since=60, new=500, unfinished=False))
-    assert due(on, Outlook(quiet=16 * 60, since=60, new=0, unfinished=True))
-    assert not due(
-        on._replace(sleep="off"), Outlook(quiet=1e6, since=1e6, new=1_000, unfinished=True)
+    assert is_sleep_due(
+        on,
+        SleepOutlook(
+            quiet_seconds=16 * 60, seconds_since_run=7 * 3600, new_memories=50, unfinished=False
+        ),
     )
-    assert (SAFE, tuple(PASSES), ("merge", "tags")) == tuple(
-        passes_of(on._replace(sleep=what)) for what in ("safe", "all", "tags, merge")
+    assert not is_sleep_due(
+        on,
+        SleepOutlook(
+            quiet_seconds=14 * 60, seconds_since_run=7 * 3600, new_memories=50, unfinished=False
+        ),
+    )
+    assert not is_sleep_due(
+        on,
+        SleepOutlook(
+            quiet_seconds=16 * 60, seconds_since_run=5 * 3600, new_memories=50, unfinished=False
+        ),
+    )
+    assert not is_sleep_due(
+        on,
+        SleepOutlook(
+            quiet_seconds=16 * 60, seconds_since_run=7 * 3600, new_memories=5, unfinished=False
+        ),
+    )
+    assert is_sleep_due(
+        on, SleepOutlook(quiet_seconds=90, seconds_since_run=60, new_memories=500, unfinished=False)
+    )
+    assert is_sleep_due(
+        on,
+        SleepOutlook(quiet_seconds=16 * 60, seconds_since_run=60, new_memories=0, unfinished=True),
+    )
+    assert not is_sleep_due(
+        on._replace(sleep="off"),
+        SleepOutlook(quiet_seconds=1e6, seconds_since_run=1e6, new_memories=1_000, unfinished=True),
+    )
+    assert (SAFE_PASSES, tuple(PASSES), ("merge", "tags")) == tuple(
+        parse_sleep_setting(on._replace(sleep=what)) for what in ("safe", "all", "tags, merge")
     )
     with pytest.raises(BadInput, match="dream"):
-        passes_of(on._replace(sleep="dream"))
+        parse_sleep_setting(on._replace(sleep="dream"))
 
 
 def test_after_a_night_it_is_not_time(night):
     """B136: a run notes when it was, and how much there was."""
     filled_mind(night, 100)
     night.sleep(["prune"])
-    assert outlook(night.store, NOW).new == 100
+    assert assess_outlook(night.store, NOW).new_memories == 100
     night.sleep()
-    assert (0, 0.0) == outlook(night.store, NOW)[2:0:-1]
+    assert (0, 0.0) == assess_outlook(night.store, NOW)[2:0:-1]
 
 
 def test_a_companion_sleeps_when_it_is_quiet(clock, monkeypatch):
@@ -535,8 +572,8 @@ def test_a_companion_sleeps_when_it_is_quiet(clock, monkeypatch):
     """
     from reverie.runtime import background_thread
 
-    monkeypatch.setattr(background_thread, "RETRY", 0.02)
-    monkeypatch.setattr(background_thread, "BREATH", 0.0)
+    monkeypatch.setattr(background_thread, "SETTLE_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(background_thread, "MIN_QUIET_SECONDS", 0.0)
     with memory(now=clock) as mind:
         mind.settings = mind.settings._replace(sleep="prune, links")
         for i in range(30):
@@ -616,7 +653,7 @@ def test_a_pass_that_ran_alone_hides_nothing_from_the_others(timeouts):
     """Each pass compares what is new to it: that one of them has been through takes nothing from
     the rest (B111).
     """
-    while embed_waiting(timeouts.store, timeouts.embedder):
+    while embed_pending(timeouts.store, timeouts.embedder):
         pass
     timeouts.sleep(["merge"])
     assert 1 == flagged(timeouts.sleep())
@@ -625,6 +662,6 @@ def test_a_pass_that_ran_alone_hides_nothing_from_the_others(timeouts):
 def test_what_got_its_vector_late_is_compared_by_the_next_night(timeouts):
     """A night among memories without vectors does not count as having seen them (B111, B124)."""
     timeouts.sleep(["contradictions"])
-    while embed_waiting(timeouts.store, timeouts.embedder):
+    while embed_pending(timeouts.store, timeouts.embedder):
         pass
     assert 1 == flagged(timeouts.sleep(["contradictions"]))

@@ -11,9 +11,9 @@ import pytest
 from bench.common import Given
 from reverie.consolidation import sleep_schedule
 from reverie.core.errors import BadInput
-from reverie.core.model import NOTHING
+from reverie.core.model import EMPTY_MAPPING
 from reverie.interfaces.worker import Worker
-from reverie.pipeline.pending_vectors import embed_waiting
+from reverie.pipeline.pending_vectors import embed_pending
 from reverie.reconciliation import model_requests
 from reverie.testing import SPACE, memory
 from tests.scripted import Status, scripted
@@ -42,7 +42,7 @@ def night(clock):
     """
     minds = []
 
-    def opening(script, *texts, settings=NOTHING, cosine=0.98, **fields):
+    def opening(script, *texts, settings=EMPTY_MAPPING, cosine=0.98, **fields):
         embedder = Given()
         embedder.known = {text: near(seed, cosine) for seed, text in enumerate((*texts, BOTH))}
         mind = memory(now=clock, embedder=embedder, llm=script.openai, **settings)
@@ -59,7 +59,7 @@ def night(clock):
 
 
 def embed(mind):
-    while embed_waiting(mind.store, mind.embedder):
+    while embed_pending(mind.store, mind.embedder):
         pass
 
 
@@ -258,14 +258,14 @@ def test_the_workers_night_asks_unless_it_must_not(night, monkeypatch, allowed, 
     """The worker sleeps by itself with the model's help, and without it where `llm_sleep` is off
     (B131).
     """
-    monkeypatch.setattr(sleep_schedule, "WORTH", 2)
+    monkeypatch.setattr(sleep_schedule, "MIN_NEW_MEMORIES", 2)
     with scripted(WRITTEN) as script:
         mind = night(
             script, ONE, OTHER, settings={"sleep": "merge", "sleep_idle": 0.0, "llm_sleep": allowed}
         )
         worker = Worker(mind, "settler_of_this_test")
         assert worker.hold()
-        assert worker.slept()
+        assert worker.sleep_if_due()
         assert (kept, int(allowed)) == (texts(mind), len(script.asked))
 
 

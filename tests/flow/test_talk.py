@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from reverie.context_window.condensing.summary_lines import MARK
-from reverie.context_window.injection_block import Block, at_the_end
-from reverie.context_window.provider_messages import groups
+from reverie.context_window.injection_block import Block, append_block
+from reverie.context_window.provider_messages import group_messages
 from reverie.core.errors import BadInput
 from reverie.core.kinds import EXCERPT
-from reverie.testing import SPACE, a_memory, memory
+from reverie.testing import SPACE, make_memory, memory
 from reverie.text.injection_fence import FENCE
 from tests.flow.test_condensing import FACT, asked, talk
 from tests.property.test_fitting import legal
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "agent.py"
-BLOCK = Block(text=f"<{FENCE}>\n- heron\n</{FENCE}>", memories=(a_memory("heron"),))
+BLOCK = Block(text=f"<{FENCE}>\n- heron\n</{FENCE}>", memories=(make_memory("heron"),))
 
 
 @pytest.fixture
@@ -54,11 +54,11 @@ def test_a_block_stands_at_the_end(last, expected):
     not altered.
     """
     given = [asked("first"), last]
-    sent = at_the_end(given, BLOCK)
+    sent = append_block(given, BLOCK)
     assert sent[:-1] == (given[:-1] if expected else given)
     assert sent[-1] == (expected or asked(BLOCK.text))
     assert BLOCK.text not in str(given)
-    assert at_the_end(given, Block()) == given
+    assert append_block(given, Block()) == given
 
 
 def test_a_conversation_begins_with_what_is_there(folder, clock):
@@ -237,19 +237,19 @@ def test_an_agent_works_for_two_days(agent, tmp_path, monkeypatch):
         step.reply["content"] for step in monday
     ]
     assert "return cents * pieces" in (tmp_path / "shop" / "prices.py").read_text("utf-8")
-    assert 1 == sum(step.ready.condensed.done for step in monday)
-    assert all(legal(step.ready.messages) for step in monday)
+    assert 1 == sum(step.is_ready.condensed.done for step in monday)
+    assert all(legal(step.is_ready.messages) for step in monday)
     assert all(
         complete
         for step in monday
-        for span, complete in groups(step.ready.messages)
+        for span, complete in group_messages(step.is_ready.messages)
         if len(span) > 1
     )
     assert [
         "In cents. And today the release is to be published.",
         "The test of total(200, 3).",
     ] == [step.reply["content"] for step in tuesday]
-    given = [memory.text for step in tuesday for memory in step.ready.block.memories]
+    given = [memory.text for step in tuesday for memory in step.is_ready.block.memories]
     assert 1 == given.count("Publish the release of the shop")
     with memory(tmp_path / "memory", now=None) as mind:
         left = [m for m in mind.browse(space=agent.SPACE, limit=1_000) if m.kind == EXCERPT]

@@ -8,16 +8,16 @@ import os
 
 import pytest
 
-from reverie.context_window.evicted_excerpts import Gone, Home, keep
-from reverie.context_window.injection_block import OTHERS
+from reverie.context_window.evicted_excerpts import EvictedPart, ExcerptTarget, store_evicted_parts
+from reverie.context_window.injection_block import UNVERIFIED_HEADING
 from reverie.core import clock as real
 from reverie.core import config
-from reverie.core.kinds import ANYBODY, EXCERPT, kind_of, unverified
-from reverie.core.model import TRUST, UNTRUSTED
-from reverie.interfaces.hooks.hook_consumer import Desk
-from reverie.interfaces.hooks.hook_main import answered
-from reverie.interfaces.hooks.spool import Places
-from reverie.testing import SPACE, memory, said
+from reverie.core.kinds import ANYBODY, EXCERPT, is_unverified, kind_of
+from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED
+from reverie.interfaces.hooks.hook_consumer import HookConsumer
+from reverie.interfaces.hooks.hook_main import answer_event
+from reverie.interfaces.hooks.spool import HookFiles
+from reverie.testing import SPACE, make_conversation, memory
 from tests.helpers import invoked, opened, toy_home
 from tests.scripted import scripted
 
@@ -46,7 +46,7 @@ def powerless(memory):
         kind_of(memory.kind).voice == ANYBODY
         and memory.triggers == ()
         and memory.provenance == UNTRUSTED
-        and memory.trust == memory.confidence == TRUST[UNTRUSTED]
+        and memory.trust == memory.confidence == TRUST_BY_PROVENANCE[UNTRUSTED]
     )
 
 
@@ -69,8 +69,8 @@ class Host:
         self.home, self.project, self.space, self.room = (
             home,
             project,
-            config.space_of(project),
-            Places(str(home)),
+            config.project_space_of(project),
+            HookFiles(str(home)),
         )
 
     def tell(self, event, session="s1", **fields):
@@ -80,12 +80,12 @@ class Host:
             "hook_event_name": event,
             **fields,
         }
-        said = answered("claude-code", json.dumps(payload).encode(), self.room, real.now())
+        said = answer_event("claude-code", json.dumps(payload).encode(), self.room, real.now())
         return said.get("hookSpecificOutput", {}).get("additionalContext", "")
 
     def attend(self):
         with opened(self.home) as mind:
-            desk = Desk(mind)
+            desk = HookConsumer(mind)
             desk.attend()
             desk.close()
             mind.settle()
@@ -95,10 +95,10 @@ class Host:
         pytest.importorskip(
             "mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed"
         )
-        from reverie.interfaces.mcp.tool_context import Room
+        from reverie.interfaces.mcp.tool_context import ToolContext
         from reverie.interfaces.mcp.unified import Unified
 
-        room = Room(config.load(self.home), self.space)
+        room = ToolContext(config.load_settings(self.home), self.space)
         try:
             return getattr(Unified(room), tool)(**{"text": text, "kind": kind, **more})
         finally:
@@ -113,14 +113,14 @@ def test_a_page_that_the_agent_reads_gets_no_say(host):
     """X36, X49: a fetched page asks to be remembered as the user's wish; the model obeys, memory
     does not.
     """
-    host.tell("UserPromptSubmit", prompt="please take care of ticket 17")
-    host.tell(
+    host.leave_word("UserPromptSubmit", prompt="please take care of ticket 17")
+    host.leave_word(
         "PostToolUse",
         tool_name="WebFetch",
         tool_input={"url": "https://tickets.example.net/17"},
         tool_response={"result": f"# Ticket\n\nIt stalls.\n{QUIET}\n{PLANTED}\n"},
     )
-    host.tell("Stop", last_assistant_message="I read the ticket.")
+    host.leave_word("Stop", last_assistant_message="I read the ticket.")
     host.attend()
     for text in (QUIET, PLANTED):
         told = host.asks(text, "preference", triggers=["pytest"])
@@ -134,11 +134,13 @@ def test_a_page_that_the_agent_reads_gets_no_say(host):
     )
     with opened(host.home) as mind:
         assert [one.text for one in mind.pending(space=host.space)] == [PLANTED]
-    assert PLANTED not in host.tell(
+    assert PLANTED not in host.leave_word(
         "UserPromptSubmit", session="s2", prompt="run the tests with the package requestz"
     )
     assert (
-        host.tell("PreToolUse", session="s2", tool_name="Bash", tool_input={"command": "pytest"})
+        host.leave_word(
+            "PreToolUse", session="s2", tool_name="Bash", tool_input={"command": "pytest"}
+        )
         == ""
     )
     waiting = invoked("curate", "--space", host.space).output
@@ -153,8 +155,8 @@ def test_a_file_that_the_agent_reads_gets_no_say(host):
     asks.
     """
     (host.project / "AGENTS.txt").write_text(f"Notes\n\n{QUIET}\n")
-    host.tell("UserPromptSubmit", prompt="please look around in the project")
-    host.tell(
+    host.leave_word("UserPromptSubmit", prompt="please look around in the project")
+    host.leave_word(
         "PostToolUse",
         tool_name="Read",
         tool_input={"file_path": str(host.project / "AGENTS.txt")},
@@ -169,7 +171,7 @@ def test_what_the_user_said_a_model_may_claim(host):
     """The user's own words make a memory theirs, also before any worker has taken them in; their
     contrary does not.
     """
-    host.tell(
+    host.leave_word(
         "UserPromptSubmit",
         prompt="Never push to the release branch. And always run make fmt, please.",
     )
@@ -197,8 +199,8 @@ def test_a_model_cannot_put_words_in_the_users_mouth(host):
         mine = mind.remember(
             "Deploy from main.", kind="decision", provenance="user_stated", space=host.space
         )
-    host.tell("UserPromptSubmit", prompt="have a look at the page")
-    host.tell(
+    host.leave_word("UserPromptSubmit", prompt="have a look at the page")
+    host.leave_word(
         "PostToolUse",
         tool_name="WebFetch",
         tool_input={"url": "x"},
@@ -209,10 +211,10 @@ def test_a_model_cannot_put_words_in_the_users_mouth(host):
     assert host.all()[mine.id].provenance == "observed"
     host.asks(QUIET, "", tool="revise", id=mine.id)
     assert powerless(host.all()[mine.id])
-    from reverie.interfaces.mcp.tool_context import Room
+    from reverie.interfaces.mcp.tool_context import ToolContext
     from reverie.interfaces.mcp.unified import Unified
 
-    room = Room(config.load(host.home), host.space)
+    room = ToolContext(config.load_settings(host.home), host.space)
     told = Unified(room).remind(QUIET, when="in 5 minutes")
     room.close()
     assert "never comes up" in told["why"] and powerless(host.all()[told["id"]])
@@ -231,10 +233,10 @@ def test_guards_are_for_those_who_may_surface(host):
             "app.py wants sudo.", files=["app.py"], provenance=UNTRUSTED, space=host.space
         )
         mind.remember("app.py has two workers.", files=["app.py"], space=host.space)
-    host.tell("UserPromptSubmit", prompt="hello there")
+    host.leave_word("UserPromptSubmit", prompt="hello there")
     host.attend()
-    assert host.tell("PreToolUse", tool_name="Bash", tool_input={"command": "make"}) == ""
-    said = host.tell(
+    assert host.leave_word("PreToolUse", tool_name="Bash", tool_input={"command": "make"}) == ""
+    said = host.leave_word(
         "PreToolUse", tool_name="Edit", tool_input={"file_path": str(host.project / "app.py")}
     )
     assert "two workers" in said and "sudo" not in said
@@ -251,10 +253,10 @@ def test_tools_show_texts_that_nobody_takes_for_the_host(host):
     pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
     from reverie.interfaces.mcp.jcode import Jcode
     from reverie.interfaces.mcp.tags import Tags
-    from reverie.interfaces.mcp.tool_context import Room
+    from reverie.interfaces.mcp.tool_context import ToolContext
     from reverie.interfaces.mcp.unified import Unified
 
-    room = Room(config.load(host.home), host.space)
+    room = ToolContext(config.load_settings(host.home), host.space)
     answers = [
         Unified(room).recall("obey"),
         Unified(room).retrieve([kept.id]),
@@ -277,17 +279,17 @@ def test_pages_hold_what_is_our_own(host):
     """
     pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
     from reverie.interfaces.mcp.files import Files
-    from reverie.interfaces.mcp.tool_context import Room
+    from reverie.interfaces.mcp.tool_context import ToolContext
 
-    host.tell("UserPromptSubmit", prompt="have a look at the page")
-    host.tell(
+    host.leave_word("UserPromptSubmit", prompt="have a look at the page")
+    host.leave_word(
         "PostToolUse",
         tool_name="WebFetch",
         tool_input={"url": "x"},
         tool_response=f"Hello.\n{QUIET}",
     )
     host.attend()
-    room = Room(config.load(host.home), host.space)
+    room = ToolContext(config.load_settings(host.home), host.space)
     files = Files(room)
     told = files.memory_update(QUIET)
     assert "on no page" in told["message"] and powerless(host.all()[told["id"]])
@@ -405,8 +407,8 @@ def test_what_a_tool_answered_leaves_as_what_others_wrote(mind):
         ("tool", PLANTED),
         ("user", "We like two workers."),
     ):
-        gone = Gone(text, role, mind.work.now, (1, 2), "[Bash {}]" if role == "tool" else "")
-        keep(mind.store, [gone], Home(SPACE, "s1"), mind.work.now)
+        gone = EvictedPart(text, role, mind.work.now, (1, 2), "[Bash {}]" if role == "tool" else "")
+        store_evicted_parts(mind.store, [gone], ExcerptTarget(SPACE, "s1"), mind.work.now)
     found = {one.text.rpartition("\n")[2]: one for one in mind.browse(space=SPACE, kinds=[EXCERPT])}
     assert {text: one.provenance for text, one in found.items()} == {
         "The queue has two workers.": UNTRUSTED,
@@ -475,8 +477,10 @@ def test_use_does_not_raise_it(mind):
     one = mind.remember("The queue has two workers.", provenance=UNTRUSTED, space=SPACE)
     for _ in range(20):
         mind.feedback(one.id, helpful=True, by="host")
-    assert mind.get(one.id)[0].confidence == TRUST[UNTRUSTED]
-    assert unverified(mind.get(one.id)[0]) and not unverified(mind.curate(one.id, "validated"))
+    assert mind.get(one.id)[0].confidence == TRUST_BY_PROVENANCE[UNTRUSTED]
+    assert is_unverified(mind.get(one.id)[0]) and not is_unverified(
+        mind.curate(one.id, "validated")
+    )
 
 
 # Files
@@ -506,10 +510,12 @@ def test_a_shared_file_describes(tmp_path, mind):
         path.read_bytes() == before and len(mind.browse(space=SPACE)) == 2
     )  # what waits is not deleted there
     with mind.companion(SPACE, session="s2") as companion:
-        block = companion.turn(said("Which package do we install before the tests?")).text
-    assert PLANTED not in block and (QUIET not in block or OTHERS in block)
+        block = companion.turn(
+            make_conversation("Which package do we install before the tests?")
+        ).text
+    assert PLANTED not in block and (QUIET not in block or UNVERIFIED_HEADING in block)
     mind.curate(found[PLANTED].id, "validated", note="it is ours")
-    assert mind.pending(space=SPACE) == [] and not unverified(mind.get(found[PLANTED].id)[0])
+    assert mind.pending(space=SPACE) == [] and not is_unverified(mind.get(found[PLANTED].id)[0])
 
 
 def test_other_words_in_the_file_are_not_the_users(tmp_path, mind):

@@ -8,8 +8,8 @@ import json
 import numpy as np
 import pytest
 
-from reverie.core.model import UNDECIDED
-from reverie.embedding.toy import Toy
+from reverie.core.model import UNDECIDED_RELATIONS
+from reverie.embedding.toy import ToyEmbedder
 from reverie.reconciliation import model_weighing
 from reverie.testing import SPACE, memory
 from tests.helpers import until
@@ -19,7 +19,7 @@ OLD, NEW = "Never push to main.", "Do not push directly to the main branch."
 LATE = "Never push to main after 18:00."
 
 
-class Alike(Toy):
+class Alike(ToyEmbedder):
     """A toy to which all texts are much alike: cosines from 0.85 on, as a model gives to two about
     the same.
     """
@@ -60,7 +60,7 @@ def texts(mind):
 
 
 def open_ties(mind):
-    return [edge.rel for edge in mind.store.between(UNDECIDED)]
+    return [edge.rel for edge in mind.store.edges_between(UNDECIDED_RELATIONS)]
 
 
 def outcomes(mind):
@@ -273,7 +273,7 @@ def test_a_model_that_goes_away_half_way(clock):
 
 def test_many_pairs_are_not_all_asked_about(clock, monkeypatch):
     """At most MOST pairs of an event; the rest waits for a person."""
-    monkeypatch.setattr(model_weighing, "MOST", 1)
+    monkeypatch.setattr(model_weighing, "MAX_PAIRS", 1)
     with (
         scripted(says("same")) as script,
         memory(now=clock, llm=script.openai, embedder=Alike()) as mind,
@@ -298,9 +298,9 @@ def test_three_times_too_slow_is_a_failure(weighed, clock, monkeypatch):
     """An event that the model never finishes must not hold up all others."""
     from reverie.llm import pair_task
 
-    whole = pair_task.compare_request
+    whole = pair_task.build_comparison_request
     monkeypatch.setattr(
-        pair_task, "compare_request", lambda *args: whole(*args)._replace(seconds=0.5)
+        pair_task, "build_comparison_request", lambda *args: whole(*args)._replace(seconds=0.5)
     )
     with scripted(Slow("{}", 20.0)) as script:
         mind, _, _ = weighed(script)
@@ -341,7 +341,7 @@ def test_what_is_read_again_includes_the_ties(weighed, clock, monkeypatch):
     """Somebody who only unties the pair, between the decision and the transaction, is not
     overruled.
     """
-    whole = model_weighing.ruled
+    whole = model_weighing.decide_answers
 
     def meddling(work, asked):
         decision = whole(work, asked)
@@ -351,7 +351,7 @@ def test_what_is_read_again_includes_the_ties(weighed, clock, monkeypatch):
 
     with scripted(Status(500), says("same")) as script:
         mind, old, new = weighed(script)
-        monkeypatch.setattr(model_weighing, "ruled", meddling)
+        monkeypatch.setattr(model_weighing, "decide_answers", meddling)
         clock.tick(600)
         mind.settle()
         assert [NEW, OLD] == texts(mind)
@@ -413,7 +413,7 @@ def test_a_block_that_waits_loses_what_stepped_back(clock):
             companion.turn([])
             assert companion.wait(20)
             background = mind._background
-            background.take_back_retired = lambda: gone.append(mind.get([old.id])[0].active)
+            background.withdraw_retired = lambda: gone.append(mind.get([old.id])[0].active)
             clock.tick(600)
             companion.turn([{"role": "user", "content": "What about main?"}])
             assert companion.wait(20)

@@ -15,12 +15,12 @@ import pytest
 
 import reverie
 from reverie.core.config import Settings
-from reverie.embedding.toy import Toy
+from reverie.embedding.toy import ToyEmbedder
 from reverie.interfaces import worker
-from reverie.pipeline.leases import LEASE
-from reverie.pipeline.pending_vectors import embed_waiting
+from reverie.pipeline.leases import SETTLE_LEASE
+from reverie.pipeline.pending_vectors import embed_pending
 from reverie.runtime import settle
-from reverie.runtime.settle import Settled, one_step, work_left
+from reverie.runtime.settle import SettleReport, has_work_left, run_settle_step
 from tests.helpers import opened, toy_home, until
 
 DAY = datetime.fromtimestamp(time.time(), UTC).strftime("%Y%m%d")
@@ -46,7 +46,7 @@ def started(home, *words):
 
 
 def held(mind):
-    return mind.store.holder(LEASE, time.time())
+    return mind.store.holder(SETTLE_LEASE, time.time())
 
 
 def test_remember_leaves_the_embedding_to_a_worker(home):
@@ -91,8 +91,8 @@ def test_only_one_is_at_work(home):
     """Whoever comes second leaves at once; `spawn` starts nobody while somebody holds the lease."""
     with opened(home, idle=5.0) as mind:
         mind.remember("one", space="me/demo")
-        assert mind.store.acquire(LEASE, "somebody", 30.0, time.time())
-        assert not worker.spawn(mind.settings, mind.store)
+        assert mind.store.acquire(SETTLE_LEASE, "somebody", 30.0, time.time())
+        assert not worker.spawn_worker(mind.settings, mind.store)
         process = started(home)
         assert process.wait(20) == 0
         process.stdout.close()
@@ -102,31 +102,31 @@ def test_only_one_is_at_work(home):
 def test_a_hundred_commands_start_one_process(home, monkeypatch):
     """The lease is taken before the process exists."""
     begun = []
-    monkeypatch.setattr(worker, "start", lambda home, holder: begun.append(holder))
+    monkeypatch.setattr(worker, "start_worker_process", lambda home, holder: begun.append(holder))
     with opened(home) as mind:
         assert [True, *[False] * 99] == [
-            worker.spawn(mind.settings, mind.store) for _ in range(100)
+            worker.spawn_worker(mind.settings, mind.store) for _ in range(100)
         ]
         assert held(mind) == begun[0] and len(begun) == 1
 
 
 def test_none_is_started_where_none_is_wanted(home, monkeypatch):
     """idle = 0 means no worker; a model that would have to be fetched starts none either."""
-    monkeypatch.setattr(worker, "start", lambda home, holder: pytest.fail("started"))
+    monkeypatch.setattr(worker, "start_worker_process", lambda home, holder: pytest.fail("started"))
     with opened(home, idle=0.0) as mind:
-        assert not worker.spawn(mind.settings, mind.store)
-    assert not worker.ready(Settings(home=home, embedder="minilm"))
-    assert not worker.ready(Settings(home=home, embedder="none"))
+        assert not worker.spawn_worker(mind.settings, mind.store)
+    assert not worker.is_embedder_ready(Settings(home=home, embedder="minilm"))
+    assert not worker.is_embedder_ready(Settings(home=home, embedder="none"))
 
 
 def test_a_start_that_fails_gives_the_lease_back(home, monkeypatch):
     def broken(home, holder):
         raise OSError("no more processes")
 
-    monkeypatch.setattr(worker, "start", broken)
+    monkeypatch.setattr(worker, "start_worker_process", broken)
     with opened(home) as mind:
         with pytest.raises(OSError, match="no more"):
-            worker.spawn(mind.settings, mind.store)
+            worker.spawn_worker(mind.settings, mind.store)
         assert held(mind) is None
 
 
@@ -162,12 +162,12 @@ def test_it_leaves_when_its_home_is_gone(home):
 def test_it_leaves_when_a_newer_reverie_has_altered_the_database(home):
     """It could not settle there any more, and would keep the newer one's worker away."""
     with opened(home) as mind:
-        mind.store.acquire(LEASE, "me", 30, time.time())
+        mind.store.acquire(SETTLE_LEASE, "me", 30, time.time())
         one = worker.Worker(mind, "me")
-        assert one.going()
+        assert one.may_continue()
         with closing(sqlite3.connect(home / "reverie.db")) as db:
             db.execute("pragma user_version = 99")
-        assert not one.going()
+        assert not one.may_continue()
         mind.remember("one", space="me/demo")
         assert not one.work(60.0) and held(mind) is None
 
@@ -178,9 +178,9 @@ def test_it_leaves_when_the_settings_were_altered(home):
     """
     with opened(home) as mind:
         one = worker.Worker(mind, "me")
-        assert one.going()
+        assert one.may_continue()
         (home / "config.toml").write_text('embedder = "toy"\nidle = 1.0\nmirror = "off"\n')
-        assert not one.going()
+        assert not one.may_continue()
         mind.remember("one", space="me/demo")
         assert not one.work(60.0) and held(mind) is None
     assert not (home / "spaces").exists()
@@ -194,31 +194,31 @@ def test_settle_waits_for_another_one_until_all_is_done(home, monkeypatch):
     with opened(home, idle=0.0) as mind:
         for n in range(4):
             mind.remember(f"Use tabs for indentation{'.' * n}", space="me/demo")
-        embed_waiting(mind.store, mind.embedder)
-        mind.store.acquire(LEASE, "settler_other", 60, time.time())
+        embed_pending(mind.store, mind.embedder)
+        mind.store.acquire(SETTLE_LEASE, "settler_other", 60, time.time())
         looks = []
 
         def other_steps(_seconds):
-            looks.append(one_step(mind.work))
+            looks.append(run_settle_step(mind.work))
             if not looks[-1]:
-                mind.store.release(LEASE, "settler_other")
+                mind.store.release(SETTLE_LEASE, "settler_other")
 
         monkeypatch.setattr("reverie.core.clock.sleep", other_steps)
-        assert work_left(mind.work)
+        assert has_work_left(mind.work)
         done = mind.settle()
-        assert looks and not work_left(mind.work) and not done.trouble
+        assert looks and not has_work_left(mind.work) and not done.trouble
 
 
 def test_settle_says_who_stands_still(home, monkeypatch):
     """Another process that holds the lease and does nothing is waited for a while, and named."""
-    monkeypatch.setattr(settle, "PATIENCE", 0.2)
+    monkeypatch.setattr(settle, "STANDSTILL_SECONDS", 0.2)
     with opened(home, idle=0.0) as mind:
         mind.remember("one", space="me/demo")
-        mind.store.acquire(LEASE, "settler_other", 60, time.time())
+        mind.store.acquire(SETTLE_LEASE, "settler_other", 60, time.time())
         done = mind.settle()
         assert done.embedded == 0 and "settler_other" in done.trouble
-        mind.store.release(LEASE, "settler_other")
-        assert mind.settle()._replace(events=0) == Settled(embedded=1)
+        mind.store.release(SETTLE_LEASE, "settler_other")
+        assert mind.settle()._replace(events=0) == SettleReport(embedded=1)
 
 
 def test_only_the_newest_backups_are_kept(home):
@@ -230,10 +230,10 @@ def test_only_the_newest_backups_are_kept(home):
         (home / "backups" / f"reverie-{day}.db").write_bytes(b"")
     with opened(home, backups=2) as mind:
         mind.remember("one", space="me/demo")
-        assert backups.daily(mind.store, mind.settings, time.time())
-        assert backups.daily(mind.store, mind.settings, time.time()) is None
+        assert backups.make_daily_backup(mind.store, mind.settings, time.time())
+        assert backups.make_daily_backup(mind.store, mind.settings, time.time()) is None
     assert [f"reverie-{DAY}.db", "reverie-20200103.db"] == [
-        p.name for p in backups.newest_first(Settings(home=home))
+        p.name for p in backups.list_daily_backups(Settings(home=home))
     ]
 
 
@@ -241,7 +241,7 @@ def test_trouble_is_left_for_status(home):
     """A model that cannot be had ends the worker and is told by `status`."""
     from reverie.core.errors import ModelUnavailable
 
-    class Missing(Toy):
+    class Missing(ToyEmbedder):
         def embed(self, texts):
             raise ModelUnavailable("no model here\nand more")
 

@@ -10,10 +10,16 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.code.code_mentions import words_of
-from reverie.code.definition_digest import likeness
-from reverie.core.code_anchors import Anchor, anchors_in, kept, outdated, with_anchors
-from reverie.testing import SPACE, a_memory, memory
+from reverie.code.code_mentions import find_code_words
+from reverie.code.definition_digest import compare_definitions
+from reverie.core.code_anchors import (
+    CodeAnchor,
+    anchor_to_row,
+    anchors_in,
+    details_with_anchors,
+    outdated_notice,
+)
+from reverie.testing import SPACE, make_memory, memory
 
 FILES, NAMES, BODIES = ("a.py", "b.py", "c/d.py"), ("load", "save", "merge", "total"), range(6)
 LAYOUT = ("", "    # why\n", "\n\n")
@@ -94,7 +100,7 @@ def test_no_anchor_is_silently_wrong(first, versions):
                 (anchor,) = anchors_in(one.details)
                 if not anchor.state:
                     assert number == now.get((anchor.path, anchor.symbol)), (key, anchor)
-                assert bool(outdated(one)) == bool(anchor.state)
+                assert bool(outdated_notice(one)) == bool(anchor.state)
                 if not anchor.was and now.get(key) == number:
                     assert "" == anchor.state
                 assert {anchor.node} == {edge.dst for edge in mind.store.edges([id], ("about",))}
@@ -120,23 +126,23 @@ def test_anchors_come_back_as_they_were_kept(details, path, symbol, state, names
     """Kept as JSON beside whatever else is there, read as the same; taking them off leaves what was
     there.
     """
-    anchor = Anchor("/r", path, symbol, state=state, namesakes=tuple(names))
-    one = a_memory("x")._replace(
+    anchor = CodeAnchor("/r", path, symbol, state=state, namesakes=tuple(names))
+    one = make_memory("x")._replace(
         details={
             name: value for name, value in details.items() if name not in ("anchors", "outdated")
         }
     )
-    both = one._replace(details=with_anchors(one, [anchor]))
+    both = one._replace(details=details_with_anchors(one, [anchor]))
     assert [anchor] == anchors_in(both.details) and anchor == anchors_in(
-        {"anchors": [kept(anchor)]}
+        {"anchors": [anchor_to_row(anchor)]}
     )[0]
-    assert bool(state) == bool(outdated(both))
-    assert dict(one.details) == with_anchors(both, [])
+    assert bool(state) == bool(outdated_notice(both))
+    assert dict(one.details) == details_with_anchors(both, [])
 
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_can_be_looked_through(one, other):
     """Whatever a text holds, what it names can be told, and how like two texts are is a share."""
-    words = words_of(one)
+    words = find_code_words(one)
     assert len(words.paths) <= 40 and len(words.names) <= 40
-    assert 0.0 <= likeness(one, other) <= 1.0
+    assert 0.0 <= compare_definitions(one, other) <= 1.0

@@ -9,15 +9,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reverie.code import incremental_resolution
-from reverie.code.code_indexing import to_parsed
-from reverie.code.file_parser import parsed
+from reverie.code.code_indexing import to_parsed_file
+from reverie.code.file_parser import parse_file
 from reverie.code.languages import BY_SUFFIX
-from reverie.code.name_resolution import World
-from reverie.code.parsed_facts import unpacked
-from reverie.code.reference_resolution import linked, meaning_of, resolved
-from reverie.code.symbol_tables import Loaded
-from reverie.storage.note_index_port import UNSURE, Indexed
-from reverie.storage.sqlite.code_index import SqliteCode
+from reverie.code.name_resolution import NameResolver
+from reverie.code.parsed_facts import facts_from_json
+from reverie.code.reference_resolution import link_files, resolve_mention, resolve_repository
+from reverie.code.symbol_tables import LoadedFacts
+from reverie.storage.note_index_port import UNSURE_STAMP, IndexedFile
+from reverie.storage.sqlite.code_index import SqliteCodeIndex
 from tests.unit.samples import SAMPLES
 
 ROOT = "/work/repo"
@@ -162,24 +162,24 @@ def texts(path):
 
 
 def facts_of(path, text):
-    return parsed(text.encode(), BY_SUFFIX[PurePath(path).suffix].name)
+    return parse_file(text.encode(), BY_SUFFIX[PurePath(path).suffix].name)
 
 
 def row(path, text):
     """A file as it is indexed."""
     facts = facts_of(path, text)
-    return to_parsed(
-        Indexed(path, UNSURE, blake2b(text.encode(), digest_size=16).digest()), facts
+    return to_parsed_file(
+        IndexedFile(path, UNSURE_STAMP, blake2b(text.encode(), digest_size=16).digest()), facts
     ), facts
 
 
 def begun(files):
     """An index of these files, all resolved."""
-    index = SqliteCode(":memory:")
+    index = SqliteCodeIndex(":memory:")
     rows = [row(path, text) for path, text in files.items()]
     index.put(ROOT, [one for one, _ in rows])
-    source = Loaded({one.file.path: facts for one, facts in rows})
-    index.link(ROOT, linked(World("repo", source, meaning_of), sorted(files)))
+    source = LoadedFacts({one.file.path: facts for one, facts in rows})
+    index.link(ROOT, link_files(NameResolver("repo", source, resolve_mention), sorted(files)))
     return index
 
 
@@ -191,7 +191,7 @@ def altered(index, files, changes):
     gone = [path for path, text in changes.items() if text is None and path in files]
     rows = [row(path, text) for path, text in fresh.items()]
     facts = {one.file.path: some for one, some in rows}
-    made = incremental_resolution.amended(
+    made = incremental_resolution.amend_edges(
         index, ROOT, "repo", index.known(ROOT), facts, gone, 1_000
     )
     assert made is not None
@@ -204,9 +204,9 @@ def altered(index, files, changes):
 
 def assert_whole(index, files):
     """What the index says is what resolving everything says, edge by edge."""
-    known = {path: unpacked(text) for path, text in index.facts(ROOT).items()}
+    known = {path: facts_from_json(text) for path, text in index.facts(ROOT).items()}
     assert known.keys() == files.keys()
-    assert Counter(index._edges(ROOT, "", [()])) == Counter(set(resolved("repo", known)))
+    assert Counter(index._edges(ROOT, "", [()])) == Counter(set(resolve_repository("repo", known)))
     assert index.verify() == ""
 
 

@@ -9,27 +9,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.context_window.condensing.condense_strategies import STRATEGIES
-from reverie.context_window.condensing.condense_timing import COOLDOWN, FEWEST, too_early
-from reverie.context_window.condensing.summary_draft import KEPT, draft, finished, fitting
+from reverie.context_window.condensing.condense_timing import (
+    COOLDOWN_SECONDS,
+    MIN_MESSAGES,
+    explain_too_early,
+)
+from reverie.context_window.condensing.summary_draft import (
+    KEPT_MESSAGES,
+    draft_condensing,
+    finish_condensing,
+    fit_summary_lines,
+)
 from reverie.context_window.condensing.summary_lines import MARK, NOTE
-from reverie.context_window.provider_messages import answers_to, call_ids, takes_turns
-from reverie.context_window.window_fitting import Wish, fit
+from reverie.context_window.provider_messages import (
+    has_strict_turns,
+    list_answered_ids,
+    list_call_ids,
+)
+from reverie.context_window.window_fitting import FitRequest, fit_messages
 from reverie.text.host_messages import role_of
-from reverie.text.injection_fence import FOOT
+from reverie.text.injection_fence import FENCE_END
 from tests.property.test_fitting import NOON, conversations, legal
 
 wishes = st.tuples(st.integers(300, 6_000), st.sampled_from(sorted(STRATEGIES))).map(
-    lambda drawn: Wish(drawn[0], strategy=drawn[1])
+    lambda drawn: FitRequest(drawn[0], strategy=drawn[1])
 )
 
 
 def condensed(messages, wish, now=NOON):
-    made = draft(messages, wish, now)
-    return finished(made, fitting(made, made.lines), "words")
+    made = draft_condensing(messages, wish, now)
+    return finish_condensing(made, fit_summary_lines(made, made.lines), "words")
 
 
 def weight(messages):
-    return fit(messages, Wish(10**9), NOON).plan.before
+    return fit_messages(messages, FitRequest(10**9), NOON).plan.before
 
 
 def is_own(message):
@@ -50,7 +63,7 @@ def test_what_comes_of_it_is_legal(messages, wish):
         assert legal(made.messages)
     roles = [role_of(m) for m in made.messages if role_of(m) not in ("system", "developer")]
     assert "user" == roles[0]
-    if takes_turns(messages):
+    if has_strict_turns(messages):
         assert all(a != b for a, b in pairwise(roles))
 
 
@@ -66,7 +79,7 @@ def test_order_is_kept_and_the_last_ten_stay_word_for_word(messages, wish):
     assert all("moved to memory" in str(message["content"]) for message in lines)
     assert sum(map(is_own, own)) <= 2
     kept = {id(message) for message in made.messages}
-    assert all(id(message) in kept for message in messages[-KEPT:])
+    assert all(id(message) in kept for message in messages[-KEPT_MESSAGES:])
     assert all(id(m) in kept for m in messages if role_of(m) in ("system", "developer"))
     assert id(next(m for m in messages if role_of(m) == "user")) in kept
 
@@ -95,12 +108,12 @@ def test_a_second_time_takes_the_first_summary_in(messages, wish):
         [*once.messages, *(more if role_of(once.messages[-1]) == "assistant" else more[1:])], wish
     )
     summaries = [m.get("content") for m in again.messages if is_own(m) and m["content"] != NOTE]
-    assert len(summaries) <= 1 and all(text.endswith(FOOT) for text in summaries)
-    if takes_turns(once.messages):
+    assert len(summaries) <= 1 and all(text.endswith(FENCE_END) for text in summaries)
+    if has_strict_turns(once.messages):
         roles = [role_of(m) for m in again.messages if role_of(m) not in ("system", "developer")]
         assert all(a != b for a, b in pairwise(roles))
-    asked = set().union(*map(call_ids, again.messages))
-    assert asked >= set().union(*map(answers_to, again.messages))
+    asked = set().union(*map(list_call_ids, again.messages))
+    assert asked >= set().union(*map(list_answered_ids, again.messages))
 
 
 @given(
@@ -114,6 +127,6 @@ def test_it_is_due_by_all_three_rules_and_no_other(used, limit, messages, ago, f
     """CC-69, C98, C99: from the threshold on, from ten messages on, five minutes after the last
     time.
     """
-    expected = used >= full * limit and messages >= FEWEST and ago >= COOLDOWN
-    due = not too_early(used, limit, messages, NOON - ago, NOON, full)
-    assert expected == due or abs(ago - COOLDOWN) < 1e-3
+    expected = used >= full * limit and messages >= MIN_MESSAGES and ago >= COOLDOWN_SECONDS
+    due = not explain_too_early(used, limit, messages, NOON - ago, NOON, full)
+    assert expected == due or abs(ago - COOLDOWN_SECONDS) < 1e-3

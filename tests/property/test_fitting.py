@@ -9,10 +9,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reverie.context_window.provider_messages import answers_to, call_ids, takes_turns
+from reverie.context_window.provider_messages import (
+    has_strict_turns,
+    list_answered_ids,
+    list_call_ids,
+)
 from reverie.context_window.pruning_strategies import STRATEGIES
-from reverie.context_window.window_fitting import Before, Wish, fit
-from reverie.text.host_messages import item_type, role_of
+from reverie.context_window.window_fitting import FitRequest, PriorFit, fit_messages
+from reverie.text.host_messages import item_type_of, role_of
 
 NOON = 1_760_000_000.0
 words = st.integers(1, 400).map(lambda n: " ".join(f"word{i % 17}x{n % 29}" for i in range(n)))
@@ -147,7 +151,7 @@ def responses(draw):
 
 conversations = openai() | anthropic() | responses()
 wishes = st.tuples(st.integers(50, 6_000), st.sampled_from(sorted(STRATEGIES))).map(
-    lambda drawn: Wish(drawn[0], strategy=drawn[1])
+    lambda drawn: FitRequest(drawn[0], strategy=drawn[1])
 )
 
 
@@ -157,8 +161,8 @@ def legal(messages):
     """
     open: list[str] = []
     for message in messages:
-        came, made = answers_to(message), call_ids(message)
-        if open and not came and not (made and item_type(message)):
+        came, made = list_answered_ids(message), list_call_ids(message)
+        if open and not came and not (made and item_type_of(message)):
             return False
         for answer in came:
             if answer not in open:
@@ -174,7 +178,7 @@ def rests(messages):
     """
     found = {}
     for place, message in enumerate(messages):
-        if item_type(message) == "reasoning":
+        if item_type_of(message) == "reasoning":
             rest = list(takewhile(lambda one: role_of(one) == "assistant", messages[place + 1 :]))
             found[message["id"]] = [(one.get("type"), one.get("call_id")) for one in rest]
     return found
@@ -187,14 +191,14 @@ def test_what_stays_is_legal_and_in_order(messages, wish):
     """
     assume(legal(messages))
     before = copy.deepcopy(messages)
-    fitted = fit(messages, wish, NOON)
+    fitted = fit_messages(messages, wish, NOON)
     assert before == messages
     assert legal(fitted.messages)
     roles = [role_of(m) for m in fitted.messages if role_of(m) not in ("system", "developer")]
     assert "user" == roles[0]
     there = rests(messages)
     assert all(rest[: len(there[id])] == there[id] for id, rest in rests(fitted.messages).items())
-    if takes_turns(messages):
+    if has_strict_turns(messages):
         assert all(a != b for a, b in pairwise(roles))
 
 
@@ -203,7 +207,7 @@ def test_what_stays_is_the_same_objects(messages, wish):
     """Issue 4, window: the messages that stay are those that were given, but for answers that
     became a line.
     """
-    fitted = fit(messages, wish, NOON)
+    fitted = fit_messages(messages, wish, NOON)
     lines = {place for one in fitted.plan.going if one.stub for place in one.item.messages}
     gone = {place for one in fitted.plan.going if not one.stub for place in one.item.messages}
     kept = [place for place in range(len(messages)) if place not in gone]
@@ -221,9 +225,9 @@ def test_tokens_add_up(messages, wish):
     """CC-78, D51: below 80 % nothing goes; else 70 % is reached, or everything that may go has
     gone.
     """
-    fitted = fit(messages, wish, NOON)
+    fitted = fit_messages(messages, wish, NOON)
     plan = fitted.plan
-    again = fit(fitted.messages, wish._replace(limit=10**9), NOON).plan.before
+    again = fit_messages(fitted.messages, wish._replace(limit=10**9), NOON).plan.before
     assert plan.after == again == plan.before - sum(one.tokens for one in plan.going)
     if plan.before < 0.8 * wish.limit:
         assert () == plan.going and fitted.messages == messages
@@ -236,10 +240,10 @@ def test_passing_everything_again_changes_nothing_more(messages, limit, step):
     """A host that passes its whole conversation at each call gets the same beginning, as long as
     nothing more goes.
     """
-    wish, before = Wish(limit), Before()
+    wish, before = FitRequest(limit), PriorFit()
     last: list[object] = []
     for end in range(step, len(messages) + 1, step):
-        fitted = fit(messages[:end], wish, NOON, before=before)
+        fitted = fit_messages(messages[:end], wish, NOON, before=before)
         if not fitted.plan.going:
             assert last == fitted.messages[: len(last)]
         last, before = fitted.messages, fitted.before
@@ -261,7 +265,7 @@ def test_passing_everything_again_changes_nothing_more(messages, limit, step):
 )
 def test_anything_is_taken(messages, wish):
     """What is of no known shape stays where it is."""
-    fitted = fit(messages, wish, NOON)
+    fitted = fit_messages(messages, wish, NOON)
     unknown = [
         m
         for m in messages
@@ -278,5 +282,5 @@ def test_every_strategy_reaches_its_mark(name):
         {"role": ("user", "assistant")[n % 2], "content": f"line {n} " + "word " * 40}
         for n in range(200)
     ]
-    plan = fit(chat, Wish(limit=10_000, strategy=name), NOON).plan
+    plan = fit_messages(chat, FitRequest(limit=10_000, strategy=name), NOON).plan
     assert 0.6 * 10_000 < plan.after <= 7_000

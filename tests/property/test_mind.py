@@ -30,13 +30,13 @@ from hypothesis.stateful import (
     rule,
 )
 
-from reverie.consolidation.sleep_schedule import run_noted
+from reverie.consolidation.sleep_schedule import find_unfinished_run
 from reverie.core.errors import BadInput, Conflict, NotFound
-from reverie.core.model import lineage
+from reverie.core.model import visible_spaces
 from reverie.erasure import purge, unfinished
-from reverie.mirror.apply_page_edits import ever_said
-from reverie.storage.erased_texts import Passages
-from reverie.testing import Clock, memory, said
+from reverie.mirror.apply_page_edits import list_past_texts
+from reverie.storage.erased_texts import PassageEraser
+from reverie.testing import Clock, make_conversation, memory
 from tests.property.fuse import CRASHES, FAILURES, lit
 from tests.property.invariants import everything, reconciled_well
 from tests.property.vocabulary import NIGHT, TEXTS
@@ -245,7 +245,9 @@ class Reverie(RuleBasedStateMachine):
         )
 
     def visible(self, space):
-        return {id for id, m in self.kept.items() if m["active"] and m["space"] in lineage(space)}
+        return {
+            id for id, m in self.kept.items() if m["active"] and m["space"] in visible_spaces(space)
+        }
 
     # Keeping
 
@@ -315,7 +317,7 @@ class Reverie(RuleBasedStateMachine):
         """What a transcript teaches is added or, said before, stronger; the same transcript again
         adds nothing.
         """
-        transcript = said(f"Please remember that {self.worded(text)}")
+        transcript = make_conversation(f"Please remember that {self.worded(text)}")
         before = self.there()
         learned, crashed = self.crashing(lambda: self.mind.learn(transcript, space=space))
         after = self.there()
@@ -384,7 +386,7 @@ class Reverie(RuleBasedStateMachine):
                 assert (
                     not self.kept[old]["active"]
                     or not self.kept[newer]["active"]
-                    or self.kept[newer]["space"] not in lineage(self.kept[old]["space"])
+                    or self.kept[newer]["space"] not in visible_spaces(self.kept[old]["space"])
                 )
 
     @rule(id=ids, helpful=st.booleans())
@@ -446,7 +448,7 @@ class Reverie(RuleBasedStateMachine):
             self.mind.resolve(one, other, decision, text=text)
         except BadInput:  # who stays could not be seen where the other was
             stays, goes = (other, one) if decision == "other" else (one, other)
-            assert self.kept[stays]["space"] not in lineage(self.kept[goes]["space"])
+            assert self.kept[stays]["space"] not in visible_spaces(self.kept[goes]["space"])
             return
         was, there = self.kept, self.there()
         assert {id: told(m) for id, m in there.items() if id not in (one, other)} == {
@@ -548,7 +550,7 @@ class Reverie(RuleBasedStateMachine):
         gone = {id, *(memory.id for memory in self.mind.wordings(id))} & self.kept.keys()
         rest = set().union(*(self.ever_said(other) for other in self.kept if other not in gone))
         said = set().union(*map(self.ever_said, gone)) - rest
-        texts = Passages(ever_said(self.mind.store, self.mind.get(sorted(gone))))
+        texts = PassageEraser(list_past_texts(self.mind.store, self.mind.get(sorted(gone))))
         others = {
             other: {"newer": None}
             for other, m in self.kept.items()
@@ -564,8 +566,8 @@ class Reverie(RuleBasedStateMachine):
         self.last = None
         if done:
             if done[0] is None:  # stopped between the store and the files: it is finished later
-                purge.finished(self.mind.work, self.clock)
-                assert unfinished.finished(self.mind.work)
+                purge.finish_purge(self.mind.work, self.clock)
+                assert unfinished.finish_erasure(self.mind.work)
             self.purged(id, said)
 
     def purged(self, id, said):
@@ -601,7 +603,7 @@ class Reverie(RuleBasedStateMachine):
         text = self.worded(text)
         self.said.append(f"What about this: {text}" if asks else f"Please remember that {text}")
         before = self.there()
-        block = self.companion.turn(said(*self.said))
+        block = self.companion.turn(make_conversation(*self.said))
         assert set(block.ids) <= self.visible(space)
         assert self.companion.wait(20)
         self.mind.settle()
@@ -614,7 +616,7 @@ class Reverie(RuleBasedStateMachine):
     def sleep(self, afresh, back):
         """Whatever a night did, taking it back gives the very state before it (X43)."""
         self.leave()
-        before, whole = self.state(), not run_noted(self.mind.store)
+        before, whole = self.state(), not find_unfinished_run(self.mind.store)
         slept = self.unpredicted(lambda: self.mind.sleep(NIGHT, afresh=afresh))
         if slept is None or not back:
             return
@@ -697,7 +699,7 @@ class Reverie(RuleBasedStateMachine):
             for id, m in then.items()
             if id in self.kept
             and m["active"]
-            and m["space"] in lineage(space)
+            and m["space"] in visible_spaces(space)
             and (m["expires_at"] is None or m["expires_at"] > at)
             and (m["valid_from"] is None or m["valid_from"] <= at)
             and (m["valid_to"] is None or m["valid_to"] > at)
@@ -711,7 +713,7 @@ class Reverie(RuleBasedStateMachine):
             assert m.text == counted[id]["text"]
         if not word:  # what has moved elsewhere since is not told of
             assert found.keys() == {
-                id for id in counted if self.kept[id]["space"] in lineage(space)
+                id for id in counted if self.kept[id]["space"] in visible_spaces(space)
             }
 
     # Always
@@ -736,9 +738,9 @@ class Reverie(RuleBasedStateMachine):
             return
         pads = everything(self.mind.store).keys() - self.kept.keys()
         for space in ("me/a", "me/a/s"):
-            seen, visible = lineage(space), self.visible(space)
+            seen, visible = visible_spaces(space), self.visible(space)
             word = WORDS[len(self.past) % len(WORDS)]
-            hits = {id for id, _ in self.mind.store.words([word], seen, 999)} - pads
+            hits = {id for id, _ in self.mind.store.search_words([word], seen, 999)} - pads
             assert hits == {
                 id for id in visible if word in re.findall(r"\w+", self.kept[id]["text"].lower())
             }

@@ -17,14 +17,14 @@ from hypothesis.stateful import (
 
 from reverie.core.kinds import KINDS, kind_of
 from reverie.core.model import Filter
-from reverie.mirror.base_copy import Copy, read, told
-from reverie.mirror.markdown_escape import decoded, encoded
-from reverie.mirror.page_blocks import Item, lines_of, parse, written
-from reverie.mirror.page_placement import IN_LONG, LONG, Line
-from reverie.mirror.page_rendering import woven
-from reverie.mirror.three_way_merge import merge
+from reverie.mirror.base_copy import BaseCopy, dump_base_copy, parse_base_copy
+from reverie.mirror.markdown_escape import decode_item, encode_item
+from reverie.mirror.page_blocks import PageItem, parse_mirror_page, render_item, split_keeping_ends
+from reverie.mirror.page_placement import MAIN_HEADINGS, MAIN_PAGE, PageLine
+from reverie.mirror.page_rendering import render_page
+from reverie.mirror.three_way_merge import merge_page
 from reverie.testing import SPACE, Clock, memory
-from reverie.text.text_cleaning import clean
+from reverie.text.text_cleaning import clean_text
 
 ID = "mem_" + "0" * 26
 anything = st.text(st.characters(), max_size=80)
@@ -61,8 +61,8 @@ nasty = st.lists(
 ).map("".join)
 lines = st.dictionaries(
     st.integers(0, 999).map(lambda n: f"mem_{n:026}"),
-    st.tuples(nasty.filter(str.strip).map(clean), st.sampled_from(IN_LONG)).map(
-        lambda pair: Line(*pair)
+    st.tuples(nasty.filter(str.strip).map(clean_text), st.sampled_from(MAIN_HEADINGS)).map(
+        lambda pair: PageLine(*pair)
     ),
     max_size=8,
 )
@@ -91,17 +91,21 @@ prose = st.lists(
 def test_every_text_comes_back_from_its_item(text):
     """What is written is what is read, whatever the text: no escape is ambiguous (C87)."""
     assume(text.strip())
-    assert decoded(encoded(text)) == text
+    assert decode_item(encode_item(text)) == text
 
 
 @given(nasty.filter(str.strip), st.sampled_from(["", "12:30"]))
 def test_a_text_is_one_item_and_cannot_pass_for_an_id(text, time):
     """No text ends its item, opens a heading or a fence, or brings an id of its own (C87)."""
-    name = "memory/2025-10-09.md" if time else LONG
+    name = "memory/2025-10-09.md" if time else MAIN_PAGE
     heading = "What happened" if time else "Facts"
-    page = parse(f"## {heading}\n\n{written(Line(text, heading, time), ID)}", name)
+    page = parse_mirror_page(
+        f"## {heading}\n\n{render_item(PageLine(text, heading, time), ID)}", name
+    )
 
-    assert [(item.marked, item.line) for item in page.items] == [(ID, Line(text, heading, time))]
+    assert [(item.marked, item.line) for item in page.items] == [
+        (ID, PageLine(text, heading, time))
+    ]
     assert len(page.blocks) == 3
 
 
@@ -109,20 +113,20 @@ def test_a_text_is_one_item_and_cannot_pass_for_an_id(text, time):
 def test_a_page_is_its_blocks(text, more):
     """Whatever stands in a file is read without losing a byte (C60)."""
     text = text + "\r\n".join(more)
-    assert parse(text, LONG).text == text
-    assert "".join(lines_of(text)) == text
+    assert parse_mirror_page(text, MAIN_PAGE).text == text
+    assert "".join(split_keeping_ends(text)) == text
 
 
 @given(lines, lines)
 def test_a_woven_page_says_what_the_store_says_and_stays(before, after):
     """What was written is read back, and weaving again alters nothing (C87)."""
-    first = woven(parse("", LONG), SPACE, before)
-    page = woven(parse(first.text, LONG), SPACE, after)
-    again = parse(page.text, LONG)
+    first = render_page(parse_mirror_page("", MAIN_PAGE), SPACE, before)
+    page = render_page(parse_mirror_page(first.text, MAIN_PAGE), SPACE, after)
+    again = parse_mirror_page(page.text, MAIN_PAGE)
 
     assert {item.marked: item.line for item in again.items} == after
-    assert woven(again, SPACE, after).text == page.text
-    assert not merge(after, again, after)
+    assert render_page(again, SPACE, after).text == page.text
+    assert not merge_page(after, again, after)
 
 
 @given(lines, lines, prose, st.integers(0, 20))
@@ -130,15 +134,15 @@ def test_prose_stays_where_it_stood(before, after, own, place):
     """A person's own lines keep their order and their bytes, whatever the program writes around
     them.
     """
-    typed = lines_of(woven(parse("", LONG), SPACE, before).text)
+    typed = split_keeping_ends(render_page(parse_mirror_page("", MAIN_PAGE), SPACE, before).text)
     place = min(place, len(typed))
     own = [f"{line} ({number})" for number, line in enumerate(own) if line and line[0] not in "-`<"]
     text = "".join([*typed[:place], *(line + "\r\n" for line in own), *typed[place:]])
-    page = parse(text, LONG)
+    page = parse_mirror_page(text, MAIN_PAGE)
     assume(len([item for item in page.items if item.marked]) == len(before))
-    result = woven(page, SPACE, after).text
+    result = render_page(page, SPACE, after).text
 
-    assert [line for line in lines_of(result) if re.search(r"\(\d\)\r\n$", line)] == [
+    assert [line for line in split_keeping_ends(result) if re.search(r"\(\d\)\r\n$", line)] == [
         line + "\r\n" for line in own
     ]
 
@@ -148,12 +152,12 @@ def test_a_copy_knows_every_state_before(states):
     """The hidden copy gives back each state that was written, also after it was itself written down
     and read.
     """
-    copy = Copy()
+    copy = BaseCopy()
     stamps = []
     for state in states:
         copy = copy.then(state)
         stamps.append((copy.stamp, state))
-    copy = read(told(copy))
+    copy = parse_base_copy(dump_base_copy(copy))
 
     assert [copy.at(stamp) for stamp, _ in stamps] == [state for _, state in stamps]
 
@@ -184,7 +188,7 @@ class Editing(RuleBasedStateMachine):
         self.prose = []
         self.altered = set()  # what the program has written otherwise or let go of since
         self.mind.mirror(SPACE)
-        self.path = self.mind.settings.mirror_root / SPACE / LONG
+        self.path = self.mind.settings.mirror_root / SPACE / MAIN_PAGE
         if crlf:
             self.path.write_bytes(self.path.read_bytes().replace(b"\n", b"\r\n"))
         self.load()
@@ -205,7 +209,7 @@ class Editing(RuleBasedStateMachine):
         return f"{' '.join(some)} no {self.number}."
 
     def blocks(self):
-        return list(parse(self.buffer, LONG).blocks)
+        return list(parse_mirror_page(self.buffer, MAIN_PAGE).blocks)
 
     @property
     def alive(self):
@@ -240,19 +244,23 @@ class Editing(RuleBasedStateMachine):
     @rule(some=words, under=st.sampled_from(["Facts", "Preferences"]), crlf=st.booleans())
     def type_a_line(self, some, under, crlf):
         text = self.fresh(some)
-        item = "".join(f"{line}\n" for line in (f"- {encoded(text)[0]}", *encoded(text)[1:]))
+        item = "".join(
+            f"{line}\n" for line in (f"- {encode_item(text)[0]}", *encode_item(text)[1:])
+        )
         self.save(f"{self.buffer}\n## {under}\n\n{item}")
         self.typed[text] = True
 
     @rule(n=st.integers(0, 99), some=words)
     def retype_a_line(self, n, some):
         blocks = self.blocks()
-        items = [i for i, block in enumerate(blocks) if isinstance(block, Item) and block.marked]
+        items = [
+            i for i, block in enumerate(blocks) if isinstance(block, PageItem) and block.marked
+        ]
         if not items:
             return
         at, text = items[n % len(items)], self.fresh(some)
         old = blocks[at]
-        blocks[at] = old._replace(raw=written(old.line._replace(text=text), old.marked))
+        blocks[at] = old._replace(raw=render_item(old.line._replace(text=text), old.marked))
         self.typed.pop(old.line.text, None)
         self.save("".join(block.raw for block in blocks))
         self.typed[text] = True
@@ -260,7 +268,7 @@ class Editing(RuleBasedStateMachine):
     @rule(n=st.integers(0, 99))
     def delete_a_line(self, n):
         blocks = self.blocks()
-        items = [i for i, block in enumerate(blocks) if isinstance(block, Item)]
+        items = [i for i, block in enumerate(blocks) if isinstance(block, PageItem)]
         if not items:
             return
         gone = blocks.pop(items[n % len(items)])
@@ -270,7 +278,9 @@ class Editing(RuleBasedStateMachine):
     @rule(n=st.integers(0, 99))
     def strip_an_id(self, n):
         blocks = self.blocks()
-        items = [i for i, block in enumerate(blocks) if isinstance(block, Item) and block.marked]
+        items = [
+            i for i, block in enumerate(blocks) if isinstance(block, PageItem) and block.marked
+        ]
         if items:
             at = items[n % len(items)]
             blocks[at] = blocks[at]._replace(
@@ -284,7 +294,7 @@ class Editing(RuleBasedStateMachine):
         items = [
             i
             for i, block in enumerate(blocks)
-            if isinstance(block, Item) and block.marked and block.raw.startswith("- ")
+            if isinstance(block, PageItem) and block.marked and block.raw.startswith("- ")
         ]
         if items:
             at = items[n % len(items)]
@@ -293,7 +303,7 @@ class Editing(RuleBasedStateMachine):
 
     @rule(n=st.integers(0, 99))
     def copy_a_line_elsewhere(self, n):
-        items = [block for block in self.blocks() if isinstance(block, Item) and block.marked]
+        items = [block for block in self.blocks() if isinstance(block, PageItem) and block.marked]
         if items:
             ending = "" if self.buffer.endswith("\n") else "\n"
             self.save(f"{self.buffer}{ending}\n# My own\n\n{items[n % len(items)].raw}")
@@ -302,7 +312,7 @@ class Editing(RuleBasedStateMachine):
     def write_prose(self, n):
         self.number += 1
         line = f"Prose of mine {self.number}."
-        where = lines_of(self.buffer)
+        where = split_keeping_ends(self.buffer)
         heads = [i for i, one in enumerate(where) if one.startswith("#")]
         at = heads[n % len(heads)] + 1
         self.save("".join([*where[:at], line + "\n", *where[at:]]))
@@ -320,7 +330,11 @@ class Editing(RuleBasedStateMachine):
         """File and store agree, and what the person has typed is there or in a history."""
         assert [] == self.mind.verify()
         page = self.path.read_bytes().decode()
-        shown = {item.marked: item.line.text for item in parse(page, LONG).items if item.marked}
+        shown = {
+            item.marked: item.line.text
+            for item in parse_mirror_page(page, MAIN_PAGE).items
+            if item.marked
+        }
         assert shown == {m.id: m.text for m in self.alive if kind_of(m.kind).type != "episodic"}
         everything = set()
         for kept in self.mind.store.browse(Filter(spaces=(SPACE,), active=None, limit=1000)):
@@ -337,8 +351,8 @@ class Editing(RuleBasedStateMachine):
         assert [line for line in text.splitlines() if line.startswith("Prose of mine")] == [
             line for line in page.splitlines() if line.startswith("Prose of mine")
         ]
-        for block in parse(
-            text, LONG
+        for block in parse_mirror_page(
+            text, MAIN_PAGE
         ).items:  # the last word is the person's, unless the program came after it
             if block.line.text in self.typed and block.line.text not in self.altered:
                 assert block.line.text in shown.values()
@@ -363,4 +377,4 @@ def test_no_edit_is_ever_lost():
 
 def test_every_kind_has_a_place_or_none_on_purpose():
     """Only the scratch pad is not mirrored."""
-    assert {"Now"} == {row.group for row in KINDS.values()} - set(IN_LONG)
+    assert {"Now"} == {row.group for row in KINDS.values()} - set(MAIN_HEADINGS)

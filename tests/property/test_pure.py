@@ -5,26 +5,51 @@ import math
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reverie.context_window import HEAD, Block, escaped, render
-from reverie.context_window.injection_history import MOST, Attention, overlap, replaces
+from reverie.context_window import HEAD, Block, escape_line, render_block
+from reverie.context_window.injection_history import (
+    MAX_IDS,
+    InjectionHistory,
+    compute_overlap,
+    replaces_waiting_block,
+)
 from reverie.core.errors import BadInput
 from reverie.core.kinds import KINDS, retention
-from reverie.core.model import Hit, lineage
-from reverie.core.privacy_policy import USUAL
-from reverie.core.trigger_patterns import meets, spoken
-from reverie.extraction.rule_extraction import gleaned
-from reverie.memory.memory_validation import built, checked_space, checked_tags, cleaned
-from reverie.retrieval.rescoring import BOUND, distinct, gate, prior, settled, shaped, weigh
-from reverie.retrieval.trigger_search import met
-from reverie.storage.sqlite.row_codec import from_dict, to_dict, to_json, to_memory, to_row
-from reverie.testing import NOON, a_memory
-from reverie.text.injection_fence import FENCE, FOOT, without_injections
-from reverie.text.text_cleaning import clean
-from reverie.text.token_counts import tokens
+from reverie.core.model import Hit, visible_spaces
+from reverie.core.privacy_policy import DEFAULT_POLICY
+from reverie.core.trigger_patterns import context_of_conversation, matches_trigger
+from reverie.extraction.rule_extraction import extract_lessons
+from reverie.memory.memory_validation import (
+    build_memory,
+    to_clean_json,
+    validate_space,
+    validate_tags,
+)
+from reverie.retrieval.rescoring import (
+    PRIOR_BOUND,
+    apply_priors,
+    compute_prior,
+    count_standing_out,
+    drop_duplicate_texts,
+    finalize_hits,
+    multiply_odds,
+)
+from reverie.retrieval.trigger_search import match_triggers
+from reverie.storage.sqlite.row_codec import (
+    memory_from_dict,
+    memory_to_dict,
+    to_json,
+    to_memory,
+    to_row,
+)
+from reverie.testing import NOON, make_memory
+from reverie.text.injection_fence import FENCE, FENCE_END, remove_injections
+from reverie.text.text_cleaning import clean_text
+from reverie.text.token_counts import estimate_tokens
 
 anything = st.text(st.characters(), max_size=300)  # surrogates and NUL too
 nasty = st.one_of(
-    anything, st.sampled_from([FOOT, HEAD, f"</{FENCE} >", "```", "<|im_end|>", "\n\n- ", "\u202e"])
+    anything,
+    st.sampled_from([FENCE_END, HEAD, f"</{FENCE} >", "```", "<|im_end|>", "\n\n- ", "\u202e"]),
 )
 unit = st.floats(0, 1)
 kinds = st.one_of(st.sampled_from(sorted(KINDS)), st.just("mine"))
@@ -34,7 +59,7 @@ kinds = st.one_of(st.sampled_from(sorted(KINDS)), st.just("mine"))
 def memories(draw, text=nasty):
     words = draw(text)
     assume(words.strip())
-    return a_memory(
+    return make_memory(
         words,
         speaker=draw(nasty),
         kind=draw(kinds),
@@ -58,10 +83,10 @@ hits = st.builds(Hit, memories(), unit, st.just(("words",)))
 @given(st.lists(hits, max_size=8), st.integers(0, 8), st.integers(0, 800))
 def test_a_block_stays_within_its_budget(found, limit, budget):
     """Never more tokens or memories than allowed, whatever the texts (A22)."""
-    block = render(found, NOON, limit=limit, budget=budget)
+    block = render_block(found, NOON, limit=limit, budget=budget)
 
     assert len(block.memories) <= limit
-    assert tokens(block.text) <= budget or not block
+    assert estimate_tokens(block.text) <= budget or not block
     assert len(block.why) == len(block.memories)
 
 
@@ -70,27 +95,27 @@ def test_no_text_gets_out_of_the_fence(found):
     """One opening, one closing, one line for each memory: stored text cannot pretend to be anything
     else.
     """
-    block = render(found, NOON, limit=5, budget=100_000)
+    block = render_block(found, NOON, limit=5, budget=100_000)
     if not block:
         return
     lines = block.text.split("\n")
     inside = lines[2:-1]
 
-    assert block.text.startswith(HEAD) and lines[-1] == FOOT
+    assert block.text.startswith(HEAD) and lines[-1] == FENCE_END
     assert sum("<" in line or ">" in line or "```" in line for line in inside) == 0
     assert sum(line.startswith("- ") for line in inside) == len(block.memories)
     assert all(line.startswith("- ") or line.endswith(":") for line in inside)
     assert len(block.text.splitlines()) == len(lines)
-    assert without_injections(block.text).strip() == ""
+    assert remove_injections(block.text).strip() == ""
 
 
 @given(nasty)
 def test_an_escaped_line_is_one_line(text):
     """No line break, no control character, nothing twice."""
-    line = escaped(text)
+    line = escape_line(text)
 
     assert len(line.splitlines()) <= 1
-    assert escaped(line) == line
+    assert escape_line(line) == line
     assert all(ch.isprintable() for ch in line)
 
 
@@ -102,18 +127,18 @@ def test_an_escaped_line_is_one_line(text):
 )
 def test_the_gate_keeps_a_prefix_that_stands_out(scores, most):
     """At most so many, the best always among them, none far below it (X6, CC-27)."""
-    kept = gate(scores, most)
+    kept = count_standing_out(scores, most)
 
     assert 0 <= kept <= min(most, len(scores))
     assert kept >= min(1, most, len(scores))
     assert all(score >= 0.9 * scores[0] for score in scores[:kept])
-    assert gate(scores[:kept], most) == kept
+    assert count_standing_out(scores[:kept], most) == kept
 
 
 @given(memories(), st.floats(0, 5e9))
 def test_priors_are_bounded(memory, now):
     """No prior is more than a quarter either way; together they never bury a good hit."""
-    assert (1 - BOUND) ** 5 <= prior(memory, now) <= (1 + BOUND) ** 5
+    assert (1 - PRIOR_BOUND) ** 5 <= compute_prior(memory, now) <= (1 + PRIOR_BOUND) ** 5
 
 
 @given(unit, st.floats(0.2, 4.0), st.floats(0.2, 4.0))
@@ -121,7 +146,7 @@ def test_weighing_keeps_scores_and_their_order(score, factor, more):
     """A score stays within 0..1, and a larger factor never lowers it."""
     low, high = sorted((factor, more))
 
-    assert 0.0 <= weigh(score, low) <= weigh(score, high) <= 1.0
+    assert 0.0 <= multiply_odds(score, low) <= multiply_odds(score, high) <= 1.0
 
 
 @given(st.lists(hits, max_size=8))
@@ -129,13 +154,13 @@ def test_shaping_orders_and_loses_nothing(found):
     """The same hits, best first, ties by id; shaping does not depend on the order they came in
     (CC-32).
     """
-    ordered = shaped(found, NOON)
+    ordered = apply_priors(found, NOON)
 
     assert sorted(h.memory.id for h in ordered) == sorted(h.memory.id for h in found)
     assert ordered == sorted(ordered, key=lambda hit: (-hit.score, hit.memory.id))
-    assert ordered == shaped(found[::-1], NOON)
-    assert len(distinct(ordered)) <= len(ordered)
-    assert settled(ordered, 3, automatic=False) == distinct(ordered)[:3]
+    assert ordered == apply_priors(found[::-1], NOON)
+    assert len(drop_duplicate_texts(ordered)) <= len(ordered)
+    assert finalize_hits(ordered, 3, automatic=False) == drop_duplicate_texts(ordered)[:3]
 
 
 # Fading
@@ -166,9 +191,9 @@ paths = st.lists(segments, min_size=1, max_size=6).map("/".join)
 @given(paths, paths)
 def test_a_space_sees_itself_and_what_is_above(one, other):
     """Nearest first; a sibling is never in the lineage (CC-11, B88)."""
-    seen = lineage(one)
+    seen = visible_spaces(one)
 
-    assert seen[0] == checked_space(one) == one
+    assert seen[0] == validate_space(one) == one
     assert all(one.startswith(above + "/") for above in seen[1:])
     assert (other in seen) == (other == one or one.startswith(other + "/"))
 
@@ -177,10 +202,10 @@ def test_a_space_sees_itself_and_what_is_above(one, other):
 def test_what_is_no_space_is_refused(text):
     """Either it is a clean path or it is an error; nothing is guessed."""
     try:
-        space = checked_space(text)
+        space = validate_space(text)
     except BadInput:
         return
-    assert checked_space(space) == space
+    assert validate_space(space) == space
     assert "" not in space.split("/")
 
 
@@ -190,10 +215,10 @@ def test_what_is_no_space_is_refused(text):
 @given(anything)
 def test_cleaning_twice_is_cleaning_once(text):
     """Clean text can be encoded, and stays as it is."""
-    once = clean(text)
+    once = clean_text(text)
     once.encode()
 
-    assert clean(once) == once
+    assert clean_text(once) == once
     assert "\x00" not in once
     assert len(once) == len(text)
 
@@ -213,20 +238,20 @@ json_like = st.recursive(
 @given(json_like)
 def test_any_value_becomes_json(value):
     """What JSON does not know becomes text; a second time changes nothing."""
-    plain = cleaned(value)
+    plain = to_clean_json(value)
     to_json(plain).encode()
 
-    assert cleaned(plain) == plain
+    assert to_clean_json(plain) == plain
 
 
 @given(st.lists(st.text(st.characters(), max_size=12), max_size=8))
 def test_tags_are_stable(tags):
     """Each once, no space around, nothing changes a second time (CC-3, CC-84)."""
     try:
-        found = checked_tags(tags, USUAL)
+        found = validate_tags(tags, DEFAULT_POLICY)
     except BadInput:
         return
-    assert checked_tags(found, USUAL) == found
+    assert validate_tags(found, DEFAULT_POLICY) == found
     assert len(set(found)) == len(found)
     assert all(tag == tag.strip() and tag and tag[0] != "#" for tag in found)
 
@@ -235,13 +260,13 @@ def test_tags_are_stable(tags):
 def test_rows_and_json_give_the_memory_back(memory):
     """To the table and back, to JSON and back: the same (CC-7, CC-90)."""
     assert to_memory(tuple(to_row(memory))) == memory
-    assert from_dict(to_dict(memory)) == memory
+    assert memory_from_dict(memory_to_dict(memory)) == memory
 
 
 @given(memories(text=anything))
 def test_what_is_built_is_built_the_same_again(memory):
     """A memory made of its own fields is the same: revising with what is there changes nothing."""
-    again = built(
+    again = build_memory(
         memory.id,
         NOON,
         memory.text,
@@ -254,7 +279,7 @@ def test_what_is_built_is_built_the_same_again(memory):
         provenance=memory.provenance,
         details=memory.details,
         trust=memory.trust,
-        policy=USUAL,
+        policy=DEFAULT_POLICY,
     )
     assert again == memory
 
@@ -266,7 +291,7 @@ ids = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=5)
 
 
 def block(names, at):
-    return Block("x", tuple(a_memory("x", id=f"mem_{name}") for name in names), (), at)
+    return Block("x", tuple(make_memory("x", id=f"mem_{name}") for name in names), (), at)
 
 
 @given(
@@ -283,34 +308,34 @@ def test_attention_is_bounded_and_consistent(steps):
     """Whatever happens, in whatever order, also with a clock that jumps: what was given just now is
     blocked (A21).
     """
-    state, now = Attention("s"), NOON
+    state, now = InjectionHistory("s"), NOON
     for what, names, passed in steps:
         now += passed
         some = block(names, now)
         match what:
             case "turn":
-                state.turn()
+                state.count_turn()
             case "prepared":
-                state.prepared(some, now)
+                state.mark_prepared(some, now)
             case "given":
-                state.given(some.ids, now)
-                assert set(some.ids) <= state.blocked(now)
-                assert not state.may_give(some, now)
+                state.mark_injected(some.ids, now)
+                assert set(some.ids) <= state.list_blocked_ids(now)
+                assert not state.may_inject(some, now)
             case "dropped":
-                state.dropped(some)
+                state.mark_dropped(some)
             case "topic":
-                state.topic(0.1)
+                state.note_similarity(0.1)
             case "blocked":
-                state.blocked(now)
-    assert len(state.surfaced) <= MOST and len(state.injected) <= MOST
+                state.list_blocked_ids(now)
+    assert len(state.surfaced) <= MAX_IDS and len(state.injected) <= MAX_IDS
     assert 0 <= state.drifting < 2
 
 
 @given(ids.map(frozenset), ids.map(frozenset))
 def test_overlap_is_a_share(one, other):
     """Between 0 and 1, the same from both sides, 1 when one holds the other."""
-    assert 0.0 <= overlap(one, other) == overlap(other, one) <= 1.0
-    assert overlap(one, one | other) == (1.0 if one else 0.0)
+    assert 0.0 <= compute_overlap(one, other) == compute_overlap(other, one) <= 1.0
+    assert compute_overlap(one, one | other) == (1.0 if one else 0.0)
 
 
 @given(ids, ids, st.floats(0, 2_000))
@@ -318,11 +343,13 @@ def test_a_stale_block_is_always_replaced(newer, waiting, age):
     """A block that waits keeps its place only while it is fresh and says nearly the
     same (CC-41).
     """
-    stays = not replaces(block(newer, NOON), block(waiting, NOON - age), NOON)
+    stays = not replaces_waiting_block(block(newer, NOON), block(waiting, NOON - age), NOON)
 
     assert stays == (
         age < 600
-        and overlap(frozenset(f"mem_{n}" for n in newer), frozenset(f"mem_{n}" for n in waiting))
+        and compute_overlap(
+            frozenset(f"mem_{n}" for n in newer), frozenset(f"mem_{n}" for n in waiting)
+        )
         >= 0.8
     )
 
@@ -335,17 +362,20 @@ def test_any_pattern_meets_any_context(pattern, context):
     """No pattern is an error or slow; a literal that stands there is met; an empty one never
     (CC-66).
     """
-    hit = met([a_memory("x", triggers=[pattern])] if pattern.strip() else [], spoken(context))
+    hit = match_triggers(
+        [make_memory("x", triggers=[pattern])] if pattern.strip() else [],
+        context_of_conversation(context),
+    )
 
     assert len(hit) <= 1
-    literal = clean(pattern).strip().lower()
+    literal = clean_text(pattern).strip().lower()
     if literal and not set("*?") & set(literal) and hit:
         assert (
-            literal in clean(context).lower()
+            literal in clean_text(context).lower()
             or "[redacted" in str(hit).lower()
             or literal in context.lower()
         )
-    assert not meets("", spoken(context))
+    assert not matches_trigger("", context_of_conversation(context))
 
 
 @given(st.text(max_size=500))
@@ -353,7 +383,9 @@ def test_extraction_never_fails_and_keeps_words_of_the_user(text):
     """What is found stands in the text; finding does not depend on what is injected
     (CC-61, CC-62).
     """
-    for hit in gleaned([("user", text)]).found:
+    for hit in extract_lessons([("user", text)]).lessons:
         assert hit.text[1:] in text
         assert not math.isnan(len(hit.text))
-    assert gleaned([("user", f"{HEAD}\n- {text.replace('<', '')}\n{FOOT}")]).found == ()
+    assert (
+        extract_lessons([("user", f"{HEAD}\n- {text.replace('<', '')}\n{FENCE_END}")]).lessons == ()
+    )

@@ -5,25 +5,31 @@ functions.
 
 import pytest
 
-from reverie.code.code_mentions import words_of
-from reverie.code.definition_digest import excerpt, likeness, node_of, parsed_tree, shape
-from reverie.code.file_parser import parsed
+from reverie.code.code_mentions import find_code_words
+from reverie.code.definition_digest import (
+    compare_definitions,
+    digest_syntax,
+    find_definition_node,
+    parse_tree,
+    take_excerpt,
+)
+from reverie.code.file_parser import parse_file
 from reverie.core.code_anchors import (
     CHANGED,
     GONE,
-    Anchor,
+    CodeAnchor,
+    anchor_to_row,
     anchors_of,
-    goes_out_of_date,
-    kept,
-    outdated,
-    read,
-    standing,
-    with_anchors,
-    worst,
+    can_become_outdated,
+    combine_states,
+    details_with_anchors,
+    outdated_notice,
+    outdated_state,
+    parse_anchor,
 )
-from reverie.testing import a_memory
+from reverie.testing import make_memory
 
-HERE = Anchor(
+HERE = CodeAnchor(
     "/repo",
     "shop/cart.py",
     "Cart.total",
@@ -39,19 +45,19 @@ HERE = Anchor(
 def measures(text, language="python", symbol=0):
     """(digest, shape) of a definition in a file."""
     data = text.encode()
-    one = parsed(data, language).symbols[symbol]
-    return one.body, shape(node_of(parsed_tree(data, language), data, one))
+    one = parse_file(data, language).symbols[symbol]
+    return one.body, digest_syntax(find_definition_node(parse_tree(data, language), data, one))
 
 
 def test_an_anchor_is_kept_as_it_is():
     """What is kept is JSON and reads back as the same anchor; what is no anchor is none (B112)."""
-    assert HERE == read(kept(HERE))
-    assert HERE == anchors_of(a_memory("x", details={"anchors": [kept(HERE)]}))[0]
+    assert HERE == parse_anchor(anchor_to_row(HERE))
+    assert HERE == anchors_of(make_memory("x", details={"anchors": [anchor_to_row(HERE)]}))[0]
     for odd in ({}, {"root": 1, "path": "a"}, "text", None, {"root": "/r"}):
-        assert read(odd) is None
+        assert parse_anchor(odd) is None
     for odd in ("text", {"a": 1}, 7, [3]):
-        assert [] == anchors_of(a_memory("x", details={"anchors": odd, "outdated": odd}))
-        assert "" == outdated(a_memory("x", details={"anchors": odd, "outdated": odd}))
+        assert [] == anchors_of(make_memory("x", details={"anchors": odd, "outdated": odd}))
+        assert "" == outdated_notice(make_memory("x", details={"anchors": odd, "outdated": odd}))
 
 
 @pytest.mark.parametrize(
@@ -71,11 +77,11 @@ def test_what_became_of_all_of_them(states, all_of_them):
     about older code.
     """
     anchors = [HERE._replace(state=state) for state in states]
-    memory = a_memory("x", details=with_anchors(a_memory("x"), anchors))
+    memory = make_memory("x", details=details_with_anchors(make_memory("x"), anchors))
     assert (all_of_them, all_of_them, bool(all_of_them)) == (
-        worst(anchors),
-        standing(memory),
-        bool(outdated(memory)),
+        combine_states(anchors),
+        outdated_state(memory),
+        bool(outdated_notice(memory)),
     )
 
 
@@ -89,7 +95,7 @@ def test_the_words_say_what_and_where():
         "said about shop/cart.py, which is not there any more"
         == HERE._replace(symbol="", state=GONE).words
     )
-    assert "" == HERE.words
+    assert "" == HERE.notice
 
 
 @pytest.mark.parametrize(
@@ -107,7 +113,7 @@ def test_the_words_say_what_and_where():
 )
 def test_what_happened_stays_true(kind, ages):
     """Only what says how something is goes out of date with the code."""
-    assert ages == goes_out_of_date(a_memory("x", kind=kind))
+    assert ages == can_become_outdated(make_memory("x", kind=kind))
 
 
 SAME = [
@@ -190,15 +196,15 @@ def test_a_moved_definition_has_the_same_digest():
 def test_likeness():
     """Equal words in equal order: 1 for the same, 0 for what has nothing in common."""
     text = "def f(a, b):\n    total = a * b\n    return total + 1\n"
-    assert 1.0 == likeness(text, text)
-    assert 0.8 < likeness(text, text.replace("+ 1", "- 2")) < 1.0
-    assert 0.5 > likeness(text, "class Z: pass")
+    assert 1.0 == compare_definitions(text, text)
+    assert 0.8 < compare_definitions(text, text.replace("+ 1", "- 2")) < 1.0
+    assert 0.5 > compare_definitions(text, "class Z: pass")
 
 
 def test_no_secret_is_kept():
     """A definition's text is redacted before it is written down."""
     secret = "ghp_" + "a1B2" * 9
-    assert secret not in excerpt(f'def f():\n    return "{secret}"\n')
+    assert secret not in take_excerpt(f'def f():\n    return "{secret}"\n')
 
 
 @pytest.mark.parametrize(
@@ -217,5 +223,5 @@ def test_no_secret_is_kept():
 )
 def test_what_a_text_may_name(text, paths, names):
     """Paths, names in backticks, and names such as prose has not; nothing in plain sentences."""
-    words = words_of(text)
+    words = find_code_words(text)
     assert (paths, names) == ({path for path in words.paths if "/" in path}, set(words.names))

@@ -8,14 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.core.model import Memory
-from reverie.reconciliation.paraphrase.merge_guard import cautious, yielded
-from reverie.reconciliation.paraphrase.statement_comparison import RELATIONS, Verdict, compare
-from reverie.testing import a_memory
+from reverie.reconciliation.paraphrase.merge_guard import find_given_up, guard_verdict
+from reverie.reconciliation.paraphrase.statement_comparison import (
+    RELATIONS,
+    Verdict,
+    compare_memories,
+)
+from reverie.testing import make_memory
 
 
 def said(text: str, **fields) -> Memory:
     """A memory with any text, however odd."""
-    return a_memory("anything", **fields)._replace(text=text)
+    return make_memory("anything", **fields)._replace(text=text)
 
 
 def looked(
@@ -27,7 +31,7 @@ def looked(
     **fields,
 ) -> Verdict:
     """What is left of a verdict."""
-    return cautious(
+    return guard_verdict(
         said(old), said(new, **fields), Verdict(relation, confidence, "as told"), wordings
     )
 
@@ -204,7 +208,7 @@ def test_a_correction_in_other_words_is_never_merged_away():
 def test_another_measure_is_another_value(old, new):
     """The same words with another number or unit contradict each other."""
     assert "contradicts" == looked(old, new, "near").relation
-    assert "contradicts" == compare(a_memory(old), a_memory(new), 0.8).relation
+    assert "contradicts" == compare_memories(make_memory(old), make_memory(new), 0.8).relation
 
 
 def test_the_same_measure_and_lists_do_not_contradict():
@@ -215,7 +219,9 @@ def test_the_same_measure_and_lists_do_not_contradict():
 
 def test_what_a_text_gives_up_is_read_limb_by_limb():
     """Clauses that deny, names that are given up, and the rest."""
-    seen = yielded("Forget alpha, the model is beta; no longer use gamma, delta instead of zeta.")
+    seen = find_given_up(
+        "Forget alpha, the model is beta; no longer use gamma, delta instead of zeta."
+    )
 
     assert ("alpha", "zeta") == seen.names
     assert ("no longer use gamma",) == tuple(clause.strip() for clause in seen.clauses)
@@ -266,7 +272,7 @@ def test_it_never_raises_and_is_never_surer(old, new, relation, confidence, prov
     "same".
     """
     verdict = Verdict(relation, confidence, "as told")
-    seen = cautious(said(old), said(new, provenance=provenance), verdict)
+    seen = guard_verdict(said(old), said(new, provenance=provenance), verdict)
 
     assert seen.relation in RELATIONS
     assert seen.confidence <= confidence
@@ -278,4 +284,4 @@ def test_what_is_equal_stays_what_it_was(text, relation, provenance):
     """The same text is the same, whatever it says."""
     verdict = Verdict(relation, 1.0, "the same words")
 
-    assert verdict == cautious(said(text), said(text, provenance=provenance), verdict)
+    assert verdict == guard_verdict(said(text), said(text, provenance=provenance), verdict)

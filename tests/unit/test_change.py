@@ -4,23 +4,23 @@
 import pytest
 
 from reverie.core.errors import BadInput
-from reverie.core.model import Edge, Link, Retire, Revise, revised
-from reverie.memory.explanation import explained
+from reverie.core.model import Edge, Link, Retire, Revise, with_fields
+from reverie.memory.explanation import explain_memory
 from reverie.memory.memory_changes import (
-    MOST_REINFORCEMENTS,
-    contradicting,
-    linked,
-    restored,
-    superseded,
-    used,
+    MAX_REINFORCEMENTS,
+    flag_contradiction,
+    link_memories,
+    record_use,
+    restore_memory,
+    supersede_memory,
 )
-from reverie.testing import NOON, a_memory
+from reverie.testing import NOON, make_memory
 
 
 def test_helpful_use_strengthens():
     """Access and strength +1, confidence +0.05 up to 1, and where it was (CC-52, B70)."""
-    memory = a_memory("x", trust=0.97)
-    after = revised(memory, used(memory, NOON + 5, helpful=True, session="s").fields)
+    memory = make_memory("x", trust=0.97)
+    after = with_fields(memory, record_use(memory, NOON + 5, helpful=True, session="s").fields)
 
     assert (after.access_count, after.strength, after.confidence, after.last_accessed_at) == (
         1,
@@ -33,8 +33,8 @@ def test_helpful_use_strengthens():
 
 def test_unhelpful_use_weakens():
     """Confidence −0.1 down to 0; nothing else (CC-52, B71)."""
-    memory = a_memory("x", trust=0.05)
-    after = revised(memory, used(memory, NOON + 5, helpful=False).fields)
+    memory = make_memory("x", trust=0.05)
+    after = with_fields(memory, record_use(memory, NOON + 5, helpful=False).fields)
 
     assert (after.confidence, after.strength, after.access_count, after.active) == (0.0, 1, 0, True)
 
@@ -47,7 +47,9 @@ def test_a_judges_verdict_is_a_small_step(trust, helpful, confidence):
     """+0.02 verified, −0.01 rejected, within 0 and 1; used when it was looked at, said by nobody
     (CC-52, B78, B79).
     """
-    fields = used(a_memory("x", trust=trust), NOON, helpful=helpful, by="judge", at=NOON - 5).fields
+    fields = record_use(
+        make_memory("x", trust=trust), NOON, helpful=helpful, by="judge", at=NOON - 5
+    ).fields
 
     assert fields == {"confidence": confidence, "updated_at": NOON} | (
         {"access_count": 1, "last_accessed_at": NOON - 5} if helpful else {}
@@ -56,33 +58,33 @@ def test_a_judges_verdict_is_a_small_step(trust, helpful, confidence):
 
 def test_breadcrumbs_are_bounded():
     """Strength counts every time, the list keeps the last (A21)."""
-    memory = a_memory("x")
-    for n in range(MOST_REINFORCEMENTS + 5):
-        memory = revised(memory, used(memory, NOON + n, helpful=True).fields)
+    memory = make_memory("x")
+    for n in range(MAX_REINFORCEMENTS + 5):
+        memory = with_fields(memory, record_use(memory, NOON + n, helpful=True).fields)
 
     assert (memory.strength, len(memory.reinforcements)) == (
-        MOST_REINFORCEMENTS + 6,
-        MOST_REINFORCEMENTS,
+        MAX_REINFORCEMENTS + 6,
+        MAX_REINFORCEMENTS,
     )
-    assert memory.reinforcements[-1].at == NOON + MOST_REINFORCEMENTS + 4
+    assert memory.reinforcements[-1].at == NOON + MAX_REINFORCEMENTS + 4
 
 
 def test_superseding_retires_and_points():
     """The older is retired with its successor's id, the newer gets the edge (CC-5, B12)."""
-    old, new = a_memory("old"), a_memory("new")
+    old, new = make_memory("old"), make_memory("new")
 
-    assert superseded(old, new, NOON) == [
+    assert supersede_memory(old, new, NOON) == [
         Retire(id=old.id, at=NOON, why="superseded", superseded_by=new.id),
         Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id)),
     ]
     with pytest.raises(BadInput):
-        superseded(old, old, NOON)
+        supersede_memory(old, old, NOON)
 
 
 def test_contradiction_flags_both():
     """An edge each way and each other's id, both still count (CC-6, A39, B13)."""
-    one, other = a_memory("one"), a_memory("other")
-    changes = contradicting(one, other, NOON)
+    one, other = make_memory("one"), make_memory("other")
+    changes = flag_contradiction(one, other, NOON)
 
     edges = {(c.edge.src, c.edge.dst) for c in changes if isinstance(c, Link)}
     assert edges == {(one.id, other.id), (other.id, one.id)}
@@ -94,12 +96,14 @@ def test_contradiction_flags_both():
 
 def test_restoring_lets_go_of_the_successor():
     """It counts again, and the edge that replaced it goes."""
-    memory = a_memory("x")._replace(
+    memory = make_memory("x")._replace(
         retired_at=NOON, retired_why="superseded", superseded_by="mem_n"
     )
-    revise, unlink = restored(memory, [Edge(src="mem_n", rel="supersedes", dst=memory.id)], NOON)
+    revise, unlink = restore_memory(
+        memory, [Edge(src="mem_n", rel="supersedes", dst=memory.id)], NOON
+    )
 
-    assert revised(memory, revise.fields).active
+    assert with_fields(memory, revise.fields).active
     assert unlink.edge.weight == 0.0
 
 
@@ -115,7 +119,7 @@ def test_restoring_lets_go_of_the_successor():
 def test_odd_links_are_refused(bad):
     """An unknown relation, a weight beyond 0..1, itself (B11)."""
     with pytest.raises(BadInput):
-        linked(*bad)
+        link_memories(*bad)
 
 
 def test_the_story_of_a_memory(mind, clock):
@@ -158,9 +162,9 @@ def test_the_story_of_a_memory(mind, clock):
 
 def test_odd_times_and_details_can_be_told():
     """A time beyond the calendar and somebody's own `redacted` break no story."""
-    memory = a_memory("x", details={"redacted": 5})._replace(at=1e300)
+    memory = make_memory("x", details={"redacted": 5})._replace(at=1e300)
 
-    assert "second 1000000" in explained(memory, [], [], NOON, {}).story[0]
+    assert "second 1000000" in explain_memory(memory, [], [], NOON, {}).story[0]
 
 
 def test_a_long_story_is_short(mind, clock):

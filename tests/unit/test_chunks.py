@@ -5,10 +5,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.notes.note_vectors import WHOLE, halved
-from reverie.notes.text_chunks import OVERLAP, SIZE, chunked, lines_of
+from reverie.notes.note_vectors import MAX_WHOLE_CHARS, split_in_halves
+from reverie.notes.text_chunks import MAX_CHUNK_CHARS, MAX_OVERLAP_CHARS, chunk_text, split_lines
 from reverie.storage.note_index_port import Chunk
-from reverie.text.tokenization import fingerprint
+from reverie.text.tokenization import fingerprint_text
 
 LINES = st.lists(
     st.one_of(st.text(max_size=120), st.just(""), st.text("ab c", min_size=1_000, max_size=4_000)),
@@ -38,13 +38,13 @@ def test_every_line_stands_in_a_chunk_at_its_number(lines):
     chunk.
     """
     text = "\n".join(lines)
-    every = lines_of(text)
+    every = split_lines(text)
     seen: set[int] = set()
-    for chunk in chunked(text):
+    for chunk in chunk_text(text):
         named = every[chunk.first - 1 : chunk.last]
         seen.update(range(chunk.first, chunk.last + 1))
         assert chunk.text in "\n".join(named)
-        if all(len(line) < SIZE - OVERLAP for line in named):
+        if all(len(line) < MAX_CHUNK_CHARS - MAX_OVERLAP_CHARS for line in named):
             assert chunk.text == "\n".join(named)
     assert [] == [
         line for number, line in enumerate(every, 1) if line.strip() and number not in seen
@@ -58,8 +58,8 @@ def test_a_chunk_has_400_tokens_at_most(lines):
     """
     assert [] == [
         chunk
-        for chunk in chunked("\n".join(lines))
-        if len(chunk.text) > SIZE or not chunk.text.strip()
+        for chunk in chunk_text("\n".join(lines))
+        if len(chunk.text) > MAX_CHUNK_CHARS or not chunk.text.strip()
     ]
 
 
@@ -68,24 +68,24 @@ def test_a_text_is_cut_the_same_way_every_time(lines):
     """CC-72: the same text gives the same chunks with the same hashes; a hash stands for its text
     alone.
     """
-    once = chunked("\n".join(lines))
-    assert once == chunked("\n".join(lines))
-    assert [chunk.hash for chunk in once] == [fingerprint(chunk.text) for chunk in once]
+    once = chunk_text("\n".join(lines))
+    assert once == chunk_text("\n".join(lines))
+    assert [chunk.hash for chunk in once] == [fingerprint_text(chunk.text) for chunk in once]
 
 
 def test_overlap_is_80_tokens_of_whole_lines():
     """CC-72, C62: neighbours share up to 320 characters, as whole lines, and they do share some."""
-    chunks = chunked("\n".join(prose(200)))
+    chunks = chunk_text("\n".join(prose(200)))
     shared = [repeated(one, other) for one, other in pairwise(chunks)]
     assert len(chunks) > 5
-    assert max(shared) <= OVERLAP
-    assert min(shared) > OVERLAP / 2
+    assert max(shared) <= MAX_OVERLAP_CHARS
+    assert min(shared) > MAX_OVERLAP_CHARS / 2
 
 
 def test_a_long_line_is_cut_where_words_end():
     """CC-72: all parts name the same line, and together are the line."""
     line = " ".join(f"word{i}" for i in range(2_000))
-    chunks = chunked(f"first\n{line}\nlast")
+    chunks = chunk_text(f"first\n{line}\nlast")
     parts = [chunk for chunk in chunks if (chunk.first, chunk.last) == (2, 2)]
     assert len(parts) > 5
     assert all(part.text.startswith("word") for part in parts)
@@ -94,18 +94,18 @@ def test_a_long_line_is_cut_where_words_end():
 
 def test_a_line_without_blanks_is_cut_too():
     """CC-72: base64 of 5,000 characters."""
-    chunks = chunked("x" * 5_000)
+    chunks = chunk_text("x" * 5_000)
     assert "x" * 5_000 == "".join(chunk.text for chunk in chunks)
 
 
 def test_nothing_is_no_chunk():
     """CC-72: an empty file, and one of blank lines."""
-    assert [] == chunked("") == chunked("\n\n  \n\t\n")
+    assert [] == chunk_text("") == chunk_text("\n\n  \n\t\n")
 
 
 def test_lines_are_counted_as_an_editor_does():
     """CC-72: LF, CR LF and CR end a line; form feeds and U+2028 do not."""
-    assert ["a", "b", "c\x0cd", "e\u2028f"] == lines_of("a\r\nb\rc\x0cd\ne\u2028f\n")
+    assert ["a", "b", "c\x0cd", "e\u2028f"] == split_lines("a\r\nb\rc\x0cd\ne\u2028f\n")
 
 
 def test_a_line_at_the_top_alters_few_chunks():
@@ -113,8 +113,8 @@ def test_a_line_at_the_top_alters_few_chunks():
     that they had.
     """
     lines = prose(1_000)
-    before = {chunk.hash for chunk in chunked("\n".join(lines))}
-    after = {chunk.hash for chunk in chunked("\n".join(["A new first line.", *lines]))}
+    before = {chunk.hash for chunk in chunk_text("\n".join(lines))}
+    after = {chunk.hash for chunk in chunk_text("\n".join(["A new first line.", *lines]))}
     assert len(before) > 40
     assert len(after - before) <= 4
 
@@ -122,7 +122,7 @@ def test_a_line_at_the_top_alters_few_chunks():
 def test_a_chunk_ends_before_a_heading():
     """C61: where there is a heading in the second half of the room, the chunk ends there."""
     body = "\n".join(prose(20))
-    chunks = chunked(f"# One\n{body}\n# Two\n{body}\n")
+    chunks = chunk_text(f"# One\n{body}\n# Two\n{body}\n")
     assert "# Two" in chunks[1].text
     assert "# Two" not in chunks[0].text
 
@@ -130,6 +130,6 @@ def test_a_chunk_ends_before_a_heading():
 @given(st.text(max_size=1_600))
 def test_a_long_chunk_is_embedded_in_two_halves(text):
     """C63: neither half is longer than a model reads, and no word is lost."""
-    parts = halved(text)
+    parts = split_in_halves(text)
     assert "".join("".join(parts).split()) == "".join(text.split())
-    assert max(map(len, parts)) <= max(WHOLE, 0.75 * len(text) + 1)
+    assert max(map(len, parts)) <= max(MAX_WHOLE_CHARS, 0.75 * len(text) + 1)

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.code.code_chunks import chunked, headed, symbol_of
-from reverie.code.file_parser import parsed
+from reverie.code.code_chunks import chunk_code, make_heading, read_heading_symbol
+from reverie.code.file_parser import parse_file
 from reverie.code.languages import BY_NAME
-from reverie.notes.text_chunks import SIZE, lines_of
+from reverie.notes.text_chunks import MAX_CHUNK_CHARS, split_lines
 from tests.unit.samples import SAMPLES
 
 SHOP = '''"""Of a shop."""
@@ -45,14 +45,14 @@ class Cart:
 
 
 def cut(text, language="python", path="src/shop/cart.py"):
-    return chunked(path, text, parsed(text.encode(), language).symbols)
+    return chunk_code(path, text, parse_file(text.encode(), language).symbols)
 
 
 def test_one_chunk_for_each_definition():
     """Functions with what stands above them and in them, heads of classes, and what is around them
     (D16, D18).
     """
-    found = {symbol_of(one.text) or one.first: (one.first, one.last) for one in cut(SHOP)}
+    found = {read_heading_symbol(one.text) or one.first: (one.first, one.last) for one in cut(SHOP)}
     assert found == {
         1: (1, 6),
         "price": (9, 18),
@@ -67,11 +67,11 @@ def test_a_chunk_says_where_it_is_from():
     """The end of the path and the qualified name stand in front, the code after them as it is
     (D18).
     """
-    one = next(one for one in cut(SHOP) if symbol_of(one.text) == "Cart.total")
+    one = next(one for one in cut(SHOP) if read_heading_symbol(one.text) == "Cart.total")
     assert (
         one.text == "shop/cart.py Cart.total\n    def total(self):\n        return price(self.size)"
     )
-    assert headed("cart.py", "") == "cart.py"
+    assert make_heading("cart.py", "") == "cart.py"
 
 
 def test_the_same_function_elsewhere_is_the_same_text():
@@ -83,7 +83,11 @@ def test_the_same_function_elsewhere_is_the_same_text():
         SHOP.replace("LIMIT = 3", "LIMIT = 3\n\n\ndef more():\n    return LIMIT"),
         path="v2/src/shop/cart.py",
     )
-    assert [symbol_of(one.text) for one in moved if one.hash not in old] == ["", "more", ""]
+    assert [read_heading_symbol(one.text) for one in moved if one.hash not in old] == [
+        "",
+        "more",
+        "",
+    ]
 
 
 def test_a_large_function_is_cut():
@@ -91,8 +95,8 @@ def test_a_large_function_is_cut():
     body = "".join(f"    step_{n} = call_number_{n}(step_{n - 1})\n" for n in range(1, 200))
     parts = cut(f"def long(step_0):\n{body}")
     assert len(parts) > 3
-    assert {symbol_of(one.text) for one in parts} == {"long"}
-    assert max(len(one.text.partition("\n")[2]) for one in parts) <= SIZE
+    assert {read_heading_symbol(one.text) for one in parts} == {"long"}
+    assert max(len(one.text.partition("\n")[2]) for one in parts) <= MAX_CHUNK_CHARS
 
 
 @pytest.mark.parametrize("language", sorted(BY_NAME))
@@ -103,9 +107,9 @@ def test_every_language_is_cut_by_what_it_defines(language):
     for path, text in SAMPLES[language].files.items():
         if not path.endswith(BY_NAME[language].suffixes):
             continue
-        symbols = parsed(text.encode(), language).symbols
-        made = chunked(path, text, symbols)
-        names = {symbol_of(one.text) for one in made}
+        symbols = parse_file(text.encode(), language).symbols
+        made = chunk_code(path, text, symbols)
+        names = {read_heading_symbol(one.text) for one in made}
         ends = [one.last for one in symbols if one.kind in ("function", "method")]
         assert {
             one.qual
@@ -129,7 +133,7 @@ def inside(one, symbols):
 
 def missing(text, made):
     shown = {line for one in made for line in range(one.first, one.last + 1)}
-    return [n for n, line in enumerate(lines_of(text), 1) if line.strip() and n not in shown]
+    return [n for n, line in enumerate(split_lines(text), 1) if line.strip() and n not in shown]
 
 
 @given(
@@ -150,5 +154,5 @@ def test_every_line_stands_in_a_chunk(lines):
     for one in made:
         if one.last > one.first:
             assert one.text.partition("\n")[2] == "\n".join(
-                lines_of(text)[one.first - 1 : one.last]
+                split_lines(text)[one.first - 1 : one.last]
             )

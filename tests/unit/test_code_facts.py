@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reverie.code.expression_chains import chain, type_chain
-from reverie.code.file_parser import parsed
+from reverie.code.expression_chains import parse_chain, parse_type_chain
+from reverie.code.file_parser import parse_file
 from reverie.code.languages import BY_NAME, BY_SUFFIX, LANGUAGES
-from reverie.code.parsed_facts import packed, unpacked
-from reverie.code.reference_resolution import resolved
+from reverie.code.parsed_facts import facts_from_json, facts_to_json
+from reverie.code.reference_resolution import resolve_repository
 from tests.unit.samples import SAMPLES
 
 NAMES = sorted(BY_NAME)
@@ -18,7 +18,7 @@ NAMES = sorted(BY_NAME)
 
 def facts(files):
     return {
-        path: parsed(text.encode(), BY_SUFFIX[PurePath(path).suffix].name)
+        path: parse_file(text.encode(), BY_SUFFIX[PurePath(path).suffix].name)
         for path, text in files.items()
     }
 
@@ -32,7 +32,7 @@ def edges(files, root="repo"):
 
     return {
         (one.kind, name(one.path, one.scope) if one.scope >= 0 else "", name(one.to, one.symbol))
-        for one in resolved(root, known)
+        for one in resolve_repository(root, known)
         if one.to
     }
 
@@ -58,9 +58,9 @@ def test_every_language_tells_who_uses_what(language):
 
 def test_every_language_has_a_row_and_a_query_file():
     """A language is one row and one query file, and no query file is without a row."""
-    from reverie.code.languages import QUERIES
+    from reverie.code.languages import QUERY_FOLDER
 
-    assert sorted(path.stem for path in QUERIES.glob("*.scm")) == NAMES
+    assert sorted(path.stem for path in QUERY_FOLDER.glob("*.scm")) == NAMES
     suffixes = [suffix for language in LANGUAGES for suffix in language.suffixes]
     assert len(suffixes) == len(set(suffixes))
 
@@ -84,7 +84,7 @@ def test_an_import_under_another_name_is_followed():
     assert {("calls", "one", "f"), ("calls", "two", "f"), ("imports", "", "a.py")} <= found
     calls = [
         one
-        for one in resolved(
+        for one in resolve_repository(
             "repo",
             facts(
                 {"a.py": "def f(): pass\n", "main.py": "import a as b\n\ndef one():\n    b.f()\n"}
@@ -129,7 +129,9 @@ def test_what_is_only_likely_says_so():
     that is known.
     """
     text = "class A:\n    def dip_slowly(self): pass\n\ndef g(x):\n    x.dip_slowly()\n"
-    calls = [one for one in resolved("repo", facts({"one.py": text})) if one.kind == "calls"]
+    calls = [
+        one for one in resolve_repository("repo", facts({"one.py": text})) if one.kind == "calls"
+    ]
     assert [(one.how, one.symbol >= 0) for one in calls] == [("only method of that name", True)]
 
 
@@ -233,7 +235,7 @@ def test_what_a_setting_may_name_is_not_denied():
     )
     assert [
         (one.line, one.name, one.to, one.how)
-        for one in resolved("repo", known)
+        for one in resolve_repository("repo", known)
         if one.path == "src/main.ts" and one.kind == "calls"
     ] == [(2, "fmt", "", "unresolved")]
 
@@ -286,11 +288,13 @@ def test_no_bytes_stop_the_parser(language, data):
     text = next(iter(SAMPLES[language].files.values())).encode()
     suffix = BY_NAME[language].suffixes[0]
     known = {
-        f"a{suffix}": parsed(data, language),
-        f"b{suffix}": parsed(text[: len(data)] + data + text[len(data) :], language),
+        f"a{suffix}": parse_file(data, language),
+        f"b{suffix}": parse_file(text[: len(data)] + data + text[len(data) :], language),
     }
-    assert {path: unpacked(packed(some)) for path, some in known.items()}.keys() == known.keys()
-    for edge in resolved("repo", known):
+    assert {
+        path: facts_from_json(facts_to_json(some)) for path, some in known.items()
+    }.keys() == known.keys()
+    for edge in resolve_repository("repo", known):
         assert edge.symbol < len(known[edge.to].symbols) if edge.to else edge.symbol == -1
 
 
@@ -299,9 +303,9 @@ def test_a_chain_is_names_dots_and_calls(text):
     """Whatever an expression is, its chain holds nothing else, and the chain of a
     chain is itself.
     """
-    found = chain(text)
+    found = parse_chain(text)
     assert all(step.removesuffix("()") for step in found.split(".")) or found == ""
-    assert chain(found) in (found, "")
+    assert parse_chain(found) in (found, "")
 
 
 @pytest.mark.parametrize(
@@ -326,7 +330,7 @@ def test_a_chain_is_names_dots_and_calls(text):
 )
 def test_types_as_they_are_written(text, expected):
     """What a type's members are looked up in, in each language's way of writing it."""
-    assert type_chain(text) == expected
+    assert parse_type_chain(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -347,4 +351,4 @@ def test_types_as_they_are_written(text, expected):
 )
 def test_expressions_as_chains(text, expected):
     """What can be followed by reading alone is, and nothing else."""
-    assert chain(text) == expected
+    assert parse_chain(text) == expected

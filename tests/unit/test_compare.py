@@ -10,18 +10,24 @@ from hypothesis import strategies as st
 
 from reverie.reconciliation.paraphrase import statement_comparison as module
 from reverie.reconciliation.paraphrase import wording_vote
-from reverie.reconciliation.paraphrase.concept_vocabulary import stem
-from reverie.reconciliation.paraphrase.similarity_features import likeness
-from reverie.reconciliation.paraphrase.statement_comparison import RELATIONS, compare, scorer
-from reverie.reconciliation.paraphrase.statement_parser import MOST_TOKENS, read
-from reverie.testing import NOON, a_memory
+from reverie.reconciliation.paraphrase.concept_vocabulary import stem_concept_word
+from reverie.reconciliation.paraphrase.similarity_features import compare_statements
+from reverie.reconciliation.paraphrase.statement_comparison import (
+    RELATIONS,
+    compare_memories,
+    load_scorer,
+)
+from reverie.reconciliation.paraphrase.statement_parser import MAX_TOKENS, read_statement
+from reverie.testing import NOON, make_memory
 
 
 def told(
     old: str, new: str, cosine: float | None = 0.9, wordings: tuple[str, ...] = (), **fields
 ) -> str:
     """The relation of two texts."""
-    return compare(a_memory(old), a_memory(new, **fields), cosine, wordings=wordings).relation
+    return compare_memories(
+        make_memory(old), make_memory(new, **fields), cosine, wordings=wordings
+    ).relation
 
 
 @pytest.mark.parametrize(
@@ -116,10 +122,10 @@ def test_a_wording_joins_what_the_first_text_does_not():
 def test_a_verdict_says_why_in_words():
     """A person who decides sees what stands against what (B124)."""
     eight, nine = (
-        a_memory("The dev server runs on port 8080."),
-        a_memory("The dev server runs on port 9090."),
+        make_memory("The dev server runs on port 8080."),
+        make_memory("The dev server runs on port 9090."),
     )
-    verdict = compare(eight, nine, 0.97)
+    verdict = compare_memories(eight, nine, 0.97)
 
     assert ("contradicts", "same subject, different value: 8080 / 9090") == (
         verdict.relation,
@@ -130,26 +136,32 @@ def test_a_verdict_says_why_in_words():
 def test_the_same_in_another_space_is_only_reported():
     """A wish for every project must not vanish into one project's duplicate (CC-55)."""
     text = "Always use tabs."
-    here, everywhere = a_memory(text, space="me/demo"), a_memory(text, space="me")
+    here, everywhere = make_memory(text, space="me/demo"), make_memory(text, space="me")
 
-    assert "near" == compare(here, everywhere, 1.0).relation
-    assert "same" == compare(here, here._replace(id="mem_2"), 1.0).relation
+    assert "near" == compare_memories(here, everywhere, 1.0).relation
+    assert "same" == compare_memories(here, here._replace(id="mem_2"), 1.0).relation
 
 
 def test_what_happened_twice_happened_twice():
     """Two events on different days are two memories although the words are the same."""
-    first = a_memory("The build broke.", kind="event", at=NOON)
+    first = make_memory("The build broke.", kind="event", at=NOON)
 
-    assert "apart" == compare(first, first._replace(id="mem_2", at=NOON + 2 * 86_400), 1.0).relation
-    assert "same" == compare(first, first._replace(id="mem_2", at=NOON + 60), 1.0).relation
+    assert (
+        "apart"
+        == compare_memories(first, first._replace(id="mem_2", at=NOON + 2 * 86_400), 1.0).relation
+    )
+    assert "same" == compare_memories(first, first._replace(id="mem_2", at=NOON + 60), 1.0).relation
 
 
 def test_two_people_speak_of_themselves():
     """Ann's taste says nothing about Ben's."""
-    ann, ben = a_memory("I prefer tabs.", speaker="Ann"), a_memory("I prefer tabs.", speaker="Ben")
+    ann, ben = (
+        make_memory("I prefer tabs.", speaker="Ann"),
+        make_memory("I prefer tabs.", speaker="Ben"),
+    )
 
-    assert "apart" == compare(ann, ben, 1.0).relation
-    assert "same" == compare(ann, ben._replace(speaker="user"), 1.0).relation
+    assert "apart" == compare_memories(ann, ben, 1.0).relation
+    assert "same" == compare_memories(ann, ben._replace(speaker="user"), 1.0).relation
 
 
 def test_a_question_states_nothing():
@@ -185,7 +197,9 @@ def test_what_is_no_more_is_not_what_is(denied, said):
 @given(st.text(max_size=300), st.text(max_size=300), st.none() | st.floats(-1, 1))
 def test_any_two_texts_have_a_verdict(old, new, cosine):
     """Odd texts never crash it, and it is as sure as a probability can be."""
-    verdict = compare(a_memory("x")._replace(text=old), a_memory("y")._replace(text=new), cosine)
+    verdict = compare_memories(
+        make_memory("x")._replace(text=old), make_memory("y")._replace(text=new), cosine
+    )
 
     assert verdict.relation in RELATIONS and 0.0 <= verdict.confidence <= 1.0 and verdict.why
 
@@ -193,9 +207,9 @@ def test_any_two_texts_have_a_verdict(old, new, cosine):
 @given(st.text(max_size=300))
 def test_a_text_is_the_same_as_itself(text):
     """Word for word is the same, whatever the words; a text without words too."""
-    memory = a_memory("x")._replace(text=text)
+    memory = make_memory("x")._replace(text=text)
 
-    assert "same" == compare(memory, memory._replace(id="mem_2"), None).relation
+    assert "same" == compare_memories(memory, memory._replace(id="mem_2"), None).relation
 
 
 _WORDS = """use tabs spaces not in yaml python 3.11 3.12 port 8080 never always the server is heron instead of , .
@@ -206,7 +220,10 @@ WORDS = st.lists(st.sampled_from(_WORDS.split()), min_size=1, max_size=12).map("
 @given(WORDS, WORDS)
 def test_what_is_shared_is_shared_both_ways(old, new):
     """Overlap, turned words and opposites do not depend on which came first."""
-    one, other = likeness(read(old), read(new), 0.5), likeness(read(new), read(old), 0.5)
+    one, other = (
+        compare_statements(read_statement(old), read_statement(new), 0.5),
+        compare_statements(read_statement(new), read_statement(old), 0.5),
+    )
 
     for name in (
         "jaccard",
@@ -223,36 +240,43 @@ def test_what_is_shared_is_shared_both_ways(old, new):
 @given(WORDS, WORDS)
 def test_only_an_announcement_updates(old, new):
     """Without a word that announces a change nothing is replaced."""
-    verdict = compare(a_memory(old), a_memory(new), 0.9)
-    seen = read(new)
+    verdict = compare_memories(make_memory(old), make_memory(new), 0.9)
+    seen = read_statement(new)
 
     assert verdict.relation != "updates" or seen.changes or seen.soft
 
 
 def test_a_long_text_is_cut():
     """Of a very long text the beginning counts: the reading stays small."""
-    seen = read("The server runs on port 8080. " * 4_000)
+    seen = read_statement("The server runs on port 8080. " * 4_000)
 
-    assert len(seen.words) <= MOST_TOKENS
+    assert len(seen.words) <= MAX_TOKENS
     assert "same" == told("word " * 20_000, "word " * 20_000)
     assert "near" == told("Use tabs. " * 10_000, "Use tabs. " * 10_000 + "But not in YAML.", 0.99)
 
 
 def test_empty_texts_have_nothing_to_compare():
     """Nothing against something is apart."""
-    empty = a_memory("x")._replace(text="")
+    empty = make_memory("x")._replace(text="")
 
-    assert "apart" == compare(empty, a_memory("Use tabs."), 0.9).relation
-    assert "apart" == compare(a_memory("Use tabs."), empty, 0.9).relation
+    assert "apart" == compare_memories(empty, make_memory("Use tabs."), 0.9).relation
+    assert "apart" == compare_memories(make_memory("Use tabs."), empty, 0.9).relation
 
 
 def test_stems_bring_forms_together():
     """One word in its forms; what is too short or no word is left alone."""
-    assert {"commit"} == {stem(word) for word in ("commit", "commits", "committing", "committed")}
-    assert {"deploy"} == {
-        stem(word) for word in ("deploy", "deploys", "deployed", "deploying", "deployment")
+    assert {"commit"} == {
+        stem_concept_word(word) for word in ("commit", "commits", "committing", "committed")
     }
-    assert ("api", "utf8", "process") == (stem("api"), stem("utf8"), stem("process"))
+    assert {"deploy"} == {
+        stem_concept_word(word)
+        for word in ("deploy", "deploys", "deployed", "deploying", "deployment")
+    }
+    assert ("api", "utf8", "process") == (
+        stem_concept_word("api"),
+        stem_concept_word("utf8"),
+        stem_concept_word("process"),
+    )
 
 
 def test_the_scorer_fits_the_features():
@@ -260,11 +284,13 @@ def test_the_scorer_fits_the_features():
     one.
     """
     kept = json.loads((Path(module.__file__).parent / "comparer.json").read_text("utf-8"))
-    made = likeness(read("Use tabs."), read("Use spaces."), 0.9).features
+    made = compare_statements(
+        read_statement("Use tabs."), read_statement("Use spaces."), 0.9
+    ).features
 
     assert set(made) == set(kept["with cosine"]["features"])
     assert {name for name in made if "cosine" not in name} == set(kept["without"]["features"])
-    assert 1.0 == pytest.approx(sum(scorer("without").likely(made).values()))
+    assert 1.0 == pytest.approx(sum(load_scorer("without").likely(made).values()))
 
 
 def test_a_denial_of_the_merged_memory_is_no_repetition():
@@ -309,13 +335,15 @@ def test_wordings_vote(new, relation):
 
 def test_what_was_said_often_is_not_replaced_in_passing():
     """A memory of strength 3 steps back only for what names it as no longer so (A84, A86)."""
-    old = a_memory("The dev server runs on port 8080.")._replace(strength=3)
+    old = make_memory("The dev server runs on port 8080.")._replace(strength=3)
     passing = "The dev server port changed, it runs on port 9090."
     named = "The dev server no longer runs on port 8080, it is on 9090 now."
 
-    assert compare(old._replace(strength=1), a_memory(passing), 0.9).relation == "updates"
-    assert compare(old, a_memory(passing), 0.9).relation == "contradicts"
-    assert compare(old, a_memory(named), 0.9).relation == "updates"
+    assert (
+        compare_memories(old._replace(strength=1), make_memory(passing), 0.9).relation == "updates"
+    )
+    assert compare_memories(old, make_memory(passing), 0.9).relation == "contradicts"
+    assert compare_memories(old, make_memory(named), 0.9).relation == "updates"
 
 
 @pytest.mark.parametrize(
@@ -343,7 +371,7 @@ def test_what_stands_against_it_is_seen(old, new, relation):
 def test_votes_that_all_deny_never_merge(relations, likely):
     """However likely each wording finds it, what most of them deny is not the same (A86)."""
     looks = [
-        wording_vote.Look(
+        wording_vote.WordingVote(
             r,
             0.9,
             dict.fromkeys(RELATIONS, 0.0) | {"same": 0.0, "contradicts": likely},
@@ -353,6 +381,6 @@ def test_votes_that_all_deny_never_merge(relations, likely):
         )
         for r in relations
     ]
-    assert wording_vote.agreed(looks)[0] in RELATIONS
+    assert wording_vote.decide_vote(looks)[0] in RELATIONS
     denied = [look._replace(relation="contradicts") for look in looks]
-    assert wording_vote.agreed(denied)[0] == "contradicts"
+    assert wording_vote.decide_vote(denied)[0] == "contradicts"

@@ -4,13 +4,21 @@ import pytest
 
 import reverie
 from reverie.core import config
-from reverie.core.config import Settings, default_home, load, save, slug, space_of, store_url
+from reverie.core.config import (
+    Settings,
+    default_home,
+    load_settings,
+    project_space_of,
+    resolve_store_url,
+    save_settings,
+    to_slug,
+)
 from reverie.core.errors import BadInput
 
 
 def test_defaults_stand_without_a_file(tmp_path):
     """A home that is not there is no error and is not made."""
-    settings = load(tmp_path / "none")
+    settings = load_settings(tmp_path / "none")
 
     assert settings == Settings(home=tmp_path / "none", models=str(default_home() / "cache"))
     assert settings.url == f"sqlite:///{tmp_path / 'none' / 'reverie.db'}"
@@ -26,7 +34,7 @@ def test_the_environment_wins(tmp_path, monkeypatch):
     monkeypatch.setenv("REVERIE_EMBEDDER", "none")
     monkeypatch.setenv("REVERIE_OFF", "1")
     monkeypatch.setenv("REVERIE_OFFLINE", "0")
-    settings = load()
+    settings = load_settings()
 
     assert (settings.home, settings.limit, settings.embedder, settings.enabled) == (
         tmp_path,
@@ -42,8 +50,8 @@ def test_a_user_without_a_home_folder_names_one(tmp_path, monkeypatch):
     monkeypatch.delenv("REVERIE_HOME", raising=False)
     monkeypatch.setattr("os.path.expanduser", str)
     with pytest.raises(OSError, match="Set REVERIE_HOME"):
-        load()
-    assert load(tmp_path / "named") == Settings(home=tmp_path / "named")
+        load_settings()
+    assert load_settings(tmp_path / "named") == Settings(home=tmp_path / "named")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +71,7 @@ def test_a_bad_file_names_itself(tmp_path, text):
     """The message has the path and what is known."""
     (tmp_path / "config.toml").write_text(text)
     with pytest.raises(BadInput, match=r"config\.toml"):
-        load(tmp_path)
+        load_settings(tmp_path)
 
 
 def test_saving_keeps_every_other_line(tmp_path):
@@ -71,8 +79,15 @@ def test_saving_keeps_every_other_line(tmp_path):
     path = tmp_path / "config.toml"
     path.write_text("# mine\nlimit = 3  # few\n\nembedder = 'toy'\n")
     odd = 'a"b\\c\nd\te\x7f é'
-    save(load(tmp_path), off=("me/a", odd), enabled=False, embedder=odd, limit=7, deadline=0.5)
-    settings = load(tmp_path)
+    save_settings(
+        load_settings(tmp_path),
+        off=("me/a", odd),
+        enabled=False,
+        embedder=odd,
+        limit=7,
+        deadline=0.5,
+    )
+    settings = load_settings(tmp_path)
 
     assert path.read_text().startswith("# mine\nlimit = 7\n")
     assert (settings.off, settings.enabled, settings.embedder) == (("me/a", odd), False, odd)
@@ -86,9 +101,9 @@ def test_what_cannot_be_saved_is_left(tmp_path):
     text = 'off = [\n  "me/a",\n]\n'
     path.write_text(text)
     with pytest.raises(BadInput, match="by hand"):
-        save(load(tmp_path), off=("me/b",))
+        save_settings(load_settings(tmp_path), off=("me/b",))
     with pytest.raises(BadInput):
-        save(load(tmp_path), colour="red")
+        save_settings(load_settings(tmp_path), colour="red")
 
     assert path.read_text() == text
     assert [p.name for p in tmp_path.iterdir()] == ["config.toml"]
@@ -96,7 +111,7 @@ def test_what_cannot_be_saved_is_left(tmp_path):
 
 def test_switched_off_with_all_below():
     """A space and what lies in it, not its namesake (A114)."""
-    settings = Settings(home=config.here(), off=("me/a",))
+    settings = Settings(home=config.working_directory(), off=("me/a",))
 
     assert [settings.is_off(space) for space in ("me/a", "me/a/s", "me/ab", "me")] == [
         True,
@@ -104,7 +119,7 @@ def test_switched_off_with_all_below():
         False,
         False,
     ]
-    assert Settings(home=config.here(), enabled=False).is_off("you")
+    assert Settings(home=config.working_directory(), enabled=False).is_off("you")
 
 
 def test_a_project_is_its_repository(tmp_path):
@@ -119,20 +134,32 @@ def test_a_project_is_its_repository(tmp_path):
     (tree / ".git").write_text(f"gitdir: {main}/.git/worktrees/wt\n")
     (module / ".git").write_text("gitdir: ../.git/modules/lib\n")
 
-    assert space_of(main / "src" / "deep") == space_of(main) == space_of(tree)
-    assert len({space_of(main), space_of(other), space_of(module), space_of(tmp_path)}) == 4
-    assert space_of(main).startswith("me/app-")
+    assert (
+        project_space_of(main / "src" / "deep") == project_space_of(main) == project_space_of(tree)
+    )
+    assert (
+        len(
+            {
+                project_space_of(main),
+                project_space_of(other),
+                project_space_of(module),
+                project_space_of(tmp_path),
+            }
+        )
+        == 4
+    )
+    assert project_space_of(main).startswith("me/app-")
 
 
 def test_any_folder_has_a_space(tmp_path):
     """Odd names become names that can stand in a path."""
-    from reverie.memory.memory_validation import checked_space
+    from reverie.memory.memory_validation import validate_space
 
     for name in ("a b", "ünï 日本", "...", "x" * 200, "-", "a\nb"):
         folder = tmp_path / name
         folder.mkdir(exist_ok=True) if name != "..." else folder.mkdir()
-        assert checked_space(space_of(folder)) == space_of(folder)
-    assert slug(" My App! ") == "my-app"
+        assert validate_space(project_space_of(folder)) == project_space_of(folder)
+    assert to_slug(" My App! ") == "my-app"
 
 
 def test_addresses(tmp_path, monkeypatch):
@@ -141,18 +168,18 @@ def test_addresses(tmp_path, monkeypatch):
     settings = Settings(home=tmp_path)
 
     assert (
-        store_url(None, settings)
-        == store_url(tmp_path, settings)
+        resolve_store_url(None, settings)
+        == resolve_store_url(tmp_path, settings)
         == f"sqlite:///{tmp_path}/reverie.db"
     )
-    assert store_url(":memory:", settings) == "sqlite://:memory:"
-    assert store_url("x.db", settings) == f"sqlite:///{tmp_path}/x.db"
-    assert store_url("sqlite:///y.db", settings) == "sqlite:///y.db"
-    assert config.home_of(tmp_path) == tmp_path
+    assert resolve_store_url(":memory:", settings) == "sqlite://:memory:"
+    assert resolve_store_url("x.db", settings) == f"sqlite:///{tmp_path}/x.db"
+    assert resolve_store_url("sqlite:///y.db", settings) == "sqlite:///y.db"
+    assert config.home_of_address(tmp_path) == tmp_path
     assert (
-        config.home_of(":memory:")
-        is config.home_of(None)
-        is config.home_of(tmp_path / "x.db")
+        config.home_of_address(":memory:")
+        is config.home_of_address(None)
+        is config.home_of_address(tmp_path / "x.db")
         is None
     )
 

@@ -12,9 +12,9 @@ import pytest
 
 from reverie.core.errors import BadInput, UnknownScheme
 from reverie.embedding import open_embedder
-from reverie.embedding.toy import Toy
-from reverie.embedding.vector_cache import Cached, Recent, key
-from reverie.testing import Counting
+from reverie.embedding.toy import ToyEmbedder
+from reverie.embedding.vector_cache import CachedEmbedder, RecentVectors, vector_key
+from reverie.testing import CountingEmbedder
 from tests.helpers import TRICKY
 
 SRC = Path(__file__).parents[2] / "src"
@@ -33,7 +33,7 @@ def python(probe, **env):
 
 @pytest.fixture
 def toy():
-    return Toy()
+    return ToyEmbedder()
 
 
 def test_rows_are_unit_length_and_in_order(toy):
@@ -65,7 +65,7 @@ def test_the_toy_is_the_same_in_every_process():
     probe = "from reverie.embed.toy import Toy; print(Toy().embed(['heron runs staging']).tobytes().hex())"
     outputs = {python(probe, PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
 
-    assert outputs == {Toy().embed(["heron runs staging"]).tobytes().hex() + "\n"}
+    assert outputs == {ToyEmbedder().embed(["heron runs staging"]).tobytes().hex() + "\n"}
 
 
 def test_importing_and_opening_load_nothing(tmp_path):
@@ -125,39 +125,39 @@ def test_a_misspelt_name_is_refused_at_once(name, tmp_path):
 
 def test_a_text_is_embedded_once():
     """A text seen before, or twice in one call, costs nothing (C71)."""
-    inner = Counting()
+    inner = CountingEmbedder()
     known: dict[str, bytes] = {}
-    first = Cached(inner, known).embed(["a", "b", "a"])
-    again = Cached(inner, known).embed(["b", "c"])
+    first = CachedEmbedder(inner, known).embed(["a", "b", "a"])
+    again = CachedEmbedder(inner, known).embed(["b", "c"])
 
     assert inner.asked == ["a", "b", "c"]
     np.testing.assert_array_equal(first[0], first[2])
     np.testing.assert_array_equal(first[1], again[0])
-    assert Cached(inner, known).embed([]).shape == (0, 64)
+    assert CachedEmbedder(inner, known).embed([]).shape == (0, 64)
 
 
 def test_the_cache_keeps_models_apart():
     """After a switch of models nothing of the old one is used (X13)."""
     known: dict[str, bytes] = {}
-    Cached(Counting("old/1"), known).embed(["a"])
-    new = Counting("new/1")
-    Cached(new, known).embed(["a"])
+    CachedEmbedder(CountingEmbedder("old/1"), known).embed(["a"])
+    new = CountingEmbedder("new/1")
+    CachedEmbedder(new, known).embed(["a"])
 
     assert new.asked == ["a"]
-    assert set(known) == {key("old/1", "a"), key("new/1", "a")}
+    assert set(known) == {vector_key("old/1", "a"), vector_key("new/1", "a")}
 
 
 def test_what_was_used_last_is_kept(monkeypatch):
     """Looking something up counts as use: what nobody asked for the longest goes first, and nothing
     else.
     """
-    monkeypatch.setattr(Recent, "MOST", 2)
-    inner, known = Counting(), Recent()
-    cached = Cached(inner, known)
+    monkeypatch.setattr(RecentVectors, "MOST", 2)
+    inner, known = CountingEmbedder(), RecentVectors()
+    cached = CachedEmbedder(inner, known)
     for texts in (["a"], ["b"], ["a"], ["c"], ["a"], ["b"]):
         cached.embed(texts)
 
     assert inner.asked == ["a", "b", "c", "b"]
-    assert list(known) == [key("toy/1", "a"), key("toy/1", "b")]
-    del known[key("toy/1", "a")]
+    assert list(known) == [vector_key("toy/1", "a"), vector_key("toy/1", "b")]
+    del known[vector_key("toy/1", "a")]
     assert len(known) == 1

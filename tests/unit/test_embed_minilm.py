@@ -12,7 +12,13 @@ import numpy as np
 import pytest
 
 from reverie.embedding import bert_graph, model_weights
-from reverie.embedding.minilm import MiniLM, batches, graph_file, missing, sanitised
+from reverie.embedding.minilm import (
+    MiniLM,
+    batch_rows,
+    ensure_graph_file,
+    list_absent_providers,
+    sanitise_text,
+)
 from tests.helpers import TRICKY, at_once
 
 
@@ -35,10 +41,10 @@ def reference(path, ids):
     """BERT in plain NumPy (Devlin et al., 2019), one text, no padding: short enough to check by
     eye.
     """
-    at = bert_graph.tensors(path)
+    at = bert_graph.locate_tensors(path)
 
     def weight(name):
-        return np.asarray(bert_graph.array(path, at[name]))
+        return np.asarray(bert_graph.map_tensor(path, at[name]))
 
     def dense(x, name):
         return x @ weight(f"{name}.weight").T + weight(f"{name}.bias")
@@ -188,8 +194,8 @@ def test_an_accelerator_that_is_not_there_is_done_without(model_cache, minilm):
     A97).
     """
     wanted = ("CUDAExecutionProvider", "OpenVINOExecutionProvider", "CoreMLExecutionProvider")
-    absent = missing(wanted)
-    assert [] == missing(["CPUExecutionProvider"])
+    absent = list_absent_providers(wanted)
+    assert [] == list_absent_providers(["CPUExecutionProvider"])
     for providers in (absent, ["AzureExecutionProvider"], ["CPUExecutionProvider"]):
         found = MiniLM(model_cache, providers=providers).embed(
             ["The staging server is called heron."]
@@ -204,7 +210,7 @@ def test_an_accelerator_that_is_not_there_is_done_without(model_cache, minilm):
 def test_a_damaged_graph_is_built_again(linked, damage):
     """Cut short, overwritten or gone: noticed before it is used."""
     folder = linked / "models" / model_weights.NAME
-    path = graph_file(folder, "float32")
+    path = ensure_graph_file(folder, "float32")
     good = path.read_bytes()
     path.unlink() if damage is None else path.write_bytes(damage)
 
@@ -217,9 +223,9 @@ def test_a_damaged_graph_is_built_again(linked, damage):
 def test_another_build_of_the_graph_is_replaced(linked, monkeypatch):
     """A new version of the package does not run the graph of the old one."""
     folder = linked / "models" / model_weights.NAME
-    graph_file(folder, "float32")
+    ensure_graph_file(folder, "float32")
     monkeypatch.setattr(bert_graph, "BUILD", bert_graph.BUILD + 1)
-    graph_file(folder, "float32")
+    ensure_graph_file(folder, "float32")
     assert f'"build": {bert_graph.BUILD}' in (folder / "float32.json").read_text()
 
 
@@ -229,17 +235,17 @@ def test_safetensors_is_read_as_its_own_library_would(model_cache):
     library = pytest.importorskip("safetensors.numpy")
     path = model_cache / "models" / model_weights.NAME / "model.safetensors"
     theirs = library.load_file(path)
-    ours = bert_graph.tensors(path)
+    ours = bert_graph.locate_tensors(path)
 
     assert set(ours) == {name for name, value in theirs.items() if value.dtype == np.float32}
     for name, at in ours.items():
-        np.testing.assert_array_equal(bert_graph.array(path, at), theirs[name])
+        np.testing.assert_array_equal(bert_graph.map_tensor(path, at), theirs[name])
 
 
 def test_batches_waste_little():
     """Every row once, within the budget, and rows of like length together."""
     lengths = [5, 250, 7, 6, 250, 5, 1000]
-    groups = list(batches(lengths, 500))
+    groups = list(batch_rows(lengths, 500))
 
     assert sorted(row for group in groups for row in group) == list(range(7))
     assert all(
@@ -253,6 +259,6 @@ def test_batches_waste_little():
 
 def test_sanitised_text_is_valid_and_short():
     """Half a pair becomes U+FFFD, a whole pair one character, and a megabyte is cut."""
-    assert sanitised("a\ud83d") == "a\ufffd"
-    assert sanitised("\ud83d\ude00") == "😀"
-    assert len(sanitised("x" * 1_000_000)) == 10_000
+    assert sanitise_text("a\ud83d") == "a\ufffd"
+    assert sanitise_text("\ud83d\ude00") == "😀"
+    assert len(sanitise_text("x" * 1_000_000)) == 10_000

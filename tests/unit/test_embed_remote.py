@@ -11,7 +11,7 @@ import pytest
 
 from reverie.core.errors import EmbedderUnavailable
 from reverie.embedding import open_embedder
-from reverie.embedding.remote import BATCH, Endpoint, Remote
+from reverie.embedding.remote import BATCH, Endpoint, RemoteEmbedder
 from tests.helpers import serving
 
 
@@ -50,7 +50,7 @@ def server(*answers, headers=None):
 
 
 def remote(url, pauses=None, **more):
-    return Remote(
+    return RemoteEmbedder(
         Endpoint(base_url=url, model="m", **more),
         pause=(pauses if pauses is not None else []).append,
     )

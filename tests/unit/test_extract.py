@@ -4,23 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.activity.error_lessons import fixes_in
+from reverie.activity.error_lessons import find_error_fixes
 from reverie.context_window import HEAD
 from reverie.core.kinds import KINDS
-from reverie.core.model import TRUST
-from reverie.core.trigger_patterns import about_to_run, checked, meets
+from reverie.core.model import TRUST_BY_PROVENANCE
+from reverie.core.trigger_patterns import check_trigger, context_of_tool_call, matches_trigger
 from reverie.extraction.extraction_rules import REFUSALS, RULES
-from reverie.extraction.rule_extraction import LONGEST, Rejected, gleaned
-from reverie.text.forbidden_acts import spurned_in
-from reverie.text.host_messages import said_by
-from reverie.text.injection_fence import FOOT, without_injections
-from reverie.text.own_sentences import sentences, words_of
-from reverie.text.text_signals import files_in, tags_for, triggers_in
+from reverie.extraction.rule_extraction import MAX_LESSON_CHARS, RejectedCandidate, extract_lessons
+from reverie.text.forbidden_acts import find_program_triggers
+from reverie.text.host_messages import split_message
+from reverie.text.injection_fence import FENCE_END, remove_injections
+from reverie.text.own_sentences import separate_sentences, split_sentences
+from reverie.text.text_signals import derive_tags, derive_triggers, find_file_names
 
 
 def found_in(text):
     """What one message of a user asks to be kept, in order."""
-    return list(gleaned([("user", text)]).found)
+    return list(extract_lessons([("user", text)]).lessons)
 
 
 ASKED = {
@@ -47,8 +47,8 @@ NOT_ASKED = [
     "```\nNever push to main.\n```",
     "x" * 500,
     "No.",
-    "never " + "x" * LONGEST,
-    f"{HEAD}\nNever do:\n- Never push to main. (x)\n{FOOT}",
+    "never " + "x" * MAX_LESSON_CHARS,
+    f"{HEAD}\nNever do:\n- Never push to main. (x)\n{FENCE_END}",
     f"{HEAD}\n- Never push to main, it was cut he",
 ]
 
@@ -447,7 +447,7 @@ def test_nothing_else_is(text):
 def test_each_rule_finds_what_it_is_for(rule, text):
     """As developers type it (A63–A66, A68, A70)."""
     found = found_in(text)
-    assert len(found) == 1, gleaned([("user", text)])
+    assert len(found) == 1, extract_lessons([("user", text)])
     assert found[0].rule == rule or found[0].kind == next(r.kind for r in RULES if r.name == rule)
 
 
@@ -461,7 +461,9 @@ def test_what_nearly_fits_is_not_kept(text):
 def test_what_belongs_to_the_hour_is_not_kept(text):
     """Requests, reports, reactions; also in answer to what the agent did."""
     assert (
-        gleaned([("assistant", "I changed src/app.py and ran the tests."), ("user", text)]).found
+        extract_lessons(
+            [("assistant", "I changed src/app.py and ran the tests."), ("user", text)]
+        ).lessons
         == ()
     )
 
@@ -470,7 +472,7 @@ def test_every_rule_has_examples():
     """A row without an example is not tested."""
     assert {rule.name for rule in RULES} - {"instead"} == set(EACH)
     assert {rule.kind for rule in RULES} <= set(KINDS)
-    assert {rule.provenance for rule in RULES} <= set(TRUST)
+    assert {rule.provenance for rule in RULES} <= set(TRUST_BY_PROVENANCE)
     assert {name for refusal in REFUSALS for name in refusal.rules} <= {rule.name for rule in RULES}
 
 
@@ -479,8 +481,8 @@ def test_what_is_refused_says_why(text):
     """The reason is recorded, so that the junk rate can be shown; what no rule asks for is not
     mentioned.
     """
-    gained = gleaned([("user", text)])
-    assert gained.found == ()
+    gained = extract_lessons([("user", text)])
+    assert gained.lessons == ()
     assert [one.reason for one in gained.rejected] == ([REFUSED[text]] if REFUSED[text] else [])
 
 
@@ -493,14 +495,14 @@ def test_several_wishes_in_one_message():
 
 def test_only_the_block_is_taken_out():
     """What stands around it stays; a fence that was cut off hides the rest of the message."""
-    assert without_injections(f"before {HEAD} x {FOOT} after").split() == ["before", "after"]
-    assert without_injections(f"before {HEAD} cut").split() == ["before"]
+    assert remove_injections(f"before {HEAD} x {FENCE_END} after").split() == ["before", "after"]
+    assert remove_injections(f"before {HEAD} cut").split() == ["before"]
 
 
 @pytest.mark.parametrize("role", ["assistant", "tool", "system", "developer", "other"])
 def test_only_the_user_is_learned_from(role):
     """What an assistant promises or a tool prints is nobody's wish (A109, CC-61)."""
-    assert gleaned([(role, "Never push to main. I prefer tabs.")]).found == ()
+    assert extract_lessons([(role, "Never push to main. I prefer tabs.")]).lessons == ()
 
 
 def test_tags_of_hosts_are_no_wishes():
@@ -521,13 +523,13 @@ def test_a_correction_names_what_it_corrects():
     port = [("assistant", "The server listens on port 8080."), ("user", "no, it's 9000")]
     many = [("assistant", "I ran `npm i` and `npm test`."), ("user", "no, use just everywhere")]
 
-    assert [(f.text, f.first, f.last) for f in gleaned(npm).found] == [
+    assert [(f.text, f.first, f.last) for f in extract_lessons(npm).lessons] == [
         ("Use pnpm instead of npm", 1, 3)
     ]
-    assert [f.text for f in gleaned(port).found] == [
+    assert [f.text for f in extract_lessons(port).lessons] == [
         "It's 9000 (about: “The server listens on port 8080.”)"
     ]
-    assert [f.text for f in gleaned(many).found] == ["Use just everywhere"]
+    assert [f.text for f in extract_lessons(many).lessons] == ["Use just everywhere"]
 
 
 @pytest.mark.parametrize(
@@ -555,17 +557,19 @@ def test_a_tool_stands_against_the_one_that_the_agent_named(before, said, kept):
     """One other of the same family completes it; two, none, or a name within a path leave it as it
     was said.
     """
-    assert [f.text for f in gleaned([("assistant", before), ("user", said)]).found] == [kept]
+    assert [f.text for f in extract_lessons([("assistant", before), ("user", said)]).lessons] == [
+        kept
+    ]
 
 
 def test_what_was_discussed_stands_beside_it():
     """A snippet and the reason for its confidence (B67, B68)."""
-    found = gleaned(
+    found = extract_lessons(
         [
             ("assistant", "Done.\nI put the new tests next to the code."),
             ("user", "fine. always put tests under tests/"),
         ]
-    ).found[0]
+    ).lessons[0]
 
     assert found.details == {
         "rule": "always",
@@ -647,12 +651,12 @@ EDITS = {
 @pytest.mark.parametrize("text", ABOUT_TO)
 def test_typical_prohibitions_are_met_as_they_are_typed(text):
     """B61, B62: each way of doing it, and nothing that is merely like it."""
-    triggers = triggers_in(text)
+    triggers = derive_triggers(text)
     assert [] == [
-        typed for typed in ABOUT_TO[text] if not met(triggers, about_to_run("Bash", typed))
+        typed for typed in ABOUT_TO[text] if not met(triggers, context_of_tool_call("Bash", typed))
     ]
     assert [] == [
-        typed for typed in SAFE.get(text, ()) if met(triggers, about_to_run("Bash", typed))
+        typed for typed in SAFE.get(text, ()) if met(triggers, context_of_tool_call("Bash", typed))
     ]
 
 
@@ -660,9 +664,13 @@ def test_typical_prohibitions_are_met_as_they_are_typed(text):
 def test_files_that_must_not_be_edited(text):
     """The path that the sentence names."""
     inside, outside = EDITS[text]
-    assert met(triggers_in(text), about_to_run("Edit", {"file_path": inside, "new_string": "x"}))
+    assert met(
+        derive_triggers(text),
+        context_of_tool_call("Edit", {"file_path": inside, "new_string": "x"}),
+    )
     assert not met(
-        triggers_in(text), about_to_run("Edit", {"file_path": outside, "new_string": "x"})
+        derive_triggers(text),
+        context_of_tool_call("Edit", {"file_path": outside, "new_string": "x"}),
     )
 
 
@@ -680,9 +688,9 @@ SET_ASIDE = {
 @pytest.mark.parametrize("text", SET_ASIDE)
 def test_a_preference_is_called_up_by_the_program_that_it_sets_aside(text):
     """When that is about to run, and by no command that only looks like it (B61)."""
-    triggers = spurned_in(text)
+    triggers = find_program_triggers(text)
     assert [] == [
-        typed for typed in SET_ASIDE[text] if not met(triggers, about_to_run("Bash", typed))
+        typed for typed in SET_ASIDE[text] if not met(triggers, context_of_tool_call("Bash", typed))
     ]
     for typed in (
         "uv pip install requests",
@@ -691,7 +699,7 @@ def test_a_preference_is_called_up_by_the_program_that_it_sets_aside(text):
         "npx vitest",
         "echo pip",
     ):
-        assert not met(triggers, about_to_run("Bash", typed))
+        assert not met(triggers, context_of_tool_call("Bash", typed))
 
 
 @pytest.mark.parametrize(
@@ -708,7 +716,7 @@ def test_what_sets_no_program_aside_calls_nothing_up(text):
     """A preference without a program's name has no trigger: nothing is said where it
     is not needed.
     """
-    assert spurned_in(text) == ()
+    assert find_program_triggers(text) == ()
 
 
 @pytest.mark.parametrize(
@@ -716,24 +724,24 @@ def test_what_sets_no_program_aside_calls_nothing_up(text):
 )
 def test_every_trigger_that_is_taken_can_be_kept(text):
     """Whatever a sentence holds."""
-    assert all(checked(one) for one in triggers_in(text))
+    assert all(check_trigger(one) for one in derive_triggers(text))
 
 
 def met(triggers, scene):
-    return any(meets(checked(one), scene) for one in triggers)
+    return any(matches_trigger(check_trigger(one), scene) for one in triggers)
 
 
 @pytest.mark.parametrize("text", TRIGGERS)
 def test_a_prohibition_is_called_up_by_what_it_names(text):
     """Where it plainly names something (B61)."""
-    assert triggers_in(text) == TRIGGERS[text]
+    assert derive_triggers(text) == TRIGGERS[text]
 
 
 def test_files_and_tags():
     """Modest and precise (A69, B18–B22)."""
     text = "see src/app/main.py, docs/changes/ and .env.staging; not node.js, and/or, 1.2.3 or https://a.example/x.py"
-    assert files_in(text) == ("src/app/main.py", "docs/changes/", ".env.staging")
-    assert tags_for(["tests/test_api.py", "infra/main.tf", "x.unknown"]) == (
+    assert find_file_names(text) == ("src/app/main.py", "docs/changes/", ".env.staging")
+    assert derive_tags(["tests/test_api.py", "infra/main.tf", "x.unknown"]) == (
         "python",
         "testing",
         "terraform",
@@ -743,12 +751,12 @@ def test_files_and_tags():
 
 def test_sentences():
     """Lower case begins one too; abbreviations and file names do not end one."""
-    assert sentences("ok. use main.py, e.g. here. we never do that!") == [
+    assert split_sentences("ok. use main.py, e.g. here. we never do that!") == [
         "ok.",
         "use main.py, e.g. here.",
         "we never do that!",
     ]
-    assert words_of('he said "always rebase your branches" once') == (
+    assert separate_sentences('he said "always rebase your branches" once') == (
         ('he said "always rebase your branches" once',),
         ("always rebase your branches",),
     )
@@ -777,7 +785,7 @@ def test_what_fixed_an_error_is_learned():
         *bash("uv add pyarrow", "ok"),
         *bash("python load.py", "loaded 1000 rows" + " " * 200),
     ]
-    found = gleaned(talk).found
+    found = extract_lessons(talk).lessons
 
     assert [(f.text, f.kind, f.provenance, f.first, f.last) for f in found] == [
         (
@@ -797,7 +805,7 @@ def test_a_change_of_a_file_can_be_the_fix():
         *edit("a.tex"),
         *bash("latexmk a.tex", "ok"),
     ]
-    assert [(f.changed, f.ran) for f in fixes_in(talk)[0]] == [(("a.tex",), ())]
+    assert [(f.changed, f.ran) for f in find_error_fixes(talk)[0]] == [(("a.tex",), ())]
 
 
 @pytest.mark.parametrize(
@@ -813,7 +821,9 @@ def test_a_change_of_a_file_can_be_the_fix():
 def test_nothing_is_learned_where_nobody_knows_what_helped(between):
     """Nothing was done, too much was done, it was not wanted, or it took too long."""
     assert (
-        fixes_in([*bash("make", "make: fatal: x not found"), *between, *bash("make", "done")])[0]
+        find_error_fixes(
+            [*bash("make", "make: fatal: x not found"), *between, *bash("make", "done")]
+        )[0]
         == []
     )
 
@@ -825,12 +835,12 @@ def test_work_in_progress_teaches_nothing():
         *edit("a.py"),
         *bash("pytest", "1 passed"),
     ]
-    assert fixes_in(talk) == ([], [])
+    assert find_error_fixes(talk) == ([], [])
 
 
 def test_an_open_failure_is_named():
     """So that the next look begins there."""
-    assert fixes_in([("user", "go"), *bash("make", "make: command not found")]) == ([], [2])
+    assert find_error_fixes([("user", "go"), *bash("make", "make: command not found")]) == ([], [2])
 
 
 def test_calls_of_tools_are_read_in_every_shape():
@@ -857,8 +867,11 @@ def test_calls_of_tools_are_read_in_every_shape():
         ],
     }
 
-    assert said_by(anthropic, 0)[0].text == 'ok\n[Bash {"command": "ls", "big": "…", "deep": "…"}]'
-    assert said_by(openai, 0)[0].text == '[Bash {"command": "ls"}]\n[Odd {}]'
+    assert (
+        split_message(anthropic, 0)[0].text
+        == 'ok\n[Bash {"command": "ls", "big": "…", "deep": "…"}]'
+    )
+    assert split_message(openai, 0)[0].text == '[Bash {"command": "ls"}]\n[Odd {}]'
 
 
 # Whatever is said
@@ -899,34 +912,36 @@ def test_whatever_is_said(messages):
     """It never fails; nothing is longer than LONGEST, no place is made up, and only words of the
     input are used.
     """
-    gained = gleaned(messages)
+    gained = extract_lessons(messages)
     spoken = "".join(
         "".join(text.replace("’", "'").replace("‘", "'").split()) for _, text in messages
     ).lower()
-    for found in gained.found:
+    for found in gained.lessons:
         assert 0 <= found.first <= found.last < len(messages)
         assert found.kind in KINDS
-        assert len(found.text) <= LONGEST * (2 if found.kind == "learning" else 1)
+        assert len(found.text) <= MAX_LESSON_CHARS * (2 if found.kind == "learning" else 1)
         if found.provenance == "user_stated":
             own = "".join(found.text.split()).lower()
             assert own in spoken or own.replace(".", "") in spoken.replace(".", "")
     assert all(
-        isinstance(one, Rejected) and one.reason and len(one.text) <= LONGEST
+        isinstance(one, RejectedCandidate) and one.reason and len(one.text) <= MAX_LESSON_CHARS
         for one in gained.rejected
     )
-    assert gleaned(messages) == gained
+    assert extract_lessons(messages) == gained
 
 
 @given(TEXT)
 def test_the_parts_never_fail(text):
     """Files, triggers, tags, sentences of anything."""
-    assert all(name in text for name in files_in(text))
+    assert all(name in text for name in find_file_names(text))
     assert all(
         one in text
         or one in ("git push", "git commit", "git rebase", "git merge", "deploy", "push --force")
-        for one in triggers_in(text)
+        for one in derive_triggers(text)
     )
     assert (
-        fixes_in([("assistant", text), ("tool", text), ("assistant", text), ("tool", "ok")])[1]
+        find_error_fixes(
+            [("assistant", text), ("tool", text), ("assistant", text), ("tool", "ok")]
+        )[1]
         is not None
     )

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.core.model import RELATIONS, Edge
-from reverie.retrieval.graph_walk import FAN, Reached, cascade, strengthened, weight
+from reverie.retrieval.graph_walk import (
+    MAX_FAN_OUT,
+    ReachedMemory,
+    edge_weight,
+    strengthen_weight,
+    walk_cascade,
+)
 
 
 def of(*edges):
@@ -26,7 +32,7 @@ def names(found):
 
 def test_a_tag_brings_its_other_memories():
     """A – tag – B, A – tag – C: both come along, below A (CC-16, B36, B39)."""
-    found = cascade({"A": 1.0}, of(tag("A", "t"), tag("B", "t"), tag("C", "t")), depth=1)
+    found = walk_cascade({"A": 1.0}, of(tag("A", "t"), tag("B", "t"), tag("C", "t")), depth=1)
 
     assert [(w.id, w.by, w.rel, w.via, w.hops) for w in found] == [
         ("B", "A", "has_tag", "tag:t", 1),
@@ -38,7 +44,7 @@ def test_a_tag_brings_its_other_memories():
 def test_links_fall_with_their_weight():
     """A→B 0.9, A→C 0.8, A→D 0.7 at depth 1, three with A: strictly falling (CC-17)."""
     edges = [Edge("A", "relates_to", other, w) for other, w in (("D", 0.7), ("B", 0.9), ("C", 0.8))]
-    found = cascade({"A": 1.0}, of(*edges), depth=1, most=2)
+    found = walk_cascade({"A": 1.0}, of(*edges), depth=1, most=2)
 
     assert [(way.id, round(way.score, 3)) for way in found] == [("B", 0.63), ("C", 0.56)]
 
@@ -47,9 +53,9 @@ def test_depth_counts_memories_not_tags():
     """A – t1 – B – t2 – C: one hop finds B, two find C (CC-18, B35, B42)."""
     edges = of(tag("A", "t1"), tag("B", "t1"), tag("B", "t2"), tag("C", "t2"))
 
-    assert names(cascade({"A": 1.0}, edges, depth=0)) == []
-    assert names(cascade({"A": 1.0}, edges, depth=1)) == ["B"]
-    assert [(w.id, w.by, w.hops) for w in cascade({"A": 1.0}, edges, depth=2)] == [
+    assert names(walk_cascade({"A": 1.0}, edges, depth=0)) == []
+    assert names(walk_cascade({"A": 1.0}, edges, depth=1)) == ["B"]
+    assert [(w.id, w.by, w.hops) for w in walk_cascade({"A": 1.0}, edges, depth=2)] == [
         ("B", "A", 1),
         ("C", "B", 2),
     ]
@@ -69,10 +75,10 @@ def test_relations_hand_on_their_share_from_both_ends(rel, share):
     edge = Edge("A", rel, "B", 0.45)
 
     for seed, other in (("A", "B"), ("B", "A")):
-        assert cascade({seed: 0.5}, of(edge), depth=1) == [
-            Reached(other, pytest.approx(0.5 * share * 0.7), seed, rel)
+        assert walk_cascade({seed: 0.5}, of(edge), depth=1) == [
+            ReachedMemory(other, pytest.approx(0.5 * share * 0.7), seed, rel)
         ]
-    assert cascade({"A": 0.5}, of(edge), depth=1, decay=0.5)[0].score == pytest.approx(
+    assert walk_cascade({"A": 0.5}, of(edge), depth=1, decay=0.5)[0].score == pytest.approx(
         0.5 * share * 0.5
     )
 
@@ -82,7 +88,7 @@ def test_two_that_share_something_alone(rel, share):
     """InCluster edges reach the other members, and so does a file that both are about
     (CC-21, B4).
     """
-    found = cascade({"A": 1.0}, of(Edge("A", rel, "x:1"), Edge("B", rel, "x:1")), depth=1)
+    found = walk_cascade({"A": 1.0}, of(Edge("A", rel, "x:1"), Edge("B", rel, "x:1")), depth=1)
 
     assert [(w.id, w.score) for w in found] == [("B", pytest.approx(share * 0.7))]
 
@@ -91,10 +97,10 @@ def test_supersedes_leads_only_to_the_newer():
     """Whoever finds the older is led to what replaced it, never back (CONSTANTS row 18)."""
     edge = Edge("new", "supersedes", "old")
 
-    assert [(w.id, w.score) for w in cascade({"old": 1.0}, of(edge), depth=2)] == [
+    assert [(w.id, w.score) for w in walk_cascade({"old": 1.0}, of(edge), depth=2)] == [
         ("new", pytest.approx(0.63))
     ]
-    assert cascade({"new": 1.0}, of(edge), depth=2) == []
+    assert walk_cascade({"new": 1.0}, of(edge), depth=2) == []
 
 
 def test_the_best_way_counts():
@@ -104,35 +110,38 @@ def test_the_best_way_counts():
         Edge("A", "relates_to", "B", 0.95),
         Edge("B", "relates_to", "C", 0.9),
     )
-    found = cascade({"A": 1.0}, edges, depth=2)
+    found = walk_cascade({"A": 1.0}, edges, depth=2)
 
     assert [(w.id, w.by, w.hops) for w in found] == [("B", "A", 1), ("C", "B", 2)]
-    assert [(w.id, w.by) for w in cascade({"A": 1.0}, edges, depth=1)] == [("B", "A"), ("C", "A")]
+    assert [(w.id, w.by) for w in walk_cascade({"A": 1.0}, edges, depth=1)] == [
+        ("B", "A"),
+        ("C", "A"),
+    ]
 
 
 def test_cycles_end_and_strangers_bring_nothing():
     """A ring is walked once; a seed that nobody knows is ignored (CC-22)."""
     ring = of(*(Edge(a, "relates_to", b, 0.9) for a, b in ("AB", "BC", "CA")))
 
-    assert sorted(names(cascade({"A": 1.0}, ring, depth=50))) == ["B", "C"]
-    assert cascade({"nobody": 1.0}, ring, depth=2) == [] == cascade({}, ring, depth=2)
+    assert sorted(names(walk_cascade({"A": 1.0}, ring, depth=50))) == ["B", "C"]
+    assert walk_cascade({"nobody": 1.0}, ring, depth=2) == [] == walk_cascade({}, ring, depth=2)
 
 
 def test_a_seed_may_be_raised_by_a_better_one():
     """A weak hit that is tied to a strong one gains, and stays below it (CC-20)."""
     edges = of(Edge("A", "relates_to", "B", 0.9))
 
-    assert [(w.id, round(w.score, 3)) for w in cascade({"A": 0.9, "B": 0.1}, edges, depth=2)] == [
-        ("B", 0.567)
-    ]
-    assert cascade({"A": 0.9, "B": 0.8}, edges, depth=2) == []
+    assert [
+        (w.id, round(w.score, 3)) for w in walk_cascade({"A": 0.9, "B": 0.1}, edges, depth=2)
+    ] == [("B", 0.567)]
+    assert walk_cascade({"A": 0.9, "B": 0.8}, edges, depth=2) == []
 
 
 def test_a_common_tag_says_less_than_a_rare_one():
     """Of two memories, that comes first with which the seed shares what few have."""
     rare = [tag("A", "rare"), tag("R", "rare")]
     common = [tag("A", "common"), *(tag(f"C{n}", "common") for n in range(20))]
-    found = cascade({"A": 1.0}, of(*common, *rare), depth=1)
+    found = walk_cascade({"A": 1.0}, of(*common, *rare), depth=1)
 
     assert (found[0].id, len(found)) == ("R", 21)
     assert found[1].score < 0.4 * found[0].score
@@ -149,10 +158,10 @@ def test_a_tag_on_five_thousand_memories_does_not_explode():
         asked.append(len(nodes))
         return of(*crowd)(nodes)
 
-    found = cascade({"m0000": 1.0}, neighbours, depth=3, most=1_000)
+    found = walk_cascade({"m0000": 1.0}, neighbours, depth=3, most=1_000)
 
-    assert names(found) == sorted(f"m{n:04}" for n in range(5_000 - FAN, 5_000))
-    assert max(asked) <= FAN
+    assert names(found) == sorted(f"m{n:04}" for n in range(5_000 - MAX_FAN_OUT, 5_000))
+    assert max(asked) <= MAX_FAN_OUT
 
 
 @given(
@@ -175,7 +184,7 @@ def test_whatever_the_graph(edges, seeds, depth, random):
     nothing (CC-20).
     """
     edges = list({(e.src, e.rel, e.dst): e for e in edges if e.src != e.dst}.values())
-    found = cascade(seeds, of(*edges), depth=depth)
+    found = walk_cascade(seeds, of(*edges), depth=depth)
     scores = {**seeds, **{way.id: way.score for way in found}}
 
     assert len(set(names(found))) == len(found)
@@ -183,7 +192,7 @@ def test_whatever_the_graph(edges, seeds, depth, random):
     assert all(way.score < scores[way.by] and way.hops <= depth for way in found)
     assert all(way.score > seeds.get(way.id, 0.0) for way in found)
     random.shuffle(edges)
-    assert cascade(seeds, of(*edges), depth=depth) == found
+    assert walk_cascade(seeds, of(*edges), depth=depth) == found
 
 
 @given(
@@ -207,18 +216,24 @@ def test_fewer_are_the_best_of_more(edges, most, depth):
     edges = list({frozenset((e.src, e.dst)): e for e in edges if e.src != e.dst}.values())
 
     assert (
-        cascade({"A": 1.0}, of(*edges), depth=depth, most=most)
-        == cascade({"A": 1.0}, of(*edges), depth=depth, most=50)[:most]
+        walk_cascade({"A": 1.0}, of(*edges), depth=depth, most=most)
+        == walk_cascade({"A": 1.0}, of(*edges), depth=depth, most=50)[:most]
     )
 
 
 @given(st.floats(0.01, 1.0))
 def test_linking_again_never_weakens(weight):
     """+0.05 up to 0.95; what a user set higher stays (CC-58)."""
-    assert weight <= strengthened(weight) <= max(0.95, weight)
+    assert weight <= strengthen_weight(weight) <= max(0.95, weight)
 
 
 def test_a_link_grows_in_small_steps():
     """0.5 at first, 0.95 at most (CC-58, B75, B127)."""
-    assert [strengthened(w) for w in (None, 0.0, 0.5, 0.93, 1.0)] == [0.5, 0.5, 0.55, 0.95, 1.0]
-    assert weight(Edge("a", "relates_to", "b", 0.2)) == 0.2
+    assert [strengthen_weight(w) for w in (None, 0.0, 0.5, 0.93, 1.0)] == [
+        0.5,
+        0.5,
+        0.55,
+        0.95,
+        1.0,
+    ]
+    assert edge_weight(Edge("a", "relates_to", "b", 0.2)) == 0.2

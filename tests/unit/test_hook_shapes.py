@@ -7,35 +7,63 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.activity.error_lessons import failed as tells_of_error
-from reverie.core.private_passages import SPARE
-from reverie.core.trigger_patterns import about_to_run, meets
+from reverie.activity.error_lessons import has_failure_text as tells_of_error
+from reverie.core.private_passages import CUT_MARGIN
+from reverie.core.trigger_patterns import context_of_tool_call, matches_trigger
 from reverie.interfaces.hooks import context_usage
-from reverie.interfaces.hooks.event_truncation import KEEP, WHOLE, bounded, fitting, kept
-from reverie.interfaces.hooks.exit_status import exit_code
-from reverie.interfaces.hooks.hook_event import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END, Happening
-from reverie.interfaces.hooks.hook_main import decided
-from reverie.interfaces.hooks.host_adapters import HOSTS, MOST_CHARS, heard, shown
-from reverie.interfaces.hooks.prompt_topic import about, goes_on, worth_looking
-from reverie.interfaces.hooks.spool import Places, plain, read, write
-from reverie.interfaces.hooks.tool_warnings import MOST_SAID, calls, may_meet, meeting, row_of
+from reverie.interfaces.hooks.event_truncation import (
+    MAX_END_CHARS,
+    MAX_WHOLE_CHARS,
+    fit_answer,
+    truncate_arguments,
+    truncate_text,
+)
+from reverie.interfaces.hooks.exit_status import find_exit_code
+from reverie.interfaces.hooks.hook_event import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END, HookEvent
+from reverie.interfaces.hooks.hook_main import resolve_outcome
+from reverie.interfaces.hooks.host_adapters import (
+    HOSTS,
+    MAX_ANSWER_CHARS,
+    extract_result_text,
+    read_host_event,
+)
+from reverie.interfaces.hooks.prompt_topic import (
+    collect_topic_words,
+    continues_topic,
+    is_worth_searching,
+)
+from reverie.interfaces.hooks.spool import (
+    HookFiles,
+    read_json_object,
+    to_file_name,
+    write_json_object,
+)
+from reverie.interfaces.hooks.tool_warnings import (
+    MAX_WARNINGS,
+    find_matching_rows,
+    is_row_called,
+    make_warning_row,
+    may_match,
+)
 from reverie.privacy import redact
-from reverie.privacy.message_redaction import shortened
-from reverie.testing import a_memory
-from reverie.text.host_messages import HEAD
+from reverie.privacy.message_redaction import redact_and_shorten
+from reverie.testing import make_memory
+from reverie.text.host_messages import HEAD_CHARS
 
 CLAUDE, CODEX, CURSOR = (HOSTS[name] for name in ("claude-code", "codex", "cursor"))
 SECRET = "sk-ant-api03-" + "aB3dE5gH7jK9mN1p" * 5 + "-AA"
 
 
 def claude(event, **fields):
-    return heard(CLAUDE, {"session_id": "s", "cwd": "/p", "hook_event_name": event, **fields})
+    return read_host_event(
+        CLAUDE, {"session_id": "s", "cwd": "/p", "hook_event_name": event, **fields}
+    )
 
 
 def test_every_host_tells_of_the_same_things():
     """One event model; thin adapters (INTEGRATIONS §12)."""
     assert claude("UserPromptSubmit", prompt="hello")[:4] == (PROMPT, "s", "/p", "hello")
-    assert heard(
+    assert read_host_event(
         CODEX,
         {
             "session_id": "s",
@@ -45,7 +73,7 @@ def test_every_host_tells_of_the_same_things():
             "turn_id": "t",
         },
     )[:4] == (PROMPT, "s", "/p", "hello")
-    assert heard(
+    assert read_host_event(
         CURSOR,
         {
             "conversation_id": "s",
@@ -72,7 +100,7 @@ def test_every_host_tells_of_the_same_things():
 def test_what_does_not_concern_us_is_nothing(payload):
     """Events that we do not know, or without a session, are passed over."""
     for host in HOSTS.values():
-        assert heard(host, payload) is None
+        assert read_host_event(host, payload) is None
 
 
 def test_what_a_host_says_to_itself_is_no_prompt():
@@ -126,9 +154,14 @@ def test_how_a_command_of_codex_ended_stands_in_its_own_file(tmp_path):
             row("c2", 0),
         )
     )
-    assert (exit_code(path, "c1"), exit_code(path, "c2")) == (2, 0)
-    assert exit_code(path, "c3") is exit_code(path, "") is exit_code(f"{path}x", "c1") is None
-    ran = Happening(
+    assert (find_exit_code(path, "c1"), find_exit_code(path, "c2")) == (2, 0)
+    assert (
+        find_exit_code(path, "c3")
+        is find_exit_code(path, "")
+        is find_exit_code(f"{path}x", "c1")
+        is None
+    )
+    ran = HookEvent(
         TOOL_AFTER,
         "s",
         tool="Bash",
@@ -137,17 +170,17 @@ def test_how_a_command_of_codex_ended_stands_in_its_own_file(tmp_path):
         transcript=path,
         call="c1",
     )
-    told = decided(ran)
+    told = resolve_outcome(ran)
     assert (told.kind, told.text, told.doubtful) == (TOOL_FAILED, ran.result, False)
-    assert decided(ran._replace(call="c2")) == ran._replace(call="c2", doubtful=False)
-    assert decided(ran._replace(call="c3")).doubtful and tells_of_error(ran.result)
+    assert resolve_outcome(ran._replace(call="c2")) == ran._replace(call="c2", doubtful=False)
+    assert resolve_outcome(ran._replace(call="c3")).doubtful and tells_of_error(ran.result)
 
 
 def test_how_full_a_context_is_comes_from_cursor_itself():
     """`context_usage_percent` before a compaction; what is no percentage is not known."""
     about = {"conversation_id": "s", "hook_event_name": "preCompact", "context_usage_percent": 87.5}
-    assert heard(CURSOR, about).full == 0.875
-    assert heard(CURSOR, {**about, "context_usage_percent": "87"}).full is None
+    assert read_host_event(CURSOR, about).full == 0.875
+    assert read_host_event(CURSOR, {**about, "context_usage_percent": "87"}).full is None
 
 
 def test_file_contents_are_not_carried():
@@ -158,7 +191,9 @@ def test_file_contents_are_not_carried():
         ).result
         == ""
     )
-    assert bounded({"file_path": "a.py", "content": "x" * (KEEP + 1), "n": 3, "more": ["y"]}) == {
+    assert truncate_arguments(
+        {"file_path": "a.py", "content": "x" * (MAX_END_CHARS + 1), "n": 3, "more": ["y"]}
+    ) == {
         "file_path": "a.py",
         "content": "…",
         "n": 3,
@@ -177,8 +212,10 @@ def test_only_what_a_host_reads_is_answered():
     long = "\n".join(
         ("<reverie-memory>", *("- " + "y" * 600 for _ in range(40)), "</reverie-memory>")
     )
-    assert len(fitting(long)) <= MOST_CHARS and fitting(long).endswith("</reverie-memory>")
-    assert fitting("short") == "short"
+    assert len(fit_answer(long)) <= MAX_ANSWER_CHARS and fit_answer(long).endswith(
+        "</reverie-memory>"
+    )
+    assert fit_answer("short") == "short"
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
@@ -186,11 +223,11 @@ def test_names_of_files_are_safe_and_apart(one, other):
     """A session's name never leads out of its folder, and two names never meet in one
     file (CC-42).
     """
-    assert set(plain(one)) <= set(
+    assert set(to_file_name(one)) <= set(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
     )
-    assert "/" not in plain(one) and plain(one) not in (".", "..")
-    assert (plain(one) == plain(other)) == (one == other)
+    assert "/" not in to_file_name(one) and to_file_name(one) not in (".", "..")
+    assert (to_file_name(one) == to_file_name(other)) == (one == other)
 
 
 @given(st.integers(0, 60_000), st.integers(0, 60_000))
@@ -199,12 +236,12 @@ def test_no_cut_goes_through_a_secret(before, after):
     (CC-89).
     """
     text = "a " * (before // 2) + f"key {SECRET} end" + " b" * (after // 2)
-    written = redact(kept(text))[0]
-    assert len(kept(text)) <= WHOLE
+    written = redact(truncate_text(text))[0]
+    assert len(truncate_text(text)) <= MAX_WHOLE_CHARS
     assert "aB3dE5gH7jK9mN1p" not in written and "N1p-AA" not in written
 
 
-@pytest.mark.parametrize("cut", [kept, shortened])
+@pytest.mark.parametrize("cut", [truncate_text, redact_and_shorten])
 def test_nothing_beside_a_cut_is_kept_however_much_was_hidden_before_it(cut):
     """Where marks have taken the place of much, what is left beside the cut may still be half of a
     secret (CC-89).
@@ -212,17 +249,17 @@ def test_nothing_beside_a_cut_is_kept_however_much_was_hidden_before_it(cut):
     gone = len(SECRET) - len(redact(SECRET)[0])
     for more in range(2 * gone):
         head = (
-            f"token {SECRET}\n" * (HEAD // gone - 1)
+            f"token {SECRET}\n" * (HEAD_CHARS // gone - 1)
             + f"password: aB3dE5gH7jK9{'mN1p5' * 8}{'x' * more}\n"
         )
-        text = head.ljust(HEAD + SPARE - 20) + SECRET + " z" * 60_000
+        text = head.ljust(HEAD_CHARS + CUT_MARGIN - 20) + SECRET + " z" * 60_000
         assert SECRET[:12] not in cut(text)
 
 
 def test_blocks_of_one_session_are_never_anothers(tmp_path):
     """A block is taken once, by its own session (CC-42)."""
-    room = Places(str(tmp_path))
-    write(room.of("a", "block"), {"text": "for a"})
+    room = HookFiles(str(tmp_path))
+    write_json_object(room.of("a", "block"), {"text": "for a"})
     assert room.take("b") is None
     assert room.take("a") == {"text": "for a"}
     assert room.take("a") is None
@@ -246,8 +283,10 @@ def test_blocks_of_one_session_are_never_anothers(tmp_path):
 )
 def test_what_was_prepared_goes_with_what_goes_on_with_it(prompt, fits):
     """A short remark and a prompt about something else leave it lying (A62)."""
-    known = about("Which host is the staging server?", "The staging server is called heron.")
-    assert goes_on(prompt, known) is fits
+    known = collect_topic_words(
+        "Which host is the staging server?", "The staging server is called heron."
+    )
+    assert continues_topic(prompt, known) is fits
 
 
 def test_only_words_of_its_own_make_a_prompt_worth_looking():
@@ -255,9 +294,11 @@ def test_only_words_of_its_own_make_a_prompt_worth_looking():
     calls something up.
     """
     guards = {"rows": [row("Run the tests with tox.", triggers=("test", "tool:Bash(run*)"))]}
-    assert worth_looking("Which host is the staging server?", None)
-    assert not worth_looking("thanks", guards) and not worth_looking("run it again", guards)
-    assert worth_looking("run the tests again", guards) and not worth_looking(
+    assert is_worth_searching("Which host is the staging server?", None)
+    assert not is_worth_searching("thanks", guards) and not is_worth_searching(
+        "run it again", guards
+    )
+    assert is_worth_searching("run the tests again", guards) and not is_worth_searching(
         "run the tests again", {"rows": []}
     )
 
@@ -267,14 +308,14 @@ def test_half_a_file_is_no_file(tmp_path):
     path = tmp_path / "x.json"
     for content in (b"", b"{", b"[]", b"\xff", b"nul"):
         path.write_bytes(content)
-        assert read(str(path)) is None
+        assert read_json_object(str(path)) is None
 
 
 def test_the_log_is_bounded_and_holds_no_secret(tmp_path):
     """Trouble is told without what was in the text (CC-89), and takes no more room
     than it should.
     """
-    room = Places(str(tmp_path))
+    room = HookFiles(str(tmp_path))
     for _ in range(400):
         room.trouble(f"it went wrong: {SECRET} " + "word " * 200)
     logs = list((tmp_path / "hooks").glob("trouble*"))
@@ -283,11 +324,11 @@ def test_the_log_is_bounded_and_holds_no_secret(tmp_path):
 
 
 def row(text="Never force-push.", *, reminder=False, when=None, **fields):
-    return row_of(a_memory(text, **fields), f"- {text}", when, reminder=reminder)
+    return make_warning_row(make_memory(text, **fields), f"- {text}", when, reminder=reminder)
 
 
 def said(rows, tool, arguments, shown=(), now=0.0):
-    return [one["line"] for one in meeting(rows, tool, arguments, shown, now)]
+    return [one["line"] for one in find_matching_rows(rows, tool, arguments, shown, now)]
 
 
 def test_a_warning_meets_the_tool_it_is_about():
@@ -325,7 +366,7 @@ def test_a_reminder_waits_for_its_time():
 def test_no_tool_is_drowned():
     """At most MOST_SAID lines."""
     rows = [row(f"Note {n}.", triggers=("git",)) for n in range(20)]
-    assert len(said(rows, "Bash", {"command": "git status"})) == MOST_SAID
+    assert len(said(rows, "Bash", {"command": "git status"})) == MAX_WARNINGS
 
 
 PATTERNS = st.sampled_from(
@@ -354,10 +395,12 @@ PATTERNS = st.sampled_from(
 )
 def test_what_is_spared_could_not_have_met(pattern, tool, command):
     """The quick look before a pattern is tried never loses one that meets."""
-    scene = about_to_run(tool, {"command": command})
+    scene = context_of_tool_call(tool, {"command": command})
     everything = "\n".join((scene.text, *scene.given))
-    assert may_meet(pattern, everything) or not meets(pattern, scene)
-    assert calls(row(triggers=(pattern,)), scene, everything, "", 0.0) == meets(pattern, scene)
+    assert may_match(pattern, everything) or not matches_trigger(pattern, scene)
+    assert is_row_called(row(triggers=(pattern,)), scene, everything, "", 0.0) == matches_trigger(
+        pattern, scene
+    )
 
 
 def lines(tmp_path, *rows):
@@ -379,18 +422,18 @@ def test_how_full_a_context_is_can_be_read(tmp_path):
         }
     }
     side = {**one, "isSidechain": True, "message": {"usage": {"input_tokens": 5}}}
-    assert context_usage.share(lines(tmp_path, {"type": "user"}, one, side)) == pytest.approx(
-        161_010 / 200_000
-    )
+    assert context_usage.read_context_usage(
+        lines(tmp_path, {"type": "user"}, one, side)
+    ) == pytest.approx(161_010 / 200_000)
     wide = {"message": {"model": "claude-x[1m]", "usage": {"input_tokens": 100_000}}}
-    assert context_usage.share(lines(tmp_path, wide)) == pytest.approx(0.1)
+    assert context_usage.read_context_usage(lines(tmp_path, wide)) == pytest.approx(0.1)
     codex = {
         "payload": {
             "type": "token_count",
             "info": {"last_token_usage": {"total_tokens": 90}, "model_context_window": 100},
         }
     }
-    assert context_usage.share(lines(tmp_path, codex)) == pytest.approx(0.9)
+    assert context_usage.read_context_usage(lines(tmp_path, codex)) == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize(
@@ -408,8 +451,8 @@ def test_what_cannot_be_read_is_not_known(tmp_path, content):
     """A host's own file may hold anything."""
     path = tmp_path / "t"
     path.write_bytes(content)
-    assert context_usage.share(path) is None
-    assert context_usage.share(tmp_path / "none") is None
+    assert context_usage.read_context_usage(path) is None
+    assert context_usage.read_context_usage(tmp_path / "none") is None
 
 
 @given(
@@ -419,9 +462,9 @@ def test_what_cannot_be_read_is_not_known(tmp_path, content):
 def test_wide_characters_at_every_cut(text, times):
     """Characters of four bytes at the cuts, of what is kept and of what is said (CC-48)."""
     long = text * times
-    assert kept(long).encode() and len(kept(long)) <= WHOLE
-    said = fitting(f"<reverie-memory>\n{long}\n- b\n</reverie-memory>")
-    assert said.encode() and len(said) <= MOST_CHARS
+    assert truncate_text(long).encode() and len(truncate_text(long)) <= MAX_WHOLE_CHARS
+    said = fit_answer(f"<reverie-memory>\n{long}\n- b\n</reverie-memory>")
+    assert said.encode() and len(said) <= MAX_ANSWER_CHARS
 
 
 @pytest.mark.parametrize(
@@ -435,4 +478,4 @@ def test_what_a_search_found_keeps_its_lines(answered):
     """A109, A112: by its lines it is known which of them come from a file that is not
     looked into.
     """
-    assert shown(answered) == "a.py:1:P\n.env:1:P=w"
+    assert extract_result_text(answered) == "a.py:1:P\n.env:1:P=w"

@@ -6,24 +6,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.core.errors import BadInput
-from reverie.core.model import Retire, revised
-from reverie.core.trigger_patterns import about_to_run, meets, spoken
-from reverie.memory.intention import (
-    completed,
-    due,
-    ended,
-    fired,
-    meant,
-    patterns_for,
-    plain_path,
-    reminder_of,
-    shown,
-    snoozed,
-    still,
-    waits,
+from reverie.core.model import Retire, with_fields
+from reverie.core.trigger_patterns import (
+    context_of_conversation,
+    context_of_tool_call,
+    matches_trigger,
 )
-from reverie.testing import NOON, a_memory
-from reverie.text.time_expressions import following
+from reverie.memory.intention import (
+    build_trigger_patterns,
+    complete_intention_details,
+    describe_due,
+    display_pattern,
+    end_reminder,
+    find_due_reminders,
+    is_same_occurrence,
+    is_waiting,
+    mark_fired,
+    normalize_path_glob,
+    read_reminder,
+    snooze_reminder,
+)
+from reverie.testing import NOON, make_memory
+from reverie.text.time_expressions import next_occurrence
 
 ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"])
 RULES = st.sampled_from(
@@ -32,11 +36,11 @@ RULES = st.sampled_from(
 
 
 def reminder(text="Call Ann", triggers=(), **details):
-    return a_memory(text, kind="intention", triggers=tuple(triggers), details=details)
+    return make_memory(text, kind="intention", triggers=tuple(triggers), details=details)
 
 
 def after(memory, change):
-    return revised(memory, change.fields)
+    return with_fields(memory, change.fields)
 
 
 def test_only_what_waits_and_has_come_is_due():
@@ -47,9 +51,11 @@ def test_only_what_waits_and_has_come_is_due():
         reminder(when=NOON - 1, status=status)
         for status in ("pending", "triggered", "done", "cancelled")
     ]
-    assert [hit.memory for hit in due([*now, reminder(when=NOON + 1), reminder()], NOON)] == now[:1]
-    assert due([now[0]._replace(retired_at=NOON)], NOON) == []
-    assert due([a_memory("A fact", details={"when": NOON - 1})], NOON) == []
+    assert [
+        hit.memory for hit in find_due_reminders([*now, reminder(when=NOON + 1), reminder()], NOON)
+    ] == now[:1]
+    assert find_due_reminders([now[0]._replace(retired_at=NOON)], NOON) == []
+    assert find_due_reminders([make_memory("A fact", details={"when": NOON - 1})], NOON) == []
 
 
 @given(
@@ -63,8 +69,8 @@ def test_by_priority_then_by_time(some, chance):
         for n, (priority, seconds) in enumerate(some)
     ]
     mixed = chance.sample(all, len(all))
-    found = due(mixed, NOON)
-    assert found == due(all, NOON) and len(found) == len(all)
+    found = find_due_reminders(mixed, NOON)
+    assert found == find_due_reminders(all, NOON) and len(found) == len(all)
     keys = [(-hit.memory.details["priority"], hit.memory.details["when"]) for hit in found]
     assert keys == sorted(keys)
 
@@ -74,15 +80,17 @@ def test_each_occurrence_fires_once_however_the_clock_runs(rule, zone, steps):
     """C43: a machine that sleeps over many times fires once and goes on; a clock that jumps back
     repeats nothing.
     """
-    memory = reminder(**completed({"every": rule, "zone": zone}, NOON, lambda: "UTC"))
+    memory = reminder(
+        **complete_intention_details({"every": rule, "zone": zone}, NOON, lambda: "UTC")
+    )
     now, occurrences = NOON, []
     for step in steps:
         now += step
-        for hit in due([memory], now):
-            occurrences.append(reminder_of(memory).when)
-            memory = after(memory, fired(hit.memory, now))
-        assert due([memory], now) == []
-        assert waits(memory)
+        for hit in find_due_reminders([memory], now):
+            occurrences.append(read_reminder(memory).when)
+            memory = after(memory, mark_fired(hit.memory, now))
+        assert find_due_reminders([memory], now) == []
+        assert is_waiting(memory)
     assert occurrences == sorted(set(occurrences))
 
 
@@ -90,31 +98,45 @@ def test_each_occurrence_fires_once_however_the_clock_runs(rule, zone, steps):
 def test_what_does_not_recur_fires_once_for_good(when, later):
     """C45: it stays triggered until it is done or cancelled."""
     memory = reminder(when=when)
-    given_ = after(memory, fired(memory, when))
-    assert reminder_of(given_).status == "triggered" and due([given_], when + later) == []
-    assert still(memory, memory) and not still(given_, memory)
+    given_ = after(memory, mark_fired(memory, when))
+    assert (
+        read_reminder(given_).status == "triggered"
+        and find_due_reminders([given_], when + later) == []
+    )
+    assert is_same_occurrence(memory, memory) and not is_same_occurrence(given_, memory)
 
 
 def test_a_context_calls_for_it():
     """C40: a file, a command, a topic; the words that set the reminder do not."""
     one = reminder(
-        "Rotate the keys", patterns_for(["src/**/auth.py"], ["git push"], ["staging server"])
+        "Rotate the keys",
+        build_trigger_patterns(["src/**/auth.py"], ["git push"], ["staging server"]),
     )
 
     def reasons(*scenes):
-        return [hit.why for hit in due([one], NOON, scenes)]
+        return [hit.why for hit in find_due_reminders([one], NOON, scenes)]
 
-    assert reasons(spoken("I edit src/api/auth.py now")) == [("trigger 'src/**/auth.py'",)]
-    assert reasons(about_to_run("Bash", {"command": "cd x && git push origin"})) == [
+    assert reasons(context_of_conversation("I edit src/api/auth.py now")) == [
+        ("trigger 'src/**/auth.py'",)
+    ]
+    assert reasons(context_of_tool_call("Bash", {"command": "cd x && git push origin"})) == [
         ("trigger 'tool:*(git push*)'",)
     ]
-    assert reasons(spoken("Is the Staging  server up?")) == [("trigger 'staging server'",)]
+    assert reasons(context_of_conversation("Is the Staging  server up?")) == [
+        ("trigger 'staging server'",)
+    ]
     assert (
-        reasons(spoken("src/oauth.py and staging serverless"), about_to_run("Bash", "git status"))
+        reasons(
+            context_of_conversation("src/oauth.py and staging serverless"),
+            context_of_tool_call("Bash", "git status"),
+        )
         == []
     )
-    assert reasons(spoken("when we touch src/auth.py, remind me to rotate the keys")) == []
-    assert reasons(spoken("we rotate the keys in src/api/auth.py")) == [
+    assert (
+        reasons(context_of_conversation("when we touch src/auth.py, remind me to rotate the keys"))
+        == []
+    )
+    assert reasons(context_of_conversation("we rotate the keys in src/api/auth.py")) == [
         ("trigger 'src/**/auth.py'",)
     ]
 
@@ -141,10 +163,10 @@ def test_a_context_calls_for_it():
     ],
 )
 def test_globs_of_paths(glob, meant_, not_meant):
-    (pattern,) = patterns_for([glob])
-    assert all(meets(pattern, spoken(text)) for text in meant_)
-    assert not any(meets(pattern, spoken(text)) for text in not_meant)
-    assert shown(pattern) == glob
+    (pattern,) = build_trigger_patterns([glob])
+    assert all(matches_trigger(pattern, context_of_conversation(text)) for text in meant_)
+    assert not any(matches_trigger(pattern, context_of_conversation(text)) for text in not_meant)
+    assert display_pattern(pattern) == glob
 
 
 @pytest.mark.parametrize(
@@ -160,21 +182,21 @@ def test_globs_of_paths(glob, meant_, not_meant):
 )
 def test_paths_are_taken_as_they_are_written_in_a_project(written, plain):
     """A folder means what is in it; ./ means nothing."""
-    assert patterns_for([written]) == patterns_for([plain])
+    assert build_trigger_patterns([written]) == build_trigger_patterns([plain])
 
 
 @pytest.mark.parametrize("nothing", ["", " ", ".", "./"])
 def test_what_nothing_can_meet_is_refused(nothing):
     """Rather than a reminder that never comes."""
     with pytest.raises(BadInput, match="names no file"):
-        patterns_for([nothing])
+        build_trigger_patterns([nothing])
 
 
 def test_no_command_and_no_words_are_refused():
     """Nothing could call for it."""
     for commands, topics in (([""], []), ([], [" "])):
         with pytest.raises(BadInput, match=r"names no command|are no words"):
-            patterns_for(commands=commands, topics=topics)
+            build_trigger_patterns(commands=commands, topics=topics)
 
 
 @given(st.text(min_size=1, max_size=20).filter(lambda text: text.strip().strip("./")))
@@ -182,13 +204,15 @@ def test_any_glob_and_words_make_a_pattern_that_can_be_met(text):
     """No text breaks the pattern it becomes, and words meet themselves; brackets are told back as
     they were written.
     """
-    assert "[" not in text or shown(patterns_for([text])[0]).count("[") == plain_path(text).count(
+    assert "[" not in text or display_pattern(build_trigger_patterns([text])[0]).count(
         "["
-    )
-    for pattern in patterns_for([text], [text], [text]):
-        meets(pattern, about_to_run("Bash", text))
+    ) == normalize_path_glob(text).count("[")
+    for pattern in build_trigger_patterns([text], [text], [text]):
+        matches_trigger(pattern, context_of_tool_call("Bash", text))
     if text.isalnum() and text.isascii():
-        assert meets(patterns_for(topics=[text])[0], spoken(f"so {text}, yes"))
+        assert matches_trigger(
+            build_trigger_patterns(topics=[text])[0], context_of_conversation(f"so {text}, yes")
+        )
 
 
 def test_done_and_cancelled():
@@ -196,28 +220,31 @@ def test_done_and_cancelled():
     `cancel` all.
     """
     once, often = reminder(when=NOON), reminder(when=NOON, zone="UTC", every="0 9 * * *")
-    assert [type(change) for change in ended(once, "done", NOON)][1:] == [Retire]
-    assert ended(once, "cancel", NOON)[0].fields["details"]["status"] == "cancelled"
-    (skipped,) = ended(often, "done", NOON)
+    assert [type(change) for change in end_reminder(once, "done", NOON)][1:] == [Retire]
+    assert end_reminder(once, "cancel", NOON)[0].fields["details"]["status"] == "cancelled"
+    (skipped,) = end_reminder(often, "done", NOON)
     assert (
         skipped.fields["details"]["status"] == "pending"
         and skipped.fields["details"]["when"] > NOON
     )
-    told = after(often, fired(often, NOON))
-    (finished,) = ended(told, "done", NOON)
+    told = after(often, mark_fired(often, NOON))
+    (finished,) = end_reminder(told, "done", NOON)
     assert finished.fields["details"]["when"] == told.details["when"]
-    assert ended(often, "cancel", NOON)[1].why == "cancelled"
+    assert end_reminder(often, "cancel", NOON)[1].why == "cancelled"
     with pytest.raises(BadInput, match="not something to be reminded of"):
-        ended(a_memory("A fact"), "done", NOON)
+        end_reminder(make_memory("A fact"), "done", NOON)
 
 
 def test_snoozed():
     """It is due again at another time, whatever it was."""
-    given_ = after(one := reminder(when=NOON, zone="UTC"), fired(one, NOON))
-    later = after(given_, snoozed(given_, "in 20 minutes", NOON))
-    assert (due([later], NOON + 1_199), len(due([later], NOON + 1_200))) == ([], 1)
+    given_ = after(one := reminder(when=NOON, zone="UTC"), mark_fired(one, NOON))
+    later = after(given_, snooze_reminder(given_, "in 20 minutes", NOON))
+    assert (
+        find_due_reminders([later], NOON + 1_199),
+        len(find_due_reminders([later], NOON + 1_200)),
+    ) == ([], 1)
     with pytest.raises(BadInput, match="which has passed"):
-        snoozed(one, "yesterday", NOON)
+        snooze_reminder(one, "yesterday", NOON)
 
 
 def test_snoozing_moves_one_time_of_a_series():
@@ -233,22 +260,26 @@ def test_snoozing_moves_one_time_of_a_series():
     )
     fortnight, two_days = 14 * 86_400.0, 2 * 86_400.0
     one = reminder(when=first, **every)
-    off = after(one, snoozed(one, first + two_days, NOON))
-    twice = after(off, snoozed(off, first + two_days + 60, NOON))
+    off = after(one, snooze_reminder(one, first + two_days, NOON))
+    twice = after(off, snooze_reminder(off, first + two_days + 60, NOON))
     for late in (off, twice):
         assert (
-            reminder_of(after(late, fired(late, first + two_days + 60))).when == first + fortnight
+            read_reminder(after(late, mark_fired(late, first + two_days + 60))).when
+            == first + fortnight
         )
-        assert reminder_of(after(late, *ended(late, "done", first + 60))).when == first + fortnight
         assert (
-            reminder_of(after(late, fired(late, first + fortnight + two_days))).when
+            read_reminder(after(late, *end_reminder(late, "done", first + 60))).when
+            == first + fortnight
+        )
+        assert (
+            read_reminder(after(late, mark_fired(late, first + fortnight + two_days))).when
             == first + 2 * fortnight
         )
-    given_ = after(one, fired(one, first))
-    again = after(given_, snoozed(given_, "in 20 minutes", first))
-    assert [reminder_of(again).when, reminder_of(again).status] == [first + 1_200, "pending"]
-    on = after(again, fired(again, first + 1_200))
-    assert reminder_of(on).when == first + fortnight and "resumes" not in on.details
+    given_ = after(one, mark_fired(one, first))
+    again = after(given_, snooze_reminder(given_, "in 20 minutes", first))
+    assert [read_reminder(again).when, read_reminder(again).status] == [first + 1_200, "pending"]
+    on = after(again, mark_fired(again, first + 1_200))
+    assert read_reminder(on).when == first + fortnight and "resumes" not in on.details
 
 
 @given(RULES, ZONES, st.lists(st.tuples(st.booleans(), st.floats(60, 40 * 86_400)), max_size=8))
@@ -256,27 +287,29 @@ def test_a_series_keeps_its_rhythm_however_often_it_is_put_off(rule, zone, steps
     """Whatever is put off in between, a reminder that was given is due next when its
     series says.
     """
-    series = memory = reminder(**completed({"every": rule, "zone": zone}, NOON, lambda: "UTC"))
-    now, start = NOON, reminder_of(series).when
+    series = memory = reminder(
+        **complete_intention_details({"every": rule, "zone": zone}, NOON, lambda: "UTC")
+    )
+    now, start = NOON, read_reminder(series).when
     for put_off, seconds in steps:
         if put_off:
-            memory = after(memory, snoozed(memory, now + seconds, now))
+            memory = after(memory, snooze_reminder(memory, now + seconds, now))
         now += seconds
-        if due([memory], now):
-            memory = after(memory, fired(memory, now))
-            assert reminder_of(memory).when == max(following(rule, start, now, zone), start)
+        if find_due_reminders([memory], now):
+            memory = after(memory, mark_fired(memory, now))
+            assert read_reminder(memory).when == max(next_occurrence(rule, start, now, zone), start)
 
 
 def test_details_that_make_no_sense_are_as_if_not_said():
     """A bad line of an imported file stops nothing."""
     odd = reminder(when="soon", zone="Mars", every="x", priority="high", status="lost")
-    assert reminder_of(odd) == reminder_of(reminder())
-    assert due([odd, one := reminder(when=NOON)], NOON)[0].memory == one
-    assert due(
+    assert read_reminder(odd) == read_reminder(reminder())
+    assert find_due_reminders([odd, one := reminder(when=NOON)], NOON)[0].memory == one
+    assert find_due_reminders(
         [reminder(when=1e18), reminder(when=-1e18), reminder(when=float("nan")), one], NOON
-    ) == due([one], NOON)
+    ) == find_due_reminders([one], NOON)
     bad = reminder(when=NOON, zone="Mars/Olympus", every="banana")
-    assert after(bad, fired(bad, NOON)).details["status"] == "triggered"
+    assert after(bad, mark_fired(bad, NOON)).details["status"] == "triggered"
 
 
 @pytest.mark.parametrize(
@@ -292,8 +325,11 @@ def test_details_that_make_no_sense_are_as_if_not_said():
 def test_an_odd_recurrence_is_given_once(every):
     """From a file that somebody else wrote: it is due, fires, and does not recur."""
     odd = reminder(when=NOON, zone="UTC", every=every)
-    given_ = after(odd, fired(odd, NOON))
-    assert (len(due([odd], NOON)), due([given_], NOON + 1e8)) == (1, [])
+    given_ = after(odd, mark_fired(odd, NOON))
+    assert (len(find_due_reminders([odd], NOON)), find_due_reminders([given_], NOON + 1e8)) == (
+        1,
+        [],
+    )
 
 
 def test_one_that_cannot_come_again_is_given_once():
@@ -301,8 +337,8 @@ def test_one_that_cannot_come_again_is_given_once():
     it was meant.
     """
     last = reminder(when=NOON, zone="UTC", every="0 9 * * *")
-    given_ = after(last, fired(last, 253_402_290_000.0))
-    assert not waits(given_) and given_.details["status"] == "triggered"
+    given_ = after(last, mark_fired(last, 253_402_290_000.0))
+    assert not is_waiting(given_) and given_.details["status"] == "triggered"
     assert given_.details["was_every"] == "0 9 * * *" and "every" not in given_.details
 
 
@@ -323,15 +359,15 @@ def test_one_that_cannot_come_again_is_given_once():
 )
 def test_what_cannot_be_kept_is_refused(details):
     with pytest.raises(BadInput):
-        completed(details, NOON, lambda: "UTC")
+        complete_intention_details(details, NOON, lambda: "UTC")
 
 
 def test_what_was_understood_is_told_back():
     """In words: the time with its zone, how it recurs, what calls for it."""
-    details = completed(
+    details = complete_intention_details(
         {"every": "every weekday at 8:30", "zone": "Europe/Berlin"}, NOON, lambda: "UTC"
     )
-    assert meant(reminder(triggers=patterns_for(["auth.py"]), **details)) == (
+    assert describe_due(reminder(triggers=build_trigger_patterns(["auth.py"]), **details)) == (
         "Friday 2025-10-10 08:30 Europe/Berlin, then by cron 30 8 * * 1-5, when the context meets auth.py"
     )
 
@@ -360,14 +396,19 @@ def test_what_was_understood_is_told_back():
 )
 def test_what_the_words_for_how_often_leave_open_is_as_the_first_time(said, understood):
     """C39: a first time at 14:00 means 14:00 each time, unless another hour is said."""
-    details = completed({**said, "zone": "UTC"}, NOON, lambda: "UTC")
-    assert meant(reminder(**details)) == understood
-    assert meant(reminder(**completed(details, NOON, lambda: "UTC"))) == understood
+    details = complete_intention_details({**said, "zone": "UTC"}, NOON, lambda: "UTC")
+    assert describe_due(reminder(**details)) == understood
+    assert (
+        describe_due(reminder(**complete_intention_details(details, NOON, lambda: "UTC")))
+        == understood
+    )
 
 
 def test_that_shorter_months_are_passed_over_is_told():
     """Whoever says "on the 31st" hears what that means."""
-    details = completed({"every": "every month on the 31st", "zone": "UTC"}, NOON, lambda: "UTC")
-    assert meant(reminder(**details)).endswith(
+    details = complete_intention_details(
+        {"every": "every month on the 31st", "zone": "UTC"}, NOON, lambda: "UTC"
+    )
+    assert describe_due(reminder(**details)).endswith(
         "then by cron 0 9 31 * *, only in months that have this day"
     )

@@ -2,8 +2,17 @@
 
 import pytest
 
-from reverie.core.kinds import DAY, FOREVER, GROUPS, KINDS, TYPES, half_life, kind_of, retention
-from reverie.testing import NOON, a_memory
+from reverie.core.kinds import (
+    DAY,
+    FOREVER,
+    GROUPS,
+    KINDS,
+    MEMORY_TYPES,
+    half_life,
+    kind_of,
+    retention,
+)
+from reverie.testing import NOON, make_memory
 
 NAMED = {
     "correction": 365,
@@ -26,7 +35,7 @@ def test_every_row_is_complete(name):
     """A type of the six, a heading, a meaning, a half-life (A28, A41, B46)."""
     row = KINDS[name]
 
-    assert (row.name, row.type in TYPES, row.group in GROUPS) == (name, True, True)
+    assert (row.name, row.type in MEMORY_TYPES, row.group in GROUPS) == (name, True, True)
     assert row.half_life > 0 and row.meaning
 
 
@@ -34,13 +43,13 @@ def test_all_six_types_have_a_kind():
     """Working, episodic, semantic, procedural, prospective, emotional: rows of one table, one store
     (C1, C4, C5).
     """
-    assert {row.type for row in KINDS.values()} == set(TYPES)
+    assert {row.type for row in KINDS.values()} == set(MEMORY_TYPES)
 
 
 @pytest.mark.parametrize("name", NAMED)
 def test_half_lives_are_true_half_lives(name):
     """At the age of its half-life a memory that nobody used is half as present (CC-50, A71–A74)."""
-    memory = a_memory("x", kind=name)
+    memory = make_memory("x", kind=name)
 
     assert half_life(memory) == NAMED[name]
     if NAMED[name] != FOREVER:
@@ -49,13 +58,13 @@ def test_half_lives_are_true_half_lives(name):
 
 def test_an_inference_fades_within_days():
     """Whatever its kind says (B58)."""
-    assert half_life(a_memory("x", kind="correction", provenance="inferred")) == 7
-    assert half_life(a_memory("x", kind="scratch", provenance="inferred")) == 1 / 24
+    assert half_life(make_memory("x", kind="correction", provenance="inferred")) == 7
+    assert half_life(make_memory("x", kind="scratch", provenance="inferred")) == 1 / 24
 
 
 def test_use_strengthens_up_to_one():
     """1 + 0.1·ln(n + 1), never above 1; age counts from the last use (CC-51, B59)."""
-    memory = a_memory("x", kind="fact")
+    memory = make_memory("x", kind="fact")
     used = memory._replace(access_count=9)
     lately = memory._replace(last_accessed_at=NOON + 29 * DAY)
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from reverie.core.errors import BadInput
 from reverie.llm import extraction_task as extraction
 from reverie.llm import group_naming_task, judge_task, pair_task
-from reverie.llm.language_model import BadAnswer, address
-from reverie.llm.prompt_format import fenced, values
-from reverie.llm.spending_limits import Day, Limits, read
-from reverie.testing import NOON, a_memory
-from reverie.text.host_messages import Said
+from reverie.llm.language_model import BadAnswer, parse_llm_address
+from reverie.llm.prompt_format import fence_rows, iter_json_values
+from reverie.llm.spending_limits import SpendingLimits, UsageDay, load_usage_day
+from reverie.testing import NOON, make_memory
+from reverie.text.host_messages import HostMessage
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -50,7 +50,7 @@ ANSWERS = (
     | ANY_JSON.map(json.dumps)
     | st.tuples(st.text(), NEARLY.map(json.dumps), st.text()).map("".join)
 )
-WINDOW = tuple(Said("user", f"message {n} about src/app.py", n) for n in range(10, 20))
+WINDOW = tuple(HostMessage("user", f"message {n} about src/app.py", n) for n in range(10, 20))
 
 
 # The judge
@@ -72,7 +72,7 @@ WINDOW = tuple(Said("user", f"message {n} about src/app.py", n) for n in range(1
 )
 def test_the_judges_answer_is_read(text, use):
     """Lists in prose, twice the same, nothing, out of range (CC-33, CC-34)."""
-    assert use == judge_task.read(text, 10).use
+    assert use == judge_task.read_judgement(text, 10).use
 
 
 @pytest.mark.parametrize(
@@ -94,14 +94,14 @@ def test_the_judges_answer_is_read(text, use):
 def test_an_unclear_judge_says_nothing(text):
     """Unparseable is a failure, not a guess (CC-34)."""
     with pytest.raises(BadAnswer):
-        judge_task.read(text, 10)
+        judge_task.read_judgement(text, 10)
 
 
 @given(ANSWERS, st.integers(1, 50))
 def test_no_answer_names_what_was_not_shown(text, count):
     """Whatever comes: numbers in range, each once, or BadAnswer."""
     try:
-        found = judge_task.read(text, count)
+        found = judge_task.read_judgement(text, count)
     except BadAnswer:
         return
     assert len(set(found.use)) == len(found.use)
@@ -114,7 +114,7 @@ def test_ballots():
     """By votes, then best place; failed ballots are neutral; all failed is nothing (X3, CC-35)."""
 
     def use(agree, *ballots):
-        found = judge_task.counted(
+        found = judge_task.count_ballots(
             [None if ballot is None else judge_task.Judgement(ballot) for ballot in ballots], agree
         )
         return found and found.use
@@ -130,17 +130,21 @@ def test_cadence():
     """First turn runs; last at 3: 4 and 5 skip, 6 runs; a new topic always; cadence 1 always
     (CC-38).
     """
-    runs = [judge_task.due(turn, 3, changed=False) for turn in (4, 5, 6)]
+    runs = [judge_task.is_judge_due(turn, 3, changed=False) for turn in (4, 5, 6)]
     assert [False, False, True] == runs
-    assert judge_task.due(1, None, changed=False) and judge_task.due(4, 3, changed=True)
-    assert all(judge_task.due(4, 3, changed=False, cadence=cadence) for cadence in (1, 0, -1))
+    assert judge_task.is_judge_due(1, None, changed=False) and judge_task.is_judge_due(
+        4, 3, changed=True
+    )
+    assert all(
+        judge_task.is_judge_due(4, 3, changed=False, cadence=cadence) for cadence in (1, 0, -1)
+    )
 
 
 def test_the_judge_is_asked_for_what_can_be_acted_upon():
     """Not for trivia, nor for all that is about the same topic; the candidates come numbered (A55,
     A49).
     """
-    asked = judge_task.request("where?", [a_memory("one"), a_memory("two")], 5.0)
+    asked = judge_task.build_judge_request("where?", [make_memory("one"), make_memory("two")], 5.0)
     assert all(
         words in asked.instructions for words in ("can be acted upon", "trivia", "is not enough")
     )
@@ -152,30 +156,34 @@ def test_the_focused_query():
     first (CC-39).
     """
     window = [
-        Said("user", "Deploy it.\n<system-reminder>be nice\nalways</system-reminder>"),
-        Said(
+        HostMessage("user", "Deploy it.\n<system-reminder>be nice\nalways</system-reminder>"),
+        HostMessage(
             "assistant",
             'I will.\n[tool: bash] ls -la\nTraceback (most recent call last):\n  File "a.py"\n'
             "ValueError: no\nIt failed.",
         ),
-        Said("tool", "secret output"),
-        Said("system", "you are an agent"),
-        Said("user", "Why?\n<reverie-memory>\nold\n</reverie-memory>"),
-        Said("assistant", "Let me see."),
+        HostMessage("tool", "secret output"),
+        HostMessage("system", "you are an agent"),
+        HostMessage("user", "Why?\n<reverie-memory>\nold\n</reverie-memory>"),
+        HostMessage("assistant", "Let me see."),
     ]
     assert (
         "user: Why?\nuser: Deploy it.\nassistant: I will.\nIt failed.\nassistant: Let me see."
-        == judge_task.focused(window)
+        == judge_task.focus_conversation(window)
     )
-    assert "only tools" == judge_task.focused([Said("tool", "only tools")])
-    assert "<system-reminder>x" == judge_task.focused([Said("user", "<system-reminder>x")])
-    assert "" == judge_task.focused([])
+    assert "only tools" == judge_task.focus_conversation([HostMessage("tool", "only tools")])
+    assert "<system-reminder>x" == judge_task.focus_conversation(
+        [HostMessage("user", "<system-reminder>x")]
+    )
+    assert "" == judge_task.focus_conversation([])
 
 
 @given(
     st.lists(
         st.builds(
-            Said, st.sampled_from(["user", "assistant", "tool", "system"]), st.text(max_size=300)
+            HostMessage,
+            st.sampled_from(["user", "assistant", "tool", "system"]),
+            st.text(max_size=300),
         ),
         max_size=8,
     ),
@@ -183,12 +191,12 @@ def test_the_focused_query():
 )
 def test_the_query_is_never_too_long(window, most):
     """4000 characters of the tail (CONSTANTS: judge caps)."""
-    assert len(judge_task.focused(window, most)) <= most
+    assert len(judge_task.focus_conversation(window, most)) <= most
 
 
 def test_candidates_are_cut():
     """50 candidates of 600 characters."""
-    request = judge_task.request("q", [a_memory("x" * 5_000)] * 70, 5.0)
+    request = judge_task.build_judge_request("q", [make_memory("x" * 5_000)] * 70, 5.0)
     rows = [json.loads(line) for line in request.data.splitlines()[1:-1]]
     assert 51 == len(rows) and 600 == max(len(row.get("note", "")) for row in rows)
 
@@ -199,7 +207,7 @@ def test_candidates_are_cut():
 @given(st.lists(st.dictionaries(st.text(), st.text()), max_size=5))
 def test_data_cannot_leave_its_marks(rows):
     """One line a row, and marks that the rows do not hold, whatever they hold."""
-    first, *body, last = fenced(rows).split("\n")
+    first, *body, last = fence_rows(rows).split("\n")
     mark = first.strip("<>")
     assert f"</{mark}>" == last and not any(mark in line for line in body)
     assert rows == [json.loads(line) for line in body if line]
@@ -208,7 +216,7 @@ def test_data_cannot_leave_its_marks(rows):
 @given(ANSWERS)
 def test_finding_json_ends(text):
     """Any text: no error, and what is found is JSON."""
-    for value, _ in values(text):
+    for value, _ in iter_json_values(text):
         json.dumps(value)
 
 
@@ -216,29 +224,29 @@ def test_finding_json_ends(text):
 def test_any_answer_is_a_value_or_bad(text):
     """No task raises anything but BadAnswer, and what it accepts is within its bounds."""
     readers = (
-        lambda t: extraction.read(t, WINDOW),
+        lambda t: extraction.read_extraction(t, WINDOW),
         pair_task.read_comparison,
         pair_task.read_relation,
-        group_naming_task.read_name,
-        lambda t: pair_task.read_merged(t, ["a 1", "b 2"]),
-        lambda t: group_naming_task.read_gaps(t, WINDOW),
+        group_naming_task.read_group_name,
+        lambda t: pair_task.read_merged_text(t, ["a 1", "b 2"]),
+        lambda t: group_naming_task.read_gap_answers(t, WINDOW),
     )
     for reading in readers:
         try:
             found = reading(text)
         except BadAnswer:
             continue
-        if isinstance(found, extraction.Extracted):
-            assert len(found.keep) <= extraction.MOST_ITEMS
-            for item in found.keep:
+        if isinstance(found, extraction.ExtractionAnswer):
+            assert len(found.items) <= extraction.MAX_ITEMS
+            for item in found.items:
                 assert (
                     10 <= item.messages[0] <= item.messages[1] < 20
-                    and item.kind in extraction.CHOICES
+                    and item.kind in extraction.EXTRACTED_KINDS
                 )
-                assert 0 < len(item.text) <= extraction.MOST_TEXT and set(item.files) <= {
+                assert 0 < len(item.text) <= extraction.MAX_TEXT_CHARS and set(item.files) <= {
                     "src/app.py"
                 }
-        if isinstance(found, pair_task.Opinion):
+        if isinstance(found, pair_task.PairOpinion):
             assert (
                 found.relation in (*pair_task.RELATIONS, *pair_task.LINKS)
                 and 0 <= found.confidence <= 1
@@ -250,19 +258,20 @@ def test_any_answer_is_a_value_or_bad(text):
 
 @given(
     st.lists(
-        st.builds(Said, st.just("user"), st.text(max_size=3_000), st.integers(0, 99)), max_size=90
+        st.builds(HostMessage, st.just("user"), st.text(max_size=3_000), st.integers(0, 99)),
+        max_size=90,
     )
 )
 def test_windows_cover_everything_within_bounds(said):
     """40 messages, 24,000 characters; nothing is lost, nothing twice."""
-    parts = list(extraction.windows(said))
+    parts = list(extraction.split_windows(said))
     assert list(said) == [message for part in parts for message in part]
     assert all(0 < len(part) <= 40 and sum(len(m.text) for m in part) <= 24_000 for part in parts)
 
 
 def test_the_known_list_is_cut():
     """80 × 150 characters (CONSTANTS: known-list; X16)."""
-    data = extraction.request(WINDOW, ["x" * 500] * 100).data
+    data = extraction.build_extraction_request(WINDOW, ["x" * 500] * 100).data
     known = [json.loads(line)["known"] for line in data.splitlines()[1:-1] if '"known"' in line]
     assert (80, 150) == (len(known), max(map(len, known)))
 
@@ -272,7 +281,7 @@ def test_an_unknown_kind_is_a_fact():
 
     def kinds(kind):
         row = {"text": "t", "kind": kind, "from": 10}
-        return extraction.read(json.dumps({"keep": [row]}), WINDOW).keep[0].kind
+        return extraction.read_extraction(json.dumps({"keep": [row]}), WINDOW).items[0].kind
 
     assert ["fact", "fact", "entity"] == [kinds("king"), kinds(7), kinds("entity")]
 
@@ -309,7 +318,7 @@ def test_a_comparison():
 )
 def test_only_unsure_pairs_are_asked_about(relation, confidence, asked):
     """Rules that are sure need no model."""
-    assert asked is pair_task.unsure(relation, confidence)
+    assert asked is pair_task.is_unsure(relation, confidence)
 
 
 TEXTS = [
@@ -325,7 +334,7 @@ def test_a_merged_text_keeps_everything():
     """Every number, identifier, name and path, or it is refused (CC-71)."""
 
     def merged(text):
-        return pair_task.read_merged(json.dumps({"text": text}), TEXTS)
+        return pair_task.read_merged_text(json.dumps({"text": text}), TEXTS)
 
     assert GOOD == merged(GOOD)
     for lost in ("8080", "bin/api.sh", "userId", "Billing listens", "7."):
@@ -342,7 +351,7 @@ def test_a_merged_text_keeps_everything():
 def test_texts_put_together_are_accepted(texts):
     """What only stands side by side has lost nothing."""
     together = "\n".join(texts)
-    assert together.strip() == pair_task.read_merged(json.dumps({"text": together}), texts)
+    assert together.strip() == pair_task.read_merged_text(json.dumps({"text": together}), texts)
 
 
 @pytest.mark.parametrize(
@@ -363,19 +372,19 @@ def test_names_of_groups(name, found):
     answer = json.dumps({"name": name})
     if found is None:
         with pytest.raises(BadAnswer):
-            group_naming_task.read_name(answer)
+            group_naming_task.read_group_name(answer)
     else:
-        assert found == group_naming_task.read_name(answer)
+        assert found == group_naming_task.read_group_name(answer)
 
 
 def test_gaps_are_answered_from_what_was_said():
     """A note that answers a question rests on messages that were shown (B82)."""
-    request = group_naming_task.gaps_request(["where is staging?"], WINDOW)
+    request = group_naming_task.build_gaps_request(["where is staging?"], WINDOW)
     assert "where is staging?" in request.data and '"message":10' in request.data
     answer = '{"keep": [{"text": "Staging is heron.", "kind": "fact", "from": %d, "to": 12}]}'
-    assert (11, 12) == group_naming_task.read_gaps(answer % 11, WINDOW).keep[0].messages
+    assert (11, 12) == group_naming_task.read_gap_answers(answer % 11, WINDOW).items[0].messages
     with pytest.raises(BadAnswer):
-        group_naming_task.read_gaps(answer % 3, WINDOW)
+        group_naming_task.read_gap_answers(answer % 3, WINDOW)
 
 
 # Settings and books
@@ -391,7 +400,7 @@ def test_gaps_are_answered_from_what_was_said():
 )
 def test_the_name_shows_no_password(setting, name):
     """The name stands in logs."""
-    assert name == address(setting).name
+    assert name == parse_llm_address(setting).name
 
 
 @pytest.mark.parametrize(
@@ -400,7 +409,7 @@ def test_the_name_shows_no_password(setting, name):
 def test_an_address_that_is_none_is_named(url):
     """Not the first call finds out, and it is no bug of ours."""
     with pytest.raises(BadInput, match="names no model"):
-        address(f"openai:{url}#m")
+        parse_llm_address(f"openai:{url}#m")
 
 
 @given(
@@ -412,20 +421,24 @@ def test_an_address_that_is_none_is_named(url):
 )
 def test_the_budget_is_never_exceeded(limit, spent, more, dollars, cost):
     """What is allowed fits; 0 is no limit."""
-    day = Day("2025-10-09", "m", tokens_in=spent, dollars=dollars)
-    assert Limits().allow(day, more, cost)
-    if Limits(limit, 1.0).allow(day, more, cost):
+    day = UsageDay("2025-10-09", "m", tokens_in=spent, dollars=dollars)
+    assert SpendingLimits().allows(day, more, cost)
+    if SpendingLimits(limit, 1.0).allows(day, more, cost):
         assert (not limit or spent + more <= limit) and dollars + cost <= 1.0
 
 
 @given(st.text() | ANY_JSON.map(json.dumps))
 def test_any_books_can_be_read(kept):
     """Damaged books are a new day's; those that were written come back as they were."""
-    day = read(kept, "m", NOON).called("judge", "ok", 5, 3, None).resting(NOON, 30.0, "why")
-    assert day == read(day.written(), "m", NOON)
-    assert 0.0 == read(day.written(), "other", NOON).rest_until
+    day = (
+        load_usage_day(kept, "m", NOON)
+        .with_call("judge", "ok", 5, 3, None)
+        .with_rest(NOON, 30.0, "why")
+    )
+    assert day == load_usage_day(day.to_json(), "m", NOON)
+    assert 0.0 == load_usage_day(day.to_json(), "other", NOON).rest_until
     assert (0, NOON + 30) == (
-        (tomorrow := read(day.written(), "m", NOON + 86_400)).tokens_in,
+        (tomorrow := load_usage_day(day.to_json(), "m", NOON + 86_400)).tokens_in,
         tomorrow.rest_until,
     )
 
@@ -437,7 +450,7 @@ def test_a_note_has_importance_data_and_a_feeling():
 
     def read(**more):
         row = {"text": "a", "kind": "fact", "from": 10, **more}
-        return extraction.read(json.dumps({"keep": [row]}), WINDOW).keep[0]
+        return extraction.read_extraction(json.dumps({"keep": [row]}), WINDOW).items[0]
 
     good = read(
         importance=0.9,
@@ -458,7 +471,7 @@ def test_a_note_has_importance_data_and_a_feeling():
     ):
         plain = read(**odd)
         assert (0.5, {}, {}) == (plain.importance, plain.data, plain.emotion)
-    assert extraction.MOST_DATA == len(read(data={f"name{n}": "x" for n in range(50)}).data)
+    assert extraction.MAX_NAMED_VALUES == len(read(data={f"name{n}": "x" for n in range(50)}).data)
 
 
 @pytest.mark.parametrize(
@@ -474,8 +487,8 @@ def test_a_note_has_importance_data_and_a_feeling():
 )
 def test_a_row_says_what_it_is(role, text, sort):
     """X29: guidance for each sort of message, and each row of the request names its sort."""
-    asked = extraction.request((Said(role, text, 3),), ())
-    assert sort == extraction.sort_of(Said(role, text, 3))
+    asked = extraction.build_extraction_request((HostMessage(role, text, 3),), ())
+    assert sort == extraction.classify_message(HostMessage(role, text, 3))
     assert f'"is":"{sort}"' in asked.data
     assert all(
         f'"{name}": {what}' in asked.instructions for name, what in extraction.GUIDANCE.items()

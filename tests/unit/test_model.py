@@ -5,23 +5,23 @@ import pytest
 
 from reverie.core.model import (
     RELATIONS,
-    TRUST,
+    TRUST_BY_PROVENANCE,
     Edge,
     Event,
     Hint,
     Memory,
     Reinforcement,
-    lineage,
-    revised,
+    visible_spaces,
+    with_fields,
 )
-from reverie.testing import NOON, a_memory
+from reverie.testing import NOON, make_memory
 
 
 def test_a_memory_is_fresh_at_birth():
     """Strength 1, access 0, active, trusted by its source, id mem_… (CC-1, A26, A33, A34, A36,
     A37).
     """
-    memory = a_memory("text")
+    memory = make_memory("text")
 
     assert (memory.strength, memory.access_count, memory.active, memory.superseded_by) == (
         1,
@@ -29,7 +29,10 @@ def test_a_memory_is_fresh_at_birth():
         True,
         None,
     )
-    assert (memory.trust, memory.confidence) == (TRUST["observed"], TRUST["observed"])
+    assert (memory.trust, memory.confidence) == (
+        TRUST_BY_PROVENANCE["observed"],
+        TRUST_BY_PROVENANCE["observed"],
+    )
     assert memory.id.startswith("mem_")
     assert (memory.at, memory.created_at, memory.updated_at) == (NOON, NOON, NOON)
 
@@ -70,18 +73,18 @@ def test_a_hint_is_a_memory_without_what_it_says():
 
 def test_nouns_are_values():
     """A change makes a new value; the old one stays what it was."""
-    memory = a_memory("old")
+    memory = make_memory("old")
     with pytest.raises(AttributeError):
         memory.text = "new"
 
-    assert (revised(memory, {"text": "new"}).text, memory.text) == ("new", "old")
+    assert (with_fields(memory, {"text": "new"}).text, memory.text) == ("new", "old")
 
 
 def test_sources_are_each_conversation_once():
     """Where it was said, in order, without repetition (A35)."""
     again = tuple(Reinforcement(session=s, at=NOON) for s in ("s2", "s1", "", "s3", "s2"))
 
-    assert revised(a_memory("x", session="s1"), {"reinforcements": again}).sources == (
+    assert with_fields(make_memory("x", session="s1"), {"reinforcements": again}).sources == (
         "s1",
         "s2",
         "s3",
@@ -90,8 +93,8 @@ def test_sources_are_each_conversation_once():
 
 def test_a_space_sees_upward_only():
     """Itself, then its ancestors, nearest first (B85–B88)."""
-    assert lineage("me/project/session") == ("me/project/session", "me/project", "me")
-    assert lineage("me") == ("me",)
+    assert visible_spaces("me/project/session") == ("me/project/session", "me/project", "me")
+    assert visible_spaces("me") == ("me",)
 
 
 def test_defaults_are_plain():
@@ -101,8 +104,8 @@ def test_defaults_are_plain():
     assert Edge(src="a", rel="relates_to", dst="b").weight == 1.0
     assert Event(verb="turn", space="me", at=NOON).seq == 0
     assert (
-        list(TRUST.values())
-        == sorted(TRUST.values(), reverse=True)
+        list(TRUST_BY_PROVENANCE.values())
+        == sorted(TRUST_BY_PROVENANCE.values(), reverse=True)
         == [1.0, 0.95, 0.8, 0.7, 0.5, 0.3]
     )
     assert len(set(RELATIONS)) == len(RELATIONS) == 9

@@ -11,23 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import FARTHEST
+from reverie.core.foreign_numbers import MAX_TIMESTAMP
 from reverie.text.time_expressions import (
-    ahead,
-    first_of,
-    following,
-    is_rule,
-    moment_at,
-    recurring,
-    told,
-    understood,
-    wall_of,
+    first_occurrence,
+    format_wall_time,
+    from_wall_time,
+    is_recurrence_rule,
+    next_occurrence,
+    parse_recurrence,
+    parse_time_ahead,
+    parse_time_expression,
+    to_wall_time,
 )
 
 BERLIN, NEW_YORK, LORD_HOWE = "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"
 ZONES = (BERLIN, NEW_YORK, LORD_HOWE, "UTC", "Asia/Kathmandu", "America/Sao_Paulo")
 HERE = datetime(2026, 11, 21, 14, 7)  # a Saturday
-NOW = moment_at(HERE, BERLIN)
+NOW = from_wall_time(HERE, BERLIN)
 
 MEANT = {
     "tomorrow at 9": "Sunday 2026-11-22 09:00",
@@ -100,14 +100,17 @@ REFUSED = (
 @pytest.mark.parametrize("phrase", MEANT)
 def test_phrases_mean_a_moment(phrase):
     """C39: times in natural language and ISO 8601."""
-    assert told(ahead(phrase, NOW, BERLIN), BERLIN) == f"{MEANT[phrase]} {BERLIN}"
+    assert (
+        format_wall_time(parse_time_ahead(phrase, NOW, BERLIN), BERLIN)
+        == f"{MEANT[phrase]} {BERLIN}"
+    )
 
 
 @pytest.mark.parametrize("phrase", REFUSED)
 def test_what_could_mean_anything_is_refused(phrase):
     """Nothing is guessed: what is not understood as a whole, or in two ways, is no time."""
     with pytest.raises(BadInput, match="tomorrow at 9"):
-        ahead(phrase, NOW, BERLIN)
+        parse_time_ahead(phrase, NOW, BERLIN)
 
 
 TODAY = {  # said on Friday, 20 November 2026, at eight o'clock
@@ -132,14 +135,20 @@ TODAY = {  # said on Friday, 20 November 2026, at eight o'clock
 @pytest.mark.parametrize("phrase", TODAY)
 def test_a_day_that_is_today_means_today_while_that_is_to_come(phrase):
     """C39: on a Friday morning "Friday 14:00" is this afternoon, and "next Friday" next week."""
-    now = moment_at(datetime(2026, 11, 20, 8), BERLIN)
-    assert told(ahead(phrase, now, BERLIN), BERLIN) == f"{TODAY[phrase]} {BERLIN}"
+    now = from_wall_time(datetime(2026, 11, 20, 8), BERLIN)
+    assert (
+        format_wall_time(parse_time_ahead(phrase, now, BERLIN), BERLIN)
+        == f"{TODAY[phrase]} {BERLIN}"
+    )
 
 
 def test_in_the_small_hours_the_night_is_this_one():
     """After midnight "tonight at 2" is two hours away."""
-    now = moment_at(datetime(2026, 11, 21, 0, 30), BERLIN)
-    assert told(ahead("tonight at 2", now, BERLIN), BERLIN) == f"Saturday 2026-11-21 02:00 {BERLIN}"
+    now = from_wall_time(datetime(2026, 11, 21, 0, 30), BERLIN)
+    assert (
+        format_wall_time(parse_time_ahead("tonight at 2", now, BERLIN), BERLIN)
+        == f"Saturday 2026-11-21 02:00 {BERLIN}"
+    )
 
 
 @pytest.mark.parametrize("phrase", ["yesterday", "today at 9", "2020-01-01", "this morning"])
@@ -149,7 +158,7 @@ def test_a_time_gone_by_is_refused_and_told(phrase):
         BadInput,
         match=r"understood as \w+day 20\d\d-\d\d-\d\d 09:00 Europe/Berlin, which has passed",
     ):
-        ahead(phrase, NOW, BERLIN)
+        parse_time_ahead(phrase, NOW, BERLIN)
 
 
 def test_other_values_for_a_time():
@@ -157,21 +166,23 @@ def test_other_values_for_a_time():
     is seconds.
     """
     exact = datetime(2026, 12, 3, 8, tzinfo=UTC)
-    assert understood(exact, NOW, BERLIN) == exact.timestamp()
-    assert wall_of(understood(datetime(2026, 12, 3, 8), NOW, NEW_YORK), NEW_YORK) == datetime(
-        2026, 12, 3, 8
+    assert parse_time_expression(exact, NOW, BERLIN) == exact.timestamp()
+    assert to_wall_time(
+        parse_time_expression(datetime(2026, 12, 3, 8), NOW, NEW_YORK), NEW_YORK
+    ) == datetime(2026, 12, 3, 8)
+    assert to_wall_time(parse_time_expression(date(2026, 12, 3), NOW, BERLIN), BERLIN) == datetime(
+        2026, 12, 3, 9
     )
-    assert wall_of(understood(date(2026, 12, 3), NOW, BERLIN), BERLIN) == datetime(2026, 12, 3, 9)
-    assert understood(NOW + 5, NOW, BERLIN) == NOW + 5
+    assert parse_time_expression(NOW + 5, NOW, BERLIN) == NOW + 5
     odd: list[Any] = [True, float("nan"), -1, None, [], 1e15]
     for value in odd:
         with pytest.raises(BadInput):
-            understood(value, NOW, BERLIN)
+            parse_time_expression(value, NOW, BERLIN)
 
 
 def test_a_zone_must_be_one():
     with pytest.raises(BadInput, match="not a time zone"):
-        ahead("tomorrow", NOW, "Mars/Olympus")
+        parse_time_ahead("tomorrow", NOW, "Mars/Olympus")
 
 
 GAPS = [  # zone, a wall time that is left out, the first moment after it on the wall
@@ -194,17 +205,17 @@ TWICE = [
 @pytest.mark.parametrize(("zone", "wall", "after"), GAPS)
 def test_a_time_that_is_left_out_is_the_first_moment_after(zone, wall, after):
     """DST forward: 02:30 does not exist, so it is 03:00 (Lord Howe moves by half an hour)."""
-    at = moment_at(wall, zone)
-    assert wall_of(at, zone) == after
-    assert wall_of(at - 1, zone) < wall
+    at = from_wall_time(wall, zone)
+    assert to_wall_time(at, zone) == after
+    assert to_wall_time(at - 1, zone) < wall
 
 
 @pytest.mark.parametrize(("zone", "wall", "length"), TWICE)
 def test_a_time_that_comes_twice_is_the_first(zone, wall, length):
     """DST back: the first of both."""
-    at = moment_at(wall, zone)
-    assert wall_of(at, zone) == wall == wall_of(at + length, zone)
-    assert wall_of(at - length, zone) < wall
+    at = from_wall_time(wall, zone)
+    assert to_wall_time(at, zone) == wall == to_wall_time(at + length, zone)
+    assert to_wall_time(at - length, zone) < wall
 
 
 @pytest.mark.parametrize(
@@ -222,31 +233,33 @@ def test_the_walls_clock_stays_and_hours_pass(zone, wall):
     """Across DST: "tomorrow at 9" and every day at 9 are 09:00 on the wall; "in 24 hours" are 24
     hours.
     """
-    now = moment_at(wall, zone)
+    now = from_wall_time(wall, zone)
     tomorrow = wall + timedelta(days=1)
-    assert wall_of(ahead("tomorrow at 9", now, zone), zone) == tomorrow
-    assert wall_of(following("0 9 * * *", now, now, zone), zone) == tomorrow
-    assert wall_of(following("every 1 days at 09:00", now, now, zone), zone) == tomorrow
-    assert ahead("in 24 hours", now, zone) == now + 86_400 != moment_at(tomorrow, zone)
-    assert following("every 24 hours", now, now, zone) == now + 86_400
+    assert to_wall_time(parse_time_ahead("tomorrow at 9", now, zone), zone) == tomorrow
+    assert to_wall_time(next_occurrence("0 9 * * *", now, now, zone), zone) == tomorrow
+    assert to_wall_time(next_occurrence("every 1 days at 09:00", now, now, zone), zone) == tomorrow
+    assert (
+        parse_time_ahead("in 24 hours", now, zone) == now + 86_400 != from_wall_time(tomorrow, zone)
+    )
+    assert next_occurrence("every 24 hours", now, now, zone) == now + 86_400
 
 
 def test_a_daily_time_in_the_gap_fires_that_day_too_and_does_not_move():
     """02:30 every day: at 03:00 on the day that has none, at 02:30 again on the next; once on the
     day that has two.
     """
-    at, walls = moment_at(datetime(2027, 3, 26, 2, 30), BERLIN), []
+    at, walls = from_wall_time(datetime(2027, 3, 26, 2, 30), BERLIN), []
     for _ in range(3):
-        at = following("30 2 * * *", at, at, BERLIN)
-        walls.append(wall_of(at, BERLIN))
+        at = next_occurrence("30 2 * * *", at, at, BERLIN)
+        walls.append(to_wall_time(at, BERLIN))
     assert walls == [
         datetime(2027, 3, 27, 2, 30),
         datetime(2027, 3, 28, 3),
         datetime(2027, 3, 29, 2, 30),
     ]
     for rule in ("30 2 * * *", "every 1 days at 02:30"):
-        first = moment_at(datetime(2027, 10, 31, 2, 30), BERLIN)
-        assert wall_of(following(rule, first, first, BERLIN), BERLIN) == datetime(
+        first = from_wall_time(datetime(2027, 10, 31, 2, 30), BERLIN)
+        assert to_wall_time(next_occurrence(rule, first, first, BERLIN), BERLIN) == datetime(
             2027, 11, 1, 2, 30
         )
 
@@ -277,18 +290,18 @@ def test_phrases_that_recur(phrase):
     """C39: cron-like recurrence; a rule is a phrase for itself, so that it survives a second
     reading.
     """
-    rule = recurring(phrase, NOW, BERLIN)
-    assert rule == EVERY[phrase] == recurring(rule, NOW, BERLIN)
-    assert first_of(rule, NOW, BERLIN) > NOW
+    rule = parse_recurrence(phrase, NOW, BERLIN)
+    assert rule == EVERY[phrase] == parse_recurrence(rule, NOW, BERLIN)
+    assert first_occurrence(rule, NOW, BERLIN) > NOW
 
 
 def test_every_month_from_a_day_that_some_months_have_not():
     """Said on the 29th or later it means the last day: no month is passed over."""
-    at, days = moment_at(datetime(2027, 1, 31, 8), BERLIN), []
-    rule = recurring("every month", at, BERLIN)
+    at, days = from_wall_time(datetime(2027, 1, 31, 8), BERLIN), []
+    rule = parse_recurrence("every month", at, BERLIN)
     for _ in range(4):
-        at = following(rule, at, at, BERLIN)
-        days.append(f"{wall_of(at, BERLIN):%m-%d}")
+        at = next_occurrence(rule, at, at, BERLIN)
+        days.append(f"{to_wall_time(at, BERLIN):%m-%d}")
     assert days == ["01-31", "02-28", "03-31", "04-30"]
 
 
@@ -314,7 +327,7 @@ def test_every_month_from_a_day_that_some_months_have_not():
 )
 def test_what_does_not_recur_is_refused(phrase):
     with pytest.raises(BadInput):
-        recurring(phrase, NOW, BERLIN)
+        parse_recurrence(phrase, NOW, BERLIN)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +346,7 @@ def test_what_does_not_recur_is_refused(phrase):
 )
 def test_what_has_no_next_time_is_no_rule(rule):
     """A rule is what `following` can go on with: an imported file may say anything."""
-    assert not is_rule(rule)
+    assert not is_recurrence_rule(rule)
 
 
 @given(
@@ -342,21 +355,21 @@ def test_what_has_no_next_time_is_no_rule(rule):
     )
     | st.from_regex(r"[0-9*/,L-]{1,4}( [0-9*/,L-]{1,4}){4}", fullmatch=True)
     | st.text(max_size=20),
-    st.floats(0, FARTHEST),
-    st.floats(0, FARTHEST),
+    st.floats(0, MAX_TIMESTAMP),
+    st.floats(0, MAX_TIMESTAMP),
     st.sampled_from(ZONES),
 )
 def test_every_rule_goes_on(rule, last, now, zone):
     """Whatever is a rule has a next time, from any moment that a reminder can have."""
-    if is_rule(rule):
-        assert following(rule, last, now, zone) > max(last, now)
+    if is_recurrence_rule(rule):
+        assert next_occurrence(rule, last, now, zone) > max(last, now)
 
 
 def test_after_the_last_year_there_is_no_next_time():
     """Told as BadInput, whatever the calendar raises."""
     for rule in ("0 9 * * *", "every 2 days at 09:00", "every 1 days at 09:00"):
         with pytest.raises(BadInput, match="no next time"):
-            following(rule, NOW, 253_402_290_000.0, "UTC")
+            next_occurrence(rule, NOW, 253_402_290_000.0, "UTC")
 
 
 rules = st.sampled_from(
@@ -371,25 +384,25 @@ def test_the_next_time_is_after_both_and_nothing_lies_between(rule, last, asleep
     """Missed times do not come again: the next one is the first after now, and asking earlier gives
     the same.
     """
-    last = first_of(rule, last, zone)
+    last = first_occurrence(rule, last, zone)
     now = last + asleep
-    then = following(rule, last, now, zone)
+    then = next_occurrence(rule, last, now, zone)
     assert then > now >= last
-    assert following(rule, last, then - 1e-3, zone) == then
-    assert following(rule, last, last - 1e6, zone) <= then
+    assert next_occurrence(rule, last, then - 1e-3, zone) == then
+    assert next_occurrence(rule, last, last - 1e6, zone) <= then
 
 
 @given(st.datetimes(datetime(2000, 1, 1), datetime(2037, 12, 31)), st.sampled_from(ZONES))
 def test_a_wall_time_is_a_moment_that_shows_it_or_lies_behind_its_gap(wall, zone):
     """Both directions agree, and no earlier moment shows that time."""
     wall = wall.replace(microsecond=0)
-    at = moment_at(wall, zone)
-    assert wall_of(at, zone) >= wall
-    assert wall_of(at, zone) == wall or wall_of(at - 1, zone) < wall
-    assert all(wall_of(at - before, zone) != wall for before in (1_800, 3_600))
+    at = from_wall_time(wall, zone)
+    assert to_wall_time(at, zone) >= wall
+    assert to_wall_time(at, zone) == wall or to_wall_time(at - 1, zone) < wall
+    assert all(to_wall_time(at - before, zone) != wall for before in (1_800, 3_600))
 
 
 @given(st.text(max_size=40))
 def test_any_text_is_a_time_or_refused(text):
     with suppress(BadInput):
-        assert ahead(text, NOW, BERLIN) > NOW
+        assert parse_time_ahead(text, NOW, BERLIN) > NOW

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.activity.activity_events import ends
+from reverie.activity.activity_events import keep_text_ends
 from reverie.core.privacy_policy import Policy
-from reverie.core.private_passages import SPARE, passages, tags
-from reverie.interfaces.hooks.event_truncation import kept
-from reverie.privacy import hidden, only_private, redact, redact_value
-from reverie.privacy.message_redaction import shortened
-from reverie.text.host_messages import text_of
+from reverie.core.private_passages import CUT_MARGIN, find_private_passages, find_tags
+from reverie.interfaces.hooks.event_truncation import truncate_text
+from reverie.privacy import hide_private_passages, is_fully_redacted, redact, redact_value
+from reverie.privacy.message_redaction import redact_and_shorten
+from reverie.text.host_messages import content_to_text
 
 PLANTED = "zyxquokka4711"
 WAYS = [
@@ -39,7 +39,7 @@ def test_a_passage_goes_with_its_tags(opening, closing):
 
     assert redact(text)[0] == "Heron[REDACTED:private] is staging. [REDACTED:private]."
     assert {one.kind for one in redact(text)[1]} == {"private"}
-    assert hidden(text) == redact(text)[0]
+    assert hide_private_passages(text) == redact(text)[0]
 
 
 def test_what_is_in_doubt_is_hidden():
@@ -98,10 +98,10 @@ def test_nothing_private_is_ever_left(parts, rest):
         "".join(f"{before} {way[0]}{PLANTED}{inner}{way[1]}" for before, way, inner in parts) + rest
     )
     clean = redact(text)[0]
-    spans = list(passages(text))
+    spans = list(find_private_passages(text))
 
-    assert PLANTED not in clean and PLANTED not in hidden(text)
-    assert redact(clean)[0] is clean and not list(passages(clean))
+    assert PLANTED not in clean and PLANTED not in hide_private_passages(text)
+    assert redact(clean)[0] is clean and not list(find_private_passages(clean))
     assert spans == sorted(spans) and all(start < end for start, end in spans)
 
 
@@ -113,10 +113,10 @@ def test_no_cut_lets_a_passage_out(before, length, closed):
     text = "x " * (before // 2) + "<private>" + f"{PLANTED} " * (length // len(PLANTED) + 1)
     text += "</private> and y " * closed + "z " * (20_000 * closed)
     for cut in (
-        shortened(text_of(text), Policy()),
-        kept(text, Policy()),
-        ends(text, 4_000),
-        shortened(text),
+        redact_and_shorten(content_to_text(text), Policy()),
+        truncate_text(text, Policy()),
+        keep_text_ends(text, 4_000),
+        redact_and_shorten(text),
     ):
         assert PLANTED not in redact(cut)[0]
 
@@ -124,11 +124,14 @@ def test_no_cut_lets_a_passage_out(before, length, closed):
 @given(st.integers(0, 60))
 def test_a_cut_through_a_tag_keeps_the_tag(shift):
     """Half a tag says nothing, so the whole of it stands in the gap."""
-    for at in (8_000 + SPARE, 100_000 - 16_000 - SPARE):
+    for at in (8_000 + CUT_MARGIN, 100_000 - 16_000 - CUT_MARGIN):
         text = "x" * (at - shift) + "<private>" + PLANTED
         text += "y" * (90_000 - len(text)) + "</private>" + "z" * 40_000
-        cut = text_of(text)
-        assert PLANTED not in redact(cut)[0] and [one.closes for one in tags(cut)] == [False, True]
+        cut = content_to_text(text)
+        assert PLANTED not in redact(cut)[0] and [one.closes for one in find_tags(cut)] == [
+            False,
+            True,
+        ]
 
 
 def test_every_text_of_a_value_is_looked_at():
@@ -146,8 +149,8 @@ def test_only_private_is_nothing_to_keep():
     """A text of which nothing is left is told from one that is empty, and from one that says
     something.
     """
-    assert only_private(redact(f"<private>{PLANTED}</private>\n <private>b</private>")[0])
-    assert not only_private("") and not only_private("[REDACTED:private] is the host")
+    assert is_fully_redacted(redact(f"<private>{PLANTED}</private>\n <private>b</private>")[0])
+    assert not is_fully_redacted("") and not is_fully_redacted("[REDACTED:private] is the host")
 
 
 @pytest.mark.parametrize(

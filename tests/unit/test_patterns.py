@@ -5,9 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.core.errors import BadInput
-from reverie.core.trigger_patterns import about_to_run, checked, meets, spoken
+from reverie.core.trigger_patterns import (
+    check_trigger,
+    context_of_conversation,
+    context_of_tool_call,
+    matches_trigger,
+)
 
-PUSH = about_to_run("Bash", {"command": "cd repo\ngit push origin main --force", "timeout": 5})
+PUSH = context_of_tool_call(
+    "Bash", {"command": "cd repo\ngit push origin main --force", "timeout": 5}
+)
 
 TALK = [
     ("re:force[- ]push", "please Force-Push it", True),
@@ -21,7 +28,7 @@ TALK = [
 @pytest.mark.parametrize(("pattern", "context", "expected"), TALK)
 def test_expressions_meet_talk_and_tools_do_not(pattern, context, expected):
     """B61: a regular expression is looked for in any case; a tool pattern waits for a tool."""
-    assert meets(pattern, spoken(context)) is expected
+    assert matches_trigger(pattern, context_of_conversation(context)) is expected
 
 
 TOOLS = [
@@ -44,33 +51,35 @@ TOOLS = [
 @pytest.mark.parametrize(("pattern", "expected"), TOOLS)
 def test_what_a_tool_is_about_to_do(pattern, expected):
     """B62: the tool's name, one line of what it is given, or anything in it."""
-    assert meets(pattern, PUSH) is expected
+    assert matches_trigger(pattern, PUSH) is expected
 
 
 def test_an_expression_that_never_ends_has_not_met():
     """A pattern comes from anybody; this one would take longer than the universe."""
-    assert not meets(r"re:(a|aa)+$", spoken("a" * 5_000 + "!"))
+    assert not matches_trigger(r"re:(a|aa)+$", context_of_conversation("a" * 5_000 + "!"))
 
 
 @pytest.mark.parametrize("pattern", ["re:(", "re:", "tool:", "tool:(x)", "x" * 501])
 def test_a_pattern_that_cannot_be_met_is_refused(pattern):
     """Bad input says what is wrong."""
     with pytest.raises(BadInput, match="trigger"):
-        checked(pattern)
+        check_trigger(pattern)
 
 
 def test_what_was_kept_in_another_version_is_no_error():
     """An expression that cannot be read meets nothing (CC-9)."""
-    assert not meets("re:(", spoken("("))
+    assert not matches_trigger("re:(", context_of_conversation("("))
 
 
 @given(st.text(max_size=60), st.text(max_size=300))
 def test_any_pattern_meets_any_scene(pattern, text):
     """Nothing raises; an empty pattern meets nothing (CC-66)."""
     for prefix in ("", "re:", "tool:"):
-        assert meets(prefix + pattern, spoken(text)) in (True, False)
-        assert meets(prefix + pattern, about_to_run(text, {"a": [text, {"b": 1}]})) in (True, False)
-    assert not meets(" ", spoken(text))
+        assert matches_trigger(prefix + pattern, context_of_conversation(text)) in (True, False)
+        assert matches_trigger(
+            prefix + pattern, context_of_tool_call(text, {"a": [text, {"b": 1}]})
+        ) in (True, False)
+    assert not matches_trigger(" ", context_of_conversation(text))
 
 
 TYPED = [
@@ -113,25 +122,36 @@ HARMLESS = [
 @pytest.mark.parametrize("typed", TYPED)
 def test_a_command_is_met_however_it_is_typed(typed):
     """B62: behind another, with a prefix, in another directory, over two lines, in short."""
-    assert meets("tool:Bash(git push*--force*)", about_to_run("Bash", {"command": typed}))
+    assert matches_trigger(
+        "tool:Bash(git push*--force*)", context_of_tool_call("Bash", {"command": typed})
+    )
 
 
 @pytest.mark.parametrize("typed", HARMLESS)
 def test_other_commands_are_not_met(typed):
     """What is only quoted is not run; another command's option is not this one's."""
-    assert not meets("tool:Bash(git push*--force*)", about_to_run("Bash", {"command": typed}))
+    assert not matches_trigger(
+        "tool:Bash(git push*--force*)", context_of_tool_call("Bash", {"command": typed})
+    )
 
 
 def test_what_was_typed_is_met_as_well():
     """A pattern may ask for the prefix itself."""
-    assert meets("tool:Bash(sudo *)", about_to_run("Bash", "cd x && sudo make install"))
-    assert meets("tool:Bash(cd * && sudo *)", about_to_run("Bash", "cd x && sudo make install"))
+    assert matches_trigger(
+        "tool:Bash(sudo *)", context_of_tool_call("Bash", "cd x && sudo make install")
+    )
+    assert matches_trigger(
+        "tool:Bash(cd * && sudo *)", context_of_tool_call("Bash", "cd x && sudo make install")
+    )
 
 
 @given(st.text(alphabet="'\"\\&|;\n $()=gitpush-f", max_size=200))
 def test_any_text_is_read_as_commands(text):
     """Unclosed quotes, lone backslashes: nothing raises."""
-    assert meets("tool:B(git push*--force*)", about_to_run("B", text)) in (True, False)
+    assert matches_trigger("tool:B(git push*--force*)", context_of_tool_call("B", text)) in (
+        True,
+        False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,9 +159,10 @@ def test_any_text_is_read_as_commands(text):
 )
 def test_what_is_long_is_looked_at_from_both_ends(text):
     """B62: what a tool writes may begin, or end, with what it must not hold."""
-    scene = about_to_run("Write", {"content": text, "file_path": "a.py"})
+    scene = context_of_tool_call("Write", {"content": text, "file_path": "a.py"})
     assert all(
-        meets(pattern, scene) for pattern in ("foo(", r"re:foo\(", "tool:Write(foo(*)", "a.py")
+        matches_trigger(pattern, scene)
+        for pattern in ("foo(", r"re:foo\(", "tool:Write(foo(*)", "a.py")
     )
 
 
@@ -150,5 +171,5 @@ def test_what_is_long_is_looked_at_from_both_ends(text):
 )
 def test_a_word_is_met_without_what_surrounds_it(text):
     """B61: quotes, brackets and commas are no part of a name."""
-    assert meets("*.py", spoken(text))
-    assert not meets("*.p", spoken(text))
+    assert matches_trigger("*.py", context_of_conversation(text))
+    assert not matches_trigger("*.p", context_of_conversation(text))

@@ -7,18 +7,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.code.code_terms import code_terms, plain, task_terms, terms_of
-from reverie.code.planning import Meant, known, ranked
-from reverie.code.planning.bm25_field import K1, B, Grams, counted, field, grams
-from reverie.code.planning.file_candidates import Tree, own_name
-from reverie.code.planning.file_ranker import forms, learned, likelihoods, placed
-from reverie.code.planning.past_task_log import done
-from reverie.code.planning.past_tasks import Done, Past
-from reverie.code.planning.plan_answer import Look, Plan, like
-from reverie.code.planning.plan_reasons import why
-from reverie.code.planning.task_query import task_of
+from reverie.code.code_terms import (
+    normalize_identifier,
+    tokenize_code,
+    tokenize_identifier,
+    tokenize_task,
+)
+from reverie.code.planning import TaskCosines, name_coefficient_set, rank_files
+from reverie.code.planning.bm25_field import K1, B, GramField, build_field, count_grams, split_grams
+from reverie.code.planning.file_candidates import FileTree, pick_file_name
+from reverie.code.planning.file_ranker import (
+    compute_likelihoods,
+    expand_signal_forms,
+    load_coefficients,
+    score_places,
+)
+from reverie.code.planning.past_task_log import list_past_tasks
+from reverie.code.planning.past_tasks import PastTask, TaskHistory
+from reverie.code.planning.plan_answer import FileSuggestion, TaskPlan, list_similar_tasks
+from reverie.code.planning.plan_reasons import explain_file
+from reverie.code.planning.task_query import parse_task
 from reverie.core.model import Event
-from reverie.storage.code_index_port import Bags
+from reverie.storage.code_index_port import TermColumns
 
 WORDS = st.sampled_from(["proxy", "tunnel", "cookie", "jar", "parse"])
 DOCS = st.lists(st.dictionaries(WORDS, st.integers(1, 9), max_size=4), min_size=1, max_size=8)
@@ -34,20 +44,24 @@ def bags(**files):
         for term, times in terms.items()
     ]
     columns = np.array(rows, np.int32).reshape(-1, 4).T
-    return Bags(sorted(files), numbers, *(np.ascontiguousarray(column) for column in columns))
+    return TermColumns(
+        sorted(files), numbers, *(np.ascontiguousarray(column) for column in columns)
+    )
 
 
 def tree(**files):
-    return Tree(
-        bags(**{path: [code_terms(chunk) for chunk in chunks] for path, chunks in files.items()}),
+    return FileTree(
+        bags(
+            **{path: [tokenize_code(chunk) for chunk in chunks] for path, chunks in files.items()}
+        ),
         [],
     )
 
 
 def past_of(files, *told):
-    return Past(
+    return TaskHistory(
         [
-            Done(f"commit {n}", 1000.0 * n, text, dict(task_terms(text)), paths)
+            PastTask(f"commit {n}", 1000.0 * n, text, dict(tokenize_task(text)), paths)
             for n, (text, paths) in enumerate(told)
         ],
         files,
@@ -67,7 +81,7 @@ def past_of(files, *told):
 )
 def test_identifiers_are_opened_and_stemmed(identifier, terms):
     """However a name is written, its parts and the whole are found; data is no name."""
-    assert terms_of(identifier) == terms
+    assert tokenize_identifier(identifier) == terms
 
 
 @pytest.mark.parametrize(
@@ -85,7 +99,7 @@ def test_identifiers_of_any_script_are_opened(identifier, terms):
     """Capitals tell in any script, scripts without spaces come in pairs, accents on Latin letters
     do not count.
     """
-    assert terms_of(identifier) == terms
+    assert tokenize_identifier(identifier) == terms
 
 
 @pytest.mark.parametrize(
@@ -104,29 +118,29 @@ def test_a_task_in_any_language_leads_to_code_that_speaks_it(task, comment):
     """
     plain = {f"f{n}.py": ["def a(): pass"] for n in range(4)}
     files = tree(**plain, **{"pay.py": [f"{comment}\ndef b(): pass"]})
-    found = ranked(files, past_of(files), task_of(task))
+    found = rank_files(files, past_of(files), parse_task(task))
     assert files.paths[found.best(1)[0]] == "pay.py"
-    assert why(found, files.place["pay.py"])[0].startswith("speaks of ")
+    assert explain_file(found, files.place["pay.py"])[0].startswith("speaks of ")
     files = tree(**plain, **{"pay.py": ["def b(): pass"]})
     past = past_of(files, ("Sort the list", ("f1.py",)), (comment.strip("# "), ("pay.py",)))
-    assert files.paths[ranked(files, past, task_of(task)).best(1)[0]] == "pay.py"
+    assert files.paths[rank_files(files, past, parse_task(task)).best(1)[0]] == "pay.py"
 
 
 def test_a_name_between_characters_without_spaces_is_found():
     """Nobody puts a space between them."""
-    assert {"ProxyTunnel"} <= set(task_of("修复ProxyTunnel类的错误").names)
-    assert {"proxytunnel", "错误"} <= set(task_terms("修复ProxyTunnel类的错误"))
+    assert {"ProxyTunnel"} <= set(parse_task("修复ProxyTunnel类的错误").names)
+    assert {"proxytunnel", "错误"} <= set(tokenize_task("修复ProxyTunnel类的错误"))
 
 
 def test_the_same_name_written_differently_is_one_term():
     """`http_pool`, `HttpPool` and `httppool` meet."""
-    assert len({plain(name) for name in ("http_pool", "HttpPool", "httppool")}) == 1
+    assert len({normalize_identifier(name) for name in ("http_pool", "HttpPool", "httppool")}) == 1
 
 
 def test_what_is_said_of_any_work_is_no_term():
     """ "Fix", "add" and "support" tell no task from another."""
-    assert task_terms("Fix and add support for the") == {}
-    assert set(task_terms("Fix proxy tunnels")) == {"proxi", "tunnel"}
+    assert tokenize_task("Fix and add support for the") == {}
+    assert set(tokenize_task("Fix proxy tunnels")) == {"proxi", "tunnel"}
 
 
 @given(DOCS, st.dictionaries(WORDS, st.integers(1, 5), max_size=4))
@@ -143,14 +157,14 @@ def test_bm25_is_what_its_formula_says(docs, question):
                 idf = math.log(1 + (len(docs) - holders + 0.5) / (holders + 0.5)) * min(times, 3)
                 score += idf * doc[term] * (K1 + 1) / (doc[term] + K1 * (1 - B + B * size / mean))
         expected.append(score)
-    assert field(docs).bm25(question) == pytest.approx(expected)
+    assert build_field(docs).bm25(question) == pytest.approx(expected)
 
 
 @given(st.lists(st.floats(0, 9), max_size=9))
 def test_places_go_from_the_highest_down(values):
     """1/(4 + place); what is not above zero has no place."""
     column = np.array(values)
-    found = placed(column)
+    found = score_places(column)
     assert (found[column <= 0] == 0).all()
     order = sorted((-value, place) for place, value in enumerate(values) if value > 0)
     assert [found[place] for _, place in order] == pytest.approx(
@@ -160,8 +174,8 @@ def test_places_go_from_the_highest_down(values):
 
 def test_grams_bring_words_of_one_root_together():
     """`config` and `configuration` share pieces; short words are one."""
-    assert set(grams("config")) < set(grams("configuration"))
-    assert grams("jar") == ["jar"]
+    assert set(split_grams("config")) < set(split_grams("configuration"))
+    assert split_grams("jar") == ["jar"]
 
 
 @given(
@@ -170,8 +184,10 @@ def test_grams_bring_words_of_one_root_together():
 )
 def test_pieces_that_are_looked_up_weigh_as_if_all_were_known(docs, question):
     """Against the field of all pieces."""
-    asked = counted(question)
-    assert Grams(docs).bm25(asked) == pytest.approx(field(map(counted, docs)).bm25(asked))
+    asked = count_grams(question)
+    assert GramField(docs).bm25(asked) == pytest.approx(
+        build_field(map(count_grams, docs)).bm25(asked)
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,7 +195,7 @@ def test_pieces_that_are_looked_up_weigh_as_if_all_were_known(docs, question):
 )
 def test_a_file_that_stands_for_its_folder_is_called_so(path, name):
     """`proxy/__init__.py` is about proxies."""
-    assert own_name(path) == name
+    assert pick_file_name(path) == name
 
 
 def test_the_log_tells_of_past_tasks():
@@ -224,7 +240,7 @@ def test_the_log_tells_of_past_tasks():
             payload={"path": "read.py", "operation": "read", "task": "Cookies"},
         ),
     ]
-    assert [(one.key, one.text, one.files) for one in done(events, moved)] == [
+    assert [(one.key, one.text, one.files) for one in list_past_tasks(events, moved)] == [
         ("commit a", "Tunnel", ("new.py",)),
         ("task Cookies", "Cookies\nexpire", ("jar.py",)),
     ]
@@ -270,14 +286,16 @@ def test_an_edit_and_its_commit_are_one_change():
             payload={"commit": "b", "message": "Much later", "files": [["old.py", 1, 1]]},
         ),
     ]
-    assert [(one.key, one.text, one.files) for one in done(events, {})] == [
+    assert [(one.key, one.text, one.files) for one in list_past_tasks(events, {})] == [
         ("task Late", "Late", ("old.py",)),
         ("task Cookies", "Cookies\nexpire", ("log.py",)),
         ("commit a", "Sweep\nCookies\nexpire", ("jar.py", "net.py")),
         ("task Cookies again", "Cookies again", ("jar.py",)),
         ("commit b", "Much later", ("old.py",)),
     ]
-    assert all(dict(one.terms) == dict(task_terms(one.text)) for one in done(events, {}))
+    assert all(
+        dict(one.terms) == dict(tokenize_task(one.text)) for one in list_past_tasks(events, {})
+    )
 
 
 def test_words_of_code_and_of_past_tasks_both_lead():
@@ -294,10 +312,12 @@ def test_words_of_code_and_of_past_tasks_both_lead():
         ("The proxy tunnel hangs", "src/net.py"),
         ("Cookies never expire", "src/jar.py"),
     ):
-        found = ranked(files, past, task_of(task))
+        found = rank_files(files, past, parse_task(task))
         assert files.paths[found.best(1)[0]] == path
         assert found.likely.sum() == pytest.approx(1.0)
-    assert "was changed on 1970-01-01 for “Expire cookies”" in why(found, files.place["src/jar.py"])
+    assert "was changed on 1970-01-01 for “Expire cookies”" in explain_file(
+        found, files.place["src/jar.py"]
+    )
 
 
 def test_why_tells_names_from_paths():
@@ -309,11 +329,11 @@ def test_why_tells_names_from_paths():
         "net.py": ["class HttpTunnel: pass"],
         "log.py": ["def write(): pass"],
     }
-    files = Tree(
+    files = FileTree(
         tree(**chunks)._bags, [("net.py", "HttpTunnel"), ("net.py", "close"), ("log.py", "write")]
     )
-    found = ranked(files, past_of(files), task_of("The proxy breaks the HttpTunnel"))
-    told = {path: why(found, files.place[path]) for path in chunks}
+    found = rank_files(files, past_of(files), parse_task("The proxy breaks the HttpTunnel"))
+    told = {path: explain_file(found, files.place[path]) for path in chunks}
     assert "its path says proxy" in told["proxy/wire.py"]
     assert "defines HttpTunnel" in told["net.py"]
     assert not any(
@@ -328,11 +348,14 @@ def test_meaning_counts_where_it_is_known():
     """
     files = tree(**{f"src/f{n}.py": ["pass"] for n in range(6)})
     past = past_of(files, *((f"word{n} thing{n}", (f"src/f{n}.py",)) for n in range(6)))
-    assert known(Meant()) == "words"
-    assert known(Meant({})) == "tasks"
-    assert known(Meant({}, {})) == "code and tasks"
-    meant = Meant({"commit 2": 0.9, "commit 4": 0.1})
-    assert files.paths[ranked(files, past, task_of("unrelated"), meant).best(1)[0]] == "src/f2.py"
+    assert name_coefficient_set(TaskCosines()) == "words"
+    assert name_coefficient_set(TaskCosines({})) == "tasks"
+    assert name_coefficient_set(TaskCosines({}, {})) == "code and tasks"
+    meant = TaskCosines({"commit 2": 0.9, "commit 4": 0.1})
+    assert (
+        files.paths[rank_files(files, past, parse_task("unrelated"), meant).best(1)[0]]
+        == "src/f2.py"
+    )
 
 
 def test_what_is_far_in_meaning_is_not_told():
@@ -340,12 +363,12 @@ def test_what_is_far_in_meaning_is_not_told():
     files = tree(**{f"src/f{n}.py": ["pass"] for n in range(6)})
     past = past_of(files, *((f"word{n} thing{n}", (f"src/f{n}.py",)) for n in range(6)))
     for cosine, told in ((0.3, ()), (0.5, ("word2 thing2",))):
-        meant = Meant(
+        meant = TaskCosines(
             {"commit 2": cosine, "commit 4": 0.1}, {"src/f2.py": [cosine], "src/f4.py": [0.1]}
         )
-        found = ranked(files, past, task_of("unrelated"), meant)
-        reasons = why(found, files.place["src/f2.py"])
-        assert told == tuple(one.text for one in like(found))
+        found = rank_files(files, past, parse_task("unrelated"), meant)
+        reasons = explain_file(found, files.place["src/f2.py"])
+        assert told == tuple(one.text for one in list_similar_tasks(found))
         assert bool(told) == ("its code is near to it by meaning" in reasons)
         assert bool(told) == any("word2 thing2" in reason for reason in reasons)
 
@@ -355,7 +378,7 @@ def test_what_is_far_in_meaning_is_not_told():
 def test_odd_tasks_and_small_repositories_are_ranked(task, count):
     """Whatever is asked of whatever is there, there is an order and no trouble."""
     files = tree(**{f"f{n}.py": ["def a(): pass"] for n in range(count)})
-    found = ranked(files, past_of(files), task_of(task))
+    found = rank_files(files, past_of(files), parse_task(task))
     assert sorted(found.best(10)) == list(range(count))
     assert np.isfinite(found.likely).all()
 
@@ -363,20 +386,26 @@ def test_odd_tasks_and_small_repositories_are_ranked(task, count):
 def test_every_coefficient_is_for_a_column_that_exists():
     """What ships fits the signals, in each set."""
     files = tree(**{"a.py": ["pass"]})
-    columns = ranked(files, past_of(files), task_of("x")).columns
-    for weights in learned().values():
+    columns = rank_files(files, past_of(files), parse_task("x")).columns
+    for weights in load_coefficients().values():
         assert set(weights) <= set(columns)
-    assert set(forms({"content": np.zeros(2)})) == {"content", "content place", "content log"}
-    assert likelihoods({}, {}, 0).shape == (0,)
+    assert set(expand_signal_forms({"content": np.zeros(2)})) == {
+        "content",
+        "content place",
+        "content log",
+    }
+    assert compute_likelihoods({}, {}, 0).shape == (0,)
 
 
 def test_a_plan_is_cut_from_its_least_parts():
     """Companions, past tasks and memories go before files; the likeliest file stays (within a
     budget).
     """
-    looks = tuple(Look(f"src/file{n}.py", 0.1, (), ("speaks of proxy",)) for n in range(9))
-    past = (Done("commit 1", 0.0, "Tunnel", {}, ("a.py",)),)
-    whole = Plan("t", "/r", 1, looks, past)
+    looks = tuple(
+        FileSuggestion(f"src/file{n}.py", 0.1, (), ("speaks of proxy",)) for n in range(9)
+    )
+    past = (PastTask("commit 1", 0.0, "Tunnel", {}, ("a.py",)),)
+    whole = TaskPlan("t", "/r", 1, looks, past)
     short = whole.within(60)
     assert len(short.text) <= 240
     assert 0 < len(short.files) < 9

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bench.privacy import cases, heldout, second
 from bench.privacy.cases import Case
 from reverie.core.privacy_policy import Policy
-from reverie.privacy import JSON, MARK, redact, redact_value
+from reverie.privacy import JSON, MARK_PATTERN, redact, redact_value
 
 # what is known not to be found: nothing in it says that it is a secret
 OPEN = {"password: vpn: ann / {}"}
@@ -111,7 +111,7 @@ def test_redacting_twice_changes_nothing_more(text: str):
 def test_every_mark_stands_where_it_is_said_to(text: str):
     kept, marks = redact(text)
 
-    assert all(MARK.fullmatch(kept, m.start, m.end) for m in marks)
+    assert all(MARK_PATTERN.fullmatch(kept, m.start, m.end) for m in marks)
 
 
 @FEW

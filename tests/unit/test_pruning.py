@@ -4,20 +4,22 @@ answer.
 
 import pytest
 
-from reverie.context_window.context_items import TYPES, Item
-from reverie.context_window.provider_messages import Known, items_of
-from reverie.context_window.pruning import plan
+from reverie.context_window.context_items import TYPE_WEIGHTS, ContextItem
+from reverie.context_window.provider_messages import MessageFacts, split_context_items
+from reverie.context_window.pruning import plan_pruning
 from reverie.context_window.pruning_strategies import STRATEGIES
-from reverie.context_window.relevance_score import relevance
+from reverie.context_window.relevance_score import score_relevance
 from reverie.context_window.stub_lines import MOVED
-from reverie.context_window.window_fitting import NOTHING, Wish, fit
+from reverie.context_window.window_fitting import NO_PRIOR_FIT, FitRequest, fit_messages
 from reverie.core.errors import BadInput
 from reverie.testing import NOON
-from reverie.text.token_counts import Quarter, tokens
+from reverie.text.token_counts import QuarterEstimate, estimate_tokens
 
 
 def an_item(place=0, type="user_message", minutes=0.0, tokens=100, **more):
-    return Item(str(place), (place,), type, f"text {place}", tokens, NOON - 60 * minutes, **more)
+    return ContextItem(
+        str(place), (place,), type, f"text {place}", tokens, NOON - 60 * minutes, **more
+    )
 
 
 def said(role, text, **more):
@@ -36,13 +38,15 @@ def test_relevance_is_the_formula():
     """D42, D43, D44, D67, X32: 1.0 × 2^(−minutes/60) × 2.0 for the task × type × (1 + 0.2 ·
     dependants).
     """
-    assert 1.5 == relevance(an_item(), NOON)
-    assert 0.75 == relevance(an_item(minutes=60), NOON)
-    assert 0.375 == relevance(an_item(minutes=120), NOON)
-    assert 3.0 == relevance(an_item(task="a"), NOON, "a")
-    assert 1.5 == relevance(an_item(task="a"), NOON, "b") == relevance(an_item(), NOON, "")
-    assert 1.5 * 1.6 == pytest.approx(relevance(an_item(dependants=3), NOON))
-    assert 1.5 == relevance(
+    assert 1.5 == score_relevance(an_item(), NOON)
+    assert 0.75 == score_relevance(an_item(minutes=60), NOON)
+    assert 0.375 == score_relevance(an_item(minutes=120), NOON)
+    assert 3.0 == score_relevance(an_item(task="a"), NOON, "a")
+    assert (
+        1.5 == score_relevance(an_item(task="a"), NOON, "b") == score_relevance(an_item(), NOON, "")
+    )
+    assert 1.5 * 1.6 == pytest.approx(score_relevance(an_item(dependants=3), NOON))
+    assert 1.5 == score_relevance(
         an_item(minutes=-5), NOON
     )  # a clock that jumped back makes nothing more relevant
 
@@ -62,7 +66,7 @@ def test_relevance_is_the_formula():
 )
 def test_types_weigh_as_the_document_says(type, weight):
     """D45, D46, D47, D48, D49, D50."""
-    assert weight == relevance(an_item(type=type), NOON) == TYPES.get(type, 1.0)
+    assert weight == score_relevance(an_item(type=type), NOON) == TYPE_WEIGHTS.get(type, 1.0)
 
 
 def test_items_go_in_the_order_of_the_formula():
@@ -81,7 +85,7 @@ def test_items_go_in_the_order_of_the_formula():
         an_item(8),
         an_item(9),
     ]
-    made = plan(items, 1_000, NOON, strategy="aircher")
+    made = plan_pruning(items, 1_000, NOON, strategy="aircher")
     assert ["3", "4", "5"] == sorted(one.item.id for one in made.going)
     assert (1_000, 700) == (made.before, made.after)
     assert sorted(one.worth for one in made.going) == sorted(made.worth[2:])[:3]
@@ -102,7 +106,7 @@ def test_what_later_messages_rest_on_stays():
         said("user", "go"),
         *(said("assistant", told(n) + " word" * 40, at=NOON) for n in range(1, 50)),
     ]
-    kept = fit(messages, Wish(1_500, strategy="aircher"), NOON).messages
+    kept = fit_messages(messages, FitRequest(1_500, strategy="aircher"), NOON).messages
     assert any(m is messages[12] for m in kept)
     assert not any(m is messages[11] or m is messages[13] for m in kept)
 
@@ -110,8 +114,8 @@ def test_what_later_messages_rest_on_stays():
 def test_nothing_goes_below_eighty_percent():
     """D51, D66: 80 % of the limit is where it begins, so that an answer has room."""
     items = [an_item(n) for n in range(10)]
-    assert () == plan(items, 1_251, NOON).going
-    assert plan(items, 1_250, NOON).going
+    assert () == plan_pruning(items, 1_251, NOON).going
+    assert plan_pruning(items, 1_250, NOON).going
 
 
 def test_a_plan_that_cannot_fit_says_so():
@@ -121,7 +125,7 @@ def test_a_plan_that_cannot_fit_says_so():
         an_item(1),
         an_item(2, sticky="newest"),
     ]
-    made = plan(items, 500, NOON)
+    made = plan_pruning(items, 500, NOON)
     assert (["1"], 1_000, False) == ([one.item.id for one in made.going], made.after, made.fits)
     assert "takes 1,000 tokens and the limit is 500: raise the limit" in made.trouble
 
@@ -144,13 +148,13 @@ def test_a_plan_that_cannot_fit_says_so():
 def test_what_is_no_limit_or_no_strategy_is_refused(limit, strategy):
     """Errors say what to do."""
     with pytest.raises(BadInput):
-        fit(chat(3), Wish(limit, strategy=strategy), NOON)
+        fit_messages(chat(3), FitRequest(limit, strategy=strategy), NOON)
 
 
 @pytest.mark.parametrize("given", ["text", {"role": "user"}, None, 5])
 def test_what_is_no_list_of_messages_is_refused(given):
     with pytest.raises(BadInput, match="list of messages"):
-        fit(given, Wish(100), NOON)
+        fit_messages(given, FitRequest(100), NOON)
 
 
 def test_questions_first_and_last_and_the_newest_stay():
@@ -158,7 +162,7 @@ def test_questions_first_and_last_and_the_newest_stay():
     never taken.
     """
     messages = [said("system", "Be brief."), *chat(40), *[said("assistant", "word " * 60)] * 30]
-    fitted = fit(messages, Wish(1_000), NOON)
+    fitted = fit_messages(messages, FitRequest(1_000), NOON)
     kept = {id(message) for message in fitted.messages}
     assert {id(m) for m in (messages[0], messages[1], messages[39], *messages[-4:])} <= kept
     assert len(fitted.messages) < len(messages)
@@ -167,7 +171,9 @@ def test_questions_first_and_last_and_the_newest_stay():
 def test_what_the_caller_marks_stays():
     """D45, X32: sticky."""
     messages = chat(60)
-    fitted = fit(messages, Wish(1_000, sticky=lambda m: "topic7 " in m["content"]), NOON)
+    fitted = fit_messages(
+        messages, FitRequest(1_000, sticky=lambda m: "topic7 " in m["content"]), NOON
+    )
     assert any(m is messages[7] for m in fitted.messages) and len(fitted.messages) < 30
 
 
@@ -178,7 +184,9 @@ def test_the_task_at_hand_stays_longer():
         *(said("assistant", f"note {n} " + "word " * 40, task="ab"[n % 2]) for n in range(60)),
         said("user", "end"),
     ]
-    going = fit(messages, Wish(3_000, task="a", strategy="aircher"), NOON).leaving
+    going = fit_messages(
+        messages, FitRequest(3_000, task="a", strategy="aircher"), NOON
+    ).leaving_items
     assert {"b"} == {item.task for item in going}
 
 
@@ -192,7 +200,7 @@ def test_a_long_result_becomes_a_line_first():
     altered.
     """
     messages = [said("user", "read it"), *a_call("c1", "Read", "same line again\n" * 400), *chat(8)]
-    fitted = fit(messages, Wish(2_200), NOON)
+    fitted = fit_messages(messages, FitRequest(2_200), NOON)
     line = fitted.messages[2]["content"]
     assert ["1-2"] == [one.item.id for one in fitted.plan.going]
     assert line.startswith('[result of Read {"path": "x.py"}, 1,600 tokens') and MOVED in line
@@ -208,7 +216,7 @@ def test_the_users_words_are_never_shortened():
         said("user", "word " * 3_000),
         *chat(8)[1:],
     ]
-    going = fit(messages, Wish(4_000), NOON).plan.going
+    going = fit_messages(messages, FitRequest(4_000), NOON).plan.going
     assert all(not one.stub for one in going if one.item.type == "user_message")
 
 
@@ -220,7 +228,7 @@ def test_an_answer_without_a_call_and_a_call_without_an_answer_stay():
         *a_call("c2", "Run", "x" * 4_000)[:1],
         *chat(12),
     ]
-    kept = fit(messages, Wish(600), NOON).messages
+    kept = fit_messages(messages, FitRequest(600), NOON).messages
     assert any(m is messages[1] for m in kept) and any(m is messages[2] for m in kept)
 
 
@@ -245,7 +253,7 @@ def test_parallel_calls_without_ids_leave_with_all_their_answers(named):
     """Issue 4, window: an answer never stands without its call, also where ids are missing or the
     same again.
     """
-    fitted = fit(calls_without_ids(20, **named), Wish(1_000), NOON)
+    fitted = fit_messages(calls_without_ids(20, **named), FitRequest(1_000), NOON)
     roles = "".join(message["role"][0] for message in fitted.messages)
     assert fitted.plan.going and roles.count("t") == 2 * roles.count("a") == 2 * roles.count("att")
 
@@ -254,7 +262,8 @@ def test_calls_without_ids_that_lack_an_answer_stay():
     """Issue 4, window: two calls and one answer are no pair, whatever their ids."""
     messages = [*calls_without_ids(1)[:-1], *chat(30)]
     assert all(
-        any(m is kept for kept in fit(messages, Wish(600), NOON).messages) for m in messages[2:4]
+        any(m is kept for kept in fit_messages(messages, FitRequest(600), NOON).messages)
+        for m in messages[2:4]
     )
 
 
@@ -271,8 +280,10 @@ def test_tokens_are_counted_in_full():
         },
         {"type": "image", "source": {}},
     ]
-    items = items_of(
-        [said("assistant", parts), said("user", answer)], lambda _: Known(NOON), Quarter()
+    items = split_context_items(
+        [said("assistant", parts), said("user", answer)],
+        lambda _: MessageFacts(NOON),
+        QuarterEstimate(),
     )
     assert 1 == len(items) and 10_000 + 100_000 + 1_500 < items[0].tokens < 10_000 + 100_000 + 1_600
 
@@ -284,8 +295,8 @@ def test_another_tokenizer_counts():
         def count(self, text):
             return len(text.split())
 
-    assert 40 == tokens("word " * 32) != Words().count("word " * 32)
-    fitted = fit(chat(10), Wish(10**6, tokenizer=Words()), NOON)
+    assert 40 == estimate_tokens("word " * 32) != Words().count("word " * 32)
+    fitted = fit_messages(chat(10), FitRequest(10**6, tokenizer=Words()), NOON)
     assert 10 * (44 + 4) == fitted.plan.before
 
 
@@ -294,14 +305,16 @@ def test_the_same_is_taken_out_when_everything_is_passed_again():
     got or not.
     """
     messages = chat(60)
-    first = fit(messages, Wish(2_000), NOON)
-    again = fit([*messages, said("user", "more")], Wish(2_000), NOON, before=first.before)
+    first = fit_messages(messages, FitRequest(2_000), NOON)
+    again = fit_messages(
+        [*messages, said("user", "more")], FitRequest(2_000), NOON, before=first.before
+    )
     assert first.plan.going and () == again.plan.going
     assert [*first.messages, {"role": "user", "content": "more"}] == again.messages
-    other = fit(
-        [said("user", "another talk"), *messages[1:]], Wish(2_000), NOON, before=first.before
+    other = fit_messages(
+        [said("user", "another talk"), *messages[1:]], FitRequest(2_000), NOON, before=first.before
     )
-    assert other.plan.going and other.before != NOTHING
+    assert other.plan.going and other.before != NO_PRIOR_FIT
 
 
 def with_block(messages, n):
@@ -316,10 +329,10 @@ def test_a_block_in_the_last_message_does_not_alter_the_beginning():
     """The last question and the last message may differ the next time: what was taken out before is
     still out.
     """
-    messages, before = chat(119), NOTHING
+    messages, before = chat(119), NO_PRIOR_FIT
     pruned, last = 0, list[object]()
     for n in range(40):
-        fitted = fit(with_block(messages, n), Wish(8_000), NOON, before=before)
+        fitted = fit_messages(with_block(messages, n), FitRequest(8_000), NOON, before=before)
         pruned += bool(fitted.plan.going)
         assert fitted.plan.going or last[:-1] == fitted.messages[: len(last) - 1]
         last, before = fitted.messages, fitted.before
@@ -335,14 +348,16 @@ def test_a_loop_of_calls_under_a_block_does_not_alter_the_beginning():
     asked.
     """
     messages = chat(59)
-    first = fit(with_block(messages, 1), Wish(2_000), NOON)
+    first = fit_messages(with_block(messages, 1), FitRequest(2_000), NOON)
     loop = [
         *messages,
         *a_call("c1", "Run", "fine"),
         *a_call("c2", "Run", "fine"),
         said("assistant", "done"),
     ]
-    again = fit([*loop, said("user", "next")], Wish(2_000), NOON, before=first.before)
+    again = fit_messages(
+        [*loop, said("user", "next")], FitRequest(2_000), NOON, before=first.before
+    )
     assert first.plan.going and () == again.plan.going
     assert first.messages[:-1] == again.messages[: len(first.messages) - 1]
 
@@ -363,10 +378,11 @@ def test_ours_keeps_what_tells_and_lets_chatter_go():
             else [said("assistant", facts), said("user", chatter)]
         )
     messages.append(said("assistant", "so token_ttl of heron it is"))
-    kept = fit(messages, Wish(1_800), NOON).messages
+    kept = fit_messages(messages, FitRequest(1_800), NOON).messages
     assert any(m["content"] == facts for m in kept)
     assert not any(
-        m["content"] == facts for m in fit(messages, Wish(1_800, strategy="oldest"), NOON).messages
+        m["content"] == facts
+        for m in fit_messages(messages, FitRequest(1_800, strategy="oldest"), NOON).messages
     )
 
 

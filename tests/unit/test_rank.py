@@ -11,14 +11,14 @@ import pytest
 import reverie
 from reverie.core.config import Settings
 from reverie.retrieval import ranker
-from reverie.retrieval.candidate_features import OFFSETS, Pool
+from reverie.retrieval.candidate_features import NEIGHBOUR_OFFSETS, CandidatePool
 from reverie.retrieval.hybrid_search import FUSIONS
-from reverie.retrieval.ranker import Question, learned
-from reverie.retrieval.search_query import Query
-from reverie.text.tokenization import fingerprint
+from reverie.retrieval.ranker import QuestionSignals, load_ranker
+from reverie.retrieval.search_query import SearchQuery
+from reverie.text.tokenization import fingerprint_text
 
 
-def pool(dense, words, **columns) -> Pool:
+def pool(dense, words, **columns) -> CandidatePool:
     """Candidates without sessions, speakers or times unless given."""
     n = len(dense)
     zeros = np.zeros(n, np.int64)
@@ -26,8 +26,8 @@ def pool(dense, words, **columns) -> Pool:
         "ids": [f"mem_{i:03}" for i in range(n)],
         "dense": np.array(dense, np.float32),
         "words": np.array(words, np.float32),
-        "near_dense": np.full((n, len(OFFSETS)), np.nan, np.float32),
-        "near_words": np.zeros((n, len(OFFSETS)), np.float32),
+        "near_dense": np.full((n, len(NEIGHBOUR_OFFSETS)), np.nan, np.float32),
+        "near_words": np.zeros((n, len(NEIGHBOUR_OFFSETS)), np.float32),
         "session": zeros,
         "speaker": zeros,
         "at": np.zeros(n),
@@ -41,22 +41,22 @@ def pool(dense, words, **columns) -> Pool:
         "typical": 80.0,
         "sessions": 0,
     }
-    return Pool(**{**values, **columns})
+    return CandidatePool(**{**values, **columns})
 
 
-def scores(candidates: Pool, text: str = "which server is staging") -> np.ndarray:
-    return learned().scores(Question(text), candidates)
+def scores(candidates: CandidatePool, text: str = "which server is staging") -> np.ndarray:
+    return load_ranker().scores(QuestionSignals(text), candidates)
 
 
-def query(text: str = "q", **fields) -> Query:
-    return Query(text=text, spaces=("me",), now=0.0, **fields)
+def query(text: str = "q", **fields) -> SearchQuery:
+    return SearchQuery(text=text, spaces=("me",), now=0.0, **fields)
 
 
 def test_coefficients_fit_the_columns():
     """Every column has a coefficient and every coefficient a column: the file belongs
     to this code.
     """
-    _, names = ranker.matrix(Question("q"), pool([0.5], [1.0]))
+    _, names = ranker.build_feature_matrix(QuestionSignals("q"), pool([0.5], [1.0]))
     kept = json.loads(Path(ranker.__file__).with_name("ranker.json").read_text("utf-8"))
     assert set(names) == set(kept["weights"])
 
@@ -109,8 +109,8 @@ def test_a_named_month_prefers_that_month():
 
 def test_may_as_a_verb_is_no_month():
     """A sentence that begins with "May" asks for permission."""
-    assert Question("May I refactor this?").months == ()
-    assert Question("What was decided in May?").months == (5,)
+    assert QuestionSignals("May I refactor this?").months == ()
+    assert QuestionSignals("What was decided in May?").months == (5,)
 
 
 def test_nothing_missing_is_an_error():
@@ -122,7 +122,7 @@ def test_nothing_missing_is_an_error():
         pool([0.2, np.nan], [0.0, 5.0]),
     ):
         found = scores(candidates)
-        likely = learned().likely(found, candidates)
+        likely = load_ranker().likelihoods(found, candidates)
         assert np.isfinite(found).all() and ((likely >= 0) & (likely <= 1)).all()
 
 
@@ -138,7 +138,7 @@ def test_every_fusion_gives_scores_between_0_and_1(mode):
 def test_bests_takes_the_best_of_each_group():
     """The mean of the three best of a session, not of all."""
     values, group = np.array([1.0, 2.0, 3.0, 10.0, 5.0]), np.array([0, 0, 0, 0, 1])
-    best, mean = ranker.bests(values, group)
+    best, mean = ranker.summarize_groups(values, group)
     assert best.tolist() == [10.0, 10.0, 10.0, 10.0, 5.0]
     assert mean.tolist() == [5.0, 5.0, 5.0, 5.0, 5.0]
 
@@ -233,7 +233,7 @@ def test_a_memory_without_a_vector_is_found_by_words(tmp_path):
         late = mind.remember("abc was decided later", space="me/x")
         other = mind.remember("abc by another model", space="me/x")
         mind.store.put_vectors(
-            "other/1", {other.id: unit(1.0)}, {other.id: fingerprint(other.text)}
+            "other/1", {other.id: unit(1.0)}, {other.id: fingerprint_text(other.text)}
         )
         assert {late.id, other.id} <= {
             hit.memory.id for hit in mind.recall("abc def", space="me/x")
@@ -245,6 +245,6 @@ def test_scoring_is_the_matrix_times_the_weights():
     file.
     """
     candidates = pool([0.3, 0.6, np.nan], [2.0, 0.0, 7.0], typical=400.0)
-    table, names = ranker.matrix(Question("which server"), candidates)
-    plain = table @ np.array([learned().weights[name] for name in names])
-    assert np.allclose(plain, learned().scores(Question("which server"), candidates))
+    table, names = ranker.build_feature_matrix(QuestionSignals("which server"), candidates)
+    plain = table @ np.array([load_ranker().weights[name] for name in names])
+    assert np.allclose(plain, load_ranker().scores(QuestionSignals("which server"), candidates))

@@ -4,22 +4,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.core.model import TRUST, Link, Memory, Reinforcement, Retire, Revise, revised
-from reverie.memory.memory_changes import unmerged
+from reverie.core.model import (
+    TRUST_BY_PROVENANCE,
+    Link,
+    Memory,
+    Reinforcement,
+    Retire,
+    Revise,
+    with_fields,
+)
+from reverie.memory.memory_changes import unmerge_memory
 from reverie.reconciliation import merge_rules
 from reverie.reconciliation.merge_rules import (
-    Near,
-    absorbed,
-    altered,
-    may_merge,
-    standing,
-    stronger,
-    takes_part,
-    worth_a_look,
+    Neighbour,
+    absorb_memory,
+    can_merge,
+    diff_memory,
+    is_reconcilable,
+    is_worth_review,
+    pick_believed,
+    resolve_merged,
 )
 from reverie.reconciliation.paraphrase.statement_comparison import Verdict
-from reverie.reconciliation.reconciliation_plan import Ledger
-from reverie.testing import NOON, SPACE, a_memory
+from reverie.reconciliation.reconciliation_plan import ReconciliationPlan
+from reverie.testing import NOON, SPACE, make_memory
 
 SAME, CONTRARY, UPDATE, CLOSE = (
     Verdict(relation, 0.95, "") for relation in ("same", "contradicts", "updates", "near")
@@ -31,7 +39,7 @@ def made(changes, *memories):
     left = {memory.id: memory for memory in memories}
     for change in changes:
         if isinstance(change, Revise):
-            left[change.id] = revised(left[change.id], change.fields)
+            left[change.id] = with_fields(left[change.id], change.fields)
         elif isinstance(change, Retire):
             left[change.id] = left[change.id]._replace(
                 retired_at=change.at, retired_why=change.why, superseded_by=change.superseded_by
@@ -46,15 +54,15 @@ def edges(changes):
 def met(monkeypatch, verdict, *memories, settled=frozenset(), wordings=None):
     """The ledger after the last memory was held against all others, when `compare` finds this."""
     said = verdict if callable(verdict) else lambda *_a, **_k: verdict
-    monkeypatch.setattr(merge_rules, "compare", said)
-    ledger = Ledger(memories, wordings or {}, settled, NOON)
-    ledger.place(memories[-1].id, [Near(memory.id, 0.9) for memory in memories[:-1]])
+    monkeypatch.setattr(merge_rules, "compare_memories", said)
+    ledger = ReconciliationPlan(memories, wordings or {}, settled, NOON)
+    ledger.place_memory(memories[-1].id, [Neighbour(memory.id, 0.9) for memory in memories[:-1]])
     return ledger
 
 
 def pair(**new):
     """An old memory and a new one."""
-    return a_memory("tabs", at=NOON - 10), a_memory("spaces", **new)
+    return make_memory("tabs", at=NOON - 10), make_memory("spaces", **new)
 
 
 # Merging
@@ -64,8 +72,8 @@ def test_the_same_makes_the_older_one_stronger(monkeypatch):
     """Strength, breadcrumb, sources, the better trust, all tags; the new wording points to it
     (CC-54, A78–A81, B69).
     """
-    old = a_memory("Use tabs.", tags=["a"], provenance="inferred", session="s1", files=["x.py"])
-    new = a_memory(
+    old = make_memory("Use tabs.", tags=["a"], provenance="inferred", session="s1", files=["x.py"])
+    new = make_memory(
         "Tabs, please.", tags=["b"], provenance="user_stated", session="s2", messages=(7, 8)
     )
     ledger = met(monkeypatch, SAME, old, new)
@@ -85,10 +93,12 @@ def test_the_same_makes_the_older_one_stronger(monkeypatch):
 
 def test_a_merged_one_leads_to_the_one_that_counts(monkeypatch):
     """What resembles a wording that was merged meets the memory that it was merged into."""
-    end = a_memory("c")
-    middle = a_memory("b")._replace(retired_at=NOON, retired_why="merged", superseded_by=end.id)
-    first = a_memory("a")._replace(retired_at=NOON, retired_why="merged", superseded_by=middle.id)
-    new = a_memory("d")
+    end = make_memory("c")
+    middle = make_memory("b")._replace(retired_at=NOON, retired_why="merged", superseded_by=end.id)
+    first = make_memory("a")._replace(
+        retired_at=NOON, retired_why="merged", superseded_by=middle.id
+    )
+    new = make_memory("d")
     ledger = met(monkeypatch, SAME, first, middle, end, new)
     assert made(ledger.changes(), end, new)[0].strength == 2
     assert ledger.after[new.id].superseded_by == end.id
@@ -96,28 +106,28 @@ def test_a_merged_one_leads_to_the_one_that_counts(monkeypatch):
 
 def test_a_circle_leads_nowhere():
     """Memories that say of each other that they were merged are no end (and no endless loop)."""
-    one, other = a_memory("a"), a_memory("b")
+    one, other = make_memory("a"), make_memory("b")
     one = one._replace(retired_at=NOON, retired_why="merged", superseded_by=other.id)
     other = other._replace(retired_at=NOON, retired_why="merged", superseded_by=one.id)
-    assert standing({one.id: one, other.id: other}, one.id) is None
+    assert resolve_merged({one.id: one, other.id: other}, one.id) is None
 
 
 def test_what_was_forgotten_is_not_brought_back_by_a_repetition(monkeypatch):
     """Who says again what was forgotten keeps something new; the forgotten one stays forgotten."""
-    old = a_memory("a")._replace(retired_at=NOON, retired_why="forgotten")
-    assert met(monkeypatch, SAME, old, a_memory("a")).changes() == []
+    old = make_memory("a")._replace(retired_at=NOON, retired_why="forgotten")
+    assert met(monkeypatch, SAME, old, make_memory("a")).changes() == []
 
 
 def test_a_new_wording_may_join_two(monkeypatch):
     """Two that were kept apart become one when a third says the same as both."""
-    one, two, new = a_memory("a"), a_memory("b"), a_memory("ab")
+    one, two, new = make_memory("a"), make_memory("b"), make_memory("ab")
     kept, other, third = made(met(monkeypatch, SAME, one, two, new).changes(), one, two, new)
     assert (kept.strength, other.superseded_by, third.superseded_by) == (3, one.id, one.id)
 
 
 def test_the_global_request_survives_a_duplicate_in_a_project(monkeypatch):
     """A new wish of the user's own never vanishes into a project's memory (CC-55, X15)."""
-    project, own = a_memory("Use tabs.", space="me/demo"), a_memory("Use tabs.", space="me")
+    project, own = make_memory("Use tabs.", space="me/demo"), make_memory("Use tabs.", space="me")
     assert met(monkeypatch, SAME, project, own).changes() == []
 
 
@@ -125,8 +135,8 @@ def test_a_project_strengthens_the_global_memory_and_tells_it_nothing(monkeypatc
     """Repeating the user's own in a project counts for it; nobody elsewhere learns which session
     did (X15, CC-11).
     """
-    own = a_memory("Use tabs.", space="me", tags=["style"], session="s1")
-    project = a_memory("Tabs.", space="me/demo", session="rocket", messages=(3, 4))
+    own = make_memory("Use tabs.", space="me", tags=["style"], session="s1")
+    project = make_memory("Tabs.", space="me/demo", session="rocket", messages=(3, 4))
     project = project._replace(
         reinforcements=(Reinforcement(session="rocket-2", at=NOON),), strength=2
     )
@@ -141,7 +151,7 @@ def test_a_project_strengthens_the_global_memory_and_tells_it_nothing(monkeypatc
         ("", None),
         ("", None),
     ]
-    (apart,) = made(unmerged(kept, gone, NOON), kept)
+    (apart,) = made(unmerge_memory(kept, gone, NOON), kept)
     assert (apart.strength, apart.reinforcements) == (1, ())
 
 
@@ -158,10 +168,13 @@ def test_what_only_a_project_has_stays_there(monkeypatch, more):
     """A project's memory with patterns, files, tags or an end of its own stands beside the user's
     own (CC-55, X15).
     """
-    own, project = a_memory("Use tabs.", space="me"), a_memory("Use tabs.", space="me/demo", **more)
+    own, project = (
+        make_memory("Use tabs.", space="me"),
+        make_memory("Use tabs.", space="me/demo", **more),
+    )
     assert met(monkeypatch, SAME, own, project).changes() == []
     same = own._replace(**{name: getattr(project, name) for name in more})
-    assert may_merge(same, project) and may_merge(own._replace(space="me/demo"), project)
+    assert can_merge(same, project) and can_merge(own._replace(space="me/demo"), project)
 
 
 def test_a_project_keeps_what_is_believed_more_there(monkeypatch):
@@ -169,15 +182,15 @@ def test_a_project_keeps_what_is_believed_more_there(monkeypatch):
     elsewhere.
     """
     own, project = (
-        a_memory("Use tabs.", space="me", provenance="inferred"),
-        a_memory("Tabs.", space="me/demo"),
+        make_memory("Use tabs.", space="me", provenance="inferred"),
+        make_memory("Tabs.", space="me/demo"),
     )
     assert met(monkeypatch, SAME, own, project).changes() == []
 
 
 def test_a_project_may_differ_from_the_users_own(monkeypatch):
     """What holds in one project neither replaces nor contradicts what holds in general."""
-    own, project = a_memory("Use tabs.", space="me"), a_memory("Use spaces.", space="me/demo")
+    own, project = make_memory("Use tabs.", space="me"), make_memory("Use spaces.", space="me/demo")
     assert met(monkeypatch, UPDATE, own, project).changes() == []
 
 
@@ -199,13 +212,15 @@ def test_who_takes_no_part(fields):
     """Turns of talk, what happened, what is to do, feelings, and what is not true now are nobody's
     repetition.
     """
-    assert not takes_part(a_memory("Thanks!", **fields), NOON)
-    assert takes_part(a_memory("Thanks!"), NOON)
+    assert not is_reconcilable(make_memory("Thanks!", **fields), NOON)
+    assert is_reconcilable(make_memory("Thanks!"), NOON)
 
 
 def test_what_a_user_asked_to_keep_is_no_talk():
     """A lesson out of a conversation has a session and a speaker too, and takes part."""
-    assert takes_part(a_memory("x", session="s", speaker="user", provenance="user_stated"), NOON)
+    assert is_reconcilable(
+        make_memory("x", session="s", speaker="user", provenance="user_stated"), NOON
+    )
 
 
 @pytest.mark.parametrize(
@@ -242,16 +257,16 @@ def test_who_may_become_one(one, other, may):
     """Kinds of lasting knowledge may meet; others only their like, with the same steps and the same
     time (CC-55).
     """
-    assert may_merge(a_memory("x", **one), a_memory("x", **other)) is may
+    assert can_merge(make_memory("x", **one), make_memory("x", **other)) is may
 
 
 def test_the_longer_lived_kind_stays():
     """An observation that turns out to be a correction is one from then on, and what has no end
     does not get one.
     """
-    kept = absorbed(
-        a_memory("x", kind="observation", expires_at=NOON + 5),
-        a_memory("x", kind="correction"),
+    kept = absorb_memory(
+        make_memory("x", kind="observation", expires_at=NOON + 5),
+        make_memory("x", kind="correction"),
         NOON,
     )
     assert (kept.kind, kept.expires_at) == ("correction", None)
@@ -262,11 +277,11 @@ def test_of_documents_only_the_same_words_are_the_same():
     one.
     """
     page = "the port is 8080 and " * 50
-    old = a_memory(page)
-    assert merge_rules.judged(old, a_memory(page.upper()), 0.99, ()).relation == "same"
-    assert merge_rules.judged(old, a_memory(page + " 9090"), 0.99, ()).relation == "near"
+    old = make_memory(page)
+    assert merge_rules.judge_pair(old, make_memory(page.upper()), 0.99, ()).relation == "same"
+    assert merge_rules.judge_pair(old, make_memory(page + " 9090"), 0.99, ()).relation == "near"
     assert (
-        merge_rules.judged(old, a_memory(page.replace("8080", "9090")), 0.94, ()).relation
+        merge_rules.judge_pair(old, make_memory(page.replace("8080", "9090")), 0.94, ()).relation
         == "apart"
     )
 
@@ -303,7 +318,7 @@ def test_who_is_believed(monkeypatch, verdict, old, new, outcome):
     B105, CC-6, CC-57).
     """
     before, after = pair(provenance=new)
-    before = before._replace(provenance=old, trust=TRUST[old])
+    before = before._replace(provenance=old, trust=TRUST_BY_PROVENANCE[old])
     ledger = met(monkeypatch, verdict, before, after)
     one, other = made(ledger.changes(), before, after)
     if outcome == "new":
@@ -320,7 +335,7 @@ def test_who_is_believed(monkeypatch, verdict, old, new, outcome):
 
 def test_news_of_yesterday_do_not_replace_those_of_today(monkeypatch):
     """What was said earlier but is written down later is the one that steps back (A85)."""
-    before, after = a_memory("Port 1 now.", at=NOON), a_memory("Port 2 now.", at=NOON - 99)
+    before, after = make_memory("Port 1 now.", at=NOON), make_memory("Port 2 now.", at=NOON - 99)
     one, other = made(met(monkeypatch, UPDATE, before, after).changes(), before, after)
     assert one.active and other.superseded_by == before.id
 
@@ -336,7 +351,11 @@ def test_who_replaces_nothing(monkeypatch, fields):
 
 def test_a_correction_puts_one_thing_right(monkeypatch):
     """Of several that a correction may contradict the surest steps back, the others are flagged."""
-    one, two, new = a_memory("a"), a_memory("b"), a_memory("c", provenance="user_corrected")
+    one, two, new = (
+        make_memory("a"),
+        make_memory("b"),
+        make_memory("c", provenance="user_corrected"),
+    )
     sure = {one.id: 0.8, two.id: 0.9}
     ledger = met(
         monkeypatch, lambda old, *_a, **_k: Verdict("contradicts", sure[old.id], ""), one, two, new
@@ -349,17 +368,17 @@ def test_a_flood_is_not_flagged_in_full(monkeypatch):
     """Whoever contradicts many is flagged with a few of them: a queue that nobody can read helps
     nobody (CC-87).
     """
-    many = [a_memory(f"attempt {n}") for n in range(9)]
-    new = a_memory("attempt 9")
+    many = [make_memory(f"attempt {n}") for n in range(9)]
+    new = make_memory("attempt 9")
     assert len(met(monkeypatch, CONTRARY, *many, new).after[new.id].conflicts_with) == 3
 
 
 def test_who_repeats_one_side_speaks_for_it(monkeypatch):
     """A correction that says again what is known settles the contradiction that it had."""
     tabs, spaces, new = (
-        a_memory("tabs"),
-        a_memory("spaces"),
-        a_memory("No, tabs!", provenance="user_corrected"),
+        make_memory("tabs"),
+        make_memory("spaces"),
+        make_memory("No, tabs!", provenance="user_corrected"),
     )
     ledger = met(
         monkeypatch,
@@ -382,7 +401,7 @@ def test_who_repeats_one_side_speaks_for_it(monkeypatch):
 def test_a_near_duplicate_is_tied_to_its_nearest(monkeypatch):
     """Both stay; the nearest is named once, with how near it is (X42, CC-86)."""
     one, two, new = (
-        a_memory(f"Deploys wait for the {who} review.") for who in ("first", "second", "last")
+        make_memory(f"Deploys wait for the {who} review.") for who in ("first", "second", "last")
     )
     ledger = met(monkeypatch, CLOSE, one, two, new)
     assert [c.edge for c in ledger.changes() if isinstance(c, Link)] == [
@@ -413,8 +432,8 @@ def test_what_is_worth_a_persons_look(one, other, cosine, worth):
     """Near-duplicates are close in meaning or in words, share what they are about, and are of one
     type (X42, CC-87).
     """
-    old, new = (a_memory(**{"text": PLAN, **fields}) for fields in (one, other))
-    assert worth_a_look(old, new, cosine) is worth
+    old, new = (make_memory(**{"text": PLAN, **fields}) for fields in (one, other))
+    assert is_worth_review(old, new, cosine) is worth
 
 
 @pytest.mark.parametrize("verdict", [CONTRARY, CLOSE])
@@ -422,12 +441,14 @@ def test_nobody_is_asked_about_one_memory_without_end(monkeypatch, verdict):
     """Of one that three open questions name only the first about what is new is asked, rather of
     another (CC-87).
     """
-    monkeypatch.setattr(merge_rules, "compare", lambda *_a, **_k: verdict)
-    busy, busier, free, new = [a_memory(f"{PLAN} {n}") for n in range(4)]
+    monkeypatch.setattr(merge_rules, "compare_memories", lambda *_a, **_k: verdict)
+    busy, busier, free, new = [make_memory(f"{PLAN} {n}") for n in range(4)]
     for others, asked in (((busy, busier), {busy.id}), ((busy, busier, free), {free.id})):
-        ledger = Ledger([*others, new], {}, frozenset(), NOON, {busy.id: 3, busier.id: 7})
-        ledger.place(new.id, [Near(old.id, 0.9) for old in others])
-        assert {id for edge in edges(ledger.changes()) for id in edge[::2]} == {new.id, *asked}
+        ledger = ReconciliationPlan(
+            [*others, new], {}, frozenset(), NOON, {busy.id: 3, busier.id: 7}
+        )
+        ledger.place_memory(new.id, [Neighbour(old.id, 0.9) for old in others])
+        assert {id for edge in edges(ledger.list_changes()) for id in edge[::2]} == {new.id, *asked}
 
 
 @pytest.mark.parametrize("verdict", [SAME, CONTRARY, UPDATE, CLOSE])
@@ -450,17 +471,19 @@ def test_doing_it_again_changes_nothing(monkeypatch, verdict):
     assert met(monkeypatch, verdict, one, other).changes() == []
 
 
-provenances = st.sampled_from(sorted(TRUST))
-ours = st.sampled_from(sorted(set(TRUST) - {"untrusted"}))
+provenances = st.sampled_from(sorted(TRUST_BY_PROVENANCE))
+ours = st.sampled_from(sorted(set(TRUST_BY_PROVENANCE) - {"untrusted"}))
 
 
 @given(provenances, provenances, st.integers(-9, 9))
 def test_at_most_one_is_believed_more(old, new, later):
     """The weaker never wins, and somebody always wins among equals."""
-    one, other = a_memory("a", provenance=old), a_memory("b", provenance=new, at=NOON + later)
-    winner = stronger(one, other, other.at)
+    one, other = make_memory("a", provenance=old), make_memory("b", provenance=new, at=NOON + later)
+    winner = pick_believed(one, other, other.at)
     if winner is None:
-        assert (new != "user_corrected" and old == "user_corrected") or TRUST[new] < TRUST[old]
+        assert (new != "user_corrected" and old == "user_corrected") or TRUST_BY_PROVENANCE[
+            new
+        ] < TRUST_BY_PROVENANCE[old]
     elif old != new:
         assert winner is other
     else:
@@ -470,9 +493,9 @@ def test_at_most_one_is_believed_more(old, new, later):
 @given(ours, ours, st.integers(1, 9), st.integers(1, 9), st.lists(st.sampled_from("abc")))
 def test_a_merge_loses_nothing(old, new, strong, weak, tags):
     """Strength adds up; trust, confidence, tags and sources never fall."""
-    one = a_memory("a", provenance=old, session="s1", tags=tags)._replace(strength=strong)
-    other = a_memory("b", provenance=new, session="s2", tags=["z"])._replace(strength=weak)
-    kept = absorbed(one, other, NOON)
+    one = make_memory("a", provenance=old, session="s1", tags=tags)._replace(strength=strong)
+    other = make_memory("b", provenance=new, session="s2", tags=["z"])._replace(strength=weak)
+    kept = absorb_memory(one, other, NOON)
     assert kept.strength == strong + weak and kept.sources == ("s1", "s2")
     assert kept.trust == max(one.trust, other.trust) and kept.confidence >= max(
         one.confidence, other.confidence
@@ -482,5 +505,7 @@ def test_a_merge_loses_nothing(old, new, strong, weak, tags):
 
 def test_no_change_without_a_difference():
     """Equal values are no change."""
-    memory = a_memory("a")
-    assert altered(memory, memory) == [] and isinstance(memory, Memory) and memory.space == SPACE
+    memory = make_memory("a")
+    assert (
+        diff_memory(memory, memory) == [] and isinstance(memory, Memory) and memory.space == SPACE
+    )

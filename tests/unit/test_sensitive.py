@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.core.errors import BadInput
-from reverie.core.privacy_policy import USUAL, Policy
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.privacy.sensitive_files import (
-    MARK,
-    Deed,
-    guarded,
-    is_marked,
+    SENSITIVE_MARK,
+    ToolExchange,
+    drop_sensitive_contents,
+    drop_sensitive_lines,
+    guard_tool_run,
+    is_marked_sensitive,
     is_sensitive,
-    without_contents,
-    without_lines,
 )
 
 SECRET = "zyxquokka4711"
@@ -31,13 +31,13 @@ ORDINARY = st.sampled_from(
 @given(FOLDERS, NAMES, st.sampled_from(["/", "\\"]))
 def test_a_name_is_known_wherever_the_file_lies(folder, name, between):
     """Of any folder, with either slash, in any case (A112)."""
-    assert is_sensitive(f"{folder}/{name}".replace("/", between), USUAL)
+    assert is_sensitive(f"{folder}/{name}".replace("/", between), DEFAULT_POLICY)
 
 
 @given(FOLDERS, ORDINARY)
 def test_what_only_resembles_one_is_ordinary(folder, name):
     """Examples, public keys, code; and no pattern that is not chosen."""
-    assert not is_sensitive(f"{folder}/{name}", USUAL)
+    assert not is_sensitive(f"{folder}/{name}", DEFAULT_POLICY)
 
 
 @given(
@@ -73,12 +73,13 @@ def test_nothing_of_a_run_that_names_one_is_left(given, name, path):
         **{key: value for key, value in given.items() if key not in ("file_path", "command")},
         name: path,
     }
-    left = guarded(Deed(given, SECRET, SECRET), USUAL)
+    left = guard_tool_run(ToolExchange(given, SECRET, SECRET), DEFAULT_POLICY)
     assert SECRET not in str(left) and path in str(left.given)
-    told = without_contents(
-        {"tool": "Read", "parameters": given, "result": SECRET, "error": SECRET, "ok": True}, USUAL
+    told = drop_sensitive_contents(
+        {"tool": "Read", "parameters": given, "result": SECRET, "error": SECRET, "ok": True},
+        DEFAULT_POLICY,
     )
-    assert SECRET not in str(told) and told["ok"] is True and told["result"] == MARK
+    assert SECRET not in str(told) and told["ok"] is True and told["result"] == SENSITIVE_MARK
 
 
 LINES = [
@@ -97,8 +98,8 @@ LINES = [
 @given(st.lists(st.sampled_from(LINES), max_size=8).map("\n".join))
 def test_lines_are_taken_once(text):
     """Twice is as once, and no line of another file is lost."""
-    once = without_lines(text, USUAL)
-    assert without_lines(once, USUAL) == once
+    once = drop_sensitive_lines(text, DEFAULT_POLICY)
+    assert drop_sensitive_lines(once, DEFAULT_POLICY) == once
     assert ".env:1:x" not in once and "key" not in once
     if "diff" not in text:
         assert once.count("a.py:1:x") == text.count("a.py:1:x") and once.count("\n") == text.count(
@@ -111,15 +112,15 @@ def test_lines_are_taken_once(text):
     [
         (
             "a/.env\n3:key\n4-key\n\nb.py\n1:x = 1",
-            f"a/.env\n{MARK}\n\nb.py\n1:x = 1",
+            f"a/.env\n{SENSITIVE_MARK}\n\nb.py\n1:x = 1",
         ),  # rg --heading
         (
             "./.env-3-key\n./.env:4:key\n--\nb-1-c.py-3-x",
-            f"./.env:{MARK}\n./.env:{MARK}\n--\nb-1-c.py-3-x",
+            f"./.env:{SENSITIVE_MARK}\n./.env:{SENSITIVE_MARK}\n--\nb-1-c.py-3-x",
         ),  # -C 1
         (
             "==> a.py <==\nx\n\n==> .env <==\nkey\n\nkey\n==> b <==\ny",
-            f"==> a.py <==\nx\n\n==> .env <==\n{MARK}\n==> b <==\ny",
+            f"==> a.py <==\nx\n\n==> .env <==\n{SENSITIVE_MARK}\n==> b <==\ny",
         ),
         (".env\na.py\nb.py", ".env\na.py\nb.py"),
         ("see .env\n1:x", "see .env\n1:x"),
@@ -129,7 +130,10 @@ def test_searches_and_heads_of_several_files(text, left):
     """A search with headings, with lines around what it found, and `head` name the file in their
     own ways (A109).
     """
-    assert without_lines(text, USUAL) == left and without_lines(left, USUAL) == left
+    assert (
+        drop_sensitive_lines(text, DEFAULT_POLICY) == left
+        and drop_sensitive_lines(left, DEFAULT_POLICY) == left
+    )
 
 
 @pytest.mark.parametrize(
@@ -143,7 +147,7 @@ def test_searches_and_heads_of_several_files(text, left):
 )
 def test_front_matter_says_it(text):
     """In the ways in which it is written, and as tools show it with line numbers (A109)."""
-    assert is_marked(text)
+    assert is_marked_sensitive(text)
 
 
 @pytest.mark.parametrize(
@@ -158,4 +162,4 @@ def test_front_matter_says_it(text):
 )
 def test_other_texts_do_not(text):
     """Only the front matter counts, and only if it says so."""
-    assert not is_marked(text)
+    assert not is_marked_sensitive(text)

@@ -8,21 +8,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.consolidation import archiving, clusters, co_use_links, tag_tidying
-from reverie.consolidation.nearest_neighbours import Stopped, nearest
-from reverie.consolidation.sleep_passes import PASSES, SAFE
-from reverie.core.kinds import DAY, effective, retention
+from reverie.consolidation.nearest_neighbours import SearchStopped, find_nearest
+from reverie.consolidation.sleep_passes import PASSES, SAFE_PASSES
+from reverie.core.kinds import DAY, effective_confidence, retention
 from reverie.core.model import Add, Edge, Event, Link, Retire, Revise
 from reverie.reconciliation import pair_passes, stand_in_rules
 from reverie.reconciliation.paraphrase.statement_comparison import Verdict
-from reverie.reconciliation.pass_view import Pair, View, after, difference, told
-from reverie.testing import NOON, a_memory
+from reverie.reconciliation.pass_view import (
+    ClosePair,
+    PassView,
+    apply_to_memory,
+    index_edges,
+    render_step_diff,
+)
+from reverie.testing import NOON, make_memory
 
 
 def view(*memories, cosine=0.97, edges=(), **more):
     """Everything a pass is shown; the memories are all close to each other."""
     ids = sorted(memory.id for memory in memories)
-    close = [Pair(a, b, cosine) for i, b in enumerate(ids) for a in ids[:i]]
-    return View(NOON, {m.id: m for m in memories}, told(edges), close, **more)
+    close = [ClosePair(a, b, cosine) for i, b in enumerate(ids) for a in ids[:i]]
+    return PassView(NOON, {m.id: m for m in memories}, index_edges(edges), close, **more)
 
 
 def retired(steps):
@@ -44,11 +50,11 @@ def test_the_same_becomes_one_and_stronger():
     """B109, B122: one goes as "merged" and points to the one that stays, which is as strong as
     both.
     """
-    one = a_memory(HERON, tags=["host"], session="s1")
-    other = a_memory(AGAIN, tags=["staging"], session="s2", files=["a.py"])._replace(strength=2)
-    steps = pair_passes.merge(view(one, other))
-    kept = after(other, steps[0].changes)
-    gone = after(one, steps[0].changes)
+    one = make_memory(HERON, tags=["host"], session="s1")
+    other = make_memory(AGAIN, tags=["staging"], session="s2", files=["a.py"])._replace(strength=2)
+    steps = pair_passes.merge_duplicates(view(one, other))
+    kept = apply_to_memory(other, steps[0].changes)
+    gone = apply_to_memory(one, steps[0].changes)
     assert (gone.retired_why, gone.superseded_by, kept.active) == ("merged", other.id, True)
     assert (kept.strength, set(kept.tags), kept.files, set(kept.sources)) == (
         3,
@@ -69,57 +75,59 @@ def test_the_same_becomes_one_and_stronger():
 )
 def test_what_differs_in_a_number_or_name_is_never_merged(said, again):
     """B122: however near the vectors, another port, host or person is another thing."""
-    assert [] == pair_passes.merge(view(a_memory(said), a_memory(again), cosine=0.999))
+    assert [] == pair_passes.merge_duplicates(
+        view(make_memory(said), make_memory(again), cosine=0.999)
+    )
 
 
 def test_only_what_holds_everything_replaces():
     """B109: the source is retired only if its numbers, identifiers and names stand in the
     replacement.
     """
-    assert stand_in_rules.holds(
+    assert stand_in_rules.holds_marks(
         "heron (10.0.0.8:8080) runs `make deploy`", "Heron is 10.0.0.8:8080"
     )
-    assert not stand_in_rules.holds("The server is heron", "The server is heron, port 8080")
-    assert not stand_in_rules.holds("listens on 80801", "listens on 8080")
-    assert not stand_in_rules.holds("calls get_user_name", "calls get_user")
+    assert not stand_in_rules.holds_marks("The server is heron", "The server is heron, port 8080")
+    assert not stand_in_rules.holds_marks("listens on 80801", "listens on 8080")
+    assert not stand_in_rules.holds_marks("calls get_user_name", "calls get_user")
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
 def test_a_text_holds_itself_and_more_text_holds_no_less(text, more):
     """B109: adding a sentence never loses what was held before."""
-    assert stand_in_rules.holds(f"{text} {more}", text) or stand_in_rules.telling(
+    assert stand_in_rules.holds_marks(f"{text} {more}", text) or stand_in_rules.find_marks(
         text
-    ) - stand_in_rules.telling(f"{text} {more}")
+    ) - stand_in_rules.find_marks(f"{text} {more}")
 
 
 def test_spaces_kinds_decisions_and_better_sources_forbid_merging():
     """CC-55, X22: across spaces nothing merges, nor what a person has decided, nor a better source
     into a worse one.
     """
-    one = a_memory(HERON)
-    assert [] == pair_passes.merge(view(one, a_memory(AGAIN, space="me/other")))
-    other = a_memory(AGAIN)
-    assert [] == pair_passes.merge(
+    one = make_memory(HERON)
+    assert [] == pair_passes.merge_duplicates(view(one, make_memory(AGAIN, space="me/other")))
+    other = make_memory(AGAIN)
+    assert [] == pair_passes.merge_duplicates(
         view(one, other, settled=frozenset({frozenset((one.id, other.id))}))
     )
     assert [one.id] == retired(
-        pair_passes.merge(view(one, a_memory(AGAIN, provenance="user_stated")))
+        pair_passes.merge_duplicates(view(one, make_memory(AGAIN, provenance="user_stated")))
     )
 
 
 def test_three_of_a_kind_become_one():
     """CC-54: within one batch each step sees what the one before has done."""
-    three = [a_memory(HERON) for _ in range(3)]
-    steps = pair_passes.merge(view(*three))
-    left = [m for m in three if all(after(m, step.changes).active for step in steps)]
+    three = [make_memory(HERON) for _ in range(3)]
+    steps = pair_passes.merge_duplicates(view(*three))
+    left = [m for m in three if all(apply_to_memory(m, step.changes).active for step in steps)]
     changes = [change for step in steps for change in step.changes]
-    assert (1, 3) == (len(left), after(left[0], changes).strength)
+    assert (1, 3) == (len(left), apply_to_memory(left[0], changes).strength)
 
 
 def test_edges_move_to_the_one_that_stays():
     """B109: what was tied to the one that goes is tied to the one that stays."""
-    one, other = a_memory(HERON), a_memory(AGAIN)
-    steps = pair_passes.merge(
+    one, other = make_memory(HERON), make_memory(AGAIN)
+    steps = pair_passes.merge_duplicates(
         view(one, other, edges=[Edge(other.id, "relates_to", "mem_third", 0.7)])
     )
     assert Link(Edge(one.id, "relates_to", "mem_third", 0.7)) in steps[0].changes
@@ -145,20 +153,26 @@ def test_a_malformed_answer_merges_nothing(answer, monkeypatch):
     """CC-71: an empty, partial, endless or wrong answer of whoever writes texts never retires
     anything.
     """
-    one, other = a_memory(HERON), a_memory("Its name is heron; staging listens on 8443.")
-    monkeypatch.setattr(pair_passes, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
-    assert [] == pair_passes.merge(view(one, other), lambda _a, _b: answer, lambda: "mem_new")
+    one, other = make_memory(HERON), make_memory("Its name is heron; staging listens on 8443.")
+    monkeypatch.setattr(
+        pair_passes, "compare_memories", lambda *_, **__: Verdict("same", 1.0, "told so")
+    )
+    assert [] == pair_passes.merge_duplicates(
+        view(one, other), lambda _a, _b: answer, lambda: "mem_new"
+    )
 
 
 def test_a_text_that_holds_both_replaces_both(monkeypatch):
     """A80: two wordings of which neither holds all become a third, believed as they were."""
-    one = a_memory(HERON, provenance="inferred")
-    other = a_memory("Its name is heron; staging listens on 8443.", provenance="inferred")
-    monkeypatch.setattr(pair_passes, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
+    one = make_memory(HERON, provenance="inferred")
+    other = make_memory("Its name is heron; staging listens on 8443.", provenance="inferred")
+    monkeypatch.setattr(
+        pair_passes, "compare_memories", lambda *_, **__: Verdict("same", 1.0, "told so")
+    )
     text = (
         "The staging server is called heron and listens on port 8080 and 8443. Its name is heron."
     )
-    steps = pair_passes.merge(view(one, other), lambda _a, _b: text, lambda: "mem_new")
+    steps = pair_passes.merge_duplicates(view(one, other), lambda _a, _b: text, lambda: "mem_new")
     added = [change.memory for change in steps[0].changes if isinstance(change, Add)]
     assert ([text], {one.id, other.id}) == ([m.text for m in added], set(retired(steps)))
     assert (added[0].trust, added[0].provenance, added[0].strength) == (other.trust, "inferred", 2)
@@ -169,13 +183,17 @@ def test_no_written_text_replaces_a_better_source(provenance, monkeypatch):
     """CC-71: what the user said stays in the user's words; of two unlike sources neither yields to
     a third text.
     """
-    one = a_memory(HERON, provenance="observed" if provenance == "inferred" else provenance)
-    other = a_memory("Its name is heron; staging listens on 8443.", provenance=provenance)
-    monkeypatch.setattr(pair_passes, "compare", lambda *_, **__: Verdict("same", 1.0, "told so"))
+    one = make_memory(HERON, provenance="observed" if provenance == "inferred" else provenance)
+    other = make_memory("Its name is heron; staging listens on 8443.", provenance=provenance)
+    monkeypatch.setattr(
+        pair_passes, "compare_memories", lambda *_, **__: Verdict("same", 1.0, "told so")
+    )
     text = (
         "The staging server is called heron and listens on port 8080 and 8443. Its name is heron."
     )
-    assert [] == pair_passes.merge(view(one, other), lambda _a, _b: text, lambda: "mem_new")
+    assert [] == pair_passes.merge_duplicates(
+        view(one, other), lambda _a, _b: text, lambda: "mem_new"
+    )
 
 
 # Redundancy, contradictions, relations
@@ -183,36 +201,41 @@ def test_no_written_text_replaces_a_better_source(provenance, monkeypatch):
 
 def test_contradictions_are_flagged_and_nobody_loses():
     """B111, B124: both know of each other, both count."""
-    one, other = a_memory(HERON), a_memory(HERON.replace("8080", "9090"))
-    steps = pair_passes.contradictions(view(one, other, cosine=0.9))
+    one, other = make_memory(HERON), make_memory(HERON.replace("8080", "9090"))
+    steps = pair_passes.flag_contradictions(view(one, other, cosine=0.9))
     assert {(one.id, "contradicts", other.id), (other.id, "contradicts", one.id)} == {
         change.edge[:3] for change in steps[0].changes if isinstance(change, Link)
     }
-    assert ([], (other.id,)) == (retired(steps), after(one, steps[0].changes).conflicts_with)
+    assert ([], (other.id,)) == (
+        retired(steps),
+        apply_to_memory(one, steps[0].changes).conflicts_with,
+    )
     known = [Edge(one.id, "contradicts", other.id)]
-    assert [] == pair_passes.contradictions(view(one, other, cosine=0.9, edges=known))
+    assert [] == pair_passes.flag_contradictions(view(one, other, cosine=0.9, edges=known))
 
 
 def test_what_may_be_the_same_is_shown_not_merged():
     """B110, B123: an edge for a person to decide, one for each newer memory."""
-    one = a_memory("We deploy with make release.")
-    other = a_memory("We deploy with make release on Fridays after lunch.")
-    steps = pair_passes.redundancy(view(one, other, cosine=0.85))
+    one = make_memory("We deploy with make release.")
+    other = make_memory("We deploy with make release on Fridays after lunch.")
+    steps = pair_passes.flag_near_duplicates(view(one, other, cosine=0.85))
     assert [] == retired(steps)
     assert [("resembles", 0.85)] == [(edge.rel, edge.weight) for edge in links_of(steps)]
 
 
 def test_two_sessions_on_one_file_are_tied():
     """B116, B118: relations are found across sessions, never within one, never between projects."""
-    one = a_memory("The lexer drops comments.", session="s1", files=["lexer.py"])
-    other = a_memory("Comments confuse the tokenizer.", session="s2", files=["lexer.py"])
+    one = make_memory("The lexer drops comments.", session="s1", files=["lexer.py"])
+    other = make_memory("Comments confuse the tokenizer.", session="s2", files=["lexer.py"])
     first, then = sorted((one.id, other.id))
     assert [Edge(first, "relates_to", then, 0.5)] == links_of(
-        pair_passes.relations(view(one, other, cosine=0.7))
+        pair_passes.relate_memories(view(one, other, cosine=0.7))
     )
-    assert [] == pair_passes.relations(view(one, other._replace(session="s1"), cosine=0.7))
-    assert [] == pair_passes.relations(view(one, other._replace(space="me/other"), cosine=0.7))
-    assert [] == pair_passes.relations(view(one, other._replace(files=()), cosine=0.7))
+    assert [] == pair_passes.relate_memories(view(one, other._replace(session="s1"), cosine=0.7))
+    assert [] == pair_passes.relate_memories(
+        view(one, other._replace(space="me/other"), cosine=0.7)
+    )
+    assert [] == pair_passes.relate_memories(view(one, other._replace(files=()), cosine=0.7))
 
 
 # Fading
@@ -222,14 +245,14 @@ WEAK = {"provenance": "inferred", "at": NOON - 60 * DAY}
 
 
 def old(text="Perhaps the cache is cold.", **fields):
-    memory = a_memory(text, **{**WEAK, **fields})
+    memory = make_memory(text, **{**WEAK, **fields})
     return memory._replace(created_at=memory.at, updated_at=memory.at)
 
 
 def test_the_faded_goes_to_the_archive():
     """A76, A77, B115, B125, CC-53: retired as "faded", nothing else."""
     memory = old()
-    steps = archiving.prune(View(NOON, {memory.id: memory}))
+    steps = archiving.archive_faded(PassView(NOON, {memory.id: memory}))
     assert (Retire(memory.id, NOON, why="faded"),) == steps[0].changes
 
 
@@ -248,13 +271,13 @@ def test_the_faded_goes_to_the_archive():
 )
 def test_what_is_dear_new_or_confirmed_never_fades_away(memory):
     """B125, CC-53: one reason to keep it is enough."""
-    assert [] == archiving.prune(View(NOON, {memory.id: memory}))
+    assert [] == archiving.archive_faded(PassView(NOON, {memory.id: memory}))
 
 
 def test_effective_confidence_is_half_at_the_half_life():
     """CC-50, A75: confidence times retention."""
-    memory = a_memory("x", at=NOON - 7 * DAY, provenance="inferred")
-    assert (0.25, 0.5) == (effective(memory, NOON), retention(memory, NOON))
+    memory = make_memory("x", at=NOON - 7 * DAY, provenance="inferred")
+    assert (0.25, 0.5) == (effective_confidence(memory, NOON), retention(memory, NOON))
 
 
 # Tags
@@ -263,9 +286,11 @@ def test_effective_confidence_is_half_at_the_half_life():
 @given(st.dictionaries(st.text("abs-_ .", min_size=1, max_size=8), st.integers(1, 9), max_size=12))
 def test_variants_lead_to_one_that_stays(counts):
     """B128: no chains, no circles, and doing it twice changes nothing more."""
-    instead = tag_tidying.variants(counts)
+    instead = tag_tidying.map_tag_variants(counts)
     assert set(instead.values()).isdisjoint(instead)
-    assert {} == tag_tidying.variants({tag: n for tag, n in counts.items() if tag not in instead})
+    assert {} == tag_tidying.map_tag_variants(
+        {tag: n for tag, n in counts.items() if tag not in instead}
+    )
 
 
 def test_why_it_was_learned_is_no_difference():
@@ -273,11 +298,11 @@ def test_why_it_was_learned_is_no_difference():
     says does (B110).
     """
     one, other = (
-        a_memory("Never push to main.", details={"about": about, "because": "x"})
+        make_memory("Never push to main.", details={"about": about, "because": "x"})
         for about in ("a", "b")
     )
-    assert stand_in_rules.replaces(one, other) and not stand_in_rules.replaces(
-        one, a_memory("Never push to main before 9:30.")
+    assert stand_in_rules.can_replace(one, other) and not stand_in_rules.can_replace(
+        one, make_memory("Never push to main before 9:30.")
     )
 
 
@@ -289,24 +314,24 @@ def test_variants_are_spelling_not_meaning():
         ("unit-test", "unit_tests", "Unit Test", "css", "cs", "redis", "redi", "class", "clas"), 1
     )
     assert {"unit_tests", "Unit Test", "unit-test"} == {
-        *tag_tidying.variants(counts),
-        *tag_tidying.variants(counts).values(),
+        *tag_tidying.map_tag_variants(counts),
+        *tag_tidying.map_tag_variants(counts).values(),
     }
-    assert {"bugs": "bug"} == tag_tidying.variants({"bug": 3, "bugs": 2})
-    assert {"library": "libraries"} == tag_tidying.variants({"library": 1, "libraries": 2})
+    assert {"bugs": "bug"} == tag_tidying.map_tag_variants({"bug": 3, "bugs": 2})
+    assert {"library": "libraries"} == tag_tidying.map_tag_variants({"library": 1, "libraries": 2})
 
 
 def test_retagging_keeps_each_tag_once():
     """B128: a memory with both forms has one afterwards."""
-    memory = a_memory("x", tags=["bugs", "api", "bug"])
-    steps = tag_tidying.retagged(View(NOON, {memory.id: memory}), {"bugs": "bug"})
-    assert ("bug", "api") == after(memory, steps[0].changes).tags
+    memory = make_memory("x", tags=["bugs", "api", "bug"])
+    steps = tag_tidying.retag_memories(PassView(NOON, {memory.id: memory}), {"bugs": "bug"})
+    assert ("bug", "api") == apply_to_memory(memory, steps[0].changes).tags
 
 
 def test_only_dead_tag_edges_are_orphans():
     """B129: an edge goes if its memory carries the tag no more, or if nobody does."""
-    memory = a_memory("x", tags=["alive"])
-    edges = told(
+    memory = make_memory("x", tags=["alive"])
+    edges = index_edges(
         [
             Edge(memory.id, "has_tag", "tag:alive"),
             Edge(memory.id, "has_tag", "tag:dead"),
@@ -314,7 +339,9 @@ def test_only_dead_tag_edges_are_orphans():
             Edge("mem_purged", "has_tag", "tag:alive"),
         ]
     )
-    steps = tag_tidying.orphans({memory.id: memory}, edges, lambda node: node == "tag:alive")
+    steps = tag_tidying.drop_orphan_edges(
+        {memory.id: memory}, edges, lambda node: node == "tag:alive"
+    )
     dead = [
         Edge(memory.id, "has_tag", "tag:dead", 0.0),
         Edge("tag:gone", "relates_to", "tag:alive", 0.0),
@@ -333,17 +360,17 @@ def test_a_habit_of_several_sessions_ties():
     """B127, CC-58, B118: one session is chance, two are a habit; again, and the same tie is
     stronger, no other.
     """
-    one, other = a_memory("a"), a_memory("b")
+    one, other = make_memory("a"), make_memory("b")
     ids = sorted((one.id, other.id))
-    assert {} == co_use_links.together([turn("s1", *ids), turn("s1", *ids)])
-    met = co_use_links.together([turn("s1", *ids), turn("s2", *reversed(ids))])
-    first = links_of(co_use_links.strengthened(view(one, other), met))[0]
+    assert {} == co_use_links.count_joint_sessions([turn("s1", *ids), turn("s1", *ids)])
+    met = co_use_links.count_joint_sessions([turn("s1", *ids), turn("s2", *reversed(ids))])
+    first = links_of(co_use_links.strengthen_links(view(one, other), met))[0]
     assert Edge(ids[0], "relates_to", ids[1], 0.6) == first
-    again = co_use_links.strengthened(
+    again = co_use_links.strengthen_links(
         view(one, other, edges=[first._replace(src=ids[1], dst=ids[0])]), met
     )
     assert [Edge(ids[1], "relates_to", ids[0], 0.65)] == links_of(again)
-    assert [] == co_use_links.strengthened(
+    assert [] == co_use_links.strengthen_links(
         view(one, other, edges=[first._replace(weight=0.95)]), met
     )
 
@@ -366,7 +393,7 @@ def test_cells_find_what_the_exact_search_finds():
     looking at all.
     """
     vectors = around(40, 25)
-    exact, cells = (nearest(vectors, 5, 0.8, exact=most) for most in (10_000, 10))
+    exact, cells = (find_nearest(vectors, 5, 0.8, exact=most) for most in (10_000, 10))
     found = {(i, j) for i, row in enumerate(cells.rows) for j in row if j >= 0}
     true = {(i, j) for i, row in enumerate(exact.rows) for j in row if j >= 0}
     assert len(found & true) >= 0.99 * len(true) > 0
@@ -376,7 +403,7 @@ def test_cells_find_what_the_exact_search_finds():
 def test_the_search_is_deterministic_and_never_names_itself():
     """B140: the same vectors give the same neighbours."""
     vectors = around(20, 20)
-    one, other = (nearest(vectors, 5, 0.3, exact=10) for _ in range(2))
+    one, other = (find_nearest(vectors, 5, 0.3, exact=10) for _ in range(2))
     assert np.array_equal(one.rows, other.rows)
     assert not (one.rows == np.arange(len(vectors))[:, None]).any()
 
@@ -384,7 +411,7 @@ def test_the_search_is_deterministic_and_never_names_itself():
 def test_only_some_rows_can_be_asked_for():
     """What is new is compared with all, the rest with nothing."""
     vectors = around(5, 4)
-    some = nearest(vectors, 3, 0.5, rows=np.array([7, 2]))
+    some = find_nearest(vectors, 3, 0.5, rows=np.array([7, 2]))
     assert [2, 7] == np.flatnonzero((some.rows >= 0).any(axis=1)).tolist()
 
 
@@ -392,7 +419,7 @@ def test_groups_that_nobody_tagged_are_found():
     """B24, B25, B28, B29: dense regions become clusters, what lies apart is in none."""
     pytest.importorskip("sklearn")
     vectors = np.concatenate([around(6, 12), np.eye(64, dtype=np.float32)[:10]])
-    labels = clusters.found(nearest(vectors, 10, clusters.CLOSE))
+    labels = clusters.find_clusters(find_nearest(vectors, 10, clusters.MIN_NEIGHBOUR_COSINE))
     groups = labels[:72].reshape(6, 12)
     assert ([True] * 6, 6) == (
         [len(set(group)) == 1 for group in groups.tolist()],
@@ -407,18 +434,23 @@ def test_what_hangs_together_is_grouped_in_parts_between_which_it_may_stop(monke
     """
     pytest.importorskip("sklearn")
     one = np.ones(64, np.float32) / 8  # a direction that all share: one component
-    near = nearest(
-        np.stack([v / np.linalg.norm(v) for v in around(6, 12) + one]), 20, clusters.CLOSE
+    near = find_nearest(
+        np.stack([v / np.linalg.norm(v) for v in around(6, 12) + one]),
+        20,
+        clusters.MIN_NEIGHBOUR_COSINE,
     )
-    monkeypatch.setattr(clusters, "AT_ONCE", 40)
+    monkeypatch.setattr(clusters, "MAX_COMPONENT_ROWS", 40)
     parts = [
-        len(rows) for rows, _ in clusters.components(clusters.distances(near), np.arange(72), 5)
+        len(rows)
+        for rows, _ in clusters.iter_components(clusters.to_distance_graph(near), np.arange(72), 5)
     ]
     assert len(parts) > 1 and max(parts) <= 40
-    assert [1] * 6 == [len(set(group)) for group in clusters.found(near).reshape(6, 12).tolist()]
+    assert [1] * 6 == [
+        len(set(group)) for group in clusters.find_clusters(near).reshape(6, 12).tolist()
+    ]
     going = iter([True, False])
-    with pytest.raises(Stopped):
-        clusters.found(near, going=lambda: next(going))
+    with pytest.raises(SearchStopped):
+        clusters.find_clusters(near, going=lambda: next(going))
     assert list(going) == []
 
 
@@ -429,7 +461,9 @@ def test_names_stay_as_long_as_most_members_stay():
     before = {"cluster:me:deploy": frozenset("abcd"), "cluster:me:old": frozenset("wxyz")}
     groups = {0: frozenset("abce"), 1: frozenset("mnop")}
     counts = {1: Counter(heron=4, secret=1, the=4)}
-    named = clusters.named("me", groups, before, counts, Counter(heron=4, secret=1, the=400))
+    named = clusters.name_clusters(
+        "me", groups, before, counts, Counter(heron=4, secret=1, the=400)
+    )
     assert {"cluster:me:deploy": groups[0], "cluster:me:heron-the": groups[1]} == named
     assert not any("secret" in name for name in named)
 
@@ -450,7 +484,7 @@ def test_a_name_from_elsewhere_tells_no_secret(name, stands):
     """B25: a given name may hold words of its own, never one that a single member says, nor a
     number.
     """
-    assert stands == clusters.fit(name, Counter(heron=4, secret=1, the=4))
+    assert stands == clusters.sanitize_cluster_name(name, Counter(heron=4, secret=1, the=4))
 
 
 def test_a_given_name_is_for_new_clusters():
@@ -460,9 +494,10 @@ def test_a_given_name_is_for_new_clusters():
         {0: frozenset("abce"), 1: frozenset("mnop")},
     )
     given = {0: "never", 1: "logins"}
-    assert {"cluster:me:deploy": groups[0], "cluster:me:logins": groups[1]} == clusters.named(
-        "me", groups, before, {1: Counter()}, Counter(), given
-    )
+    assert {
+        "cluster:me:deploy": groups[0],
+        "cluster:me:logins": groups[1],
+    } == clusters.name_clusters("me", groups, before, {1: Counter()}, Counter(), given)
 
 
 def test_small_clusters_join_the_nearest_or_are_given_up():
@@ -473,7 +508,7 @@ def test_small_clusters_join_the_nearest_or_are_given_up():
         "far": np.array([0, 1], np.float32),
         "near": np.array([0.9, 0.1], np.float32),
     }
-    assert {"big": big | near_} == clusters.without_small(
+    assert {"big": big | near_} == clusters.merge_small_clusters(
         {"big": big, "far": far, "near": near_}, middle
     )
 
@@ -482,7 +517,7 @@ def test_a_centre_is_the_mean_of_its_members():
     """It is worked out from the members there are, so that it is never stale (B8, B27, B76)."""
     vectors = np.eye(4, dtype=np.float32)
     two, three = (
-        clusters.centres({"c": np.arange(n), "none": np.arange(0)}, vectors) for n in (2, 3)
+        clusters.compute_centres({"c": np.arange(n), "none": np.arange(0)}, vectors) for n in (2, 3)
     )
     assert {"c"} == set(two) == set(three)
     assert np.allclose(two["c"], [0.5**0.5, 0.5**0.5, 0, 0]) and np.allclose(
@@ -495,9 +530,9 @@ def test_a_centre_is_the_mean_of_its_members():
 
 def test_a_step_reads_as_a_diff():
     """CC-14, B134: − what goes, = what stands for it, ~ what is altered."""
-    one, other = a_memory(HERON), a_memory(AGAIN)
-    step = pair_passes.merge(view(one, other))[0]
-    lines = difference(step, {m.id: m.text for m in (one, other)})
+    one, other = make_memory(HERON), make_memory(AGAIN)
+    step = pair_passes.merge_duplicates(view(one, other))[0]
+    lines = render_step_diff(step, {m.id: m.text for m in (one, other)})
     assert any(line.startswith(f"− {AGAIN}") for line in lines)
     assert any(line.startswith(f"= {HERON}") for line in lines)
 
@@ -506,9 +541,9 @@ def test_no_pass_alters_a_text():
     """B135: what a text says is nobody's to alter while its owner sleeps: vectors stay valid, undo
     is exact.
     """
-    one, other = a_memory(HERON), a_memory(AGAIN)
+    one, other = make_memory(HERON), make_memory(AGAIN)
     for row in PASSES.values():
         if row.decide is not None:
             for step in row.decide(view(one, other, old())):
                 assert not any(isinstance(c, Revise) and "text" in c.fields for c in step.changes)
-    assert "tags" not in SAFE
+    assert "tags" not in SAFE_PASSES

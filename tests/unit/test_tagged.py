@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.retrieval.tag_search import EXACT, NOT, PARTLY, keywords, met, read
+from reverie.retrieval.tag_search import (
+    EXACT,
+    NOT,
+    PARTLY,
+    grade_tag,
+    parse_tag_prompt,
+    select_keywords,
+)
 
 FAR = "The widget is blue. " + "Nothing else matters here. " * 3 + "Some cache is warm."
 LONG = "the widget " + "goes on and on without an end " * 10 + "to the cache"
@@ -50,14 +57,14 @@ def test_a_prompt_speaks_of_a_tag(tag, prompt, grade):
     """Whole tags anywhere, parts within one sentence of prose, exact before partial (E39, E40,
     CC-81, X39).
     """
-    assert grade == met(tag, read(prompt))
+    assert grade == grade_tag(tag, parse_tag_prompt(prompt))
 
 
 def test_keywords_are_words_that_say_something():
     """Alphanumeric words of four letters and more, without stop words (E15, E42, E43, E44)."""
-    said = read("How would you refresh the OAuth2 token? It's for us!")
+    said = parse_tag_prompt("How would you refresh the OAuth2 token? It's for us!")
     assert {"oauth2", "token", "refresh"} == {
-        word for words in said.sentences for word in keywords(words)
+        word for words in said.sentences for word in select_keywords(words)
     }
 
 
@@ -66,10 +73,10 @@ def test_any_text_may_be_asked(prompt, tag):
     """No prompt and no tag is too odd, and a tag of two letters or more that is the prompt is met
     in it.
     """
-    assert met(tag, read(prompt)) in (EXACT, PARTLY, NOT)
+    assert grade_tag(tag, parse_tag_prompt(prompt)) in (EXACT, PARTLY, NOT)
     word = "".join(ch for ch in tag if ch.isascii() and ch.isalpha())
-    if len(word) >= 2 and met(word, read(word)) == NOT:
+    if len(word) >= 2 and grade_tag(word, parse_tag_prompt(word)) == NOT:
         from reverie.retrieval.tag_search import EVERYDAY
-        from reverie.text.tokenization import STOP
+        from reverie.text.tokenization import STOP_WORDS
 
-        assert word.casefold() in STOP | EVERYDAY
+        assert word.casefold() in STOP_WORDS | EVERYDAY

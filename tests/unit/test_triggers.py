@@ -5,9 +5,9 @@ from time import perf_counter
 import pytest
 
 from reverie.core.model import Hit
-from reverie.core.trigger_patterns import meets, spoken
-from reverie.retrieval.trigger_search import MET, merged, met
-from reverie.testing import a_memory
+from reverie.core.trigger_patterns import context_of_conversation, matches_trigger
+from reverie.retrieval.trigger_search import TRIGGER_SCORE, match_triggers, merge_triggered
+from reverie.testing import make_memory
 
 CASES = [
     ("println!", "I add println!(x) here", True),
@@ -32,36 +32,36 @@ def test_literals_anywhere_globs_on_words(pattern, context, expected):
     """
     assert (
         bool(
-            met(
-                [a_memory("never do", triggers=[pattern])] if pattern else [a_memory("x")],
-                spoken(context),
+            match_triggers(
+                [make_memory("never do", triggers=[pattern])] if pattern else [make_memory("x")],
+                context_of_conversation(context),
             )
         )
         is expected
     )
-    assert meets(pattern, spoken(context)) is expected
+    assert matches_trigger(pattern, context_of_conversation(context)) is expected
 
 
 def test_many_stars_are_not_slow():
     """No pattern can take the turn hostage."""
-    memory = a_memory("x", triggers=["*a" * 30 + "*b"])
+    memory = make_memory("x", triggers=["*a" * 30 + "*b"])
     start = perf_counter()
-    met([memory], spoken("a" * 19_000))
+    match_triggers([memory], context_of_conversation("a" * 19_000))
 
     assert perf_counter() - start < 2.0
 
 
 def test_a_met_trigger_comes_first_and_says_why():
     """It is stronger evidence than any resemblance; both reasons are kept (A2)."""
-    called, other = a_memory("never println", triggers=["println!"]), a_memory("other")
-    found = merged(
+    called, other = make_memory("never println", triggers=["println!"]), make_memory("other")
+    found = merge_triggered(
         [Hit(other, 0.99, ("words",)), Hit(called, 0.2, ("words",))],
-        met([called, other], spoken("println!")),
+        match_triggers([called, other], context_of_conversation("println!")),
     )
 
     assert [h.memory for h in found] == [called, other]
-    assert (found[0].score, found[0].why) == (MET, ("trigger 'println!'", "words"))
-    assert merged([Hit(other, 0.5)], []) == [Hit(other, 0.5)]
+    assert (found[0].score, found[0].why) == (TRIGGER_SCORE, ("trigger 'println!'", "words"))
+    assert merge_triggered([Hit(other, 0.5)], []) == [Hit(other, 0.5)]
 
 
 def test_no_pattern_waits_for_a_slow_expression(monkeypatch):
@@ -70,11 +70,11 @@ def test_no_pattern_waits_for_a_slow_expression(monkeypatch):
     """
     clock = iter(range(1_000))
     monkeypatch.setattr("reverie.retrieval.trigger_search.ticks", lambda: next(clock))
-    slow = [a_memory(f"slow {n}", triggers=[r"re:(a|aa)+$"]) for n in range(8)]
-    plain = a_memory("plain", triggers=["re:b", "a!"])
-    found = met([*slow, plain], spoken("a" * 50 + "!"), end=4)
+    slow = [make_memory(f"slow {n}", triggers=[r"re:(a|aa)+$"]) for n in range(8)]
+    plain = make_memory("plain", triggers=["re:b", "a!"])
+    found = match_triggers([*slow, plain], context_of_conversation("a" * 50 + "!"), end=4)
 
     assert [("trigger 'a!'",)] == [hit.why for hit in found]
     assert 8 - 3 == found.untried
-    assert 9 == met([*slow, plain], spoken("a!"), end=0).untried
-    assert 0 == met([plain], spoken("b")).untried
+    assert 9 == match_triggers([*slow, plain], context_of_conversation("a!"), end=0).untried
+    assert 0 == match_triggers([plain], context_of_conversation("b")).untried

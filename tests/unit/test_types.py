@@ -7,40 +7,56 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.consolidation.archiving import THEIRS, beyond, faded
+from reverie.consolidation.archiving import USER_PROVENANCE, find_over_capacity, has_faded
 from reverie.core.errors import BadInput
-from reverie.core.kinds import CAPACITY, DAY, KINDS, TYPES, UNASKED, asked_for, effective, type_of
+from reverie.core.kinds import (
+    CAPACITY,
+    DAY,
+    EXPLICIT_KINDS,
+    KINDS,
+    MEMORY_TYPES,
+    effective_confidence,
+    memory_type_of,
+    to_kind_filter,
+)
 from reverie.core.model import Event, Retire
-from reverie.core.trigger_patterns import meets, spoken
+from reverie.core.trigger_patterns import context_of_conversation, matches_trigger
 from reverie.memory import episodes, feelings, named_period, procedure, working_memory
-from reverie.memory.emotion_detection import appraised
-from reverie.retrieval.rescoring import BOUND, EMOTION, SAME_SEASON, prior
-from reverie.testing import NOON, a_memory
+from reverie.memory.emotion_detection import detect_emotion
+from reverie.retrieval.rescoring import (
+    EMOTION_FACTORS,
+    PRIOR_BOUND,
+    SAME_SEASON_FACTOR,
+    compute_prior,
+)
+from reverie.testing import NOON, make_memory
 
 KIND = st.sampled_from([*KINDS, "recipe", "playbook"])
 
 
-@given(st.lists(st.sampled_from(TYPES), unique=True), st.lists(KIND, unique=True), KIND)
+@given(st.lists(st.sampled_from(MEMORY_TYPES), unique=True), st.lists(KIND, unique=True), KIND)
 def test_types_and_kinds_ask_for_what_both_say(types, kinds, kind):
     """C58: a kind is asked for if it is among the kinds and of one of the types; working memory
     only by name.
     """
-    asked = asked_for(types, kinds)
+    asked = to_kind_filter(types, kinds)
     found = (
-        not asked.nothing and (not asked.kinds or kind in asked.kinds) and kind not in asked.without
+        not asked.matches_none
+        and (not asked.kinds or kind in asked.kinds)
+        and kind not in asked.without
     )
-    by_name = (not kinds or kind in kinds) and (not types or type_of(kind) in types)
-    assert found == (by_name and (bool(types or kinds) or kind not in UNASKED))
+    by_name = (not kinds or kind in kinds) and (not types or memory_type_of(kind) in types)
+    assert found == (by_name and (bool(types or kinds) or kind not in EXPLICIT_KINDS))
 
 
 def test_every_type_has_room():
     """X34: a capacity for each type."""
-    assert set(CAPACITY) == set(TYPES)
+    assert set(CAPACITY) == set(MEMORY_TYPES)
 
 
 def test_an_episode_tells_all_of_it_in_words():
     """CC-65, C17: who, what, when, where and why; nothing invented for what is not said."""
-    told = episodes.told(
+    told = episodes.describe_episode(
         "Deployed heron", {"who": "Ann", "where": "staging", "why": "release 2.1.", "outcome": ""}
     )
     assert "Deployed heron. Who: Ann. Where: staging. Why: release 2.1." == told["text"]
@@ -50,11 +66,11 @@ def test_an_episode_tells_all_of_it_in_words():
         "where": "staging",
         "why": "release 2.1.",
     } == told["details"]
-    assert episodes.about(a_memory(**told), ["ANN", "heron", "staging"])
-    assert not episodes.about(a_memory(**told), ["heron", "production"])
+    assert episodes.is_episode_about(make_memory(**told), ["ANN", "heron", "staging"])
+    assert not episodes.is_episode_about(make_memory(**told), ["heron", "production"])
     for what, parts in (("  ", {}), (7, {}), ("a", {"who": 7}), ("a", {"why": "x" * 2_000})):
         with pytest.raises(BadInput):
-            episodes.told(what, parts)
+            episodes.describe_episode(what, parts)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +90,7 @@ def test_an_episode_tells_all_of_it_in_words():
 )
 def test_how_something_went(payload, worked):
     """X28: success and failure as hosts write them; what does not say so says nothing."""
-    assert worked is episodes.went(payload)
+    assert worked is episodes.read_success(payload)
 
 
 def test_what_is_recorded_and_matters_is_an_episode():
@@ -83,7 +99,7 @@ def test_what_is_recorded_and_matters_is_an_episode():
     """
 
     def becomes(verb, **payload):
-        return episodes.outcome_of(Event(verb, "me/demo", NOON, payload=payload))
+        return episodes.read_outcome(Event(verb, "me/demo", NOON, payload=payload))
 
     done = becomes("task", what="ship 2.1", ok=True)
     assert ("task", "Task done: ship 2.1", 0.6) == (done.kind, done.what, done.importance)
@@ -102,7 +118,7 @@ def test_a_feeling_is_named_and_measured():
     """C47: an emotion in a word, one of three intensities; anything else is refused, and read as
     nothing.
     """
-    assert feelings.Feeling("joy", "high", "it works") == feelings.checked_feeling(
+    assert feelings.Feeling("joy", "high", "it works") == feelings.validate_feeling(
         " Joy ", "high", "it  works"
     )
     for emotion, intensity in (
@@ -113,78 +129,86 @@ def test_a_feeling_is_named_and_measured():
         ("joy", None),
     ):
         with pytest.raises(BadInput):
-            feelings.checked_feeling(emotion, intensity)
-    assert feelings.felt(a_memory("a", details={"emotion": "joy"})) is None
-    assert feelings.felt(a_memory("a", details={"emotion": {"intensity": 7}})) is None
+            feelings.validate_feeling(emotion, intensity)
+    assert feelings.read_feeling(make_memory("a", details={"emotion": "joy"})) is None
+    assert feelings.read_feeling(make_memory("a", details={"emotion": {"intensity": 7}})) is None
 
 
 @given(st.sampled_from(feelings.INTENSITIES), st.sampled_from(feelings.INTENSITIES))
 def test_the_least_intensity_filters(intensity, minimum):
     """CC-68: at least so strong."""
     order = feelings.INTENSITIES.index
-    one = a_memory("a", details={"emotion": feelings.noted(feelings.Feeling("joy", intensity))})
+    one = make_memory(
+        "a", details={"emotion": feelings.feeling_to_details(feelings.Feeling("joy", intensity))}
+    )
     assert feelings.is_felt(one, minimum) == (order(intensity) >= order(minimum))
     assert not feelings.is_felt(one, minimum, "fear")
 
 
 def test_a_feeling_weighs_within_bounds():
     """C51, C85, CC-68: by 1.05, 1.15 or 1.25 (CONSTANTS: emotional boost), and nothing beyond."""
-    plain = a_memory("a")
+    plain = make_memory("a")
     for intensity, boost in (("low", 1.05), ("medium", 1.15), ("high", 1.25)):
         tagged = plain._replace(details={"emotion": {"name": "joy", "intensity": intensity}})
-        assert prior(tagged, NOON) == pytest.approx(boost * prior(plain, NOON))
-    assert max(EMOTION.values()) <= 1 + BOUND
+        assert compute_prior(tagged, NOON) == pytest.approx(boost * compute_prior(plain, NOON))
+    assert max(EMOTION_FACTORS.values()) <= 1 + PRIOR_BOUND
 
 
 def test_a_season_weighs_within_bounds():
     """B56: what was kept in a time of the same name, and only that."""
-    one = named_period.stamped(a_memory("a"), named_period.Season("release-week"))
+    one = named_period.stamp_season(make_memory("a"), named_period.Season("release-week"))
     assert "release-week" == one.details["season"]
-    assert prior(one, NOON, "release-week") == pytest.approx(SAME_SEASON * prior(one, NOON))
-    assert prior(one, NOON, "audit") == prior(one, NOON)
-    assert SAME_SEASON <= 1 + BOUND
-    assert "end-of-sprint" == named_period.named("End of  Sprint")
+    assert compute_prior(one, NOON, "release-week") == pytest.approx(
+        SAME_SEASON_FACTOR * compute_prior(one, NOON)
+    )
+    assert compute_prior(one, NOON, "audit") == compute_prior(one, NOON)
+    assert SAME_SEASON_FACTOR <= 1 + PRIOR_BOUND
+    assert "end-of-sprint" == named_period.validate_season_label("End of  Sprint")
     for odd in ("", "../x", "a/b", 7, "x" * 80):
         with pytest.raises(BadInput):
-            named_period.named(odd)
+            named_period.validate_season_label(odd)
 
 
 def test_what_comes_from_before_a_season_is_not_of_it():
     """B56: an old conversation that is imported in release week is not of release week."""
     now = named_period.Season("release-week", since=NOON)
-    assert not named_period.stamped(a_memory("a", at=NOON - 1), now).details
-    own = a_memory("a", details={"season": "audit"})
-    assert own == named_period.stamped(own, now)
+    assert not named_period.stamp_season(make_memory("a", at=NOON - 1), now).details
+    own = make_memory("a", details={"season": "audit"})
+    assert own == named_period.stamp_season(own, now)
 
 
 def test_procedures_by_rate_then_by_use():
     """CC-66: the better rate first, of equals the one that was tried more."""
 
     def made(name, worked, failed, rate):
-        return a_memory(
+        return make_memory(
             name, kind="procedure", details={"worked": worked, "failed": failed, "rate": rate}
         )
 
     often, seldom, bad = made("often", 5, 5, 0.6), made("seldom", 1, 0, 0.6), made("bad", 9, 0, 0.4)
     assert ["often", "seldom", "bad"] == [
-        one.text for one in procedure.best_first([bad, seldom, often])
+        one.text for one in procedure.rank_procedures([bad, seldom, often])
     ]
 
 
 def test_the_rate_moves_by_a_tenth():
     """CC-66, C33, C35: from 0.5 to 0.55 to 0.595 by success; to 0.45 by failure."""
-    first = procedure.after(procedure.Record(), worked=True)
+    first = procedure.add_outcome(procedure.PracticeRecord(), worked=True)
     assert (0.55, 0.595) == (
         pytest.approx(first.rate),
-        pytest.approx(procedure.after(first, worked=True).rate),
+        pytest.approx(procedure.add_outcome(first, worked=True).rate),
     )
-    assert pytest.approx(0.45) == procedure.after(procedure.Record(), worked=False).rate
+    assert (
+        pytest.approx(0.45) == procedure.add_outcome(procedure.PracticeRecord(), worked=False).rate
+    )
 
 
 def test_an_empty_trigger_is_met_by_nothing():
     """CC-66."""
     assert not any(
-        meets(empty, spoken(text)) for empty in ("", " ") for text in ("", "anything at all")
+        matches_trigger(empty, context_of_conversation(text))
+        for empty in ("", " ")
+        for text in ("", "anything at all")
     )
 
 
@@ -192,31 +216,34 @@ def test_a_scratch_pad_lies_in_its_conversation():
     """C13, CC-64: one space for each conversation, below the project; odd names are told apart."""
     assert (
         "me/demo/s1"
-        == working_memory.space_of("me/demo", "s1")
-        == working_memory.space_of("me/demo/s1", "s1")
+        == working_memory.conversation_space("me/demo", "s1")
+        == working_memory.conversation_space("me/demo/s1", "s1")
     )
-    assert "me/x/x" == working_memory.space_of(
+    assert "me/x/x" == working_memory.conversation_space(
         "me/x", "x"
     )  # the project is not the conversation's own
-    odd = [working_memory.space_of("me/demo", name) for name in ("a b", "a/b", "..", "x" * 300)]
+    odd = [
+        working_memory.conversation_space("me/demo", name)
+        for name in ("a b", "a/b", "..", "x" * 300)
+    ]
     assert 4 == len(set(odd))
     assert all(one.startswith("me/demo/") and one.count("/") == 2 for one in odd)
     with pytest.raises(BadInput):
-        working_memory.space_of("me/demo", " ")
+        working_memory.conversation_space("me/demo", " ")
 
 
 @pytest.mark.parametrize("content", ["", "  ", {}, None, 7, ["a"], "x" * 9_000, {"a": "x" * 9_000}])
 def test_a_scratch_pad_is_small(content):
     """C12: limited capacity: a text or an object, not empty, not a file."""
     with pytest.raises(BadInput):
-        working_memory.checked_content(content)
+        working_memory.validate_held_content(content)
 
 
 def test_working_memory_goes_when_its_time_is_over():
     """C11: sleep does not keep it for a month."""
-    pad = a_memory("a", kind="scratch", expires_at=NOON + 3_600)
-    assert not faded(pad, NOON)
-    assert faded(pad, NOON + 3_600)
+    pad = make_memory("a", kind="scratch", expires_at=NOON + 3_600)
+    assert not has_faded(pad, NOON)
+    assert has_faded(pad, NOON + 3_600)
 
 
 @given(
@@ -236,20 +263,27 @@ def test_what_is_beyond_the_capacity_is_the_least_retained(rows, most):
     """
     now = NOON + 500 * DAY
     there = [
-        a_memory(f"m{n}", kind=kind, provenance=who, at=now - days * DAY)
+        make_memory(f"m{n}", kind=kind, provenance=who, at=now - days * DAY)
         for n, (kind, days, who) in enumerate(rows)
     ]
-    gone = beyond(there, now, dict.fromkeys(TYPES, most))
-    for type in TYPES:
-        own = [one for one in there if type_of(one.kind) == type]
-        loose = [one for one in own if one.provenance not in THEIRS and one.kind != "negative"]
+    gone = find_over_capacity(there, now, dict.fromkeys(MEMORY_TYPES, most))
+    for type in MEMORY_TYPES:
+        own = [one for one in there if memory_type_of(one.kind) == type]
+        loose = [
+            one for one in own if one.provenance not in USER_PROVENANCE and one.kind != "negative"
+        ]
         left = [one for one in loose if one.id not in gone]
         assert len(loose) - len(left) == min(len(loose), max(0, len(own) - most))
         assert all(
-            effective(a, now) <= effective(b, now) for a in loose if a.id in gone for b in left
+            effective_confidence(a, now) <= effective_confidence(b, now)
+            for a in loose
+            if a.id in gone
+            for b in left
         )
     assert all(
-        one.provenance not in THEIRS and one.kind != "negative" for one in there if one.id in gone
+        one.provenance not in USER_PROVENANCE and one.kind != "negative"
+        for one in there
+        if one.id in gone
     )
 
 
@@ -272,7 +306,7 @@ def test_what_is_beyond_the_capacity_is_the_least_retained(rows, most):
 )
 def test_what_the_user_feels_is_told_from_their_words(text, emotion):
     """C50."""
-    assert emotion == appraised(text).emotion
+    assert emotion == detect_emotion(text).emotion
 
 
 @pytest.mark.parametrize(
@@ -316,17 +350,17 @@ def test_what_the_user_feels_is_told_from_their_words(text, emotion):
 )
 def test_what_only_looks_like_a_feeling_is_none(text):
     """C50: errors that are reported, openings of requests, quotations and constants."""
-    assert appraised(text) is None
+    assert detect_emotion(text) is None
 
 
 @given(st.text(max_size=300))
 def test_any_text_can_be_appraised(text):
     """Whatever is said, an answer: one of the intensities, or none."""
-    found = appraised(text)
+    found = detect_emotion(text)
     assert found is None or (found.intensity in feelings.INTENSITIES and found.why)
 
 
 def test_a_procedure_that_is_tried_is_revised_and_not_retired():
     """C35: the record improves, nothing is lost."""
-    kept = a_memory("a", kind="procedure")
-    assert not isinstance(procedure.tried(kept, True, NOON), Retire)
+    kept = make_memory("a", kind="procedure")
+    assert not isinstance(procedure.record_outcome(kept, True, NOON), Retire)

@@ -7,17 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.core.model import Edge, Link, Revise, revised
+from reverie.core.model import Edge, Link, Revise, with_fields
 from reverie.memory.usage_signals import (
-    MOST_LINKS,
-    MOST_SUGGESTED,
-    MOST_TOGETHER,
-    SUGGESTED,
-    confirmed,
-    suggested,
-    together,
+    MAX_LINKED_TOGETHER,
+    MAX_SUGGESTIONS,
+    MAX_USE_LINKS,
+    SUGGESTED_FIELD,
+    confirm_tags,
+    link_used_together,
+    suggest_tags,
 )
-from reverie.testing import NOON, a_memory
+from reverie.testing import NOON, make_memory
 
 
 def edges_of(changes):
@@ -28,37 +28,39 @@ def test_given_together_is_tied_once_and_grows():
     """0.6, then +0.05 up to 0.95, the same edge whichever way round it stands (CC-58, B74, B75,
     B84).
     """
-    one, other = a_memory("one"), a_memory("other")
+    one, other = make_memory("one"), make_memory("other")
     edges = []
     weights = []
     for _ in range(10):
-        if new := edges_of(together([other, one], edges)):
+        if new := edges_of(link_used_together([other, one], edges)):
             edges = new
         weights.append(round(edges[0].weight, 2))
         assert len(edges) == 1
 
     assert weights == [0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.95, 0.95]
     there = Edge(src=other.id, rel="relates_to", dst=one.id, weight=0.3)
-    assert edges_of(together([one, other], [there])) == [there._replace(weight=pytest.approx(0.35))]
+    assert edges_of(link_used_together([one, other], [there])) == [
+        there._replace(weight=pytest.approx(0.35))
+    ]
 
 
 def test_every_pair_and_not_too_many():
     """Three memories, three links; of a very long answer only the first are tied."""
-    assert len(together([a_memory(str(n)) for n in range(3)], [])) == 3
+    assert len(link_used_together([make_memory(str(n)) for n in range(3)], [])) == 3
     assert (
-        len(together([a_memory(str(n)) for n in range(50)], []))
-        == MOST_TOGETHER * (MOST_TOGETHER - 1) / 2
+        len(link_used_together([make_memory(str(n)) for n in range(50)], []))
+        == MAX_LINKED_TOGETHER * (MAX_LINKED_TOGETHER - 1) / 2
     )
-    assert together([a_memory("alone")], []) == []
+    assert link_used_together([make_memory("alone")], []) == []
 
 
 def test_what_goes_with_everything_gets_no_further_links():
     """Links from use are bounded; those that are there still grow."""
-    one, old, new = a_memory("one"), a_memory("old"), a_memory("new")
-    links = [Edge(one.id, "relates_to", f"mem_{n}", 0.6) for n in range(MOST_LINKS - 1)]
+    one, old, new = make_memory("one"), make_memory("old"), make_memory("new")
+    links = [Edge(one.id, "relates_to", f"mem_{n}", 0.6) for n in range(MAX_USE_LINKS - 1)]
     links.append(Edge(one.id, "relates_to", old.id, 0.6))
 
-    assert {(e.src, e.dst) for e in edges_of(together([one, old, new], links))} == {
+    assert {(e.src, e.dst) for e in edges_of(link_used_together([one, old, new], links))} == {
         (one.id, old.id),
         (old.id, new.id),
     }
@@ -71,14 +73,17 @@ def test_a_word_in_common_becomes_a_suggested_tag():
     """Twice in the context, in two memories, no tag in common: it is added to both, as a suggestion
     (CC-60, B18).
     """
-    one, two = a_memory("The heron host is old.", tags=["infra"]), a_memory("Restart heron weekly.")
-    third = a_memory("Cats purr.")
-    changes = suggested([one, two, third], CONTEXT, NOON)
+    one, two = (
+        make_memory("The heron host is old.", tags=["infra"]),
+        make_memory("Restart heron weekly."),
+    )
+    third = make_memory("Cats purr.")
+    changes = suggest_tags([one, two, third], CONTEXT, NOON)
 
     assert {
         change.id: change.fields["tags"] for change in changes if isinstance(change, Revise)
     } == {one.id: ("infra", "heron"), two.id: ("heron",)}
-    assert all(change.fields["details"][SUGGESTED] == ["heron"] for change in changes)
+    assert all(change.fields["details"][SUGGESTED_FIELD] == ["heron"] for change in changes)
 
 
 @pytest.mark.parametrize(
@@ -100,22 +105,26 @@ def test_a_word_in_common_becomes_a_suggested_tag():
 )
 def test_what_is_never_suggested(texts, tags, context):
     """Numbers, stop words, short and long words, what has a tag in common already (CC-60)."""
-    memories = [a_memory(text, tags=some) for text, some in zip(texts, tags, strict=True)]
+    memories = [make_memory(text, tags=some) for text, some in zip(texts, tags, strict=True)]
 
-    assert suggested(memories, context, NOON) == []
+    assert suggest_tags(memories, context, NOON) == []
 
 
 def test_a_refused_suggestion_is_not_made_again():
     """Taken off, it stays off; given by somebody, it is a suggestion no longer (B18)."""
-    pair = [a_memory("heron one"), a_memory("heron two")]
+    pair = [make_memory("heron one"), make_memory("heron two")]
     tagged = [
-        revised(m, c.fields) for m, c in zip(pair, suggested(pair, CONTEXT, NOON), strict=True)
+        with_fields(m, c.fields)
+        for m, c in zip(pair, suggest_tags(pair, CONTEXT, NOON), strict=True)
     ]
     refused = [m._replace(tags=()) for m in tagged]
 
-    assert suggested(refused, CONTEXT, NOON) == []
-    assert confirmed(tagged[0].details, ["heron"]) == {}
-    assert confirmed({**tagged[0].details, "a": 1}, ["x"]) == {SUGGESTED: ["heron"], "a": 1}
+    assert suggest_tags(refused, CONTEXT, NOON) == []
+    assert confirm_tags(tagged[0].details, ["heron"]) == {}
+    assert confirm_tags({**tagged[0].details, "a": 1}, ["x"]) == {
+        SUGGESTED_FIELD: ["heron"],
+        "a": 1,
+    }
 
 
 @given(
@@ -124,15 +133,15 @@ def test_a_refused_suggestion_is_not_made_again():
 )
 def test_suggestions_settle_down(texts, context):
     """Made once, the same retrieval suggests nothing more, and no memory drowns in tags."""
-    memories = [a_memory(text) for text in texts]
+    memories = [make_memory(text) for text in texts]
     rounds = [memories]
     for _ in range(3):
-        changes = {change.id: change for change in suggested(rounds[-1], context, NOON)}
+        changes = {change.id: change for change in suggest_tags(rounds[-1], context, NOON)}
         rounds.append(
-            [revised(m, changes[m.id].fields) if m.id in changes else m for m in rounds[-1]]
+            [with_fields(m, changes[m.id].fields) if m.id in changes else m for m in rounds[-1]]
         )
 
-    assert all(len(m.tags) <= MOST_SUGGESTED for m in rounds[-1])
+    assert all(len(m.tags) <= MAX_SUGGESTIONS for m in rounds[-1])
     assert all(
         set(a.tags) <= set(b.tags)
         for one, two in pairwise(rounds)

@@ -7,9 +7,16 @@ import pytest
 
 from reverie.core import clock
 from reverie.core.errors import BadInput, NotFound
-from reverie.notes.folder_walk import MOST_BYTES, admitted, decoded, inside, read, walked
-from reverie.notes.watched_roots import Root
-from reverie.storage.note_index_port import UNSURE
+from reverie.notes.folder_walk import (
+    MAX_FILE_BYTES,
+    admit_path,
+    decode_file_text,
+    read_text_file,
+    relative_to_root,
+    walk_folder,
+)
+from reverie.notes.watched_roots import WatchedRoot
+from reverie.storage.note_index_port import UNSURE_STAMP
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="needs links and modes of POSIX")
 
@@ -20,11 +27,11 @@ def grown(folder, **files):
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
-    return Root(os.path.realpath(folder), "me")
+    return WatchedRoot(os.path.realpath(folder), "me")
 
 
 def paths(root):
-    return [file.path for file in walked(root).files]
+    return [file.path for file in walk_folder(root).files]
 
 
 def test_text_that_people_write_counts(tmp_path):
@@ -63,7 +70,7 @@ def test_ignore_files_are_obeyed(tmp_path):
             "sub/passwords-2.md": "",
         },
     )
-    found = walked(root)
+    found = walk_folder(root)
     assert ["b.md", "sub/keep.txt"] == [file.path for file in found.files]
     assert found.skipped["ignored"] == 3
 
@@ -81,8 +88,8 @@ def test_the_repository_above_is_obeyed_unless_it_ignores_the_folder_itself(tmp_
             "own/c.md": "",
         },
     )
-    assert ["b.md"] == paths(Root(os.path.realpath(tmp_path / "notes"), "me"))
-    assert ["c.md"] == paths(Root(os.path.realpath(tmp_path / "own"), "me"))
+    assert ["b.md"] == paths(WatchedRoot(os.path.realpath(tmp_path / "notes"), "me"))
+    assert ["c.md"] == paths(WatchedRoot(os.path.realpath(tmp_path / "own"), "me"))
 
 
 @POSIX
@@ -97,7 +104,7 @@ def test_links_are_not_followed(tmp_path):
     assert ["a.md"] == paths(root)
     for name in ("link.md", "folder/secret.md", "round/a.md"):
         with pytest.raises(BadInput, match="symbolic link"):
-            admitted(root, name)
+            admit_path(root, name)
 
 
 @POSIX
@@ -106,7 +113,7 @@ def test_a_link_put_in_a_files_place_is_not_read(tmp_path):
     (tmp_path / "secret").write_text("x")
     (tmp_path / "a.md").symlink_to(tmp_path / "secret")
     with pytest.raises(OSError):
-        read(tmp_path / "a.md", clock.now())
+        read_text_file(tmp_path / "a.md", clock.now())
 
 
 @POSIX
@@ -116,7 +123,7 @@ def test_an_unreadable_folder_is_not_an_empty_one(tmp_path):
     root = grown(tmp_path, **{"a.md": "", "closed/b.md": ""})
     (tmp_path / "closed").chmod(0)
     try:
-        found = walked(root)
+        found = walk_folder(root)
     finally:
         (tmp_path / "closed").chmod(0o700)
     assert (["a.md"], ["closed"]) == ([file.path for file in found.files], found.unreadable)
@@ -125,17 +132,17 @@ def test_an_unreadable_folder_is_not_an_empty_one(tmp_path):
 def test_a_vanished_folder_says_so(tmp_path):
     """A drive that is unplugged is not an empty folder."""
     with pytest.raises(NotFound):
-        walked(Root(str(tmp_path / "gone"), "me"))
+        walk_folder(WatchedRoot(str(tmp_path / "gone"), "me"))
 
 
 def test_large_files_and_pipes_are_left_out(tmp_path):
     """What is larger than 2 MB is data; a pipe would never end."""
-    root = grown(tmp_path, **{"large.md": "x" * (MOST_BYTES + 1), "a.md": ""})
+    root = grown(tmp_path, **{"large.md": "x" * (MAX_FILE_BYTES + 1), "a.md": ""})
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe.md")
     assert ["a.md"] == paths(root)
     with pytest.raises(BadInput, match="too large"):
-        read(tmp_path / "large.md", clock.now())
+        read_text_file(tmp_path / "large.md", clock.now())
 
 
 @pytest.mark.parametrize(
@@ -150,13 +157,13 @@ def test_large_files_and_pipes_are_left_out(tmp_path):
 )
 def test_text_of_any_encoding_is_read(tmp_path, data, text):
     """UTF-8 with and without its mark, UTF-16 with its mark, else Windows' western one."""
-    assert text == decoded(data, tmp_path)
+    assert text == decode_file_text(data, tmp_path)
 
 
 def test_what_is_no_text_is_refused(tmp_path):
     """A NUL says so."""
     with pytest.raises(BadInput, match="binary"):
-        decoded(b"PNG\0\0", tmp_path)
+        decode_file_text(b"PNG\0\0", tmp_path)
 
 
 def test_a_fresh_stamp_is_not_trusted(tmp_path):
@@ -166,15 +173,15 @@ def test_a_fresh_stamp_is_not_trusted(tmp_path):
     place = tmp_path / "a.md"
     place.write_text("one")
     os.utime(place, (1_000_000_000, 1_000_000_000))
-    assert read(place, 1_000_000_001.0).stamp == UNSURE
-    assert read(place, 1_000_000_003.0).stamp.mtime == 1_000_000_000 * 10**9
+    assert read_text_file(place, 1_000_000_001.0).stamp == UNSURE_STAMP
+    assert read_text_file(place, 1_000_000_003.0).stamp.mtime == 1_000_000_000 * 10**9
 
 
 @pytest.mark.parametrize("path", ["../b.md", "/etc/passwd", "sub/../../b.md", ".", ""])
 def test_outside_is_outside(tmp_path, path):
     """CC-73: by name, before anything is opened."""
     root = grown(tmp_path / "notes", **{"a.md": ""})
-    assert inside(root, tmp_path / "notes" / path) is None
+    assert relative_to_root(root, tmp_path / "notes" / path) is None
 
 
 @POSIX
@@ -182,4 +189,4 @@ def test_a_root_may_be_reached_through_a_link(tmp_path):
     """Above the root links are the user's own affair: macOS's /tmp is one."""
     root = grown(tmp_path / "real", **{"a.md": ""})
     (tmp_path / "alias").symlink_to(tmp_path / "real")
-    assert inside(root, tmp_path / "alias" / "a.md") == "a.md"
+    assert relative_to_root(root, tmp_path / "alias" / "a.md") == "a.md"

@@ -6,17 +6,17 @@ import json
 
 import pytest
 
-from reverie.context_window.message_index import Place
-from reverie.context_window.message_parts import PICTURE, content_text, text_of
-from reverie.context_window.provider_messages import Known, items_of
+from reverie.context_window.message_index import MessagePlace
+from reverie.context_window.message_parts import PICTURE_TOKENS, get_content_text, get_message_text
+from reverie.context_window.provider_messages import MessageFacts, split_context_items
 from reverie.context_window.stub_lines import MOVED
-from reverie.context_window.window_fitting import Wish, fit
-from reverie.runtime.companion import gone_of
+from reverie.context_window.window_fitting import FitRequest, fit_messages
+from reverie.runtime.companion import to_evicted_message
 from reverie.testing import NOON
-from reverie.text.host_messages import Heard
-from reverie.text.token_counts import Quarter, tokens
+from reverie.text.host_messages import SeenMessages
+from reverie.text.token_counts import QuarterEstimate, estimate_tokens
 
-WIDE = Wish(10**9)
+WIDE = FitRequest(10**9)
 
 
 def said(role, content):
@@ -55,7 +55,7 @@ def answer(text):
 
 
 def items(*messages):
-    return items_of(messages, lambda _: Known(NOON), Quarter())
+    return split_context_items(messages, lambda _: MessageFacts(NOON), QuarterEstimate())
 
 
 def rounds(count):
@@ -79,7 +79,7 @@ def test_calls_of_responses_leave_with_their_outputs_and_thoughts():
     way round.
     """
     messages = rounds(20)
-    fitted = fit(messages, Wish(1_200), NOON)
+    fitted = fit_messages(messages, FitRequest(1_200), NOON)
     kept = {id(message) for message in fitted.messages}
     assert fitted.plan.going
     for place, message in enumerate(messages):
@@ -92,7 +92,7 @@ def test_what_calls_of_responses_said_is_kept():
     to.
     """
     one = items(said("user", "go"), call("a"), output("a", "amber " * 500), said("user", "next"))[1]
-    gone = gone_of(one, [Place(n, Known(NOON)) for n in range(4)])
+    gone = to_evicted_message(one, [MessagePlace(n, MessageFacts(NOON)) for n in range(4)])
     assert ("tool", '[sh {"command": "make"}]', (1, 2)) == (gone.role, gone.tool, gone.messages)
     assert "make" in gone.text and gone.text.endswith("amber " * 500) and one.tokens > 750
 
@@ -106,7 +106,7 @@ def test_a_long_output_of_responses_becomes_a_line():
         said("user", "?"),
         *[answer("word " * 40), said("user", "word " * 40)] * 6,
     ]
-    line = fit(messages, Wish(2_200), NOON).messages[2]
+    line = fit_messages(messages, FitRequest(2_200), NOON).messages[2]
     assert MOVED in line["output"] and ("function_call_output", "a") == (
         line["type"],
         line["call_id"],
@@ -121,7 +121,7 @@ def test_a_long_answer_of_responses_keeps_its_shape():
         said("user", "?"),
         *[answer("word " * 40), said("user", "word " * 40)] * 6,
     ]
-    shorter = fit(messages, Wish(2_200), NOON).messages[1]
+    shorter = fit_messages(messages, FitRequest(2_200), NOON).messages[1]
     assert "message" == shorter["type"] and ["output_text"] == [
         part["type"] for part in shorter["content"]
     ]
@@ -153,14 +153,14 @@ def test_sealed_thoughts_weigh():
 def test_what_is_of_no_known_shape_weighs_as_its_json_and_stays(odd):
     """Issue 4, window: nothing is taken out that cannot be read, and nothing is taken for empty."""
     messages = [said("user", "go"), odd, *[said("user", "word " * 20)] * 30]
-    fitted = fit(messages, Wish(1_000), NOON)
+    fitted = fit_messages(messages, FitRequest(1_000), NOON)
     assert 500 < items(odd)[0].tokens < 530
     assert any(m is odd for m in fitted.messages) and fitted.plan.going
 
 
 def test_turns_hear_calls_of_responses():
     """What a tool gave back is never the user's word, also where it is an item by itself."""
-    heard, _ = Heard().news(
+    heard, _ = SeenMessages().take_new(
         [said("user", "go"), call("a"), output("a", "made"), answer("Done.")], 40
     )
     assert [
@@ -175,9 +175,9 @@ def test_calls_of_responses_are_told_apart():
     """A host that passes only its newest items is understood: two calls are not the same though
     neither has a text.
     """
-    heard = Heard()
-    heard.news([said("user", "go"), call("a"), output("a", "ok"), call("b")], 40)
-    news, first = heard.news([call("a"), output("a", "ok"), call("b"), output("b", "fine")], 40)
+    heard = SeenMessages()
+    heard.take_new([said("user", "go"), call("a"), output("a", "ok"), call("b")], 40)
+    news, first = heard.take_new([call("a"), output("a", "ok"), call("b"), output("b", "fine")], 40)
     assert (["fine"], 4) == ([one.text for one in news], first)
 
 
@@ -193,13 +193,13 @@ def test_the_text_of_documents_is_read_and_counted():
         {"type": "text", "media_type": "text/plain", "data": "heron " * 2_000}, title="Brokers"
     )
     inner = document({"type": "content", "content": [{"type": "text", "text": "mistral " * 2_000}]})
-    words = text_of(said("user", [plain, inner, {"type": "text", "text": "read these"}]))
+    words = get_message_text(said("user", [plain, inner, {"type": "text", "text": "read these"}]))
     assert (
         words.startswith("Brokers\nheron") and "mistral" in words and words.endswith("read these")
     )
     assert (
-        tokens(words) + 4
-        == fit(
+        estimate_tokens(words) + 4
+        == fit_messages(
             [said("user", [plain, inner, {"type": "text", "text": "read these"}])], WIDE, NOON
         ).plan.before
     )
@@ -223,8 +223,8 @@ def test_pictures_leave_a_trace(part, trace):
     picture.
     """
     message = said("user", [{"type": "text", "text": "look"}, part])
-    assert f"look\n{trace}" == text_of(message)
-    assert PICTURE < fit([message], WIDE, NOON).plan.before < PICTURE + 20
+    assert f"look\n{trace}" == get_message_text(message)
+    assert PICTURE_TOKENS < fit_messages([message], WIDE, NOON).plan.before < PICTURE_TOKENS + 20
 
 
 def test_a_line_says_that_pictures_were_there():
@@ -239,12 +239,12 @@ def test_a_line_says_that_pictures_were_there():
         said("user", [{"type": "tool_result", "tool_use_id": "t", "content": shot}]),
         *[said("assistant", "word " * 40), said("user", "word " * 40)] * 6,
     ]
-    fitted = fit(messages, Wish(3_000), NOON)
-    line = content_text(fitted.messages[2]["content"][0]["content"])
-    assert "without 1 picture" in line and fitted.plan.going[0].tokens > PICTURE
-    assert fitted.plan.after == fit(fitted.messages, WIDE, NOON).plan.before
+    fitted = fit_messages(messages, FitRequest(3_000), NOON)
+    line = get_content_text(fitted.messages[2]["content"][0]["content"])
+    assert "without 1 picture" in line and fitted.plan.going[0].tokens > PICTURE_TOKENS
+    assert fitted.plan.after == fit_messages(fitted.messages, WIDE, NOON).plan.before
 
 
 def test_parts_of_no_known_type_weigh_as_their_json():
     part = {"type": "search_hits", "hits": [{"url": "https://example.org/" + "x" * 4_000}]}
-    assert tokens(json.dumps(part)) <= items(said("user", [part]))[0].tokens < 1_050
+    assert estimate_tokens(json.dumps(part)) <= items(said("user", [part]))[0].tokens < 1_050

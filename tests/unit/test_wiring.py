@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from reverie.core.errors import BadInput
 from reverie.interfaces.hooks.host_adapters import HOSTS
 from reverie.interfaces.install import hook_line, settings_entries
-from reverie.interfaces.install.json_edit import taken_back
-from reverie.interfaces.install.settings_targets import Place, hook_command
+from reverie.interfaces.install.json_edit import apply_cuts
+from reverie.interfaces.install.settings_targets import WiringPlace, build_hook_command
 
-COMMAND = hook_command("claude-code", Place(Path("/m")))
+COMMAND = build_hook_command("claude-code", WiringPlace(Path("/m")))
 EVENTS = tuple(HOSTS["claude-code"].events)
 VALUE = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
@@ -56,11 +56,11 @@ THEIRS = [
 
 
 def hooked(text, line=COMMAND):
-    return settings_entries.hooked(text, EVENTS, line, flat=False)
+    return settings_entries.add_hooks(text, EVENTS, line, flat=False)
 
 
 def served(text, server=SERVER):
-    return settings_entries.served(text, server)
+    return settings_entries.add_server(text, server)
 
 
 @given(SETTINGS, st.sampled_from([None, 2, 4, "\t"]), st.booleans())
@@ -70,11 +70,14 @@ def test_what_is_put_in_comes_out_again(settings, indent, ascii_only):
     """
     text = json.dumps(settings, indent=indent, ensure_ascii=ascii_only) + "\n"
     others = {name: value for name, value in settings.items() if name != "hooks"}
-    for put, drop in ((hooked, settings_entries.unhooked), (served, settings_entries.unserved)):
+    for put, drop in (
+        (hooked, settings_entries.remove_hooks),
+        (served, settings_entries.remove_server),
+    ):
         wired = put(text)
-        assert put(wired.text) == settings_entries.Wired(wired.text)
+        assert put(wired.text) == settings_entries.WiredText(wired.text)
         assert others.items() <= json.loads(wired.text).items()
-        assert taken_back(wired.text, wired.undo) == text
+        assert apply_cuts(wired.text, wired.undo) == text
         assert json.loads(drop(wired.text, wired.made)) == settings
         assert drop(wired.text, wired.made) == text or not settings
 
@@ -87,7 +90,10 @@ def test_what_the_host_wrote_anew_is_unwired_all_the_same(settings):
     emptied: dict[str, object] = {**settings, "hooks": {**settings.get("hooks", {}), "Stop": []}}
     starts: list[dict[str, object]] = [settings, emptied, {"mcpServers": {}}]
     for start in starts:
-        for put, drop in ((hooked, settings_entries.unhooked), (served, settings_entries.unserved)):
+        for put, drop in (
+            (hooked, settings_entries.remove_hooks),
+            (served, settings_entries.remove_server),
+        ):
             wired = put(json.dumps(start))
             anew = json.dumps(json.loads(wired.text), indent=3)
             assert json.loads(drop(anew, wired.made)) == start
@@ -100,7 +106,7 @@ def test_hooks_of_others_run_as_before(settings):
     for event, groups in settings.get("hooks", {}).items():
         assert wired["hooks"][event][: len(groups)] == groups
     assert dict.fromkeys(EVENTS, 1) == {
-        event: len(ours) for event, ours in settings_entries.ours_by_event(wired).items()
+        event: len(ours) for event, ours in settings_entries.group_our_handlers(wired).items()
     }
 
 
@@ -124,7 +130,7 @@ def test_what_others_wrote_stays_to_the_byte(text):
         wired = put(text)
         left = iter(wired.text)
         assert all(ch in left for ch in text), "every character is there, in its order"
-        assert taken_back(wired.text, wired.undo) == text
+        assert apply_cuts(wired.text, wired.undo) == text
         assert "\r\n" not in text or "\n" not in wired.text.replace("\r\n", "")
     assert json.loads(hooked(text).text.removeprefix("\ufeff"))["hooks"]["SessionEnd"]
 
@@ -150,11 +156,11 @@ def test_a_command_that_mentions_ours_is_not_ours(line):
     text = json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": line}]}]}})
     wired = hooked(text)
     assert json.loads(wired.text)["hooks"]["Stop"][0]["hooks"][0]["command"] == line
-    assert settings_entries.unhooked(wired.text, None) == text
+    assert settings_entries.remove_hooks(wired.text, None) == text
     flat = json.dumps({"version": 1, "hooks": {"stop": [{"command": line}]}})
     assert (
-        settings_entries.unhooked(
-            settings_entries.hooked(flat, ["stop"], COMMAND, flat=True).text, None
+        settings_entries.remove_hooks(
+            settings_entries.add_hooks(flat, ["stop"], COMMAND, flat=True).text, None
         )
         == flat
     )
@@ -169,12 +175,12 @@ def test_a_line_of_ours_is_read_back(python, folder, host, home):
     every other.
     """
     program = (f"/{python}", "-I", "-S", f"/{folder}/reverie/surfaces/hooks/run.py")
-    hook = hook_line.Hook(program, host, home)
-    assert hook_line.read(hook.line) == hook
-    assert hook_line.read(hook_line.Hook(hook_line.BY_NAME, host).line) == hook_line.Hook(
-        hook_line.BY_NAME, host
-    )
-    assert hook_line.read(hook.line + " ") is None
+    hook = hook_line.HookCommand(program, host, home)
+    assert hook_line.parse_hook_line(hook.line) == hook
+    assert hook_line.parse_hook_line(
+        hook_line.HookCommand(hook_line.BY_NAME, host).line
+    ) == hook_line.HookCommand(hook_line.BY_NAME, host)
+    assert hook_line.parse_hook_line(hook.line + " ") is None
 
 
 def test_another_installation_gives_way():
@@ -182,14 +188,14 @@ def test_another_installation_gives_way():
     server.
     """
     program = ("/old/python", "-I", "-S", "/old/reverie/surfaces/hooks/run.py")
-    old = hooked("{}", hook_line.Hook(program, "claude-code").line)
+    old = hooked("{}", hook_line.HookCommand(program, "claude-code").line)
     assert hooked(old.text).text == hooked("{}").text
-    flat = settings_entries.hooked(
-        "", ["stop"], hook_line.Hook(program, "cursor").line, flat=True
+    flat = settings_entries.add_hooks(
+        "", ["stop"], hook_line.HookCommand(program, "cursor").line, flat=True
     ).text
-    assert json.loads(settings_entries.hooked(flat, ["stop"], COMMAND, flat=True).text) == {
+    assert json.loads(settings_entries.add_hooks(flat, ["stop"], COMMAND, flat=True).text) == {
         "version": 1,
-        "hooks": {"stop": [{"command": COMMAND, "timeout": settings_entries.TIMEOUT}]},
+        "hooks": {"stop": [{"command": COMMAND, "timeout": settings_entries.HOOK_TIMEOUT}]},
     }
     there = {
         "command": "/old/python",
@@ -212,7 +218,7 @@ def test_a_server_of_our_name_that_is_somebodys_own_stays():
     )
     with pytest.raises(BadInput, match="did not write"):
         served(text)
-    assert settings_entries.unserved(text, None) == text
+    assert settings_entries.remove_server(text, None) == text
 
 
 @pytest.mark.parametrize(
@@ -255,14 +261,16 @@ TABLED = {
 def test_toml_keeps_its_comments(text, ends):
     """Ours is a block at the end; the rest stays as it is, to the letter, with its line ends."""
     text = text.replace("\n", ends)
-    wired = settings_entries.toml_served(text, TABLED)
+    wired = settings_entries.add_toml_server(text, TABLED)
     assert tomllib.loads(wired.text) == {
         **(before := tomllib.loads(text)),
         "mcp_servers": {**before.get("mcp_servers", {}), "reverie": TABLED},
     }
-    assert settings_entries.toml_served(wired.text, TABLED) == settings_entries.Wired(wired.text)
-    assert taken_back(wired.text, wired.undo) == text
-    assert settings_entries.toml_without(wired.text).rstrip() == text.rstrip()
+    assert settings_entries.add_toml_server(wired.text, TABLED) == settings_entries.WiredText(
+        wired.text
+    )
+    assert apply_cuts(wired.text, wired.undo) == text
+    assert settings_entries.remove_toml_server(wired.text).rstrip() == text.rstrip()
     assert wired.text.startswith(text) and (
         ends == "\n" or not text or "\n" not in wired.text.replace(ends, "")
     )
@@ -273,9 +281,9 @@ def test_toml_keeps_what_came_after_ours():
     goes.
     """
     text = 'model = "x"\n'
-    wired = settings_entries.toml_served(text, TABLED).text
+    wired = settings_entries.add_toml_server(text, TABLED).text
     trust = '[projects."/p"]\ntrust_level = "trusted"\n'
-    assert tomllib.loads(settings_entries.toml_without(wired + 'effort = "high"\n')) == {
+    assert tomllib.loads(settings_entries.remove_toml_server(wired + 'effort = "high"\n')) == {
         "model": "x",
         "effort": "high",
     }
@@ -284,24 +292,24 @@ def test_toml_keeps_what_came_after_ours():
         wired.replace(settings_entries.END, trust + settings_entries.END),
         wired.replace(settings_entries.BEGIN, "").replace(settings_entries.END, "") + trust,
     ):
-        assert tomllib.loads(settings_entries.toml_without(anew)) == {"model": "x"} | tomllib.loads(
-            trust
-        )
-        assert "reverie" not in settings_entries.toml_without(
+        assert tomllib.loads(settings_entries.remove_toml_server(anew)) == {
+            "model": "x"
+        } | tomllib.loads(trust)
+        assert "reverie" not in settings_entries.remove_toml_server(
             anew
-        ) and trust in settings_entries.toml_without(anew)
+        ) and trust in settings_entries.remove_toml_server(anew)
     long = (
         text + '[mcp_servers.reverie]\ncommand = "/p"\nargs = [\n    "-P",\n    "-m",\n'
         '    "reverie",\n    "mcp",\n]\n\n[mcp_servers.reverie.env]\nREVERIE_HOME = "/h"\n'
     )
-    assert tomllib.loads(settings_entries.toml_without(long)) == tomllib.loads(text)
+    assert tomllib.loads(settings_entries.remove_toml_server(long)) == tomllib.loads(text)
 
 
 @pytest.mark.parametrize("text", ['[mcp_servers.reverie]\ncommand = "mine"\n', "a = \n"])
 def test_toml_that_cannot_take_ours_is_left(text):
     """A server of that name by hand, or a file that is broken."""
     with pytest.raises(BadInput):
-        settings_entries.toml_served(text, {"command": "x", "args": []})
+        settings_entries.add_toml_server(text, {"command": "x", "args": []})
 
 
 def test_a_hook_never_ends_with_two():
@@ -309,7 +317,7 @@ def test_a_hook_never_ends_with_two():
     (INTEGRATIONS §1.7).
     """
     assert COMMAND.endswith("|| true") and "REVERIE_HOME=/m" in COMMAND
-    assert "REVERIE_HOME='/a b'" in hook_command("codex", Place(Path("/a b")))
+    assert "REVERIE_HOME='/a b'" in build_hook_command("codex", WiringPlace(Path("/a b")))
 
 
 def test_the_plugin_is_what_install_writes():
@@ -320,9 +328,9 @@ def test_the_plugin_is_what_install_writes():
     written = json.loads((plugin / "hooks" / "hooks.json").read_text())
     assert (
         written["hooks"]
-        == json.loads(hooked("{}", hook_line.Hook(hook_line.BY_NAME, "claude-code").line).text)[
-            "hooks"
-        ]
+        == json.loads(
+            hooked("{}", hook_line.HookCommand(hook_line.BY_NAME, "claude-code").line).text
+        )["hooks"]
     )
     assert json.loads((plugin / ".mcp.json").read_text())["mcpServers"] == {
         "reverie": {"command": "reverie", "args": ["mcp"]}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reverie.text.tokenization import MAX_TERMS, fingerprint, indexable, query_terms
+from reverie.text.tokenization import MAX_TERMS, fingerprint_text, to_index_text, tokenize_query
 
 
 @pytest.fixture
@@ -20,8 +20,8 @@ def found() -> Iterator[object]:
 
     def finds(text: str, query: str) -> bool:
         db.execute("delete from t")
-        db.execute("insert into t (b) values (?)", (indexable(text),))
-        asked = " OR ".join(f'"{term}"' for term in query_terms(query))
+        db.execute("insert into t (b) values (?)", (to_index_text(text),))
+        asked = " OR ".join(f'"{term}"' for term in tokenize_query(query))
         return (
             bool(asked)
             and db.execute("select count(*) from t where t match ?", (asked,)).fetchone()[0] == 1
@@ -84,13 +84,13 @@ def test_no_query_is_an_error(found, query):
 
 def test_stop_words_are_dropped_unless_nothing_else_is_left():
     """A question of stop words only still asks for something."""
-    assert query_terms("Where is the staging server?") == ["staging", "server"]
-    assert query_terms("who are you") != []
+    assert tokenize_query("Where is the staging server?") == ["staging", "server"]
+    assert tokenize_query("who are you") != []
 
 
 def test_ten_thousand_words_are_capped():
     """A pasted file is not a query of ten thousand terms."""
-    assert len(query_terms(" ".join(f"word{i}" for i in range(10_000)))) <= MAX_TERMS
+    assert len(tokenize_query(" ".join(f"word{i}" for i in range(10_000)))) <= MAX_TERMS
 
 
 @given(st.text())
@@ -98,16 +98,16 @@ def test_a_term_is_always_safe_to_quote(text):
     """No term ever holds a double quote or a NUL, which would end the string in a
     MATCH expression.
     """
-    assert not [term for term in query_terms(text) if '"' in term or "\x00" in term]
+    assert not [term for term in tokenize_query(text) if '"' in term or "\x00" in term]
 
 
 @given(st.text())
 def test_indexing_never_fails_and_gives_text_that_sqlite_holds(text):
     """Any text can be indexed; the result is valid UTF-8 without NUL."""
-    assert "\x00" not in indexable(text).encode("utf-8").decode()
+    assert "\x00" not in to_index_text(text).encode("utf-8").decode()
 
 
 @given(st.text(), st.text())
 def test_fingerprints_tell_texts_apart(one, other):
     """Equal texts share a fingerprint and different ones do not (C71)."""
-    assert (fingerprint(one) == fingerprint(other)) == (one == other)
+    assert (fingerprint_text(one) == fingerprint_text(other)) == (one == other)

@@ -21,70 +21,76 @@ from posixpath import join, normpath
 from typing import Any, NamedTuple
 
 from reverie.activity import COMMIT, FILE, TOOL
-from reverie.activity.failure_signature import signature
+from reverie.activity.failure_signature import compute_failure_signature
 from reverie.core.errors import BadInput
 from reverie.core.model import Event
-from reverie.core.private_passages import tags_between
-from reverie.memory.episodes import went
-from reverie.text.injection_fence import FENCE, without_injections
+from reverie.core.private_passages import tags_in_cut
+from reverie.memory.episodes import read_success
+from reverie.text.injection_fence import FENCE, remove_injections
 
 OPERATIONS = ("read", "edit", "write", "create", "delete", "rename")
-CHANGING = frozenset(OPERATIONS) - {"read"}
+CHANGING_OPERATIONS = frozenset(OPERATIONS) - {"read"}
 
-MOST_TEXT = 4_000  # characters of an answer or an error that are kept: the first half and the last
-MOST_VALUE = 2_000  # of one parameter
-ANSWERS = ("result", "error")
+MAX_ANSWER_CHARS = (
+    4_000  # characters of an answer or an error that are kept: the first half and the last
+)
+MAX_VALUE_CHARS = 2_000  # of one parameter
+ANSWER_FIELDS = ("result", "error")
 # what tells a deed, and how much of it is kept
-LABELS, MOST_LABEL = (
+LABEL_FIELDS, MAX_LABEL_CHARS = (
     ("tool", "task", "context"),
     200,
 )
-NEAR = 4_000  # characters beside each cut that are kept until secrets have been taken out
-CUT = "\ue0f0…"  # stands at such a cut, and in no text of anybody's
-LEFT_OUT = re.compile(r" ([\d,]+) characters …\n?")
+CUT_MARGIN = 4_000  # characters beside each cut that are kept until secrets have been taken out
+CUT_MARK = "\ue0f0…"  # stands at such a cut, and in no text of anybody's
+OMITTED_COUNT = re.compile(r" ([\d,]+) characters …\n?")
 # characters of an answer that are looked through for what Reverie put there, before any cut
-LOOKED_THROUGH = 100_000
-MOST_ITEMS, MOST_DEPTH = 50, 5
+MAX_SCANNED_CHARS = 100_000
+MAX_ITEMS, MAX_DEPTH = 50, 5
 
-MOVES = re.compile(r"cd (\S+)")
-LEAVES = re.compile(rf"(?:{MOVES.pattern} *(?:&&|;) *)+")
-GIVEN_COMMAND = ("command", "cmd", "script", "code")
-GIVEN_FOLDER = ("cwd", "workdir", "working_directory", "directory")
-GIVEN_PATH = ("file_path", "path", "filename", "notebook_path")
+CHANGE_FOLDER = re.compile(r"cd (\S+)")
+LEADING_CHANGES = re.compile(rf"(?:{CHANGE_FOLDER.pattern} *(?:&&|;) *)+")
+COMMAND_PARAMETERS = ("command", "cmd", "script", "code")
+FOLDER_PARAMETERS = ("cwd", "workdir", "working_directory", "directory")
+PATH_PARAMETERS = ("file_path", "path", "filename", "notebook_path")
 
 
-def ends(text: str, most: int) -> str:
+def keep_text_ends(text: str, most: int) -> str:
     """A text, or its first and last part with a mark between them: errors stand at either end.
 
     Each is NEAR longer than will be kept: secrets are taken out later, and no cut may go through
     one (`shortened`).
     """
-    wide = most // 2 + NEAR
+    wide = most // 2 + CUT_MARGIN
     return (
         text
         if len(text) <= 2 * wide
-        else f"{text[:wide]}\n{CUT} {len(text) - 2 * wide:,} characters …"
-        + (f"{tags_between(text, wide, len(text) - wide)}\n{text[-wide:]}")
+        else f"{text[:wide]}\n{CUT_MARK} {len(text) - 2 * wide:,} characters …"
+        + (f"{tags_in_cut(text, wide, len(text) - wide)}\n{text[-wide:]}")
     )
 
 
-def shortened(payload: Mapping[str, Any]) -> dict[str, Any]:
+def shorten_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
     """A payload as the log keeps it, once it holds no secret: of long texts the ends."""
     return {
-        name: label(value)
-        if name in LABELS
-        else bounded(value, MOST_TEXT if name in ANSWERS else MOST_VALUE, cut=closer)
+        name: trim_label(value)
+        if name in LABEL_FIELDS
+        else bound_value(
+            value,
+            MAX_ANSWER_CHARS if name in ANSWER_FIELDS else MAX_VALUE_CHARS,
+            cut=trim_text_ends,
+        )
         for name, value in payload.items()
     }
 
 
-def closer(text: str, most: int) -> str:
+def trim_text_ends(text: str, most: int) -> str:
     """The ends of a text without what `ends` kept for longer; what stood beside its cut may be half
     of a secret.
     """
     half = most // 2
-    start, cut, rest = text.partition(CUT)
-    number = LEFT_OUT.match(rest)
+    start, cut, rest = text.partition(CUT_MARK)
+    number = OMITTED_COUNT.match(rest)
     if not cut or number is None:
         return (
             text
@@ -92,42 +98,52 @@ def closer(text: str, most: int) -> str:
             else f"{text[:half]}\n… {len(text) - 2 * half:,} characters …\n{text[-half:]}"
         )
     start, rest = start.removesuffix("\n"), rest[number.end() :]
-    first, last = start[:-NEAR][:half], rest[NEAR:][-half:]
+    first, last = start[:-CUT_MARGIN][:half], rest[CUT_MARGIN:][-half:]
     gone = int(number[1].replace(",", "")) + len(start) + len(rest) - len(first) - len(last)
     return f"{first}\n… {gone:,} characters …\n{last}"
 
 
-def beginning(text: str) -> str:
+def keep_label_start(text: str) -> str:
     """A label, or its beginning, NEAR longer than will be kept."""
-    return text if len(text) <= MOST_LABEL + NEAR else text[: MOST_LABEL + NEAR] + CUT
+    return (
+        text
+        if len(text) <= MAX_LABEL_CHARS + CUT_MARGIN
+        else text[: MAX_LABEL_CHARS + CUT_MARGIN] + CUT_MARK
+    )
 
 
-def label(text: Any) -> str:
+def trim_label(text: Any) -> str:
     """A label as the log keeps it, once it holds no secret."""
     whole = str(text)
-    return (whole.removesuffix(CUT)[:-NEAR] if whole.endswith(CUT) else whole)[:MOST_LABEL]
+    return (whole.removesuffix(CUT_MARK)[:-CUT_MARGIN] if whole.endswith(CUT_MARK) else whole)[
+        :MAX_LABEL_CHARS
+    ]
 
 
-def news(text: str, most: int) -> str:
+def keep_new_text(text: str, most: int) -> str:
     """The same of what a tool gave back, without what Reverie put there, such as an answer of
     `recall` (CC-62).
     """
-    if len(text) > LOOKED_THROUGH:
-        return without_injections(ends(text, most))
-    return ends(without_injections(text).strip() if FENCE in text else text, most)
+    if len(text) > MAX_SCANNED_CHARS:
+        return remove_injections(keep_text_ends(text, most))
+    return keep_text_ends(remove_injections(text).strip() if FENCE in text else text, most)
 
 
-def bounded(
+def bound_value(
     value: Any,
-    most: int = MOST_VALUE,
-    depth: int = MOST_DEPTH,
-    cut: Callable[[str, int], str] = ends,
+    most: int = MAX_VALUE_CHARS,
+    depth: int = MAX_DEPTH,
+    cut: Callable[[str, int], str] = keep_text_ends,
 ) -> Any:
     """A snapshot of a value for the log: JSON values, of which no text, list or depth is larger
     than allowed.
     """
     if isinstance(value, (Mapping, list, tuple, set, frozenset)):
-        return f"({type(value).__name__})" if depth <= 0 else some_of(value, most, depth - 1, cut)
+        return (
+            f"({type(value).__name__})"
+            if depth <= 0
+            else bound_collection(value, most, depth - 1, cut)
+        )
     if (
         value is None
         or isinstance(value, (bool, float))
@@ -139,19 +155,19 @@ def bounded(
     return f"({type(value).__name__})" if isinstance(value, int) else cut(str(value), most)
 
 
-def some_of(
+def bound_collection(
     values: Mapping[Any, Any] | Iterable[Any], most: int, depth: int, cut: Callable[[str, int], str]
 ) -> Any:
     """The first MOST_ITEMS of some values, each bounded."""
     if isinstance(values, Mapping):
         return {
-            str(key)[:200]: bounded(values[key], most, depth, cut)
-            for key in islice(values, MOST_ITEMS)
+            str(key)[:200]: bound_value(values[key], most, depth, cut)
+            for key in islice(values, MAX_ITEMS)
         }
-    return [bounded(inner, most, depth, cut) for inner in islice(values, MOST_ITEMS)]
+    return [bound_value(inner, most, depth, cut) for inner in islice(values, MAX_ITEMS)]
 
 
-class Run(NamedTuple):
+class ToolRunRecord(NamedTuple):
     """One run of a tool, as it is told by whoever ran it."""
 
     tool: str
@@ -163,30 +179,30 @@ class Run(NamedTuple):
     task: str = ""
 
 
-def tool_payload(run: Run) -> dict[str, Any]:
+def make_tool_payload(run: ToolRunRecord) -> dict[str, Any]:
     """What the log keeps of a run."""
-    given = bounded(run.parameters)
+    given = bound_value(run.parameters)
     command = (
-        next((given[name] for name in GIVEN_COMMAND if isinstance(given.get(name), str)), "")
+        next((given[name] for name in COMMAND_PARAMETERS if isinstance(given.get(name), str)), "")
         if isinstance(given, Mapping)
         else given
         if isinstance(given, str)
         else ""
     )
     payload = {
-        "tool": beginning(str(run.tool)),
+        "tool": keep_label_start(str(run.tool)),
         "command": command,
         "parameters": given if given != command else None,
-        "result": bounded(run.result, MOST_TEXT, cut=news),
+        "result": bound_value(run.result, MAX_ANSWER_CHARS, cut=keep_new_text),
         "ok": bool(run.ok),
-        "error": bounded(run.error, MOST_TEXT, cut=news),
+        "error": bound_value(run.error, MAX_ANSWER_CHARS, cut=keep_new_text),
         "duration": run.duration,
-        "task": beginning(str(run.task)),
+        "task": keep_label_start(str(run.task)),
     }
     return {name: value for name, value in payload.items() if value not in (None, "", {}, [])}
 
 
-def file_payload(
+def make_file_payload(
     path: str,
     operation: str,
     lines: Sequence[int] | None,
@@ -208,69 +224,69 @@ def file_payload(
     ):
         raise BadInput(f"lines={lines!r} must be the first and the last line")
     payload = {
-        "path": plain_path(path),
+        "path": normalize_event_path(path),
         "operation": operation,
         "lines": whole,
-        "summary": ends(summary, MOST_VALUE),
+        "summary": keep_text_ends(summary, MAX_VALUE_CHARS),
         "ok": bool(ok),
-        "task": beginning(task),
-        "context": beginning(context),
+        "task": keep_label_start(task),
+        "context": keep_label_start(context),
     }
     return {name: value for name, value in payload.items() if value not in ("", [])}
 
 
-def plain_path(path: str) -> str:
+def normalize_event_path(path: str) -> str:
     """A path as the log has it: with slashes, without a leading "./"."""
     return path.strip().replace("\\", "/").removeprefix("./")
 
 
-def fits(event: Event, tool: str, file: str, task: str) -> bool:
+def matches_activity(event: Event, tool: str, file: str, task: str) -> bool:
     """Whether a deed is one of this tool, this task, and touches a file whose path ends so or holds
     it as a part.
     """
     payload = event.payload
     paths = [
         str(payload.get("path") or ""),
-        *parameters_of(event),
+        *list_parameter_texts(event),
         *(str(name) for row in payload.get("files") or () for name in (row[0], row[-1])),
     ]
     return (
         (not tool or str(payload.get("tool", "")).lower() == tool.lower())
-        and (not task or task_of(event) == task)
+        and (not task or get_event_task(event) == task)
         and (not file or any(file in path for path in paths))
     )
 
 
-def parameters_of(event: Event) -> list[str]:
+def list_parameter_texts(event: Event) -> list[str]:
     """Texts that a tool was given, and the command that it ran."""
     given = event.payload.get("parameters")
     inner = list(given.values()) if isinstance(given, Mapping) else [given]
-    return [text for text in (command_of(event), *inner) if isinstance(text, str)]
+    return [text for text in (get_run_command(event), *inner) if isinstance(text, str)]
 
 
-def task_of(event: Event) -> str:
+def get_event_task(event: Event) -> str:
     """The piece of work that a deed belongs to; empty if that is not said."""
-    return task_in(event.payload)
+    return get_payload_task(event.payload)
 
 
-def command_of(event: Event) -> str:
+def get_run_command(event: Event) -> str:
     """What a run of a tool ran; empty for tools that take no command."""
     return str(event.payload.get("command") or "")
 
 
-def folder_of(event: Event) -> str:
+def get_run_folder(event: Event) -> str:
     """Where a run of a tool says that its command ran: a parameter, and `cd` before it; empty if it
     does not say.
     """
     given = event.payload.get("parameters")
-    named = [given.get(name) for name in GIVEN_FOLDER] if isinstance(given, Mapping) else []
+    named = [given.get(name) for name in FOLDER_PARAMETERS] if isinstance(given, Mapping) else []
     first = next((folder for folder in named if isinstance(folder, str)), "")
-    before = LEAVES.match(" ".join(command_of(event).split()))
-    moves = MOVES.findall(before[0]) if before else []
+    before = LEADING_CHANGES.match(" ".join(get_run_command(event).split()))
+    moves = CHANGE_FOLDER.findall(before[0]) if before else []
     return normpath(join(first, *moves)) if first or moves else ""
 
 
-def error_of(event: Event) -> str:
+def get_run_error(event: Event) -> str:
     """What a run that failed said: its error, and its answer where errors are no texts of their
     own.
     """
@@ -278,7 +294,7 @@ def error_of(event: Event) -> str:
     return "\n".join(text for text in told if isinstance(text, str) and text.strip())
 
 
-def edited(event: Event) -> list[str]:
+def list_changed_paths(event: Event) -> list[str]:
     """Paths that a deed changed, if it went well: a `file` that was, and the files of a commit."""
     payload = event.payload
     if event.verb == COMMIT:
@@ -286,24 +302,24 @@ def edited(event: Event) -> list[str]:
     changed = (
         event.verb == FILE
         and payload.get("ok") is not False
-        and payload.get("operation") in CHANGING
+        and payload.get("operation") in CHANGING_OPERATIONS
     )
-    return [plain_path(str(payload["path"]))] if changed and payload.get("path") else []
+    return [normalize_event_path(str(payload["path"]))] if changed and payload.get("path") else []
 
 
-def touched(payload: Mapping[str, Any]) -> dict[str, Any] | None:
+def derive_file_payload(payload: Mapping[str, Any]) -> dict[str, Any] | None:
     """What a run of a tool that reads or edits one file did to it, as the payload of a `file`."""
     operation, given = FILE_TOOLS.get(str(payload.get("tool")).lower()), payload.get("parameters")
-    paths = [given.get(name) for name in GIVEN_PATH] if isinstance(given, Mapping) else []
+    paths = [given.get(name) for name in PATH_PARAMETERS] if isinstance(given, Mapping) else []
     path = next((path for path in paths if isinstance(path, str) and path.strip()), None)
     return (
-        file_payload(
+        make_file_payload(
             path,
             operation,
             None,
             "",
             payload.get("ok") is True,
-            task_in(payload),
+            get_payload_task(payload),
             str(payload.get("tool")),
         )
         if operation and path
@@ -327,7 +343,7 @@ FILE_TOOLS = {
 """Tools of coding agents that touch one file, and what they do to it. In small letters."""
 
 
-def task_in(payload: Mapping[str, Any]) -> str:
+def get_payload_task(payload: Mapping[str, Any]) -> str:
     """The piece of work that a payload names."""
     return str(payload.get("task") or "")
 
@@ -344,7 +360,7 @@ class ToolStats(NamedTuple):
     last_at: float
 
 
-class Practice(NamedTuple):
+class WorkStatistics(NamedTuple):
     """How work went over a window: each tool, files read again, errors met again (X31,
     D61, D62).
     """
@@ -356,27 +372,27 @@ class Practice(NamedTuple):
     repeated: int = 0  # errors whose like had been met before in the window
 
 
-def practice(events: Iterable[Event]) -> Practice:
+def measure_work(events: Iterable[Event]) -> WorkStatistics:
     """Statistics of these deeds, most used tools first."""
     deeds = sorted(events, key=lambda event: (event.at, event.seq))
     runs: dict[str, list[Event]] = {}
     for event in deeds:
         if event.verb == TOOL:
             runs.setdefault(str(event.payload.get("tool") or "tool"), []).append(event)
-    reads, rereads = readings(event for event in deeds if event.verb == FILE)
+    reads, rereads = count_file_reads(event for event in deeds if event.verb == FILE)
     met = Counter(
-        signature(error_of(event)).key
+        compute_failure_signature(get_run_error(event)).key
         for event in deeds
-        if went(event.payload) is False and error_of(event)
+        if read_success(event.payload) is False and get_run_error(event)
     )
     tools = sorted(
-        (tool_stats(tool, some) for tool, some in runs.items()),
+        (measure_tool_runs(tool, some) for tool, some in runs.items()),
         key=lambda one: (-one.runs, one.tool),
     )
-    return Practice(tuple(tools), reads, rereads, met.total(), met.total() - len(met))
+    return WorkStatistics(tuple(tools), reads, rereads, met.total(), met.total() - len(met))
 
 
-def readings(deeds: Iterable[Event]) -> tuple[int, int]:
+def count_file_reads(deeds: Iterable[Event]) -> tuple[int, int]:
     """How often files were read, and how often again without having changed (D61); deeds in order
     of time.
     """
@@ -384,21 +400,21 @@ def readings(deeds: Iterable[Event]) -> tuple[int, int]:
     readers: dict[str, set[str]] = {}  # of a file, those who have read it since it last changed
     for event in deeds:
         path, who = (
-            plain_path(str(event.payload.get("path") or "")),
-            task_of(event) or event.session,
+            normalize_event_path(str(event.payload.get("path") or "")),
+            get_event_task(event) or event.session,
         )
         if event.payload.get("operation") == "read":
             known = readers.setdefault(path, set())
             reads, rereads = reads + 1, rereads + (who in known)
             known.add(who)
-        elif edited(event):
+        elif list_changed_paths(event):
             readers.pop(path, None)
     return reads, rereads
 
 
-def tool_stats(tool: str, runs: Sequence[Event]) -> ToolStats:
+def measure_tool_runs(tool: str, runs: Sequence[Event]) -> ToolStats:
     """How one tool did in these runs."""
-    said = [done for event in runs if (done := went(event.payload)) is not None]
+    said = [done for event in runs if (done := read_success(event.payload)) is not None]
     taken = sorted(
         float(seconds)
         for event in runs
@@ -410,12 +426,12 @@ def tool_stats(tool: str, runs: Sequence[Event]) -> ToolStats:
         len(runs),
         said.count(False),
         said.count(True) / len(said) if said else None,
-        nearest_rank(taken, 0.5),
-        nearest_rank(taken, 0.95),
+        compute_percentile(taken, 0.5),
+        compute_percentile(taken, 0.95),
         runs[-1].at,
     )
 
 
-def nearest_rank(ordered: Sequence[float], share: float) -> float | None:
+def compute_percentile(ordered: Sequence[float], share: float) -> float | None:
     """A percentile of values in order, by nearest rank."""
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None

@@ -18,15 +18,15 @@ from contextlib import suppress
 
 from reverie.core.model import Event
 from reverie.core.privacy_policy import Policy
-from reverie.memory.memory_validation import cleaned
-from reverie.privacy.sensitive_files import without_contents
+from reverie.memory.memory_validation import to_clean_json
+from reverie.privacy.sensitive_files import drop_sensitive_contents
 
-MOST = 10_000  # events that wait
-BATCH = 200  # of one transaction
-LINGER = 0.05  # seconds that the thread waits for more before it ends
+MAX_WAITING = 10_000  # events that wait
+BATCH_SIZE = 200  # of one transaction
+LINGER_SECONDS = 0.05  # seconds that the thread waits for more before it ends
 
 
-class Recorder:
+class ActivityRecorder:
     """A queue in front of a log."""
 
     def __init__(
@@ -39,76 +39,78 @@ class Recorder:
         self._busy = False
         self.lost, self.trouble = 0, ""
 
-    def put(self, event: Event) -> None:
+    def enqueue(self, event: Event) -> None:
         """Have this written soon. Its payload is not to be altered any more."""
         with self._changed:
-            if len(self._waiting) >= MOST:
+            if len(self._waiting) >= MAX_WAITING:
                 self.lost, self.trouble = (
                     self.lost + 1,
-                    f"more than {MOST:,} events waited to be written",
+                    f"more than {MAX_WAITING:,} events waited to be written",
                 )
                 return
             self._waiting.append(event)
-            if self._works():
+            if self._is_running():
                 self._changed.notify_all()
             else:
-                self._start()
+                self._start_thread()
 
     def flush(self, within: float = 30.0) -> bool:
         """Wait until everything is written; whether it is."""
         with self._changed:
-            alone = not self._works()
+            alone = not self._is_running()
         if alone:  # no thread could be started: the program is about to end, or has forked
             while self._waiting:
                 self._write(
-                    [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+                    [self._waiting.popleft() for _ in range(min(BATCH_SIZE, len(self._waiting)))]
                 )
             return True
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and not self._busy, within)
 
-    def _works(self) -> bool:
+    def _is_running(self) -> bool:
         """Whether there is a thread; after a fork the parent's is none of ours."""
         return self._thread is not None and self._thread.is_alive()
 
-    def _start(self) -> None:
+    def _start_thread(self) -> None:
         thread = threading.Thread(target=self._run, name="reverie-recorder", daemon=False)
         with suppress(RuntimeError):  # the interpreter is shutting down: `flush` writes what waits
             thread.start()
             self._thread, self._busy = thread, False
 
     def _run(self) -> None:
-        while (batch := self._taken()) is not None:
+        while (batch := self._take_batch()) is not None:
             self._write(batch)
             with self._changed:
                 self._busy = False
                 self._changed.notify_all()
 
-    def _taken(self) -> list[Event] | None:
+    def _take_batch(self) -> list[Event] | None:
         """What is to be written next; None if nothing has come for a while, and then the thread
         ends.
         """
         with self._changed:
-            if not self._changed.wait_for(lambda: bool(self._waiting), LINGER):
+            if not self._changed.wait_for(lambda: bool(self._waiting), LINGER_SECONDS):
                 self._thread = None
                 return None
             self._busy = True
-            return [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+            return [self._waiting.popleft() for _ in range(min(BATCH_SIZE, len(self._waiting)))]
 
     def _write(self, batch: Sequence[Event]) -> None:
         try:
             policy = self._policy()
-            self._append([private_event(event, policy) for event in batch])
+            self._append([redact_event(event, policy) for event in batch])
         except Exception as err:  # whatever it is, it is not the tool's fault
             self.lost, self.trouble = self.lost + len(batch), f"{type(err).__name__}: {err}"
 
 
-def private_event(event: Event, policy: Policy) -> Event:
+def redact_event(event: Event, policy: Policy) -> Event:
     """An event without secrets, and without what stands in sensitive files; long texts are cut
     after that.
     """
-    from reverie.activity.activity_events import shortened
+    from reverie.activity.activity_events import shorten_payload
     from reverie.privacy import redact_value
 
-    safe, _ = redact_value(cleaned(dict(without_contents(event.payload, policy))), policy)
-    return event._replace(payload=shortened(safe))  # type: ignore[arg-type]
+    safe, _ = redact_value(
+        to_clean_json(dict(drop_sensitive_contents(event.payload, policy))), policy
+    )
+    return event._replace(payload=shorten_payload(safe))  # type: ignore[arg-type]

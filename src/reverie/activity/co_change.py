@@ -21,21 +21,23 @@ from itertools import combinations
 from typing import NamedTuple
 
 from reverie.activity import COMMIT
-from reverie.activity.activity_events import edited, task_of
+from reverie.activity.activity_events import get_event_task, list_changed_paths
 from reverie.core.kinds import DAY
 from reverie.core.model import Event
 
-WITHIN = 300.0  # seconds
-LEAST = 3  # occasions
-HALF_LIFE = 180.0  # days until an occasion counts half
-LEAST_LEFT = 0.1
-MOST_FILES = 50  # of a commit or task
-COMMITTED = DAY  # seconds after an edit within which a commit of the file is that of the edit
+WITHIN_SECONDS = 300.0  # seconds
+MIN_OCCASIONS = 3  # occasions
+HALF_LIFE_DAYS = 180.0  # days until an occasion counts half
+MIN_WEIGHT = 0.1
+MAX_FILES_PER_CHANGE = 50  # of a commit or task
+COMMIT_WITHIN_SECONDS = (
+    DAY  # seconds after an edit within which a commit of the file is that of the edit
+)
 
-Renames = Mapping[str, Sequence[tuple[float, str]]]  # old name → (when, new name), in order
+FileRenames = Mapping[str, Sequence[tuple[float, str]]]  # old name → (when, new name), in order
 
 
-class Touch(NamedTuple):
+class FileChange(NamedTuple):
     """A file was changed."""
 
     path: str
@@ -43,7 +45,7 @@ class Touch(NamedTuple):
     group: str = ""  # the commit or task that it belongs to
 
 
-class Together(NamedTuple):
+class CoChange(NamedTuple):
     """A file that changes together with the one that was asked about."""
 
     path: str
@@ -58,7 +60,7 @@ class Together(NamedTuple):
         return min(1.0, self.occasions / self.of)
 
 
-class Pair(NamedTuple):
+class FilePair(NamedTuple):
     """Two files that change together."""
 
     files: tuple[str, str]
@@ -73,7 +75,7 @@ class Pair(NamedTuple):
         return min(1.0, self.occasions / self.of)
 
 
-def renames(events: Iterable[Event]) -> Renames:
+def collect_renames(events: Iterable[Event]) -> FileRenames:
     """What commits renamed."""
     found: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for event in events:
@@ -83,7 +85,7 @@ def renames(events: Iterable[Event]) -> Renames:
     return {old: sorted(moves) for old, moves in found.items()}
 
 
-def present_name(path: str, at: float, moved: Renames) -> str:
+def resolve_present_path(path: str, at: float, moved: FileRenames) -> str:
     """What a file that had this name at a moment is called now."""
     seen = {path}
     while later := [move for move in moved.get(path, ()) if move[0] > at]:
@@ -94,7 +96,7 @@ def present_name(path: str, at: float, moved: Renames) -> str:
     return path
 
 
-def names(path: str, moved: Renames) -> set[str]:
+def list_former_paths(path: str, moved: FileRenames) -> set[str]:
     """All names that a file ever had, as far as it is known under this one."""
     found, todo = {path}, [path]
     before: dict[str, list[str]] = defaultdict(list)
@@ -109,69 +111,89 @@ def names(path: str, moved: Renames) -> set[str]:
     return found
 
 
-def touches(events: Iterable[Event], moved: Renames) -> list[Touch]:
+def list_file_changes(events: Iterable[Event], moved: FileRenames) -> list[FileChange]:
     """Each file that these deeds changed, under its present name."""
     found = []
     for event in events:
         group = (
-            f"{COMMIT} {event.payload.get('commit')}" if event.verb == COMMIT else task_of(event)
+            f"{COMMIT} {event.payload.get('commit')}"
+            if event.verb == COMMIT
+            else get_event_task(event)
         )
         # a commit's own names are those after it
         before = event.at - 1e-6 if event.verb != COMMIT else event.at
         found += [
-            Touch(present_name(path, before, moved), event.at, group) for path in edited(event)
+            FileChange(resolve_present_path(path, before, moved), event.at, group)
+            for path in list_changed_paths(event)
         ]
     sizes: dict[str, set[str]] = defaultdict(set)
     for touch in found:
         sizes[touch.group].add(touch.path)
-    return [touch for touch in found if not touch.group or len(sizes[touch.group]) <= MOST_FILES]
+    return [
+        touch
+        for touch in found
+        if not touch.group or len(sizes[touch.group]) <= MAX_FILES_PER_CHANGE
+    ]
 
 
-def together(path: str, touched: Iterable[Touch], now: float, least: int = LEAST) -> list[Together]:
+def find_co_changes(
+    path: str, touched: Iterable[FileChange], now: float, least: int = MIN_OCCASIONS
+) -> list[CoChange]:
     """Files that change together with this one, those that do it most first."""
-    by_path: dict[str, list[Touch]] = defaultdict(list)
+    by_path: dict[str, list[FileChange]] = defaultdict(list)
     for touch in touched:
         by_path[touch.path].append(touch)
     own = by_path.pop(path, [])
-    of = len(occasions(own, own))
+    of = len(find_occasions(own, own))
     found = [
-        one for other, some in by_path.items() if (one := pair(other, own, some, of, now, least))
+        one
+        for other, some in by_path.items()
+        if (one := measure_co_change(other, own, some, of, now, least))
     ]
     return sorted(found, key=lambda one: (-one.weight, one.path))
 
 
-def pair(
-    other: str, ones: Sequence[Touch], others: Sequence[Touch], of: int, now: float, least: int
-) -> Together | None:
+def measure_co_change(
+    other: str,
+    ones: Sequence[FileChange],
+    others: Sequence[FileChange],
+    of: int,
+    now: float,
+    least: int,
+) -> CoChange | None:
     """How two files change together; None where they do not, or do not any more."""
-    moments = occasions(ones, others)
-    weight = left(moments, now)
+    moments = find_occasions(ones, others)
+    weight = sum_decayed_weights(moments, now)
     return (
-        Together(other, len(moments), of, weight, max(moments))
-        if (len(moments) >= least and weight >= LEAST_LEFT)
+        CoChange(other, len(moments), of, weight, max(moments))
+        if (len(moments) >= least and weight >= MIN_WEIGHT)
         else None
     )
 
 
-def left(moments: Iterable[float], now: float) -> float:
+def sum_decayed_weights(moments: Iterable[float], now: float) -> float:
     """What is left of some occasions together."""
-    return math.fsum(2.0 ** (-max(0.0, now - at) / DAY / HALF_LIFE) for at in moments)
+    return math.fsum(2.0 ** (-max(0.0, now - at) / DAY / HALF_LIFE_DAYS) for at in moments)
 
 
-def everywhere(touched: Iterable[Touch], now: float, least: int = LEAST) -> list[Pair]:
+def find_all_co_changes(
+    touched: Iterable[FileChange], now: float, least: int = MIN_OCCASIONS
+) -> list[FilePair]:
     """Every two files that change together, by the same rules as `together`."""
-    by_path: dict[str, list[Touch]] = defaultdict(list)
+    by_path: dict[str, list[FileChange]] = defaultdict(list)
     for touch in touched:
         by_path[touch.path].append(touch)
     often = {
-        path: len(occasions(some, some)) for path, some in by_path.items() if len(some) >= least
+        path: len(find_occasions(some, some))
+        for path, some in by_path.items()
+        if len(some) >= least
     }
     found = []
-    for (one, other), met in meetings(by_path).items():
-        moments = occasions(by_path[one], by_path[other]) if met >= least else []
-        if len(moments) >= least and left(moments, now) >= LEAST_LEFT:
+    for (one, other), met in count_near_changes(by_path).items():
+        moments = find_occasions(by_path[one], by_path[other]) if met >= least else []
+        if len(moments) >= least and sum_decayed_weights(moments, now) >= MIN_WEIGHT:
             found.append(
-                Pair(
+                FilePair(
                     (one, other),
                     len(moments),
                     max(often[one], often[other]),
@@ -182,7 +204,7 @@ def everywhere(touched: Iterable[Touch], now: float, least: int = LEAST) -> list
     return found
 
 
-def meetings(by_path: Mapping[str, Sequence[Touch]]) -> Counter[tuple[str, str]]:
+def count_near_changes(by_path: Mapping[str, Sequence[FileChange]]) -> Counter[tuple[str, str]]:
     """How often two files were changed in one group or within 300 seconds: at least as often as on
     one occasion.
     """
@@ -193,21 +215,21 @@ def meetings(by_path: Mapping[str, Sequence[Touch]]) -> Counter[tuple[str, str]]
         for touch in some:
             if touch.group:
                 groups[touch.group].add(path)
-            if not is_commit(touch):
+            if not is_commit_change(touch):
                 edits.append((touch.at, path))
     for paths in groups.values():
         met.update(combinations(sorted(paths), 2))
     edits.sort()
     first = 0
     for place, (at, path) in enumerate(edits):
-        while edits[first][0] < at - WITHIN:
+        while edits[first][0] < at - WITHIN_SECONDS:
             first += 1
         near = {other for _, other in edits[first:place]} - {path}
         met.update((min(path, other), max(path, other)) for other in near)
     return met
 
 
-def occasions(ones: Sequence[Touch], others: Sequence[Touch]) -> list[float]:
+def find_occasions(ones: Sequence[FileChange], others: Sequence[FileChange]) -> list[float]:
     """When both were changed, once for each occasion: the last moment of it. The same from either
     side.
     """
@@ -219,7 +241,11 @@ def occasions(ones: Sequence[Touch], others: Sequence[Touch]) -> list[float]:
             root[node] = node = root[root[node]]
         return node
 
-    for a, b in (*in_groups(nodes), *in_time(nodes, len(ones)), *in_commits(nodes)):
+    for a, b in (
+        *link_by_group(nodes),
+        *link_by_time(nodes, len(ones)),
+        *link_edits_to_commits(nodes),
+    ):
         root[top(a)] = top(b)
     sides: dict[int, set[bool]] = defaultdict(set)
     ends: dict[int, float] = {}
@@ -230,7 +256,7 @@ def occasions(ones: Sequence[Touch], others: Sequence[Touch]) -> list[float]:
     return sorted(ends[one] for one, both in sides.items() if len(both) == 2)
 
 
-def in_groups(nodes: Sequence[Touch]) -> list[tuple[int, int]]:
+def link_by_group(nodes: Sequence[FileChange]) -> list[tuple[int, int]]:
     """Places of touches that belong to the same commit or task, each with the first of them."""
     first: dict[str, int] = {}
     return [
@@ -240,29 +266,29 @@ def in_groups(nodes: Sequence[Touch]) -> list[tuple[int, int]]:
     ]
 
 
-def in_commits(nodes: Sequence[Touch]) -> list[tuple[int, int]]:
+def link_edits_to_commits(nodes: Sequence[FileChange]) -> list[tuple[int, int]]:
     """Places of edits, each with the first commit of the same file within a day after it."""
     known: dict[str, list[tuple[float, int]]] = defaultdict(list)
     for place, touch in enumerate(nodes):
-        if is_commit(touch):
+        if is_commit_change(touch):
             known[touch.path].append((touch.at, place))
     for some in known.values():
         some.sort()
     found = []
     for place, touch in enumerate(nodes):
-        some = known[touch.path] if not is_commit(touch) and touch.path in known else []
+        some = known[touch.path] if not is_commit_change(touch) and touch.path in known else []
         first = bisect_left(some, (touch.at, -1))
-        if first < len(some) and some[first][0] <= touch.at + COMMITTED:
+        if first < len(some) and some[first][0] <= touch.at + COMMIT_WITHIN_SECONDS:
             found.append((place, some[first][1]))
     return found
 
 
-def is_commit(touch: Touch) -> bool:
+def is_commit_change(touch: FileChange) -> bool:
     """Whether a file was changed by a commit."""
     return touch.group.startswith(f"{COMMIT} ")
 
 
-def in_time(nodes: Sequence[Touch], border: int) -> list[tuple[int, int]]:
+def link_by_time(nodes: Sequence[FileChange], border: int) -> list[tuple[int, int]]:
     """Places of touches of either side within 300 seconds; commits have their own moment, which
     says nothing.
     """
@@ -270,15 +296,15 @@ def in_time(nodes: Sequence[Touch], border: int) -> list[tuple[int, int]]:
         sorted(
             (touch.at, place)
             for place, touch in enumerate(nodes)
-            if (place < border) == left and not is_commit(touch)
+            if (place < border) == left and not is_commit_change(touch)
         )
         for left in (True, False)
     )
     found = []
     for at, place in ones:
         first, last = (
-            bisect_left(others, (at - WITHIN, -1)),
-            bisect_right(others, (at + WITHIN, len(nodes))),
+            bisect_left(others, (at - WITHIN_SECONDS, -1)),
+            bisect_right(others, (at + WITHIN_SECONDS, len(nodes))),
         )
         found += [(place, other) for _, other in others[first:last]]
     return found

@@ -12,13 +12,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from reverie.activity.co_change import MOST_FILES
+from reverie.activity.co_change import MAX_FILES_PER_CHANGE
 
-FORMAT = "%x01%H%x1f%ct%x1f%at%x1f%s"
-MOST_MESSAGE = 300  # characters
-MOST_PATH = 400
+GIT_LOG_FORMAT = "%x01%H%x1f%ct%x1f%at%x1f%s"
+MAX_MESSAGE_CHARS = 300  # characters
+MAX_PATH_CHARS = 400
 
-REPAIRS = re.compile(
+FIX_WORDS = re.compile(
     r"\b(?:bug ?)?fix(?:e[sd]|ing)?\b|\bhot ?fix|\bbugs?\b|\bregressions?\b|\bcrash(?:es|ed)?\b|"
     r"\brepairs?\b|\bresolves? (?:#|issue)",
     re.IGNORECASE,
@@ -38,28 +38,30 @@ class Commit(NamedTuple):
     @property
     def fixes(self) -> bool:
         """Whether it says that it puts something right."""
-        return REPAIRS.search(self.message) is not None
+        return FIX_WORDS.search(self.message) is not None
 
 
-def commits(chunks: Iterable[bytes]) -> Iterator[Commit]:
+def parse_git_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
     """The commits in git's output, which may be cut anywhere."""
     head: list[str] = []
     files: list[tuple[Any, ...]] = []
-    parts = (part.decode("utf-8", "replace").lstrip("\n") for part in split(chunks))
+    parts = (part.decode("utf-8", "replace").lstrip("\n") for part in split_nul_fields(chunks))
     for part in parts:
         if part.startswith("\x01"):
             if head:
-                yield commit(head, files)
+                yield make_commit(head, files)
             head, files = part[1:].split("\x1f", 3), []
         elif part.count("\t") >= 2:
             added, deleted, path = part.split("\t", 2)
             was = () if path else (next(parts, ""),)
-            files.append((path or next(parts, ""), lines(added), lines(deleted), *was))
+            files.append(
+                (path or next(parts, ""), parse_line_count(added), parse_line_count(deleted), *was)
+            )
     if head:
-        yield commit(head, files)
+        yield make_commit(head, files)
 
 
-def split(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def split_nul_fields(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """What stands between NUL bytes."""
     rest = b""
     for chunk in chunks:
@@ -69,23 +71,25 @@ def split(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def lines(count: str) -> int:
+def parse_line_count(count: str) -> int:
     """A number of lines; git writes "-" for binary files."""
     return int(count) if count.isdecimal() else 0
 
 
-def commit(head: list[str], files: list[tuple[Any, ...]]) -> Commit:
+def make_commit(head: list[str], files: list[tuple[Any, ...]]) -> Commit:
     """One commit of what git printed."""
     id, at, authored, message = (*head, "", "", "")[:4]
-    return Commit(id, moment(at), message[:MOST_MESSAGE], tuple(files), moment(authored))
+    return Commit(
+        id, parse_git_time(at), message[:MAX_MESSAGE_CHARS], tuple(files), parse_git_time(authored)
+    )
 
 
-def moment(seconds: str) -> float:
+def parse_git_time(seconds: str) -> float:
     """A time as git writes it."""
     return float(seconds) if seconds.lstrip("-").isdecimal() else 0.0
 
 
-def twin(payload: Mapping[str, Any]) -> tuple[Any, ...] | None:
+def get_rewrite_key(payload: Mapping[str, Any]) -> tuple[Any, ...] | None:
     """What a commit and its rewritten version share: author's time and message. None where they are
     not known.
     """
@@ -93,12 +97,12 @@ def twin(payload: Mapping[str, Any]) -> tuple[Any, ...] | None:
     return (at, message) if at and message else None
 
 
-def payload(commit: Commit, repository: str, message: str) -> dict[str, Any]:
+def make_commit_payload(commit: Commit, repository: str, message: str) -> dict[str, Any]:
     """What the log keeps of a commit; `message` is its own, without secrets."""
-    few = len(commit.files) <= MOST_FILES
+    few = len(commit.files) <= MAX_FILES_PER_CHANGE
     renamed = [file for file in commit.files if len(file) > 3 and file[0] != file[3]]
     kept = commit.files if few else renamed  # names must be followed, whatever else a commit did
-    files = [list(file) for file in kept if len(str(file[0])) <= MOST_PATH]
+    files = [list(file) for file in kept if len(str(file[0])) <= MAX_PATH_CHARS]
     told: dict[str, Any] = {
         "commit": commit.id,
         "repository": repository,

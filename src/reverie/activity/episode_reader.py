@@ -7,45 +7,48 @@ episode: a test that fails fifty times is not fifty memories.
 from __future__ import annotations
 
 from reverie.core import clock
-from reverie.core.model import Add, Event, Filter, Memory, lineage
+from reverie.core.model import Add, Event, Filter, Memory, visible_spaces
 from reverie.memory import episodes
-from reverie.memory.memory_validation import built
-from reverie.memory.named_period import season_of, stamped
-from reverie.pipeline.conversation_events import home_of
-from reverie.pipeline.event_reader import Decision, Reader, Work
-from reverie.text.tokenization import folded
+from reverie.memory.memory_validation import build_memory
+from reverie.memory.named_period import find_season, stamp_season
+from reverie.pipeline.conversation_events import lesson_space_of
+from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
+from reverie.text.tokenization import fold_text
 
-LATELY = 50  # newest episodes of a conversation among which the same is looked for
+RECENT_EPISODES = 50  # newest episodes of a conversation among which the same is looked for
 NAME = "experience"
 
 
-def experienced(work: Work, event: Event) -> Decision:
+def read_experience(work: WorkContext, event: Event) -> ReaderDecision:
     """The episode that a recorded event becomes, if it is one."""
-    home = project_of(event)
-    outcome = None if work.settings.is_off(home, event.session) else episodes.outcome_of(event)
+    home = get_event_project(event)
+    outcome = None if work.settings.is_off(home, event.session) else episodes.read_outcome(event)
     if outcome is None:
-        return Decision()
-    memory = stamped(
-        as_memory(home, event, outcome, work), season_of(work.store, lineage(home), work.now)
+        return ReaderDecision()
+    memory = stamp_season(
+        to_episode_memory(home, event, outcome, work),
+        find_season(work.store, visible_spaces(home), work.now),
     )
     lately = work.store.browse(
-        Filter(spaces=(home,), kinds=(outcome.kind,), session=event.session, limit=LATELY)
+        Filter(spaces=(home,), kinds=(outcome.kind,), session=event.session, limit=RECENT_EPISODES)
     )
-    known = folded(memory.text) in (folded(one.text) for one in lately)
-    return Decision() if known else Decision([Add(memory)])
+    known = fold_text(memory.text) in (fold_text(one.text) for one in lately)
+    return ReaderDecision() if known else ReaderDecision([Add(memory)])
 
 
-def project_of(event: Event) -> str:
+def get_event_project(event: Event) -> str:
     """Where it belongs: what happened in a conversation's own space happened to its project."""
     above, _, last = event.space.rpartition("/")
-    return above if "/" in above and last == event.session else home_of(event)
+    return above if "/" in above and last == event.session else lesson_space_of(event)
 
 
-def as_memory(home: str, event: Event, outcome: episodes.Outcome, work: Work) -> Memory:
+def to_episode_memory(
+    home: str, event: Event, outcome: episodes.EpisodeOutcome, work: WorkContext
+) -> Memory:
     """An outcome as a memory that names the event it comes from."""
-    told = episodes.told(outcome.what, outcome.parts)
+    told = episodes.describe_episode(outcome.what, outcome.parts)
     details = {**told["details"], "worked": outcome.worked, "event": event.seq}
-    return built(
+    return build_memory(
         clock.new_id(),
         work.now,
         told["text"],
@@ -60,4 +63,6 @@ def as_memory(home: str, event: Event, outcome: episodes.Outcome, work: Work) ->
     )
 
 
-READER = Reader(name=NAME, verbs=tuple(episodes.EVENTFUL), verb=NAME, decide=experienced)
+READER = EventReader(
+    name=NAME, verbs=tuple(episodes.EVENT_IMPORTANCE), verb=NAME, decide=read_experience
+)

@@ -12,16 +12,16 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reverie.text.text_signals import files_in
-from reverie.text.tokenization import short
+from reverie.text.text_signals import find_file_names
+from reverie.text.tokenization import shorten_line
 
-MOST_STEPS = 3  # things done in between; after more nobody knows which of them it was
-MOST_SPAN = 30  # messages between failure and success
-MOST_COMMAND, MOST_ERROR = 120, 160  # characters shown
-OLDEST = 50  # failures that wait for their success
+MAX_STEPS = 3  # things done in between; after more nobody knows which of them it was
+MAX_SPAN = 30  # messages between failure and success
+MAX_COMMAND_CHARS, MAX_ERROR_CHARS = 120, 160  # characters shown
+MAX_OPEN_FAILURES = 50  # failures that wait for their success
 
 
-class Call(NamedTuple):
+class AgentCall(NamedTuple):
     """Something that the agent asked of a tool."""
 
     tool: str
@@ -29,7 +29,7 @@ class Call(NamedTuple):
     file: str  # what was edited; empty for others
 
 
-class Fix(NamedTuple):
+class ErrorFix(NamedTuple):
     """A command that failed, and what was done before it went well."""
 
     command: str
@@ -48,7 +48,7 @@ class Fix(NamedTuple):
         return f"`{self.command}` failed with “{self.error}”; fixed by {' and '.join(done)}."
 
 
-class Failure(NamedTuple):
+class OpenFailure(NamedTuple):
     """A command that failed and has not gone well since."""
 
     place: int
@@ -59,8 +59,8 @@ class Failure(NamedTuple):
 
 
 _CALL = re.compile(r"^\[(?P<tool>[\w.-]{1,60}) (?P<given>\{.*)\]?\s*$", re.MULTILINE)
-_NAMED = re.compile(r"\"(command|cmd|file_path|path|filename)\": \"((?:[^\"\\]|\\.)*)\"")
-_EDITS = frozenset(
+_NAMED_VALUE = re.compile(r"\"(command|cmd|file_path|path|filename)\": \"((?:[^\"\\]|\\.)*)\"")
+_EDIT_TOOLS = frozenset(
     (
         "edit",
         "write",
@@ -74,22 +74,22 @@ _EDITS = frozenset(
         "replace",
     )
 )
-_READS = re.compile(
+_READING_COMMAND = re.compile(
     r"^(?:ls|cat|head|tail|less|grep|rg|ag|find|fd|pwd|cd|echo|which|wc|diff|file|stat|tree|env|printenv|ps|top|df|du|"
     r"nvidia-smi|sed -n|git (?:status|diff|log|show|branch|blame)|kubectl (?:get|describe|logs)|docker (?:ps|logs)|"
     r"man|type|whoami|date|jq|awk|sleep|true|open|code)\b"
 )
-_CHECKS = re.compile(
+_CHECKING_COMMAND = re.compile(
     r"^(?:(?:python3?|uv run|poetry run|npx|pnpm|yarn)(?: -m)? )*(?:pytest|tox|mypy|pyright|flake8|pylint|jest|vitest|"
     r"eslint|ruff check|tsc --noEmit|cargo (?:test|check|clippy)|go (?:test|vet)|"
     r"npm (?:test|run (?:test|lint|check)))\b(?!.*--(?:fix|write)\b)"
 )
-_KEEPS = re.compile(r"^git (?:-\S+ )*(?:add|commit|push|tag|stash list|fetch)\b")
-_OF_GIT = re.compile(
+_GIT_SAVE_COMMAND = re.compile(r"^git (?:-\S+ )*(?:add|commit|push|tag|stash list|fetch)\b")
+_GIT_ERROR = re.compile(
     r"\bgit\b|commit|stash|push|merge|branch|untracked|working (?:tree|directory)|\btag\b",
     re.IGNORECASE,
 )
-_FAILED = re.compile(
+_FAILURE_TEXT = re.compile(
     r"(?:^|\n)\s*(?:Exit code [1-9]|(?:\S+: )?(?:fatal|panic)\b|Traceback |FAIL(?:ED|URE)?\b|! |"
     r"make(?:\[\d+\])?: \*\*\* )|"
     r"\b(?:command not found|No such file or directory|Permission denied|Connection refused|ModuleNotFoundError|"
@@ -98,7 +98,7 @@ _FAILED = re.compile(
     r"\b\w*(?:Error|Exception)\b(?::|\(|\[)|\berror(?:\[\w+\])?:|npm ERR!|\bBadConnection\b|ConnectionBad",
     re.IGNORECASE,
 )
-_SURROUNDINGS = re.compile(
+_ENVIRONMENT_ERROR = re.compile(
     r"command not found|No module named|ModuleNotFound|not installed|refused|Unauthorized|permission denied|Access "
     r"denied|must be logged in|credentials|expired|token|does not exist|not found|could not find|couldn'?t find|cannot "
     r"find|unresolved import|undeclared crate|missing|not up to date|out of date|unsupported|version|already in use|"
@@ -107,46 +107,48 @@ _SURROUNDINGS = re.compile(
     r"peer dep|conflict|certificate|ssl",
     re.IGNORECASE,
 )
-_TEST_ONLY = re.compile(
+_TEST_FAILURE = re.compile(
     r"\b(?:AssertionError|assert(?:ion)? failed|--- FAIL:|Expected .+ (?:received|but|got)|got "
     r"\S+, "
     r"want|Failures?:|expect\()|\d+ failed",
     re.IGNORECASE,
 )
-_PREFIX = re.compile(r"^(?:\* What went wrong: |E {2,}|e: |\*\* )")
-_TAKEN_BACK = re.compile(
+_ERROR_PREFIX = re.compile(r"^(?:\* What went wrong: |E {2,}|e: |\*\* )")
+_USER_REJECTS = re.compile(
     r"\W*(?:no|nope|whoa|wait|stop|don'?t|do not|never|undo|revert|wrong)\b", re.IGNORECASE
 )
-_NOISE = re.compile(
+_NOISE_LINE = re.compile(
     r"^\s*(?:[|+~^=\-*#]+\s*$|Traceback|FAILURE: Build|File \"|at \S+\(|\s*$|Exit code \d+\s*$)"
 )
 
 
-def calls_in(text: str) -> list[Call]:
+def parse_agent_calls(text: str) -> list[AgentCall]:
     """What an assistant's message asks of tools, where that is written into it: `[Bash {"command":
     "…"}]`.
     """
     return [
         call
         for match in _CALL.finditer(text)
-        if (call := called(match["tool"], match["given"])) is not None
+        if (call := parse_agent_call(match["tool"], match["given"])) is not None
     ]
 
 
-def called(tool: str, given: str) -> Call | None:
+def parse_agent_call(tool: str, given: str) -> AgentCall | None:
     """One call; None where neither a command nor an edited file can be read from it."""
     try:
         values: Any = json.loads(given)
     except (ValueError, RecursionError):
-        values = dict(_NAMED.findall(given))  # cut off: it was long
+        values = dict(_NAMED_VALUE.findall(given))  # cut off: it was long
     if not isinstance(values, Mapping):
         return None
     command = str(values.get("command") or values.get("cmd") or "")
     path = str(values.get("file_path") or values.get("path") or values.get("filename") or "")
-    return Call(tool, one_command(command), path if tool.lower() in _EDITS else "")
+    return AgentCall(
+        tool, strip_command_noise(command), path if tool.lower() in _EDIT_TOOLS else ""
+    )
 
 
-def one_command(command: str) -> str:
+def strip_command_noise(command: str) -> str:
     """A command without what changes from call to call: folders, redirections, what only shortens
     its output.
     """
@@ -157,54 +159,58 @@ def one_command(command: str) -> str:
     return command.strip()
 
 
-def failed(result: str) -> bool:
+def has_failure_text(result: str) -> bool:
     """Whether a tool's answer tells of an error."""
-    return _FAILED.search(result) is not None
+    return _FAILURE_TEXT.search(result) is not None
 
 
-def looks(command: str) -> bool:
+def is_read_command(command: str) -> bool:
     """Whether a command only looks at something: it changes nothing and mends nothing."""
-    return _READS.match(command) is not None
+    return _READING_COMMAND.match(command) is not None
 
 
-def idle(command: str, error: str) -> bool:
+def is_idle_command(command: str, error: str) -> bool:
     """Whether a command can have mended nothing: it looks, tests, or keeps in git what is there
     already.
 
     The last counts only where the error is not git's own affair.
     """
-    kept = _KEEPS.match(command) is not None and not _OF_GIT.search(error)
-    return looks(command) or kept or _CHECKS.match(command) is not None
+    kept = _GIT_SAVE_COMMAND.match(command) is not None and not _GIT_ERROR.search(error)
+    return is_read_command(command) or kept or _CHECKING_COMMAND.match(command) is not None
 
 
-def unfinished(error: str) -> bool:
+def is_test_failure(error: str) -> bool:
     """Whether an error is that of a test whose code is being written: what is done about it teaches
     nothing.
     """
-    return _TEST_ONLY.search(error) is not None
+    return _TEST_FAILURE.search(error) is not None
 
 
-def error_line(result: str) -> str:
+def find_error_line(result: str) -> str:
     """The line that says most about an error."""
     lines = [
-        _PREFIX.sub("", line.strip()) for line in result.splitlines() if not _NOISE.match(line)
+        _ERROR_PREFIX.sub("", line.strip())
+        for line in result.splitlines()
+        if not _NOISE_LINE.match(line)
     ]
-    telling = [line for line in lines if _SURROUNDINGS.search(line)] or [
-        line for line in lines if _FAILED.search(line)
+    telling = [line for line in lines if _ENVIRONMENT_ERROR.search(line)] or [
+        line for line in lines if _FAILURE_TEXT.search(line)
     ]
-    return short((telling or lines or [""])[0].strip("` \t"), MOST_ERROR)
+    return shorten_line((telling or lines or [""])[0].strip("` \t"), MAX_ERROR_CHARS)
 
 
-def answered(messages: Sequence[tuple[str, str]]) -> Iterator[tuple[int, Call | None, str]]:
+def pair_calls_with_results(
+    messages: Sequence[tuple[str, str]],
+) -> Iterator[tuple[int, AgentCall | None, str]]:
     """Each call with its answer, and where the answer stands; None in place of a call where the
     user speaks.
 
     Several answers in one message belong to all calls before it.
     """
-    waiting: list[Call] = []
+    waiting: list[AgentCall] = []
     for place, (role, text) in enumerate(messages):
         if role == "assistant":
-            waiting += calls_in(text)
+            waiting += parse_agent_calls(text)
         elif role == "tool" and waiting:
             for call in waiting:
                 yield place, call, text
@@ -214,60 +220,60 @@ def answered(messages: Sequence[tuple[str, str]]) -> Iterator[tuple[int, Call | 
             yield place, None, text
 
 
-def fixes_in(messages: Sequence[tuple[str, str]]) -> tuple[list[Fix], list[int]]:
+def find_error_fixes(messages: Sequence[tuple[str, str]]) -> tuple[list[ErrorFix], list[int]]:
     """What these messages (role, text) teach about errors, and where the failures are that still
     wait for a success.
     """
-    found: list[Fix] = []
-    waiting: dict[str, Failure] = {}
-    for place, call, result in answered(messages):
+    found: list[ErrorFix] = []
+    waiting: dict[str, OpenFailure] = {}
+    for place, call, result in pair_calls_with_results(messages):
         if call is None:
-            waiting = {} if _TAKEN_BACK.match(result) else waiting  # what was done was not wanted
+            waiting = {} if _USER_REJECTS.match(result) else waiting  # what was done was not wanted
             continue
-        if call.command and failed(result):
-            if call.command not in waiting or place - waiting[call.command].place > MOST_SPAN:
-                waiting[call.command] = Failure(place, error_line(result))
-                waiting = dict(list(waiting.items())[-OLDEST:])
+        if call.command and has_failure_text(result):
+            if call.command not in waiting or place - waiting[call.command].place > MAX_SPAN:
+                waiting[call.command] = OpenFailure(place, find_error_line(result))
+                waiting = dict(list(waiting.items())[-MAX_OPEN_FAILURES:])
             continue
         if call.command and (failure := waiting.pop(call.command, None)):
-            if fix := judged(call.command, failure, place):
+            if fix := judge_error_fix(call.command, failure, place):
                 found.append(fix)
             continue
-        waiting = {command: done(failure, call) for command, failure in waiting.items()}
-    recent = len(messages) - MOST_SPAN
+        waiting = {command: add_fix_step(failure, call) for command, failure in waiting.items()}
+    recent = len(messages) - MAX_SPAN
     return found, sorted(failure.place for failure in waiting.values() if failure.place >= recent)
 
 
-def done(failure: Failure, call: Call) -> Failure:
+def add_fix_step(failure: OpenFailure, call: AgentCall) -> OpenFailure:
     """The failure after one more thing was done about it; looking at something does nothing, nor
     does testing.
     """
-    if call.command and not idle(call.command, failure.error):
+    if call.command and not is_idle_command(call.command, failure.error):
         return failure._replace(ran=(*failure.ran, call.command), steps=failure.steps + 1)
     if call.file and call.file not in failure.changed:
         return failure._replace(changed=(*failure.changed, call.file), steps=failure.steps + 1)
     return failure
 
 
-def judged(command: str, failure: Failure, place: int) -> Fix | None:
+def judge_error_fix(command: str, failure: OpenFailure, place: int) -> ErrorFix | None:
     """A lesson, unless nothing or too much was done, it took too long, or it was only work in
     progress.
     """
-    ran = tuple(dict.fromkeys(one for one in failure.ran if len(one) <= MOST_COMMAND))
-    surroundings = _SURROUNDINGS.search(failure.error) is not None
-    work = unfinished(failure.error) or (not ran and not surroundings)
+    ran = tuple(dict.fromkeys(one for one in failure.ran if len(one) <= MAX_COMMAND_CHARS))
+    surroundings = _ENVIRONMENT_ERROR.search(failure.error) is not None
+    work = is_test_failure(failure.error) or (not ran and not surroundings)
     if (
         not failure.error
-        or not 1 <= len({*ran, *failure.changed}) <= MOST_STEPS
-        or failure.steps > MOST_STEPS
-        or place - failure.place > MOST_SPAN
+        or not 1 <= len({*ran, *failure.changed}) <= MAX_STEPS
+        or failure.steps > MAX_STEPS
+        or place - failure.place > MAX_SPAN
         or work
-        or len(command) > MOST_COMMAND
+        or len(command) > MAX_COMMAND_CHARS
     ):
         return None
-    return Fix(command, failure.error, ran, failure.changed, failure.place, place)
+    return ErrorFix(command, failure.error, ran, failure.changed, failure.place, place)
 
 
-def files_of(fix: Fix) -> tuple[str, ...]:
+def list_fix_files(fix: ErrorFix) -> tuple[str, ...]:
     """The files that a fix is about."""
-    return tuple(dict.fromkeys((*fix.changed, *files_in(fix.error))))
+    return tuple(dict.fromkeys((*fix.changed, *find_file_names(fix.error))))

@@ -15,13 +15,13 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-MOST_LOOKED_AT = 20_000  # characters of an output, from its end and its beginning
-MOST_LINES = 3  # that tell an error
-MOST_LINE = 300  # characters of one
-ALIKE = 0.8  # share of words in common from which two errors of one code are alike
+MAX_SCANNED_CHARS = 20_000  # characters of an output, from its end and its beginning
+MAX_LINES = 3  # that tell an error
+MAX_LINE_CHARS = 300  # characters of one
+MIN_SHARED_WORDS = 0.8  # share of words in common from which two errors of one code are alike
 
 
-class Signature(NamedTuple):
+class FailureSignature(NamedTuple):
     """An error without what changes from run to run."""
 
     key: str  # equal for equal errors; empty where no error is told
@@ -36,7 +36,7 @@ ANSI = re.compile(
 
 # Lines that tell an error, the most telling kind first: of the first kind that occurs, lines are
 # taken.
-TELLING = tuple(
+ERROR_LINE_PATTERNS = tuple(
     re.compile(pattern, flags)
     for pattern, flags in (
         (r"^E {3,}(?=\S*(?:Error|Exception|Failed|Warning|Exit)\b)", 0),  # pytest
@@ -68,7 +68,7 @@ TELLING = tuple(
         ),
     )
 )
-NOISE = re.compile(
+NOISE_LINE = re.compile(
     r"^\s*(?:[|+~^=\-*#.]+\s*$|Traceback|File \"|at \S+ ?\(|During handling|The above exception|"
     r"\d+ error|Found \d+ error|compilation terminated|collect2: |Exit code|"
     r"make(?:\[\d+\])?: (?:Entering|Leaving)|In file included|\S+: In function|"
@@ -76,21 +76,21 @@ NOISE = re.compile(
     r"error: (?:could not compile|aborting due to|test failed, to rerun)|"
     r"\[ERROR\] *(?:$|To see|Re-run|For more|\[Help|COMPILATION ERROR))"
 )
-SPLIT = re.compile(r"(\bpanicked at \S+:)\n")  # Rust says on the next line why
-CODE = re.compile(
+RUST_PANIC = re.compile(r"(\bpanicked at \S+:)\n")  # Rust says on the next line why
+ERROR_CODE = re.compile(
     r"\b([A-Za-z_]\w*(?:Error|Exception|Interrupt|Warning|Exit))\b|\b(TS\d+)|error\[(E\d+)\]|"
     r"\b(E(?!RROR\b)[A-Z]{3,}\d*|[A-Z]{1,4}\d{3,4})\b|\[([a-z]+(?:-[a-z]+)+|-W[\w=-]+|syntax|misc|operator|index)\]\s*$"
 )
 
-QUOTED = re.compile(
+QUOTED_TEXT = re.compile(
     r"'([^'\n]{1,300})'|\"([^\"\n]{1,300})\"|`([^`\n]{1,300})`|‘([^’\n]{1,300})’|“([^”\n]{1,300})”"
 )
 # These messages quote a value that was met, not a name.
-VALUED = re.compile(
+QUOTED_VALUE = re.compile(
     r"((?:invalid literal|could not convert|invalid value|invalid choice|time data|unable to parse|"
     r"cannot parse|not a git repository|has arg)[^'\"\n]{0,60}?)(?:'[^'\n]*'|\"[^\"\n]*\")"
 )
-MARKS = tuple(
+VOLATILE_PATTERNS = tuple(
     (re.compile(pattern), mark)
     for pattern, mark in (
         (r"\bwhile parsing ['\"{\[].*", "while parsing <text>"),
@@ -124,56 +124,70 @@ MARKS = tuple(
 )
 # What looks like a path and is the name of a module or package: a different one needs another
 # remedy.
-NAMED = re.compile(
+PACKAGE_NAME = re.compile(
     r"(?<![\w./@-])@[a-z0-9][\w.-]*/[\w.-]+|(?<![\w./@:-])(?:[a-z0-9-]+\.)+[a-z]{2,4}/[\w./-]*\w|"
     r"\b(?:package|module|crate|plugin|preset|dependency|import|config)s?:? ['\"`(]?"
     r"\w[\w-]*(?:/[\w-]+)+(?![\w./-])"
 )
-PLACE = re.compile(r"<path>(?:[:(,]<n>)+\)?")
-KEPT = "\0"  # stands for a slash in a name
-WIDE = re.compile(r"\s+")
+SOURCE_LOCATION = re.compile(r"<path>(?:[:(,]<n>)+\)?")
+KEPT_SLASH = "\0"  # stands for a slash in a name
+WHITESPACE = re.compile(r"\s+")
 
 
-def signature(error: str) -> Signature:
+def compute_failure_signature(error: str) -> FailureSignature:
     """The signature of an error's text, which may be all that a command printed."""
-    lines = told(error)
+    lines = extract_error_lines(error)
     if not lines:
-        return Signature("", "", "")
-    parts = tuple(dict.fromkeys(filter(None, map(normal, lines))))
-    return Signature("\n".join(parts), code_of(lines), " ".join(lines[0].split())[:MOST_LINE])
+        return FailureSignature("", "", "")
+    parts = tuple(dict.fromkeys(filter(None, map(normalize_error_line, lines))))
+    return FailureSignature(
+        "\n".join(parts), find_error_code(lines), " ".join(lines[0].split())[:MAX_LINE_CHARS]
+    )
 
 
-def told(error: str) -> list[str]:
+def extract_error_lines(error: str) -> list[str]:
     """The lines of an output that tell its error."""
-    text = SPLIT.sub(r"\1 ", ANSI.sub("", error))
-    if len(text) > 2 * MOST_LOOKED_AT:
-        text = f"{text[:MOST_LOOKED_AT]}\n{text[-MOST_LOOKED_AT:]}"
+    text = RUST_PANIC.sub(r"\1 ", ANSI.sub("", error))
+    if len(text) > 2 * MAX_SCANNED_CHARS:
+        text = f"{text[:MAX_SCANNED_CHARS]}\n{text[-MAX_SCANNED_CHARS:]}"
     lines = [
-        line.strip("\r") for line in text.splitlines() if line.strip() and not NOISE.match(line)
+        line.strip("\r")
+        for line in text.splitlines()
+        if line.strip() and not NOISE_LINE.match(line)
     ]
-    for telling in TELLING:
+    for telling in ERROR_LINE_PATTERNS:
         if found := [line.strip() for line in lines if telling.search(line)]:
-            return last_of_python(found, telling) if telling in TELLING[:2] else found[:MOST_LINES]
+            return (
+                pick_python_errors(found, telling)
+                if telling in ERROR_LINE_PATTERNS[:2]
+                else found[:MAX_LINES]
+            )
     return [line.strip() for line in lines[-1:]]
 
 
-def last_of_python(found: list[str], telling: re.Pattern[str]) -> list[str]:
+def pick_python_errors(found: list[str], telling: re.Pattern[str]) -> list[str]:
     """Of several exceptions the last one is what was seen; pytest tells each failed test's own."""
-    return found[:MOST_LINES] if telling is TELLING[0] else found[-1:]
+    return found[:MAX_LINES] if telling is ERROR_LINE_PATTERNS[0] else found[-1:]
 
 
 @lru_cache(maxsize=4_096)
-def normal(line: str) -> str:
+def normalize_error_line(line: str) -> str:
     """A line with marks in place of all that changes from run to run."""
-    line = QUOTED.sub(quoted, VALUED.sub(r"\1'<text>'", line[: 4 * MOST_LINE]))
-    line = NAMED.sub(lambda name: name[0].replace("/", KEPT), line)
-    for pattern, mark in MARKS:
+    line = QUOTED_TEXT.sub(
+        replace_quoted_text, QUOTED_VALUE.sub(r"\1'<text>'", line[: 4 * MAX_LINE_CHARS])
+    )
+    line = PACKAGE_NAME.sub(lambda name: name[0].replace("/", KEPT_SLASH), line)
+    for pattern, mark in VOLATILE_PATTERNS:
         line = pattern.sub(mark, line)
-    line = PLACE.sub("<path>", line).replace(KEPT, "/").replace("<path> - error", "<path>: error")
-    return WIDE.sub(" ", line).strip().lower()[:MOST_LINE]
+    line = (
+        SOURCE_LOCATION.sub("<path>", line)
+        .replace(KEPT_SLASH, "/")
+        .replace("<path> - error", "<path>: error")
+    )
+    return WHITESPACE.sub(" ", line).strip().lower()[:MAX_LINE_CHARS]
 
 
-def quoted(match: re.Match[str]) -> str:
+def replace_quoted_text(match: re.Match[str]) -> str:
     """What stands in quotes: several words that are no code vary, what is one name stays."""
     inner = next(part for part in match.groups() if part is not None)
     return (
@@ -183,15 +197,15 @@ def quoted(match: re.Match[str]) -> str:
     )
 
 
-def code_of(lines: list[str]) -> str:
+def find_error_code(lines: list[str]) -> str:
     """What kind of error these lines tell, where that has a name."""
     for line in lines:
-        if found := CODE.search(line):
+        if found := ERROR_CODE.search(line):
             return next(part for part in found.groups() if part)
     return ""
 
 
-def likeness(one: Signature, other: Signature) -> float:
+def compare_signatures(one: FailureSignature, other: FailureSignature) -> float:
     """How far two errors are the same, 0..1: 1 for equal signatures, less where one of them says a
     little more.
 
@@ -202,22 +216,23 @@ def likeness(one: Signature, other: Signature) -> float:
         return 0.0
     if one.key == other.key:
         return 1.0
-    if one.code != other.code or names_of(one.key) != names_of(other.key):
+    if one.code != other.code or list_quoted_names(one.key) != list_quoted_names(other.key):
         return 0.0
-    ones, others = set(words_of(one.key)), set(words_of(other.key))
+    ones, others = set(split_signature_words(one.key)), set(split_signature_words(other.key))
     share = len(ones & others) / max(1, len(ones | others))
-    return share if share >= ALIKE and (ones <= others or others <= ones) else 0.0
+    return share if share >= MIN_SHARED_WORDS and (ones <= others or others <= ones) else 0.0
 
 
-def words_of(key: str) -> list[str]:
+def split_signature_words(key: str) -> list[str]:
     """The words of a signature."""
     return re.findall(r"<?[\w.-]+>?", key)
 
 
-def names_of(key: str) -> tuple[str, ...]:
+def list_quoted_names(key: str) -> tuple[str, ...]:
     """What is named in a signature, in quotes and in order: errors about different things are
     different.
     """
     return tuple(
-        next(part for part in match.groups() if part is not None) for match in QUOTED.finditer(key)
+        next(part for part in match.groups() if part is not None)
+        for match in QUOTED_TEXT.finditer(key)
     )

@@ -15,26 +15,26 @@ from typing import NamedTuple
 
 from reverie.activity import COMMIT, FILE, TOOL
 from reverie.activity.activity_events import (
-    command_of,
-    edited,
-    error_of,
-    plain_path,
-    task_of,
-    touched,
+    derive_file_payload,
+    get_event_task,
+    get_run_command,
+    get_run_error,
+    list_changed_paths,
+    normalize_event_path,
 )
-from reverie.activity.failure_signature import signature
-from reverie.activity.remedies import MOST_SECONDS
+from reverie.activity.failure_signature import compute_failure_signature
+from reverie.activity.remedies import MAX_SECONDS_BETWEEN
 from reverie.core.model import Event
-from reverie.memory.episodes import went
+from reverie.memory.episodes import read_success
 
 # how a tool touched it: its command names the file, or only its error does
-RAN, NAMED = (
+RUN_NAMES_FILE, ERROR_NAMES_FILE = (
     "run",
     "error",
 )
 
 
-class Touching(NamedTuple):
+class FileTouch(NamedTuple):
     """One time that a file was touched."""
 
     event: int  # its number in the log
@@ -51,61 +51,74 @@ class Touching(NamedTuple):
     broke: tuple[str, ...] = ()  # commands that failed next and had not before, each with its error
 
 
-def history(names: Collection[str], deeds: Iterable[Event]) -> list[Touching]:
+def build_file_history(names: Collection[str], deeds: Iterable[Event]) -> list[FileTouch]:
     """The history of a file that bore these names, newest first; `deeds` are events that may name
     it.
     """
     known = sorted(deeds, key=lambda event: (event.at, event.seq), reverse=True)
     failed = {
-        (event.at, event.session): error_line(event)
+        (event.at, event.session): get_error_line(event)
         for event in known
-        if event.verb == TOOL and touched(event.payload)
+        if event.verb == TOOL and derive_file_payload(event.payload)
     }
-    found = [one for event in known if (one := touching(event, names)) is not None]
+    found = [one for event in known if (one := match_file_touch(event, names)) is not None]
     return [one._replace(error=one.error or failed.get((one.at, one.session), "")) for one in found]
 
 
-def with_what_broke(found: Iterable[Touching], runs: Iterable[Event]) -> list[Touching]:
+def add_broken_commands(found: Iterable[FileTouch], runs: Iterable[Event]) -> list[FileTouch]:
     """The same with what each change broke; `runs` are the runs of tools around them."""
-    theirs = by_session(runs)
-    return [one._replace(broke=broken(one, theirs.get(one.session, ()))) for one in found]
+    theirs = group_runs_by_session(runs)
+    return [
+        one._replace(broke=find_broken_commands(one, theirs.get(one.session, ()))) for one in found
+    ]
 
 
-def touching(event: Event, names: Collection[str]) -> Touching | None:
+def match_file_touch(event: Event, names: Collection[str]) -> FileTouch | None:
     """How an event touched a file, if it did."""
     payload = event.payload
-    base = Touching(event.seq, event.at, "", "", went(payload), event.session, task_of(event))
-    if event.verb == FILE and (path := named_by([str(payload.get("path") or "")], names)):
+    base = FileTouch(
+        event.seq, event.at, "", "", read_success(payload), event.session, get_event_task(event)
+    )
+    if event.verb == FILE and (path := find_named_path([str(payload.get("path") or "")], names)):
         lines = tuple(n for n in payload.get("lines") or () if isinstance(n, int))
         return base._replace(
             how=str(payload.get("operation") or "edit"),
             path=path,
             lines=lines,
-            context=text(payload, "context"),
-            summary=text(payload, "summary"),
+            context=get_payload_text(payload, "context"),
+            summary=get_payload_text(payload, "summary"),
         )
-    if event.verb == COMMIT and (path := named_by(edited(event), names)):
-        return base._replace(how=COMMIT, path=path, ok=None, context=text(payload, "message"))
-    if event.verb != TOOL or touched(
+    if event.verb == COMMIT and (path := find_named_path(list_changed_paths(event), names)):
+        return base._replace(
+            how=COMMIT, path=path, ok=None, context=get_payload_text(payload, "message")
+        )
+    if event.verb != TOOL or derive_file_payload(
         payload
     ):  # a tool that reads or edits one file is in the log as that, too
         return None
-    command = command_of(event)
-    if path := written_in(command, names):
-        return base._replace(how=RAN, path=path, context=command, error=error_line(event))
-    if went(payload) is False and (path := written_in(error_of(event), names)):
+    command = get_run_command(event)
+    if path := find_mentioned_path(command, names):
         return base._replace(
-            how=NAMED, path=path, context=command or text(payload, "tool"), error=error_line(event)
+            how=RUN_NAMES_FILE, path=path, context=command, error=get_error_line(event)
+        )
+    if read_success(payload) is False and (
+        path := find_mentioned_path(get_run_error(event), names)
+    ):
+        return base._replace(
+            how=ERROR_NAMES_FILE,
+            path=path,
+            context=command or get_payload_text(payload, "tool"),
+            error=get_error_line(event),
         )
     return None
 
 
-def named_by(paths: Iterable[str], names: Collection[str]) -> str:
+def find_named_path(paths: Iterable[str], names: Collection[str]) -> str:
     """The first of the paths that is one of the names, or ends with one; empty if none does."""
     return next(
         (
             path
-            for path in map(plain_path, paths)
+            for path in map(normalize_event_path, paths)
             for name in names
             if path == name or path.endswith(f"/{name}")
         ),
@@ -113,7 +126,7 @@ def named_by(paths: Iterable[str], names: Collection[str]) -> str:
     )
 
 
-def written_in(words: str, names: Iterable[str]) -> str:
+def find_mentioned_path(words: str, names: Iterable[str]) -> str:
     """The first of the names that stands in a text as a path of its own, or as the end of one."""
     return next(
         (
@@ -125,39 +138,43 @@ def written_in(words: str, names: Iterable[str]) -> str:
     )
 
 
-def text(payload: Mapping[str, object], name: str) -> str:
+def get_payload_text(payload: Mapping[str, object], name: str) -> str:
     """What stands under a name, if it is a text."""
     value = payload.get(name)
     return value if isinstance(value, str) else ""
 
 
-def error_line(event: Event) -> str:
+def get_error_line(event: Event) -> str:
     """The line that tells most of why a run failed; empty where it did not."""
-    return signature(error_of(event)).line if went(event.payload) is False else ""
+    return (
+        compute_failure_signature(get_run_error(event)).line
+        if read_success(event.payload) is False
+        else ""
+    )
 
 
-def by_session(runs: Iterable[Event]) -> dict[str, list[Event]]:
+def group_runs_by_session(runs: Iterable[Event]) -> dict[str, list[Event]]:
     """Runs of commands by conversation, oldest first."""
     found: dict[str, list[Event]] = {}
     for event in sorted(runs, key=lambda event: (event.at, event.seq)):
-        if event.session and command_of(event):
+        if event.session and get_run_command(event):
             found.setdefault(event.session, []).append(event)
     return found
 
 
-def broken(change: Touching, runs: Sequence[Event]) -> tuple[str, ...]:
+def find_broken_commands(change: FileTouch, runs: Sequence[Event]) -> tuple[str, ...]:
     """Commands that had gone well before a change and failed when they were next run after it."""
-    if change.how in ("read", COMMIT, RAN, NAMED) or change.ok is False:
+    if change.how in ("read", COMMIT, RUN_NAMES_FILE, ERROR_NAMES_FILE) or change.ok is False:
         return ()
     before: dict[str, bool | None] = {}
     after: dict[str, Event] = {}
     for event in runs:
         if (event.at, event.seq) <= (change.at, change.event):
-            before[command_of(event)] = went(event.payload)
-        elif event.at <= change.at + MOST_SECONDS:
-            after.setdefault(command_of(event), event)
+            before[get_run_command(event)] = read_success(event.payload)
+        elif event.at <= change.at + MAX_SECONDS_BETWEEN:
+            after.setdefault(get_run_command(event), event)
     return tuple(
-        f"{command}: {error_line(event)}"
+        f"{command}: {get_error_line(event)}"
         for command, event in after.items()
-        if before.get(command) is True and went(event.payload) is False
+        if before.get(command) is True and read_success(event.payload) is False
     )

@@ -18,16 +18,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.activity import COMMIT
-from reverie.activity.commit_history import FORMAT, Commit, commits, payload, twin
+from reverie.activity.commit_history import (
+    GIT_LOG_FORMAT,
+    Commit,
+    get_rewrite_key,
+    make_commit_payload,
+    parse_git_log,
+)
 from reverie.core import config
 from reverie.core.errors import BadInput
 from reverie.core.model import Event
 from reverie.core.privacy_policy import Policy
-from reverie.memory.memory_validation import cleaned
-from reverie.pipeline.event_reader import Work
-from reverie.privacy.redacted_text import private
+from reverie.memory.memory_validation import to_clean_json
+from reverie.pipeline.event_reader import WorkContext
+from reverie.privacy.redacted_text import redact_short_text
 
-GIT = (
+GIT_COMMAND = (
     "git",
     "--no-pager",
     "--no-optional-locks",
@@ -45,7 +51,7 @@ GIT = (
     "-c",
     "diff.renameLimit=200",
 )
-LOG = (
+LOG_ARGUMENTS = (
     "log",
     "-z",
     "--numstat",
@@ -56,13 +62,13 @@ LOG = (
     "--no-textconv",
     "--no-color",
     "--no-show-signature",
-    f"--format={FORMAT}",
+    f"--format={GIT_LOG_FORMAT}",
 )
-MOST_KNOWN = 1_000_000  # commits of one repository
-CHUNK = 1 << 16
+MAX_KNOWN_COMMITS = 1_000_000  # commits of one repository
+CHUNK_BYTES = 1 << 16
 
 
-class Chronicle(NamedTuple):
+class GitImport(NamedTuple):
     """What a repository's history came to."""
 
     repository: str  # the id of its first commit: the same in every whole clone
@@ -73,92 +79,96 @@ class Chronicle(NamedTuple):
     known: int = 0  # of it that were in the log before
 
 
-def chronicled(work: Work, folder: Path, space: str) -> Chronicle:
+def import_git_history(work: WorkContext, folder: Path, space: str) -> GitImport:
     """Take in what is new in the history of the repository at `folder`: each commit once, whoever
     else is at it.
 
     Of a commit that was rewritten the first version is kept: it is one occasion.
     """
-    firsts = first_commits(folder)
-    seen = work.store.happened((COMMIT,), space=space, containing=[firsts[0]], limit=MOST_KNOWN)
+    firsts = list_root_commits(folder)
+    seen = work.store.search_events(
+        (COMMIT,), space=space, containing=[firsts[0]], limit=MAX_KNOWN_COMMITS
+    )
     mine = [event for event in seen if event.payload.get("repository") == firsts[0]]
     last = str(max(mine, key=lambda event: event.seq).payload.get("commit")) if mine else ""
-    cut = firsts if is_shallow(folder) else []  # these seem to have made all files at once
-    left = [*cut, *([last] if last and exists(folder, last) else [])]
-    found = list(history(folder, tuple(f"^{id}" for id in left)))
-    done = Chronicle(firsts[0], known=len(mine))
+    cut = firsts if is_shallow_clone(folder) else []  # these seem to have made all files at once
+    left = [*cut, *([last] if last and is_ancestor_commit(folder, last) else [])]
+    found = list(read_git_commits(folder, tuple(f"^{id}" for id in left)))
+    done = GitImport(firsts[0], known=len(mine))
     if not found:
         return done
-    with work.store.alone():
-        return entered(work, found, done, space)
+    with work.store.transaction():
+        return append_new_commits(work, found, done, space)
 
 
-def entered(work: Work, found: Iterable[Commit], done: Chronicle, space: str) -> Chronicle:
+def append_new_commits(
+    work: WorkContext, found: Iterable[Commit], done: GitImport, space: str
+) -> GitImport:
     """Write down those of the commits that are not in the log."""
-    seen = work.store.happened((COMMIT,), space=space, limit=MOST_KNOWN)
+    seen = work.store.search_events((COMMIT,), space=space, limit=MAX_KNOWN_COMMITS)
     known = {str(event.payload.get("commit")) for event in seen}
-    twins = {twin(event.payload) for event in seen} - {None}
+    twins = {get_rewrite_key(event.payload) for event in seen} - {None}
     new: list[Event] = []
     for one in found:
-        event = event_of(one, done.repository, space, work.policy)
-        if one.id not in known and twin(event.payload) not in twins:
+        event = to_commit_event(one, done.repository, space, work.policy)
+        if one.id not in known and get_rewrite_key(event.payload) not in twins:
             new.append(event)
-            done = counted(done, one, event)
+            done = count_commit(done, one, event)
     work.store.append(new)
     return done
 
 
-def history(folder: Path, since: tuple[str, ...]) -> Iterator[Commit]:
+def read_git_commits(folder: Path, since: tuple[str, ...]) -> Iterator[Commit]:
     """Commits from the oldest to the newest, as git tells them."""
-    with asked(folder, (*LOG, "HEAD", *since, "--")) as git:
+    with start_git(folder, (*LOG_ARGUMENTS, "HEAD", *since, "--")) as git:
         assert git.stdout
         with closing(git.stdout):
-            yield from commits(iter(lambda: git.stdout.read(CHUNK), b""))  # type: ignore[union-attr]
+            yield from parse_git_log(iter(lambda: git.stdout.read(CHUNK_BYTES), b""))  # type: ignore[union-attr]
         said = git.stderr.read() if git.stderr else b""
     if git.returncode:
-        raise BadInput(f"git could not tell the history of {folder}: {first_line(said)}")
+        raise BadInput(f"git could not tell the history of {folder}: {get_first_line(said)}")
 
 
-def first_commits(folder: Path) -> list[str]:
+def list_root_commits(folder: Path) -> list[str]:
     """The ids of a repository's first commits, the oldest first; BadInput where there is none."""
-    with asked(folder, ("rev-list", "--max-parents=0", "HEAD", "--")) as git:
+    with start_git(folder, ("rev-list", "--max-parents=0", "HEAD", "--")) as git:
         told, said = git.communicate()
     ids = told.decode("ascii", "replace").split()
     if git.returncode or not ids:
         raise BadInput(
-            f"There is no history to learn from in {folder}: {first_line(said) or 'no commit yet'}"
+            f"There is no history to learn from in {folder}: {get_first_line(said) or 'no commit yet'}"
         )
     return ids[::-1]
 
 
-def identity(folder: Path) -> str:
+def get_repository_id(folder: Path) -> str:
     """The id of a repository's first commit; empty where there is no history to be read."""
     try:
-        return first_commits(folder)[0]
+        return list_root_commits(folder)[0]
     except BadInput:
         return ""
 
 
-def is_shallow(folder: Path) -> bool:
+def is_shallow_clone(folder: Path) -> bool:
     """Whether the history was cut off somewhere (`git clone --depth`)."""
-    with asked(folder, ("rev-parse", "--is-shallow-repository")) as git:
+    with start_git(folder, ("rev-parse", "--is-shallow-repository")) as git:
         return git.communicate()[0].strip() == b"true"
 
 
-def exists(folder: Path, commit: str) -> bool:
+def is_ancestor_commit(folder: Path, commit: str) -> bool:
     """Whether this commit is still part of the present history."""
-    with asked(folder, ("merge-base", "--is-ancestor", commit, "HEAD")) as git:
+    with start_git(folder, ("merge-base", "--is-ancestor", commit, "HEAD")) as git:
         git.communicate()
     return git.returncode == 0
 
 
-def asked(folder: Path, words: tuple[str, ...]) -> subprocess.Popen[bytes]:
+def start_git(folder: Path, words: tuple[str, ...]) -> subprocess.Popen[bytes]:
     """Git, at work in a folder."""
     try:
         return subprocess.Popen(
-            [*GIT, *words],
+            [*GIT_COMMAND, *words],
             cwd=folder,
-            env=config.without_git(),
+            env=config.environment_without_git(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -170,22 +180,28 @@ def asked(folder: Path, words: tuple[str, ...]) -> subprocess.Popen[bytes]:
         raise BadInput(f"{folder} is no folder") from err
 
 
-def first_line(said: bytes) -> str:
+def get_first_line(said: bytes) -> str:
     """What git complained about."""
     return next(iter(said.decode("utf-8", "replace").splitlines()), "")
 
 
-def event_of(commit: Commit, repository: str, space: str, policy: Policy) -> Event:
+def to_commit_event(commit: Commit, repository: str, space: str, policy: Policy) -> Event:
     """A commit as an event, free of secrets."""
-    told = cleaned(payload(commit, repository, private(commit.message, policy)))
+    told = to_clean_json(
+        make_commit_payload(commit, repository, redact_short_text(commit.message, policy))
+    )
     told["files"] = [
-        [private(file[0], policy), *file[1:3], *(private(name, policy) for name in file[3:])]
+        [
+            redact_short_text(file[0], policy),
+            *file[1:3],
+            *(redact_short_text(name, policy) for name in file[3:]),
+        ]
         for file in told["files"]
     ]
     return Event(verb=COMMIT, space=space, at=commit.at, payload=told)
 
 
-def counted(done: Chronicle, commit: Commit, event: Event) -> Chronicle:
+def count_commit(done: GitImport, commit: Commit, event: Event) -> GitImport:
     """The tally with one more commit."""
     return done._replace(
         commits=done.commits + 1,

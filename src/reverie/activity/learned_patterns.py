@@ -13,17 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reverie.activity.co_change import Touch, everywhere
-from reverie.activity.remedies import commonest
-from reverie.activity.workflows import SHAPE
-from reverie.core.foreign_numbers import count
-from reverie.core.kinds import is_ripe
+from reverie.activity.co_change import FileChange, find_all_co_changes
+from reverie.activity.remedies import rank_known_remedies
+from reverie.activity.workflows import SHAPE_DETAIL
+from reverie.core.foreign_numbers import to_count
+from reverie.core.kinds import is_mature
 from reverie.core.model import Memory
 
 ERROR_FIX, CO_EDIT, WORKFLOW = "error_fix", "co_edit", "workflow"
 
 
-class Pattern(NamedTuple):
+class LearnedPattern(NamedTuple):
     """Something that work has taught."""
 
     type: str
@@ -34,21 +34,28 @@ class Pattern(NamedTuple):
     last_seen: float
 
 
-def patterns(
-    lessons: Iterable[Memory], procedures: Iterable[Memory], touched: Sequence[Touch], now: float
-) -> list[Pattern]:
+def list_learned_patterns(
+    lessons: Iterable[Memory],
+    procedures: Iterable[Memory],
+    touched: Sequence[FileChange],
+    now: float,
+) -> list[LearnedPattern]:
     """All that is known, the surest first."""
-    found = [*fixes(lessons), *flows(procedures), *coedits(touched, now)]
+    found = [
+        *list_error_fixes(lessons),
+        *list_workflow_patterns(procedures),
+        *list_co_edits(touched, now),
+    ]
     return sorted(
         found,
         key=lambda one: (-one.confidence, -one.times, -one.last_seen, one.type, str(one.data)),
     )
 
 
-def fixes(lessons: Iterable[Memory]) -> list[Pattern]:
+def list_error_fixes(lessons: Iterable[Memory]) -> list[LearnedPattern]:
     """Remedies with their record."""
     return [
-        Pattern(
+        LearnedPattern(
             ERROR_FIX,
             {
                 "error": one.memory.title,
@@ -63,35 +70,35 @@ def fixes(lessons: Iterable[Memory]) -> list[Pattern]:
             one.memory.at,
             one.last_at,
         )
-        for one in commonest(lessons)
+        for one in rank_known_remedies(lessons)
     ]
 
 
-def flows(procedures: Iterable[Memory]) -> list[Pattern]:
+def list_workflow_patterns(procedures: Iterable[Memory]) -> list[LearnedPattern]:
     """Procedures that recurring commands became, approved or waiting."""
     return [
-        Pattern(
+        LearnedPattern(
             WORKFLOW,
             {
                 "steps": list(one.details.get("steps") or ()),
-                "approved": is_ripe(one),
+                "approved": is_mature(one),
                 "memory": one.id,
             },
             one.confidence,
-            count(one.details.get("occasions")),
+            to_count(one.details.get("occasions")),
             one.created_at,
             one.at,
         )
         for one in procedures
-        if one.active and SHAPE in one.details
+        if one.active and SHAPE_DETAIL in one.details
     ]
 
 
-def coedits(touched: Sequence[Touch], now: float) -> list[Pattern]:
+def list_co_edits(touched: Sequence[FileChange], now: float) -> list[LearnedPattern]:
     """Every two files that change together."""
     return [
-        Pattern(
+        LearnedPattern(
             CO_EDIT, {"files": list(one.files)}, one.share, one.occasions, one.first_at, one.last_at
         )
-        for one in everywhere(touched, now)
+        for one in find_all_co_changes(touched, now)
     ]

@@ -17,52 +17,62 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from reverie.activity import FILE, TOOL
-from reverie.activity.activity_events import command_of, edited, error_of, folder_of, task_of
-from reverie.activity.error_lessons import (
-    Call,
-    Failure,
-    Fix,
-    done,
-    error_line,
-    one_command,
-    unfinished,
+from reverie.activity.activity_events import (
+    get_event_task,
+    get_run_command,
+    get_run_error,
+    get_run_folder,
+    list_changed_paths,
 )
-from reverie.activity.failure_signature import Signature, likeness, signature
-from reverie.core.foreign_numbers import count
+from reverie.activity.error_lessons import (
+    AgentCall,
+    ErrorFix,
+    OpenFailure,
+    add_fix_step,
+    find_error_line,
+    is_test_failure,
+    strip_command_noise,
+)
+from reverie.activity.failure_signature import (
+    FailureSignature,
+    compare_signatures,
+    compute_failure_signature,
+)
+from reverie.core.foreign_numbers import to_count
 from reverie.core.model import Event, Memory, Revise
-from reverie.memory.episodes import went
+from reverie.memory.episodes import read_success
 
 KIND, REMEDY = "learning", "remedy"  # the kind, and the name in the details
-MOST_DEEDS = 30  # between failure and success
-MOST_SECONDS = 7_200.0  # after which they have nothing to do with each other
-MOST_STEPS = 4  # things done in between; after more nobody knows which of them it was
-MOST_COMMAND = 160  # characters
-MOST_OCCASIONS = 20  # events that are named as evidence
+MAX_EVENTS_BETWEEN = 30  # between failure and success
+MAX_SECONDS_BETWEEN = 7_200.0  # after which they have nothing to do with each other
+MAX_REMEDY_STEPS = 4  # things done in between; after more nobody knows which of them it was
+MAX_COMMAND_CHARS = 160  # characters
+MAX_EVIDENCE_EVENTS = 20  # events that are named as evidence
 # into another folder, and stays there
-MOVING = re.compile(r"\s*(?:cd|pushd|popd)\b(?![^&;|]*(?:&&|;))")
-LEAST_CHANCE = 0.5  # a remedy that failed more often than it worked is no advice
+FOLDER_CHANGE = re.compile(r"\s*(?:cd|pushd|popd)\b(?![^&;|]*(?:&&|;))")
+MIN_CHANCE = 0.5  # a remedy that failed more often than it worked is no advice
 
 
-class Attempt(NamedTuple):
+class FixAttempt(NamedTuple):
     """A command that had failed was run again after something was done."""
 
     failed: Event
-    again: Event
-    fix: Fix
-    error: Signature
+    rerun: Event
+    fix: ErrorFix
+    error: FailureSignature
 
     @property
     def worked(self) -> bool:
         """Whether it went well this time."""
-        return went(self.again.payload) is True
+        return read_success(self.rerun.payload) is True
 
     @property
-    def alone(self) -> bool:
+    def is_without_fix(self) -> bool:
         """Whether nothing was done."""
         return not self.fix.ran and not self.fix.changed
 
 
-class Suggestion(NamedTuple):
+class FixSuggestion(NamedTuple):
     """What once made such an error go away, and what speaks for it."""
 
     memory: Memory
@@ -84,60 +94,86 @@ class Suggestion(NamedTuple):
         return f"{alike}; worked {self.worked} of {self.worked + self.failed} times{without}"
 
 
-def attempt(before: Sequence[Event], again: Event) -> Attempt | None:
+def find_fix_attempt(before: Sequence[Event], again: Event) -> FixAttempt | None:
     """What was tried between a command's last failure and this run of it; None where nothing can be
     told from that.
 
     `before` are the deeds of the same conversation before this run, oldest first.
     """
-    command = one_command(command_of(again))
-    if not command or len(command) > MOST_COMMAND or went(again.payload) is None:
+    command = strip_command_noise(get_run_command(again))
+    if not command or len(command) > MAX_COMMAND_CHARS or read_success(again.payload) is None:
         return None
     between: list[Event] = []
-    for event in reversed(before[-MOST_DEEDS:]):
-        if again.at - event.at > MOST_SECONDS:
+    for event in reversed(before[-MAX_EVENTS_BETWEEN:]):
+        if again.at - event.at > MAX_SECONDS_BETWEEN:
             return None
-        if task_of(event) and task_of(again) and task_of(event) != task_of(again):
+        if (
+            get_event_task(event)
+            and get_event_task(again)
+            and get_event_task(event) != get_event_task(again)
+        ):
             continue
-        if event.verb == TOOL and one_command(command_of(event)) == command:
-            failed = went(event.payload) is False and folder_of(again) in ("", folder_of(event))
-            return tried(event, between[::-1], again, command) if failed else None
-        if MOVING.match(command_of(event)):
+        if event.verb == TOOL and strip_command_noise(get_run_command(event)) == command:
+            failed = read_success(event.payload) is False and get_run_folder(again) in (
+                "",
+                get_run_folder(event),
+            )
+            return make_fix_attempt(event, between[::-1], again, command) if failed else None
+        if FOLDER_CHANGE.match(get_run_command(event)):
             return None
         between.append(event)
     return None
 
 
-def tried(failed: Event, between: Sequence[Event], again: Event, command: str) -> Attempt | None:
+def make_fix_attempt(
+    failed: Event, between: Sequence[Event], again: Event, command: str
+) -> FixAttempt | None:
     """An attempt, if what was done can be named and the error tells something."""
-    error = signature(error_of(failed))
-    failure = Failure(failed.seq, error.line)
-    for call in calls(between):
-        failure = done(failure, call)
-    ran = tuple(dict.fromkeys(one for one in failure.ran if len(one) <= MOST_COMMAND))
-    if not error.key or unfinished(error.line) or len(ran) + len(failure.changed) > MOST_STEPS:
+    error = compute_failure_signature(get_run_error(failed))
+    failure = OpenFailure(failed.seq, error.line)
+    for call in list_successful_calls(between):
+        failure = add_fix_step(failure, call)
+    ran = tuple(dict.fromkeys(one for one in failure.ran if len(one) <= MAX_COMMAND_CHARS))
+    if (
+        not error.key
+        or is_test_failure(error.line)
+        or len(ran) + len(failure.changed) > MAX_REMEDY_STEPS
+    ):
         return None
-    made = Attempt(
-        failed, again, Fix(command, error.line, ran, failure.changed, failed.seq, again.seq), error
+    made = FixAttempt(
+        failed,
+        again,
+        ErrorFix(command, error.line, ran, failure.changed, failed.seq, again.seq),
+        error,
     )
-    came_again = likeness(signature(error_of(again)), error) > 0.0 and not made.alone
+    came_again = (
+        compare_signatures(compute_failure_signature(get_run_error(again)), error) > 0.0
+        and not made.is_without_fix
+    )
     return made if made.worked or came_again else None
 
 
-def calls(deeds: Iterable[Event]) -> list[Call]:
+def list_successful_calls(deeds: Iterable[Event]) -> list[AgentCall]:
     """What went well of these deeds, as calls: commands, and files changed."""
     ran = [
-        Call("", one_command(command_of(event)), "")
+        AgentCall("", strip_command_noise(get_run_command(event)), "")
         for event in deeds
-        if event.verb == TOOL and command_of(event) and went(event.payload) is not False
+        if event.verb == TOOL
+        and get_run_command(event)
+        and read_success(event.payload) is not False
     ]
     return [
         *ran,
-        *(Call("", "", path) for event in deeds if event.verb == FILE for path in edited(event)),
+        *(
+            AgentCall("", "", path)
+            for event in deeds
+            if event.verb == FILE
+            for path in list_changed_paths(event)
+        ),
     ]
 
 
-def told(attempt: Attempt) -> dict[str, Any]:
+def describe_remedy(attempt: FixAttempt) -> dict[str, Any]:
     """A remedy that has just worked for the first time, as fields of a memory."""
     error, fix = attempt.error, attempt.fix
     record = {
@@ -148,8 +184,8 @@ def told(attempt: Attempt) -> dict[str, Any]:
         "changed": list(fix.changed),
         "worked": 1,
         "failed": 0,
-        "events": [attempt.failed.seq, attempt.again.seq],
-        "last_at": attempt.again.at,
+        "events": [attempt.failed.seq, attempt.rerun.seq],
+        "last_at": attempt.rerun.at,
     }
     return {
         "text": fix.text,
@@ -161,12 +197,12 @@ def told(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-def same(memory: Memory, attempt: Attempt) -> bool:
+def concerns_remedy(memory: Memory, attempt: FixAttempt) -> bool:
     """Whether this attempt says something of a remedy: it was tried against the same error, or
     nothing was.
     """
-    record = record_of(memory)
-    if attempt.alone:
+    record = get_remedy_record(memory)
+    if attempt.is_without_fix:
         return record.get("key") == attempt.error.key
     return (
         record.get("key"),
@@ -175,40 +211,44 @@ def same(memory: Memory, attempt: Attempt) -> bool:
     ) == (attempt.error.key, attempt.fix.ran, attempt.fix.changed)
 
 
-def counted(memory: Memory, attempt: Attempt, now: float) -> Revise:
+def record_attempt(memory: Memory, attempt: FixAttempt, now: float) -> Revise:
     """A remedy that was tried once more: it worked again, or the same error came back, or went away
     without it.
     """
-    record = dict(record_of(memory))
-    name = "alone" if attempt.alone else "worked" if attempt.worked else "failed"
-    record[name] = count(record.get(name)) + 1
+    record = dict(get_remedy_record(memory))
+    name = "alone" if attempt.is_without_fix else "worked" if attempt.worked else "failed"
+    record[name] = to_count(record.get(name)) + 1
     if name == "worked":
-        record["last_at"] = attempt.again.at
-    known = [*(record.get("events") or ()), attempt.failed.seq, attempt.again.seq]
-    record["events"] = list(dict.fromkeys(known))[-MOST_OCCASIONS:]
+        record["last_at"] = attempt.rerun.at
+    known = [*(record.get("events") or ()), attempt.failed.seq, attempt.rerun.seq]
+    record["events"] = list(dict.fromkeys(known))[-MAX_EVIDENCE_EVENTS:]
     fields: dict[str, Any] = {
         "details": {**memory.details, REMEDY: record},
         "updated_at": now,
-        "confidence": chance(*tally(record)),
+        "confidence": estimate_success(*read_remedy_counts(record)),
     }
     if name == "worked":
         fields |= {"access_count": memory.access_count + 1, "last_accessed_at": now}
     return Revise(id=memory.id, fields=fields)
 
 
-def chance(worked: int, failed: int, alone: int = 0) -> float:
+def estimate_success(worked: int, failed: int, alone: int = 0) -> float:
     """The mean of Beta(1 + worked, 1 + failed + alone)."""
     return (1 + worked) / (2 + worked + failed + alone)
 
 
-def tally(record: Mapping[str, Any]) -> tuple[int, int, int]:
+def read_remedy_counts(record: Mapping[str, Any]) -> tuple[int, int, int]:
     """How often a remedy worked, how often it failed, and how often the error went
     away without it.
     """
-    return count(record.get("worked")), count(record.get("failed")), count(record.get("alone"))
+    return (
+        to_count(record.get("worked")),
+        to_count(record.get("failed")),
+        to_count(record.get("alone")),
+    )
 
 
-def record_of(memory: Memory) -> Mapping[str, Any]:
+def get_remedy_record(memory: Memory) -> Mapping[str, Any]:
     """What a remedy keeps of its error and its record; nothing where the memory is none. Details
     are anybody's.
     """
@@ -216,62 +256,67 @@ def record_of(memory: Memory) -> Mapping[str, Any]:
     return record if isinstance(record, Mapping) else {}
 
 
-def suggestions(error: str, learned: Iterable[Memory]) -> list[Suggestion]:
+def find_fix_suggestions(error: str, learned: Iterable[Memory]) -> list[FixSuggestion]:
     """Remedies of this error, the likeliest first; empty where none is known of an error that is
     the same.
     """
-    asked, line = signature(error), signature(error_line(error))
+    asked, line = (
+        compute_failure_signature(error),
+        compute_failure_signature(find_error_line(error)),
+    )
     found = [
         one
         for memory in learned
-        if (one := suggestion(asked, line, memory)) and one.chance >= LEAST_CHANCE
+        if (one := suggest_from_memory(asked, line, memory)) and one.chance >= MIN_CHANCE
     ]
     return sorted(found, key=lambda one: (-one.likeness * one.chance, -one.last_at, one.memory.id))
 
 
-def commonest(learned: Iterable[Memory]) -> list[Suggestion]:
+def rank_known_remedies(learned: Iterable[Memory]) -> list[FixSuggestion]:
     """All remedies with a record, of the errors met most often first (D12)."""
-    kept = [(memory, record_of(memory)) for memory in learned if record_of(memory)]
-    found = [weighed(memory, record, 1.0) for memory, record in kept]
+    kept = [(memory, get_remedy_record(memory)) for memory in learned if get_remedy_record(memory)]
+    found = [make_suggestion(memory, record, 1.0) for memory, record in kept]
     return sorted(found, key=lambda one: (-one.worked - one.failed, -one.last_at, one.memory.id))
 
 
-def weighed(memory: Memory, record: Mapping[str, Any], alike: float) -> Suggestion:
+def make_suggestion(memory: Memory, record: Mapping[str, Any], alike: float) -> FixSuggestion:
     """A remedy with its record."""
-    worked, failed, alone = tally(record)
+    worked, failed, alone = read_remedy_counts(record)
     ran, changed, events = (tuple(record.get(name) or ()) for name in ("ran", "changed", "events"))
-    return Suggestion(
+    return FixSuggestion(
         memory,
         alike,
-        chance(worked, failed, alone),
+        estimate_success(worked, failed, alone),
         worked,
         failed,
         tuple(map(str, ran)),
         tuple(map(str, changed)),
         float(record.get("last_at") or memory.at),
-        tuple(map(count, events)),
+        tuple(map(to_count, events)),
         alone,
     )
 
 
-def suggestion(asked: Signature, line: Signature, memory: Memory) -> Suggestion | None:
+def suggest_from_memory(
+    asked: FailureSignature, line: FailureSignature, memory: Memory
+) -> FixSuggestion | None:
     """What a memory has to say about an error, if anything."""
-    record = record_of(memory)
+    record = get_remedy_record(memory)
     if isinstance(key := record.get("key"), str):
-        alike = likeness(asked, Signature(key, str(record.get("code") or ""), ""))
-        return weighed(memory, record, alike) if alike else None
-    if (said := SAID.search(memory.text)) is None:
+        alike = compare_signatures(asked, FailureSignature(key, str(record.get("code") or ""), ""))
+        return make_suggestion(memory, record, alike) if alike else None
+    if (said := FIX_SENTENCE.search(memory.text)) is None:
         return None
-    known = signature(said["error"].rstrip("…"))
+    known = compute_failure_signature(said["error"].rstrip("…"))
     met = known.key and (known.key == line.key or known.key in asked.key.splitlines())
     return (
-        Suggestion(
+        FixSuggestion(
             memory,
             1.0,
-            chance(1, 0),
+            estimate_success(1, 0),
             memory.strength,
             0,
-            tuple(RAN.findall(said["done"])),
+            tuple(RAN_COMMAND.findall(said["done"])),
             memory.files,
             memory.at,
             (),
@@ -281,5 +326,5 @@ def suggestion(asked: Signature, line: Signature, memory: Memory) -> Suggestion 
     )
 
 
-SAID = re.compile(r"failed with “(?P<error>.+?)”; fixed by (?P<done>.+)", re.DOTALL)
-RAN = re.compile(r"running `([^`]+)`")
+FIX_SENTENCE = re.compile(r"failed with “(?P<error>.+?)”; fixed by (?P<done>.+)", re.DOTALL)
+RAN_COMMAND = re.compile(r"running `([^`]+)`")

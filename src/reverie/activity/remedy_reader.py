@@ -11,103 +11,125 @@ surface only once somebody approves, unless `settings.curate` is "off".
 from __future__ import annotations
 
 from reverie.activity import FILE, TASK, TOOL, remedies
-from reverie.activity.activity_events import command_of
-from reverie.activity.episode_reader import project_of
-from reverie.activity.workflows import SHAPE, Workflow, workflows
+from reverie.activity.activity_events import get_run_command
+from reverie.activity.episode_reader import get_event_project
+from reverie.activity.workflows import SHAPE_DETAIL, CommandWorkflow, find_workflows
 from reverie.core import clock
-from reverie.core.authorship import under
-from reverie.core.model import Add, Event, Filter, Memory, lineage
+from reverie.core.authorship import apply_curate_setting
+from reverie.core.model import Add, Event, Filter, Memory, visible_spaces
 from reverie.memory import procedure
-from reverie.memory.episodes import went
-from reverie.memory.memory_validation import built
-from reverie.pipeline.event_reader import Decision, Reader, Work
-from reverie.privacy.untrusted_text import screened
+from reverie.memory.episodes import read_success
+from reverie.memory.memory_validation import build_memory
+from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
+from reverie.privacy.untrusted_text import screen_for_injection
 
-REACH = 20_000  # numbers of the log that are looked back for a failure
-LOOKED_AT = 2_000  # newest runs of tools in which workflows are looked for
-MOST_KNOWN = 5_000  # remedies, and procedures, of a space
+MAX_LOOKBACK = 20_000  # numbers of the log that are looked back for a failure
+MAX_WORKFLOW_RUNS = 2_000  # newest runs of tools in which workflows are looked for
+MAX_KNOWN = 5_000  # remedies, and procedures, of a space
 NAME = "remedy"
 
 
-def remedied(work: Work, event: Event) -> Decision:
+def learn_from_run(work: WorkContext, event: Event) -> ReaderDecision:
     """What one event teaches about errors or about how work goes."""
-    home = project_of(event)
+    home = get_event_project(event)
     if work.settings.is_off(home, event.session):
-        return Decision()
+        return ReaderDecision()
     if event.verb == TASK:
-        return recurring(work, event, home) if went(event.payload) is not None else Decision()
-    if not command_of(event) or (attempt := remedies.attempt(before(work, event), event)) is None:
-        return Decision()
+        return (
+            find_new_workflows(work, event, home)
+            if read_success(event.payload) is not None
+            else ReaderDecision()
+        )
+    if (
+        not get_run_command(event)
+        or (attempt := remedies.find_fix_attempt(list_earlier_events(work, event), event)) is None
+    ):
+        return ReaderDecision()
     known = work.store.browse(
         Filter(
-            spaces=lineage(home),
+            spaces=visible_spaces(home),
             kinds=(remedies.KIND,),
             having=remedies.REMEDY,
             active=None,
-            limit=MOST_KNOWN,
+            limit=MAX_KNOWN,
         )
     )
-    return counted(
-        work, event, attempt, [memory for memory in known if remedies.same(memory, attempt)]
+    return update_remedies(
+        work,
+        event,
+        attempt,
+        [memory for memory in known if remedies.concerns_remedy(memory, attempt)],
     )
 
 
-def counted(work: Work, event: Event, attempt: remedies.Attempt, same: list[Memory]) -> Decision:
+def update_remedies(
+    work: WorkContext, event: Event, attempt: remedies.FixAttempt, same: list[Memory]
+) -> ReaderDecision:
     """What an attempt says of the remedies that it was one of, or a new remedy."""
-    if attempt.alone:
+    if attempt.is_without_fix:
         met = [memory for memory in same if memory.active]
-        return Decision(
-            [remedies.counted(memory, attempt, work.now) for memory in met], rests_on=met
+        return ReaderDecision(
+            [remedies.record_attempt(memory, attempt, work.now) for memory in met], rests_on=met
         )
     if any(not memory.active for memory in same) or (not same and not attempt.worked):
-        return Decision()  # somebody let go of it, and that stands
+        return ReaderDecision()  # somebody let go of it, and that stands
     if same:
-        return Decision([remedies.counted(same[0], attempt, work.now)], rests_on=same[:1])
-    memory = built(
+        return ReaderDecision(
+            [remedies.record_attempt(same[0], attempt, work.now)], rests_on=same[:1]
+        )
+    memory = build_memory(
         clock.new_id(),
         work.now,
-        space=project_of(event),
+        space=get_event_project(event),
         at=event.at,
         session=event.session,
-        **remedies.told(attempt),
+        **remedies.describe_remedy(attempt),
         policy=work.policy,
     )
-    return Decision([Add(screened(memory))])  # the error is a tool's words
+    return ReaderDecision([Add(screen_for_injection(memory))])  # the error is a tool's words
 
 
-def before(work: Work, event: Event) -> list[Event]:
+def list_earlier_events(work: WorkContext, event: Event) -> list[Event]:
     """The deeds of the same conversation before this one, oldest first."""
     return work.store.events(
-        after=max(0, event.seq - REACH),
+        after=max(0, event.seq - MAX_LOOKBACK),
         before=event.seq,
         verbs=(TOOL, FILE),
         session=event.session,
         space=event.space,
         newest=True,
-        limit=remedies.MOST_DEEDS,
+        limit=remedies.MAX_EVENTS_BETWEEN,
     )[::-1]
 
 
-def recurring(work: Work, event: Event, home: str) -> Decision:
+def find_new_workflows(work: WorkContext, event: Event, home: str) -> ReaderDecision:
     """Workflows that have become three occasions by the end of this piece of work."""
-    runs = work.store.happened((TOOL,), space=home, until=event.at, limit=LOOKED_AT)
+    runs = work.store.search_events((TOOL,), space=home, until=event.at, limit=MAX_WORKFLOW_RUNS)
     known = {
-        tuple(memory.details.get(SHAPE) or ())
+        tuple(memory.details.get(SHAPE_DETAIL) or ())
         for memory in work.store.browse(
             Filter(
-                spaces=(home,), kinds=(procedure.KIND,), having=SHAPE, active=None, limit=MOST_KNOWN
+                spaces=(home,),
+                kinds=(procedure.KIND,),
+                having=SHAPE_DETAIL,
+                active=None,
+                limit=MAX_KNOWN,
             )
         )
     }
-    new = [candidate(home, one, work) for one in workflows(runs) if one.shape not in known]
-    return Decision([Add(under(one, work.settings.curate)) for one in new])
+    new = [
+        to_pending_procedure(home, one, work)
+        for one in find_workflows(runs)
+        if one.shape not in known
+    ]
+    return ReaderDecision([Add(apply_curate_setting(one, work.settings.curate)) for one in new])
 
 
-def candidate(home: str, workflow: Workflow, work: Work) -> Memory:
+def to_pending_procedure(home: str, workflow: CommandWorkflow, work: WorkContext) -> Memory:
     """A workflow as a procedure that nobody has approved yet."""
     name = " → ".join(step if len(step) <= 40 else f"{step[:39]}…" for step in workflow.steps)
-    told = procedure.described(name[:200], workflow.steps, (), ())
-    return built(
+    told = procedure.describe_procedure(name[:200], workflow.steps, (), ())
+    return build_memory(
         clock.new_id(),
         work.now,
         space=home,
@@ -116,9 +138,13 @@ def candidate(home: str, workflow: Workflow, work: Work) -> Memory:
         at=workflow.last_at,
         text=told["text"],
         title=told["title"],
-        details={**told["details"], SHAPE: list(workflow.shape), "occasions": workflow.occasions},
+        details={
+            **told["details"],
+            SHAPE_DETAIL: list(workflow.shape),
+            "occasions": workflow.occasions,
+        },
         policy=work.policy,
     )
 
 
-READER = Reader(name=NAME, verbs=(TOOL, TASK), verb=NAME, decide=remedied)
+READER = EventReader(name=NAME, verbs=(TOOL, TASK), verb=NAME, decide=learn_from_run)

@@ -14,22 +14,22 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.activity import TOOL
-from reverie.activity.activity_events import command_of, task_of
-from reverie.activity.error_lessons import looks, one_command
-from reverie.activity.failure_signature import normal
+from reverie.activity.activity_events import get_event_task, get_run_command
+from reverie.activity.error_lessons import is_read_command, strip_command_noise
+from reverie.activity.failure_signature import normalize_error_line
 from reverie.core.model import Event
-from reverie.memory.episodes import went
+from reverie.memory.episodes import read_success
 
-LEAST = 3  # pieces of work
-SHORTEST, LONGEST = 2, 6
-MOST_COMMAND = 160
+MIN_OCCASIONS = 3  # pieces of work
+MIN_STEPS, MAX_STEPS = 2, 6
+MAX_COMMAND_CHARS = 160
 # in the details of a procedure that a workflow became: the commands without what changes
-SHAPE = "workflow"
+SHAPE_DETAIL = "workflow"
 
-QUOTES = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
+QUOTED_TEXT = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
 
 
-class Workflow(NamedTuple):
+class CommandWorkflow(NamedTuple):
     """Commands in their order."""
 
     steps: tuple[str, ...]  # as they were last run
@@ -38,60 +38,64 @@ class Workflow(NamedTuple):
     shape: tuple[str, ...]  # without what changes
 
 
-def shape(command: str) -> str:
+def normalize_step(command: str) -> str:
     """A command without what changes from time to time."""
-    return normal(QUOTES.sub("…", command))
+    return normalize_error_line(QUOTED_TEXT.sub("…", command))
 
 
-def workflows(events: Iterable[Event], least: int = LEAST) -> list[Workflow]:
+def find_workflows(events: Iterable[Event], least: int = MIN_OCCASIONS) -> list[CommandWorkflow]:
     """Sequences that recur, the most frequent first, the longer of two that are as frequent."""
     works: dict[str, list[tuple[str, str, float]]] = defaultdict(list)
     for event in sorted(events, key=lambda event: (event.at, event.seq)):
-        command = one_command(command_of(event))
-        work = task_of(event) or event.session
+        command = strip_command_noise(get_run_command(event))
+        work = get_event_task(event) or event.session
         if (
             event.verb == TOOL
             and work
             and command
-            and went(event.payload) is not False
-            and not looks(command)
+            and read_success(event.payload) is not False
+            and not is_read_command(command)
         ):
-            step = (shape(command), command[:MOST_COMMAND], event.at)
+            step = (normalize_step(command), command[:MAX_COMMAND_CHARS], event.at)
             if not works[work] or works[work][-1][0] != step[0]:
                 works[work].append(step)
     where: dict[tuple[str, ...], dict[str, Sequence[tuple[str, str, float]]]] = defaultdict(dict)
     for work, steps in works.items():
-        for run in runs(steps):
+        for run in iterate_step_runs(steps):
             where[tuple(step[0] for step in run)][work] = run
     often = {key: some for key, some in where.items() if len(some) >= least}
     found = [
-        told(key, some)
+        make_workflow(key, some)
         for key, some in often.items()
         if not any(
-            len(other) > len(key) and len(often[other]) >= len(some) and within(key, other)
+            len(other) > len(key) and len(often[other]) >= len(some) and is_subsequence(key, other)
             for other in often
         )
     ]
     return sorted(found, key=lambda one: (-one.occasions, -len(one.steps), one.steps))
 
 
-def runs(steps: Sequence[tuple[str, str, float]]) -> Iterable[Sequence[tuple[str, str, float]]]:
+def iterate_step_runs(
+    steps: Sequence[tuple[str, str, float]],
+) -> Iterable[Sequence[tuple[str, str, float]]]:
     """Every stretch of different commands."""
-    for length in range(SHORTEST, LONGEST + 1):
+    for length in range(MIN_STEPS, MAX_STEPS + 1):
         for first in range(len(steps) - length + 1):
             run = steps[first : first + length]
             if len({step[0] for step in run}) == length:
                 yield run
 
 
-def within(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
+def is_subsequence(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
     """Whether a sequence is a stretch of another."""
     return any(
         whole[first : first + len(part)] == part for first in range(len(whole) - len(part) + 1)
     )
 
 
-def told(key: tuple[str, ...], some: dict[str, Sequence[tuple[str, str, float]]]) -> Workflow:
+def make_workflow(
+    key: tuple[str, ...], some: dict[str, Sequence[tuple[str, str, float]]]
+) -> CommandWorkflow:
     """A workflow as it was last run."""
     last = sorted(some.values(), key=lambda run: run[-1][2])[-1]
-    return Workflow(tuple(step[1] for step in last), len(some), last[-1][2], key)
+    return CommandWorkflow(tuple(step[1] for step in last), len(some), last[-1][2], key)

@@ -19,24 +19,31 @@ from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.code.code_indexing import generated
-from reverie.code.file_terms import bag_of
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.notes.folder_walk import Content, LeftOut, Seen, read
-from reverie.notes.note_indexing import Progress, batches
-from reverie.notes.text_chunks import chunked as cut
-from reverie.notes.text_chunks import lines_of
+from reverie.code.code_indexing import is_generated
+from reverie.code.file_terms import count_chunk_terms
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.notes.folder_walk import FileContent, FileSkipped, ListedFile, read_text_file
+from reverie.notes.note_indexing import Progress, group_by_bytes
+from reverie.notes.text_chunks import chunk_text as cut
+from reverie.notes.text_chunks import split_lines
 from reverie.privacy import redact
 from reverie.storage.code_index_port import CodeIndex, Symbol
-from reverie.storage.note_index_port import Chunk, Entry, FileIndex, Indexed
-from reverie.text.tokenization import fingerprint
+from reverie.storage.note_index_port import Chunk, ChunkedFile, FileIndex, IndexedFile
+from reverie.text.tokenization import fingerprint_text
 
-ABOVE = ("@", "#", "//", "/*", "*", "[")  # how lines begin that belong to the definition below them
-SMALL = 200  # characters of a rest that join the rest before
-PARTS = 2  # parts of a path that stand in a heading
+LEADING_MARKS = (
+    "@",
+    "#",
+    "//",
+    "/*",
+    "*",
+    "[",
+)  # how lines begin that belong to the definition below them
+MAX_SMALL_CHARS = 200  # characters of a rest that join the rest before
+HEADING_PARTS = 2  # parts of a path that stand in a heading
 
 
-class Piece(NamedTuple):
+class LineRange(NamedTuple):
     """Lines that belong together: of a definition, or of what stands around definitions."""
 
     first: int
@@ -45,14 +52,14 @@ class Piece(NamedTuple):
     rest: bool  # what stands around definitions
 
 
-def chunked(path: str, text: str, symbols: Sequence[Symbol]) -> list[Chunk]:
+def chunk_code(path: str, text: str, symbols: Sequence[Symbol]) -> list[Chunk]:
     """The chunks of a file in order. Secrets should be gone already, with every line still in its
     place.
     """
-    lines = lines_of(text)
+    lines = split_lines(text)
     made: list[Chunk] = []
-    for piece in joined(pieces(lines, symbols), lines):
-        heading = headed(path, symbols[piece.owner].qual if piece.owner >= 0 else "")
+    for piece in join_small_rests(split_into_ranges(lines, symbols), lines):
+        heading = make_heading(path, symbols[piece.owner].qual if piece.owner >= 0 else "")
         for part in cut("\n".join(lines[piece.first - 1 : piece.last])):
             told = f"{heading}\n{part.text}"
             made.append(
@@ -60,30 +67,30 @@ def chunked(path: str, text: str, symbols: Sequence[Symbol]) -> list[Chunk]:
                     piece.first + part.first - 1,
                     piece.first + part.last - 1,
                     told,
-                    fingerprint(told),
+                    fingerprint_text(told),
                 )
             )
     return made
 
 
-def headed(path: str, name: str) -> str:
+def make_heading(path: str, name: str) -> str:
     """The heading of a chunk: the end of the path, and what is defined.
 
     >>> headed("src/shop/models/cart.py", "Cart.total")
     'models/cart.py Cart.total'
     """
-    return f"{'/'.join(path.split('/')[-PARTS:])} {name}".rstrip()
+    return f"{'/'.join(path.split('/')[-HEADING_PARTS:])} {name}".rstrip()
 
 
-def symbol_of(text: str) -> str:
+def read_heading_symbol(text: str) -> str:
     """The qualified name in the heading of a chunk; empty where it is of the file itself."""
     return text.partition("\n")[0].rpartition("/")[2].partition(" ")[2]
 
 
-def pieces(lines: Sequence[str], symbols: Sequence[Symbol]) -> Iterator[Piece]:
+def split_into_ranges(lines: Sequence[str], symbols: Sequence[Symbol]) -> Iterator[LineRange]:
     """Stretches of lines with one owner, in order; blank ones around them are left out."""
     number = 0
-    for owner, run in groupby(owners_of(lines, symbols)):
+    for owner, run in groupby(find_line_owners(lines, symbols)):
         first, number = number + 1, number + len(list(run))
         last = number
         while first <= last and not lines[first - 1].strip():
@@ -91,10 +98,12 @@ def pieces(lines: Sequence[str], symbols: Sequence[Symbol]) -> Iterator[Piece]:
         while last > first and not lines[last - 1].strip():
             last -= 1
         if first <= last:
-            yield Piece(first, last, owner, owner < 0 or not first <= symbols[owner].first <= last)
+            yield LineRange(
+                first, last, owner, owner < 0 or not first <= symbols[owner].first <= last
+            )
 
 
-def owners_of(lines: Sequence[str], symbols: Sequence[Symbol]) -> list[int]:
+def find_line_owners(lines: Sequence[str], symbols: Sequence[Symbol]) -> list[int]:
     """Of each line the outermost function, else the innermost class, else -1. What stands right
     above, too.
     """
@@ -113,18 +122,22 @@ def owners_of(lines: Sequence[str], symbols: Sequence[Symbol]) -> list[int]:
         while (
             first > 0
             and owners[first - 1] not in inside
-            and lines[first - 1].lstrip().startswith(ABOVE)
+            and lines[first - 1].lstrip().startswith(LEADING_MARKS)
         ):
             first -= 1
         owners[first : one.last] = [num] * (min(one.last, len(lines)) - first)
     return owners
 
 
-def joined(some: Iterable[Piece], lines: Sequence[str]) -> Iterator[Piece]:
+def join_small_rests(some: Iterable[LineRange], lines: Sequence[str]) -> Iterator[LineRange]:
     """The pieces, each with the few lines around definitions that follow it."""
-    waiting: Piece | None = None
+    waiting: LineRange | None = None
     for one in some:
-        if waiting and one.rest and sum(map(len, lines[one.first - 1 : one.last])) < SMALL:
+        if (
+            waiting
+            and one.rest
+            and sum(map(len, lines[one.first - 1 : one.last])) < MAX_SMALL_CHARS
+        ):
             waiting = waiting._replace(last=one.last)
             continue
         if waiting:
@@ -134,60 +147,70 @@ def joined(some: Iterable[Piece], lines: Sequence[str]) -> Iterator[Piece]:
         yield waiting
 
 
-def caught_up(
+def update_code_chunks(
     index: CodeIndex,
     chunks: FileIndex,
     root: str,
     now: Callable[[], float],
     progress: Progress,
-    policy: Policy = USUAL,
+    policy: Policy = DEFAULT_POLICY,
 ) -> int:
     """Make the chunks those of the files as the index of code has them; of how many files that was
     done.
 
     A file that has changed since it was parsed waits for the next time.
     """
-    known, have, bagged = index.known(root), chunks.known(root), index.bagged(root)
+    known, have, bagged = (
+        index.indexed_files(root),
+        chunks.indexed_files(root),
+        index.bag_hashes(root),
+    )
     stale = [
-        Seen(path, one.stamp)
+        ListedFile(path, one.stamp)
         for path, one in known.items()
         if path not in have or have[path].hash != one.hash or bagged.get(path) != one.hash
     ]
     chunks.drop(root, [path for path in have if path not in known])
     total, done = sum(one.stamp.size for one in stale), 0
-    for batch in batches(stale):
+    for batch in group_by_bytes(stale):
         symbols: dict[str, list[Symbol]] = {one.path: [] for one in batch}
         for place in index.symbols(root, list(symbols)):
             symbols[place.path].append(place.symbol)
-        found = (entry_of(root, known[path], some, now(), policy) for path, some in symbols.items())
+        found = (
+            read_chunk_entry(root, known[path], some, now(), policy)
+            for path, some in symbols.items()
+        )
         entries = [entry for entry in found if entry is not None]
         chunks.put(root, entries)
-        index.put_bags(root, [bag_of(entry) for entry in entries])
+        index.put_bags(root, [count_chunk_terms(entry) for entry in entries])
         done += sum(one.stamp.size for one in batch)
         progress(f"cutting up {Path(root).name}", done, total)
     return len(stale)
 
 
-def entry_of(
-    root: str, file: Indexed, symbols: Sequence[Symbol], now: float, policy: Policy
-) -> Entry | None:
+def read_chunk_entry(
+    root: str, file: IndexedFile, symbols: Sequence[Symbol], now: float, policy: Policy
+) -> ChunkedFile | None:
     """A file with its chunks; None where it is not what was parsed any more."""
-    content = as_it_is(root, file.path, now, policy)
+    content = read_current_content(root, file.path, now, policy)
     if content is None or content.hash != file.hash:
         return None
-    return Entry(
-        file, () if generated(content.text) else chunked(file.path, clean(content.text), symbols)
+    return ChunkedFile(
+        file,
+        ()
+        if is_generated(content.text)
+        else chunk_code(file.path, redact_code(content.text), symbols),
     )
 
 
-def as_it_is(root: str, path: str, now: float, policy: Policy) -> Content | None:
+def read_current_content(root: str, path: str, now: float, policy: Policy) -> FileContent | None:
     """A file's bytes and text; None where it cannot be read."""
     try:
-        return read(Path(root, path), now, policy)
-    except (OSError, LeftOut):
+        return read_text_file(Path(root, path), now, policy)
+    except (OSError, FileSkipped):
         return None
 
 
-def clean(text: str) -> str:
+def redact_code(text: str) -> str:
     """The text without secrets, with every line in its place."""
-    return redact(text, USUAL, keep_lines=True)[0]
+    return redact(text, DEFAULT_POLICY, keep_lines=True)[0]

@@ -20,21 +20,34 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.code.file_parser import parsed
-from reverie.code.incremental_resolution import amended, modules_of
-from reverie.code.languages import language_of
-from reverie.code.name_resolution import World
-from reverie.code.parsed_facts import Facts, packed, unpacked
-from reverie.code.reference_resolution import linked, meaning_of
-from reverie.code.symbol_tables import Loaded
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.notes.folder_walk import Content, LeftOut, Seen, read, walked
-from reverie.notes.note_indexing import Opened, Plan, Progress, batches, opened, planned
-from reverie.notes.watched_roots import Root
-from reverie.storage.code_index_port import CodeIndex, Parsed, Size
-from reverie.storage.note_index_port import Indexed
+from reverie.code.file_parser import parse_file
+from reverie.code.incremental_resolution import amend_edges, list_file_modules
+from reverie.code.languages import detect_language
+from reverie.code.name_resolution import NameResolver
+from reverie.code.parsed_facts import FileFacts, facts_from_json, facts_to_json
+from reverie.code.reference_resolution import link_files, resolve_mention
+from reverie.code.symbol_tables import LoadedFacts
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.notes.folder_walk import (
+    FileContent,
+    FileSkipped,
+    ListedFile,
+    read_text_file,
+    walk_folder,
+)
+from reverie.notes.note_indexing import (
+    OpenedFiles,
+    Progress,
+    SyncPlan,
+    group_by_bytes,
+    open_changed_files,
+    plan_sync,
+)
+from reverie.notes.watched_roots import WatchedRoot
+from reverie.storage.code_index_port import CodeIndex, IndexSize, ParsedFile
+from reverie.storage.note_index_port import IndexedFile
 
-VENDORED = frozenset(
+VENDORED_FOLDERS = frozenset(
     ("vendor", "vendored", "_vendor", "_vendored", "third_party", "thirdparty", "third-party")
 )
 GENERATED_NAME = re.compile(
@@ -46,13 +59,13 @@ GENERATED_TEXT = re.compile(
     r"autom?atically|auto-?)\s?generated\b"
 )
 GO_MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
-FIRST = 1_000  # characters in which a file says that it was generated
-LONG_LINE = 5_000  # characters of a line that nobody wrote
-FEW = 20  # files that are always resolved by themselves, or
-SHARE = 8  # one in so many of the repository; beyond, resolving all takes no longer
+HEADER_CHARS = 1_000  # characters in which a file says that it was generated
+MAX_LINE_CHARS = 5_000  # characters of a line that nobody wrote
+ALWAYS_AMENDED = 20  # files that are always resolved by themselves, or
+AMENDED_SHARE = 8  # one in so many of the repository; beyond, resolving all takes no longer
 
 
-class Mapped(NamedTuple):
+class CodeIndexReport(NamedTuple):
     """What indexing a repository found and did."""
 
     root: str
@@ -61,139 +74,155 @@ class Mapped(NamedTuple):
     gone: int = 0  # that are not there any more
     bytes: int = 0  # that were read
     skipped: Mapping[str, int] = {}  # files left out, by reason
-    size: Size = Size()
+    size: IndexSize = IndexSize()
 
 
-def mapped(
+def update_code_index(
     index: CodeIndex,
     root: str,
     now: Callable[[], float],
     progress: Progress,
-    policy: Policy = USUAL,
-) -> Mapped:
+    policy: Policy = DEFAULT_POLICY,
+) -> CodeIndexReport:
     """Bring the index of a repository up to date. Raises NotFound where there is no such folder."""
-    there = walked(Root(root, ""), lambda name: language_of(name) is not None, policy)
+    there = walk_folder(
+        WatchedRoot(root, ""), lambda name: detect_language(name) is not None, policy
+    )
     skipped = there.skipped.copy()
-    mine = [file for file in there.files if not unwritten(file.path)]
-    skipped.update(why for file in there.files if (why := unwritten(file.path)))
-    known = index.known(root)
-    plan = planned(known, there._replace(files=mine))
+    mine = [file for file in there.files if not find_skip_reason(file.path)]
+    skipped.update(why for file in there.files if (why := find_skip_reason(file.path)))
+    known = index.indexed_files(root)
+    plan = plan_sync(known, there._replace(files=mine))
     name = Path(root).name
     total, done, count = sum(file.stamp.size for file in plan.changed), 0, 0
     progress(f"parsing {name}", 0, total)
-    if known and index.resolved(root) and len(plan.changed) + len(plan.gone) <= many(known):
+    if (
+        known
+        and index.resolved(root)
+        and len(plan.changed) + len(plan.gone) <= max_amended_files(known)
+    ):
         if not (plan.changed or plan.gone):
-            return Mapped(root, len(mine), 0, 0, 0, +skipped, index.size(root))
-        if one := amend(index, root, plan, known, now, skipped, policy):
-            return Mapped(
+            return CodeIndexReport(root, len(mine), 0, 0, 0, +skipped, index.size(root))
+        if one := amend_index(index, root, plan, known, now, skipped, policy):
+            return CodeIndexReport(
                 root, len(mine), one.parsed, len(plan.gone), one.bytes, +skipped, index.size(root)
             )
-    for batch in batches(plan.changed):
-        found = looked_at(root, batch, known, now, skipped, policy)
-        index.stamp(root, found.same)
+    for batch in group_by_bytes(plan.changed):
+        found = parse_changed_files(root, batch, known, now, skipped, policy)
+        index.update_stamps(root, found.same)
         index.drop(root, found.left)
-        index.put(root, [to_parsed(*pair) for pair in found.fresh])
+        index.put(root, [to_parsed_file(*pair) for pair in found.fresh])
         count, done = count + len(found.fresh), done + found.bytes
         progress(f"parsing {name}", done, total)
     index.drop(root, plan.gone)
     if not index.resolved(root) or root not in index.roots():
         progress(f"resolving {name}", 0, None)
-        facts = {path: unpacked(text) for path, text in index.facts(root).items()}
-        index.link(root, linked(World(called(root, now), Loaded(facts), meaning_of), sorted(facts)))
-    return Mapped(root, len(mine), count, len(plan.gone), done, +skipped, index.size(root))
+        facts = {path: facts_from_json(text) for path, text in index.facts(root).items()}
+        index.link(
+            root,
+            link_files(
+                NameResolver(read_repository_name(root, now), LoadedFacts(facts), resolve_mention),
+                sorted(facts),
+            ),
+        )
+    return CodeIndexReport(root, len(mine), count, len(plan.gone), done, +skipped, index.size(root))
 
 
-class Amended(NamedTuple):
+class AmendReport(NamedTuple):
     """What bringing a few files up to date took."""
 
     parsed: int
     bytes: int
 
 
-def amend(
+def amend_index(
     index: CodeIndex,
     root: str,
-    plan: Plan,
-    known: Mapping[str, Indexed],
+    plan: SyncPlan,
+    known: Mapping[str, IndexedFile],
     now: Callable[[], float],
     skipped: Counter[str],
     policy: Policy,
-) -> Amended | None:
+) -> AmendReport | None:
     """Bring the index up to date after a few files changed, in one transaction; None if that alters
     too much.
     """
     tried = skipped.copy()
-    found = looked_at(root, plan.changed, known, now, tried, policy)
+    found = parse_changed_files(root, plan.changed, known, now, tried, policy)
     gone = [*plan.gone, *found.left]
     fresh = {file.path: facts for file, facts in found.fresh}
-    made = amended(index, root, called(root, now), known, fresh, gone, many(known))
+    made = amend_edges(
+        index, root, read_repository_name(root, now), known, fresh, gone, max_amended_files(known)
+    )
     if made is None:
         return None
     skipped.update(tried - skipped)
-    index.stamp(root, found.same)
+    index.update_stamps(root, found.same)
     if found.fresh or gone:
-        index.amend(root, [to_parsed(*pair) for pair in found.fresh], gone, *made)
-    return Amended(len(found.fresh), found.bytes)
+        index.amend(root, [to_parsed_file(*pair) for pair in found.fresh], gone, *made)
+    return AmendReport(len(found.fresh), found.bytes)
 
 
-def called(root: str, now: Callable[[], float]) -> str:
+def read_repository_name(root: str, now: Callable[[], float]) -> str:
     """What a repository is called in its own imports: the end of what its go.mod says, else its
     folder's name.
     """
     try:
-        said = GO_MODULE.search(read(Path(root, "go.mod"), now()).text)
-    except (OSError, LeftOut):
+        said = GO_MODULE.search(read_text_file(Path(root, "go.mod"), now()).text)
+    except (OSError, FileSkipped):
         said = None
     return said[1].rpartition("/")[2] if said else Path(root).name
 
 
-def many(known: Mapping[str, Indexed]) -> int:
+def max_amended_files(known: Mapping[str, IndexedFile]) -> int:
     """Files of a repository beyond which all are resolved anew."""
-    return max(FEW, len(known) // SHARE)
+    return max(ALWAYS_AMENDED, len(known) // AMENDED_SHARE)
 
 
-def looked_at(
+def parse_changed_files(
     root: str,
-    files: Iterable[Seen],
-    known: Mapping[str, Indexed],
+    files: Iterable[ListedFile],
+    known: Mapping[str, IndexedFile],
     now: Callable[[], float],
     skipped: Counter[str],
     policy: Policy,
-) -> Opened[tuple[Indexed, Facts]]:
+) -> OpenedFiles[tuple[IndexedFile, FileFacts]]:
     """Parse some files that may have changed, if they have."""
 
-    def made(file: Indexed, content: Content) -> tuple[Indexed, Facts]:
-        skipped["generated"] += generated(content.text)
-        return file, facts_of(file.path, content.text)
+    def made(file: IndexedFile, content: FileContent) -> tuple[IndexedFile, FileFacts]:
+        skipped["generated"] += is_generated(content.text)
+        return file, parse_facts(file.path, content.text)
 
-    return opened(root, files, known, now, skipped, made, policy)
+    return open_changed_files(root, files, known, now, skipped, made, policy)
 
 
-def to_parsed(file: Indexed, facts: Facts) -> Parsed:
+def to_parsed_file(file: IndexedFile, facts: FileFacts) -> ParsedFile:
     """A file as it is indexed."""
-    return Parsed(file, facts.language, facts.symbols, packed(facts), modules_of(facts))
+    return ParsedFile(
+        file, facts.language, facts.symbols, facts_to_json(facts), list_file_modules(facts)
+    )
 
 
-def facts_of(path: str, text: str) -> Facts:
+def parse_facts(path: str, text: str) -> FileFacts:
     """What stands in a file; of one that nobody wrote, nothing."""
-    language = language_of(path)
+    language = detect_language(path)
     assert language is not None
-    if generated(text):
-        return Facts(language.name)
-    return parsed(text.encode("utf-8", "replace"), language.name)
+    if is_generated(text):
+        return FileFacts(language.name)
+    return parse_file(text.encode("utf-8", "replace"), language.name)
 
 
-def unwritten(path: str) -> str:
+def find_skip_reason(path: str) -> str:
     """Why a file is nobody's own work, going by its name; empty if it may be."""
     *folders, name = path.split("/")
-    if not VENDORED.isdisjoint(folders):
+    if not VENDORED_FOLDERS.isdisjoint(folders):
         return "vendored"
     return "generated" if GENERATED_NAME.search(name) else ""
 
 
-def generated(text: str) -> bool:
+def is_generated(text: str) -> bool:
     """Whether a file says that it was generated, or has lines that nobody writes."""
     return (
-        bool(GENERATED_TEXT.search(text[:FIRST]))
-        or max(map(len, text.splitlines()), default=0) > LONG_LINE
+        bool(GENERATED_TEXT.search(text[:HEADER_CHARS]))
+        or max(map(len, text.splitlines()), default=0) > MAX_LINE_CHARS
     )

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from reverie.storage.code_index_port import CodeIndex, Place
+from reverie.storage.code_index_port import CodeIndex, SymbolLocation
 
 QUOTED = re.compile(r"`([^`\n]{2,200})`")
 PATH = re.compile(
@@ -21,21 +21,21 @@ PATH = re.compile(
     r"(?<![\w/.@~-])(?:[\w.@+-]+/)+[A-Z]\w+(?![\w/.])"
 )
 NAME = re.compile(r"(?<![\w./@-])[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)*(?:\(\))?(?![\w/@-])")
-TELLING = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]|\(\)$|\.|::|#")
-SHORTEST = 3  # characters of a name
-MOST_NAMED = 40  # words of a text that are looked up
-MOST_FOUND = 5  # anchors that a text gives
-AMBIGUOUS = 20  # definitions of one name beyond which it is nobody's
+CODE_LIKE = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]|\(\)$|\.|::|#")
+MIN_NAME_CHARS = 3  # characters of a name
+MAX_WORDS = 40  # words of a text that are looked up
+MAX_ANCHORS = 5  # anchors that a text gives
+MAX_NAMESAKES = 20  # definitions of one name beyond which it is nobody's
 
 
-class Meant(NamedTuple):
+class NamedPlace(NamedTuple):
     """A file, or a symbol of it by its qualified name."""
 
     path: str
     symbol: str = ""
 
 
-class Words(NamedTuple):
+class CodeWords(NamedTuple):
     """What of a text may name code."""
 
     paths: tuple[str, ...]
@@ -45,32 +45,38 @@ class Words(NamedTuple):
         return bool(self.paths or self.names)
 
 
-def words_of(text: str) -> Words:
+def find_code_words(text: str) -> CodeWords:
     """What of a text may name code; nothing for most texts."""
     quoted = QUOTED.findall(text)
     paths = [match.group().removeprefix("./") for match in PATH.finditer(text)]
     spans = [NAME.fullmatch(part.strip().partition("(")[0]) for part in quoted]
     names = [span.group() for span in spans if span]
-    names += [match.group() for match in NAME.finditer(text) if TELLING.search(match.group())]
+    names += [match.group() for match in NAME.finditer(text) if CODE_LIKE.search(match.group())]
     plain = (name.removesuffix("()").replace("::", ".").replace("#", ".") for name in names)
     kept = [
         name
         for name in plain
-        if len(name) >= SHORTEST and not name.rpartition(".")[2].startswith("__")
+        if len(name) >= MIN_NAME_CHARS and not name.rpartition(".")[2].startswith("__")
     ]
-    return Words(tuple(dict.fromkeys(paths))[:MOST_NAMED], tuple(dict.fromkeys(kept))[:MOST_NAMED])
+    return CodeWords(
+        tuple(dict.fromkeys(paths))[:MAX_WORDS], tuple(dict.fromkeys(kept))[:MAX_WORDS]
+    )
 
 
-def meant(index: CodeIndex, root: str, words: Words, known: Collection[str]) -> list[Meant]:
+def resolve_code_words(
+    index: CodeIndex, root: str, words: CodeWords, known: Collection[str]
+) -> list[NamedPlace]:
     """The files and symbols that these words mean; `known` are the paths of the repository.
 
     A file is left out of which a symbol is meant: that says more.
     """
     files = list(
-        dict.fromkeys(path for word in words.paths if (path := file_named(word, root, known)))
+        dict.fromkeys(path for word in words.paths if (path := find_named_file(word, root, known)))
     )
-    places = [place for name in words.names if (place := symbol_named(index, root, name, files))]
-    symbols = list(dict.fromkeys(Meant(place.path, place.symbol.qual) for place in places))
+    places = [
+        place for name in words.names if (place := find_named_symbol(index, root, name, files))
+    ]
+    symbols = list(dict.fromkeys(NamedPlace(place.path, place.symbol.qual) for place in places))
     inner = [
         one
         for one in symbols
@@ -80,10 +86,10 @@ def meant(index: CodeIndex, root: str, words: Words, known: Collection[str]) -> 
         )
     ]
     of = {one.path for one in inner}
-    return [*inner, *(Meant(path) for path in files if path not in of)][:MOST_FOUND]
+    return [*inner, *(NamedPlace(path) for path in files if path not in of)][:MAX_ANCHORS]
 
 
-def file_named(word: str, root: str, known: Collection[str]) -> str:
+def find_named_file(word: str, root: str, known: Collection[str]) -> str:
     """The one file that a path, or the end of one, means; empty if none or several."""
     path = word.removeprefix(f"{root}/").lstrip("/")
     if path in known:
@@ -92,17 +98,19 @@ def file_named(word: str, root: str, known: Collection[str]) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def symbol_named(index: CodeIndex, root: str, name: str, files: Collection[str]) -> Place | None:
+def find_named_symbol(
+    index: CodeIndex, root: str, name: str, files: Collection[str]
+) -> SymbolLocation | None:
     """The one definition that a name means."""
-    for qual, module in ways(name):
+    for qual, module in split_module_from_name(name):
         found = [
             one
-            for one in index.named(root, qual, AMBIGUOUS + 1)
+            for one in index.find_symbols(root, qual, MAX_NAMESAKES + 1)
             if qual in (one.symbol.qual, one.symbol.name) or one.symbol.qual.endswith(f".{qual}")
         ]
         if module:
             found = [
-                one for one in found if one.symbol.qual == qual and of_module(one.path, module)
+                one for one in found if one.symbol.qual == qual and is_in_module(one.path, module)
             ]
         if len(found) > 1:
             found = [one for one in found if one.path in files] or [
@@ -113,7 +121,7 @@ def symbol_named(index: CodeIndex, root: str, name: str, files: Collection[str])
     return None
 
 
-def ways(name: str) -> Iterator[tuple[str, str]]:
+def split_module_from_name(name: str) -> Iterator[tuple[str, str]]:
     """How a dotted name may be read: (qualified name, module that it stands in)."""
     yield name, ""
     parts = name.split(".")
@@ -121,7 +129,7 @@ def ways(name: str) -> Iterator[tuple[str, str]]:
         yield ".".join(parts[cut:]), "/".join(parts[:cut])
 
 
-def of_module(path: str, module: str) -> bool:
+def is_in_module(path: str, module: str) -> bool:
     """Whether a file is a module of that name, or stands in it."""
     stem = path.rpartition(".")[0].removesuffix("/__init__")
     return stem == module or stem.endswith(f"/{module}")

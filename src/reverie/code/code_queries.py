@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from reverie.storage.code_index_port import CodeIndex, Edge, Place
-from reverie.text.tokenization import query_terms
+from reverie.storage.code_index_port import CodeEdge, CodeIndex, SymbolLocation
+from reverie.text.tokenization import tokenize_query
 
-MOST = 1_000  # symbols of one name that are looked at
-CALLED = ("calls",)
+MAX_NAMESAKES = 1_000  # symbols of one name that are looked at
+CALL_KINDS = ("calls",)
 
 
-class Found(NamedTuple):
+class FoundSymbol(NamedTuple):
     """A symbol, and why it is an answer."""
 
     path: str
@@ -26,7 +26,7 @@ class Found(NamedTuple):
     why: tuple[str, ...]
 
 
-class Use(NamedTuple):
+class SymbolUse(NamedTuple):
     """A place where a symbol is used."""
 
     path: str
@@ -41,7 +41,7 @@ class Use(NamedTuple):
     why: tuple[str, ...]
 
 
-class Dependency(NamedTuple):
+class FileDependency(NamedTuple):
     """What a file imports."""
 
     path: str
@@ -53,7 +53,7 @@ class Dependency(NamedTuple):
     why: tuple[str, ...]
 
 
-class Matching(NamedTuple):
+class MatchingFile(NamedTuple):
     """A file that keywords lead to, with those of its symbols that they name."""
 
     path: str
@@ -61,46 +61,48 @@ class Matching(NamedTuple):
     last: int
     kind: str
     score: float  # BM25
-    symbols: tuple[Found, ...]
+    symbols: tuple[FoundSymbol, ...]
     why: tuple[str, ...]
 
 
-def found(place: Place, *why: str) -> Found:
+def to_found_symbol(place: SymbolLocation, *why: str) -> FoundSymbol:
     """A symbol as an answer."""
     one = place.symbol
-    return Found(place.path, one.first, one.last, one.kind, one.qual, one.head, why)
+    return FoundSymbol(place.path, one.first, one.last, one.kind, one.qual, one.head, why)
 
 
-def meant(index: CodeIndex, root: str, name: str, limit: int = MOST) -> list[Place]:
+def find_places_named(
+    index: CodeIndex, root: str, name: str, limit: int = MAX_NAMESAKES
+) -> list[SymbolLocation]:
     """The symbols of that name: exactly, else but for case, else by the end of their qualified
     name.
 
     A path before it means those of one file: `pkg/util.py:helper`. `Engine::run` is `Engine.run`.
     """
     path, colon, plain = name.replace("::", ".").removeprefix("./").rpartition(":")
-    places = index.named(root, plain, MOST if colon else limit)
+    places = index.find_symbols(root, plain, MAX_NAMESAKES if colon else limit)
     return (
         [one for one in places if f"/{one.path}".endswith(f"/{path}")][:limit] if colon else places
     )
 
 
-def symbols(index: CodeIndex, root: str, name: str, limit: int) -> list[Found]:
+def find_symbols(index: CodeIndex, root: str, name: str, limit: int) -> list[FoundSymbol]:
     """The symbols of that name, as `meant` finds them."""
     plain = name.replace("::", ".").rpartition(":")[2]
     return [
-        found(
+        to_found_symbol(
             place,
             "defines it" if plain in (place.symbol.name, place.symbol.qual) else "a like name",
         )
-        for place in meant(index, root, name, limit)
+        for place in find_places_named(index, root, name, limit)
     ]
 
 
-def contents(index: CodeIndex, root: str, path: str) -> list[Found]:
+def list_file_contents(index: CodeIndex, root: str, path: str) -> list[FoundSymbol]:
     """What a file contains, by line; `why` names what it stands in."""
     places = index.symbols(root, [path])
     return [
-        found(
+        to_found_symbol(
             one,
             f"in {places[one.symbol.parent].symbol.qual}"
             if one.symbol.parent >= 0
@@ -110,18 +112,18 @@ def contents(index: CodeIndex, root: str, path: str) -> list[Found]:
     ]
 
 
-def callers(
-    index: CodeIndex, root: str, name: str, kinds: Sequence[str] = CALLED, unsure: bool = True
-) -> list[Use]:
+def find_callers(
+    index: CodeIndex, root: str, name: str, kinds: Sequence[str] = CALL_KINDS, unsure: bool = True
+) -> list[SymbolUse]:
     """Where the functions and classes of that name are called, by path and line; then calls that
     could be meant.
     """
-    places = meant(index, root, name)
-    edges = [edge for edge in index.into(root, places) if edge.kind in kinds]
-    loose = index.loose(root, places[0].symbol.name) if unsure and places else []
+    places = find_places_named(index, root, name)
+    edges = [edge for edge in index.edges_into(root, places) if edge.kind in kinds]
+    loose = index.unresolved_edges(root, places[0].symbol.name) if unsure and places else []
     named = {(one.path, one.num): one.symbol.qual for one in places}
-    sure = uses(index, root, edges, named)
-    return sure + uses(
+    sure = to_symbol_uses(index, root, edges, named)
+    return sure + to_symbol_uses(
         index,
         root,
         [edge for edge in loose if edge.kind in kinds],
@@ -130,9 +132,9 @@ def callers(
     )
 
 
-def callees(index: CodeIndex, root: str, name: str) -> list[Use]:
+def find_callees(index: CodeIndex, root: str, name: str) -> list[SymbolUse]:
     """What the functions of that name call; a class calls what its methods do."""
-    places = meant(index, root, name)
+    places = find_places_named(index, root, name)
     inside = [
         one
         for one in index.symbols(root, sorted({one.path for one in places}))
@@ -142,17 +144,17 @@ def callees(index: CodeIndex, root: str, name: str) -> list[Use]:
             for top in places
         )
     ]
-    edges = [edge for edge in index.out(root, inside) if edge.kind in CALLED]
-    return uses(index, root, edges, names_of(index, root, edges))
+    edges = [edge for edge in index.edges_out_of(root, inside) if edge.kind in CALL_KINDS]
+    return to_symbol_uses(index, root, edges, load_target_names(index, root, edges))
 
 
-def uses(
+def to_symbol_uses(
     index: CodeIndex,
     root: str,
-    edges: Sequence[Edge],
+    edges: Sequence[CodeEdge],
     named: dict[tuple[str, int], str],
     name: str = "",
-) -> list[Use]:
+) -> list[SymbolUse]:
     """Edges as answers."""
     around = {
         (one.path, one.num): one.symbol
@@ -164,7 +166,7 @@ def uses(
         lines = (within.first, within.last) if within else (edge.line, edge.line)
         told = named.get((edge.to, edge.symbol), edge.to) if edge.to else name
         made.append(
-            Use(
+            SymbolUse(
                 edge.path,
                 edge.line,
                 edge.kind,
@@ -179,18 +181,20 @@ def uses(
     return made
 
 
-def names_of(index: CodeIndex, root: str, edges: Iterable[Edge]) -> dict[tuple[str, int], str]:
+def load_target_names(
+    index: CodeIndex, root: str, edges: Iterable[CodeEdge]
+) -> dict[tuple[str, int], str]:
     """The names of what edges lead to."""
     paths = sorted({edge.to for edge in edges if edge.to})
     return {(one.path, one.num): one.symbol.qual for one in index.symbols(root, paths)}
 
 
-def dependencies(index: CodeIndex, root: str, path: str) -> list[Dependency]:
+def list_dependencies(index: CodeIndex, root: str, path: str) -> list[FileDependency]:
     """What a file imports, by line: from this repository and from outside."""
-    edges = index.of_file(root, path, "imports")
-    named = names_of(index, root, edges)
+    edges = index.edges_of_file(root, path, "imports")
+    named = load_target_names(index, root, edges)
     return [
-        Dependency(
+        FileDependency(
             path,
             edge.line,
             edge.name,
@@ -203,25 +207,27 @@ def dependencies(index: CodeIndex, root: str, path: str) -> list[Dependency]:
     ]
 
 
-def structure(index: CodeIndex, root: str, keywords: str, limit: int) -> list[Matching]:
+def find_matching_files(
+    index: CodeIndex, root: str, keywords: str, limit: int
+) -> list[MatchingFile]:
     """Files in whose path or names the keywords occur, best first, with the symbols
     that they name.
     """
-    terms = query_terms(keywords)
-    best = index.matching(root, terms, limit)
-    inside: dict[str, list[Place]] = {path: [] for path, _ in best}
+    terms = tokenize_query(keywords)
+    best = index.search_files(root, terms, limit)
+    inside: dict[str, list[SymbolLocation]] = {path: [] for path, _ in best}
     for one in index.symbols(root, [path for path, _ in best]):
         inside[one.path].append(one)
     made = []
     for path, score in best:
         meant = [
-            found(one, "named like the keywords")
+            to_found_symbol(one, "named like the keywords")
             for one in inside[path]
             if any(term in one.symbol.qual.lower() for term in terms)
         ]
         last = max((one.symbol.last for one in inside[path]), default=1)
         made.append(
-            Matching(
+            MatchingFile(
                 path,
                 1,
                 last,

@@ -15,13 +15,19 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Any
 
-from reverie.text.tokenization import STOP, names, pairs, stretches, unaccented
+from reverie.text.tokenization import (
+    STOP_WORDS,
+    character_pairs,
+    find_code_names,
+    remove_accents,
+    split_scripts,
+)
 
 PIECE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-LONGEST = 60  # characters; what is longer is data
-MOST_PIECES = 8  # of an identifier; what has more is a hash or a key
+MAX_IDENTIFIER_CHARS = 60  # characters; what is longer is data
+MAX_PIECES = 8  # of an identifier; what has more is a hash or a key
 
-ABOUT_WORK = frozenset(
+TASK_STOP_WORDS = frozenset(
     (
         "add",
         "added",
@@ -147,34 +153,36 @@ ABOUT_WORK = frozenset(
 
 
 @cache
-def stemmer(language: str) -> Any:
+def load_stemmer(language: str) -> Any:
     """A language's stemmer, loaded when the first word is stemmed."""
     from Stemmer import Stemmer
 
     return Stemmer(language)
 
 
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """The stem of a word in lower case, going by its letters."""
-    return str(stemmer("russian" if "\u0400" <= word[0] <= "\u04ff" else "english").stemWord(word))
+    return str(
+        load_stemmer("russian" if "\u0400" <= word[0] <= "\u04ff" else "english").stemWord(word)
+    )
 
 
 @lru_cache(maxsize=400_000)
-def terms_of(identifier: str) -> tuple[str, ...]:
+def tokenize_identifier(identifier: str) -> tuple[str, ...]:
     """The terms of one identifier or word: its parts' stems and, of several parts, all of it in
     lower case.
 
     >>> terms_of("getUserNames")
     ('get', 'user', 'name', 'getusernames')
     """
-    found = pieces(identifier)
-    stems = tuple(stem(part.lower()) for part in found if len(part) > 1 and not part.isdigit())
-    if len(identifier) > LONGEST or len(found) > MOST_PIECES:
-        return stems if any(unspaced for _, unspaced in stretches(identifier)) else ()
-    return (*stems, plain(identifier)) if len(found) > 1 else stems
+    found = split_identifier(identifier)
+    stems = tuple(stem_word(part.lower()) for part in found if len(part) > 1 and not part.isdigit())
+    if len(identifier) > MAX_IDENTIFIER_CHARS or len(found) > MAX_PIECES:
+        return stems if any(unspaced for _, unspaced in split_scripts(identifier)) else ()
+    return (*stems, normalize_identifier(identifier)) if len(found) > 1 else stems
 
 
-def pieces(identifier: str) -> list[str]:
+def split_identifier(identifier: str) -> list[str]:
     """The words within an identifier, as they are written; of a script without spaces, pairs of
     characters.
 
@@ -185,12 +193,12 @@ def pieces(identifier: str) -> list[str]:
         return PIECE.findall(identifier)
     return [
         piece
-        for stretch, unspaced in stretches(unaccented(identifier))
-        for piece in (pairs(stretch) if unspaced else cased(stretch))
+        for stretch, unspaced in split_scripts(remove_accents(identifier))
+        for piece in (character_pairs(stretch) if unspaced else split_by_case(stretch))
     ]
 
 
-def cased(word: str) -> Iterator[str]:
+def split_by_case(word: str) -> Iterator[str]:
     """The words within an identifier of any script that has spaces: capitals and digits tell, as
     they do in ASCII.
     """
@@ -201,58 +209,64 @@ def cased(word: str) -> Iterator[str]:
     return (word[piece.start() : piece.end()] for piece in PIECE.finditer(like))
 
 
-def word_parts(words: Iterable[str]) -> Iterator[str]:
+def split_into_word_parts(words: Iterable[str]) -> Iterator[str]:
     """The words within identifiers that say something by themselves, in lower case: not those of
     two letters.
     """
     return (
-        part.lower() for word in words for part in pieces(word) if len(part) > 2 or is_pair(part)
+        part.lower()
+        for word in words
+        for part in split_identifier(word)
+        if len(part) > 2 or is_unspaced_pair(part)
     )
 
 
-def is_pair(part: str) -> bool:
+def is_unspaced_pair(part: str) -> bool:
     """Whether it is a pair of characters of a script without spaces."""
-    return len(part) == 2 and not part.isascii() and next(stretches(part))[0] == ""
+    return len(part) == 2 and not part.isascii() and next(split_scripts(part))[0] == ""
 
 
-def plain(identifier: str) -> str:
+def normalize_identifier(identifier: str) -> str:
     """An identifier without regard to how it is written: `http_pool`, `HttpPool` and `httppool` are
     one.
     """
-    return unaccented(identifier).replace("_", "").lower()
+    return remove_accents(identifier).replace("_", "").lower()
 
 
-def code_terms(text: str) -> Counter[str]:
+def tokenize_code(text: str) -> Counter[str]:
     """The terms of some code, with how often they occur."""
     found: Counter[str] = Counter()
-    for identifier, times in Counter(names(text)).items():
-        for term in terms_of(identifier):
+    for identifier, times in Counter(find_code_names(text)).items():
+        for term in tokenize_identifier(identifier):
             found[term] += times
     return found
 
 
-def told(text: str) -> Iterator[str]:
+def select_task_words(text: str) -> Iterator[str]:
     """The words and identifiers of a task that tell it from others."""
     return (
         word
-        for word in names(text)
-        if len(word) > 1 and word.lower() not in STOP and word.lower() not in ABOUT_WORK
+        for word in find_code_names(text)
+        if len(word) > 1 and word.lower() not in STOP_WORDS and word.lower() not in TASK_STOP_WORDS
     )
 
 
-def task_terms(text: str) -> Counter[str]:
+def tokenize_task(text: str) -> Counter[str]:
     """The terms of what a task is called."""
-    return Counter(term for word in told(text) for term in terms_of(word))
+    return Counter(term for word in select_task_words(text) for term in tokenize_identifier(word))
 
 
-def path_terms(parts: Iterable[str]) -> Counter[str]:
+def tokenize_path(parts: Iterable[str]) -> Counter[str]:
     """The terms of parts of a path, without file endings."""
     return Counter(
-        term for part in parts for word in re.split(r"[-.\s]", part) for term in terms_of(word)
+        term
+        for part in parts
+        for word in re.split(r"[-.\s]", part)
+        for term in tokenize_identifier(word)
     )
 
 
-def looks_coded(word: str) -> bool:
+def is_code_like(word: str) -> bool:
     """Whether a word is written as only code is: with an underscore inside or a capital after the
     first letter.
     """

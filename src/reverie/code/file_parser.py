@@ -16,12 +16,12 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from reverie.code.definition_digest import decorated, digest, statement
-from reverie.code.expression_chains import chain, type_chain
-from reverie.code.import_resolution import braces, quoted
-from reverie.code.languages import BY_NAME, Language, tools
-from reverie.code.parsed_facts import HERE, OUTSIDE, Binding, Facts, Import, Mention
-from reverie.core.privacy_policy import USUAL
+from reverie.code.definition_digest import digest_definition, enclosing_statement, with_decorators
+from reverie.code.expression_chains import parse_chain, parse_type_chain
+from reverie.code.import_resolution import parse_use_tree, strip_quotes
+from reverie.code.languages import BY_NAME, Language, load_parser_and_query
+from reverie.code.parsed_facts import NO_SYMBOL, THIS_FILE, FileFacts, Import, Mention, NameBinding
+from reverie.core.privacy_policy import DEFAULT_POLICY
 from reverie.privacy import redact
 from reverie.storage.code_index_port import Symbol
 
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 
     Captures = dict[str, list[Node]]
 
-AREAS = ("class", "function", "impl", "space")
-IMPORTS = ("import", "default", "file", "star", "local", "main")
-GROUPS = {
+AREA_CAPTURES = ("class", "function", "impl", "space")
+IMPORT_CAPTURES = ("import", "default", "file", "star", "local", "main")
+CAPTURE_GROUPS = {
     **dict.fromkeys(("use", "maybe"), "use"),
     **dict.fromkeys(("call", "inherits"), "mention"),
     **dict.fromkeys(("bound", "field"), "binding"),
-    **dict.fromkeys(AREAS, "area"),
-    **dict.fromkeys(IMPORTS, "import"),
+    **dict.fromkeys(AREA_CAPTURES, "area"),
+    **dict.fromkeys(IMPORT_CAPTURES, "import"),
 }  # what a match is, by a capture of it
-LONGEST_HEAD = 160  # characters of a definition's head that are kept
+MAX_HEAD_CHARS = 160  # characters of a definition's head that are kept
 
 
-class Area(NamedTuple):
+class ScopeArea(NamedTuple):
     """A stretch of the file that names belong to."""
 
     start: int  # bytes
@@ -54,7 +54,7 @@ class Area(NamedTuple):
     type: str
 
 
-class Source(NamedTuple):
+class CapturedSource(NamedTuple):
     """A file's bytes, and what was captured in them, by group."""
 
     data: bytes
@@ -71,58 +71,60 @@ class Source(NamedTuple):
         )
 
 
-def parsed(data: bytes, language: str) -> Facts:
+def parse_file(data: bytes, language: str) -> FileFacts:
     """What stands in a file of a language."""
     from tree_sitter import QueryCursor
 
-    parser, query = tools(language)
+    parser, query = load_parser_and_query(language)
     tree = parser.parse(data)
-    matches: dict[str, list[Captures]] = {group: [] for group in GROUPS.values()}
+    matches: dict[str, list[Captures]] = {group: [] for group in CAPTURE_GROUPS.values()}
     for _, captures in QueryCursor(query).matches(tree.root_node):
-        matches[next(GROUPS[name] for name in captures if name in GROUPS)].append(captures)
-    source = Source(data, BY_NAME[language], matches)
-    areas = sorted(set(areas_of(source)), key=lambda area: (area.start, -area.end))
-    scopes = Scopes(source, areas)
-    imports = list(imports_of(source))
-    bindings = list(bindings_of(source, scopes))
-    mentions = mentions_of(source, scopes, imports)
-    return Facts(language, clean(scopes.symbols), imports, mentions, bindings)
+        matches[next(CAPTURE_GROUPS[name] for name in captures if name in CAPTURE_GROUPS)].append(
+            captures
+        )
+    source = CapturedSource(data, BY_NAME[language], matches)
+    areas = sorted(set(collect_areas(source)), key=lambda area: (area.start, -area.end))
+    scopes = ScopeTable(source, areas)
+    imports = list(collect_imports(source))
+    bindings = list(collect_bindings(source, scopes))
+    mentions = collect_mentions(source, scopes, imports)
+    return FileFacts(language, redact_heads(scopes.symbols), imports, mentions, bindings)
 
 
-def areas_of(source: Source) -> Iterator[Area]:
+def collect_areas(source: CapturedSource) -> Iterator[ScopeArea]:
     """The definitions of a file, each once."""
     seen = set()
     for captures in source.matches["area"]:
-        role = next(role for role in AREAS if role in captures)
+        role = next(role for role in AREA_CAPTURES if role in captures)
         node = captures[role][0]
-        name = quoted(source.text(captures, "name"))
+        name = strip_quotes(source.text(captures, "name"))
         if (node.start_byte, node.end_byte, name) in seen or (
             role in ("class", "function") and not name
         ):
             continue
         seen.add((node.start_byte, node.end_byte, name))
         of = source.text(captures, "of").partition("<")[0].replace("::", ".")
-        yield Area(
+        yield ScopeArea(
             node.start_byte,
             node.end_byte,
             role,
             name,
             of,
             node,
-            type_chain(source.text(captures, "type")),
+            parse_type_chain(source.text(captures, "type")),
         )
 
 
-class Scopes:
+class ScopeTable:
     """The symbols of a file, and which of them a byte stands in."""
 
-    def __init__(self, source: Source, areas: list[Area]) -> None:
+    def __init__(self, source: CapturedSource, areas: list[ScopeArea]) -> None:
         self.symbols: list[Symbol] = []
         self.classes: dict[str, int] = {
-            area.name: OUTSIDE for area in areas if area.role == "class"
+            area.name: NO_SYMBOL for area in areas if area.role == "class"
         }
         # (byte from which on, symbol), in order
-        self.bounds: list[tuple[int, int]] = [(0, OUTSIDE)]
+        self.bounds: list[tuple[int, int]] = [(0, NO_SYMBOL)]
         self.attributes: dict[tuple[int, str], int] = {}
         self.named = {
             captures["name"][0].start_byte
@@ -141,20 +143,20 @@ class Scopes:
     def _leave(self, within: list[tuple[int, int, str]], place: int) -> None:
         while within and within[-1][0] <= place:
             end = within.pop()[0]
-            self.bounds.append((end, within[-1][1] if within else OUTSIDE))
+            self.bounds.append((end, within[-1][1] if within else NO_SYMBOL))
 
     def _entered(
-        self, source: Source, area: Area, within: list[tuple[int, int, str]]
+        self, source: CapturedSource, area: ScopeArea, within: list[tuple[int, int, str]]
     ) -> tuple[int, int, str]:
         """What an area is: a symbol, or only an owner of what stands in it."""
-        _, around, owner = within[-1] if within else (0, OUTSIDE, "")
+        _, around, owner = within[-1] if within else (0, NO_SYMBOL, "")
         if area.role == "space":
             return area.end, around, owner
         if area.role == "impl":
-            return area.end, self.classes.get(area.of, OUTSIDE), area.of
+            return area.end, self.classes.get(area.of, NO_SYMBOL), area.of
         parent = around
         if area.of:
-            owner, parent = area.of, self.classes.get(area.of.rpartition(".")[2], OUTSIDE)
+            owner, parent = area.of, self.classes.get(area.of.rpartition(".")[2], NO_SYMBOL)
         before = owner or (self.symbols[parent].qual if parent >= 0 else "")
         method = area.role == "function" and bool(owner)
         kind = "method" if method else area.role
@@ -168,9 +170,9 @@ class Scopes:
                 owner if method else "",
                 area.node.start_point[0] + 1,
                 area.node.end_point[0] + 1,
-                head(source.data, area),
+                extract_head(source.data, area),
                 area.type,
-                body=digest(source.data, decorated(area.node), area.name),
+                body=digest_definition(source.data, with_decorators(area.node), area.name),
             )
         )
         index = len(self.symbols) - 1
@@ -212,7 +214,7 @@ class Scopes:
                 owner,
                 line,
                 line,
-                text[:LONGEST_HEAD],
+                text[:MAX_HEAD_CHARS],
                 type,
                 value,
                 body,
@@ -220,28 +222,28 @@ class Scopes:
         )
 
 
-def head(data: bytes, area: Area) -> str:
+def extract_head(data: bytes, area: ScopeArea) -> str:
     """What a definition says before its body, on one line."""
     body = area.node.child_by_field_name("body")
     end = body.start_byte if body is not None else area.end
-    line = b" ".join(data[area.start : min(end, area.start + 4 * LONGEST_HEAD)].split())
-    return line.decode("utf-8", "replace")[:LONGEST_HEAD].rstrip(" {:")
+    line = b" ".join(data[area.start : min(end, area.start + 4 * MAX_HEAD_CHARS)].split())
+    return line.decode("utf-8", "replace")[:MAX_HEAD_CHARS].rstrip(" {:")
 
 
-def imports_of(source: Source) -> Iterator[Import]:
+def collect_imports(source: CapturedSource) -> Iterator[Import]:
     """What a file imports."""
     for captures in source.matches["import"]:
         text = {
             name: source.text(captures, name)
             for name in ("module", "name", "alias", "tree", "path")
         }
-        module = quoted(text["module"])
-        some = next(captures[name][0] for name in IMPORTS if name in captures)
+        module = strip_quotes(text["module"])
+        some = next(captures[name][0] for name in IMPORT_CAPTURES if name in captures)
         line = some.start_point[0] + 1
         if "tree" in captures:
             yield from (
                 Import(base, name, alias, line, name == "*")
-                for base, name, alias in braces(text["tree"])
+                for base, name, alias in parse_use_tree(text["tree"])
             )
         elif "path" in captures:
             base, _, name = text["path"].strip("\\").rpartition("\\")
@@ -249,31 +251,31 @@ def imports_of(source: Source) -> Iterator[Import]:
         elif "star" in captures or "file" in captures:
             yield Import(module, "", "", line, every=True)
         elif "local" in captures or "main" in captures:
-            yield Import(HERE, text["name"], text["alias"] or "default", line)
+            yield Import(THIS_FILE, text["name"], text["alias"] or "default", line)
         elif "default" in captures:
             yield Import(module, "default", text["alias"], line)
         else:
             yield Import(
                 module,
                 text["name"],
-                text["alias"] or text["name"] or bare(module, source.language),
+                text["alias"] or text["name"] or infer_alias(module, source.language),
                 line,
             )
 
 
-def bare(module: str, language: Language) -> str:
+def infer_alias(module: str, language: Language) -> str:
     """As what a module is known that is imported without an alias."""
     return module.rpartition("/")[2] if language.name == "go" else module
 
 
-def bindings_of(source: Source, scopes: Scopes) -> Iterator[Binding]:
+def collect_bindings(source: CapturedSource, scopes: ScopeTable) -> Iterator[NameBinding]:
     """What names stand for within functions; those outside become symbols."""
     own = source.language.own
     for captures in source.matches["binding"]:
         both = "field" in captures
         type, value = (
-            type_chain(source.text(captures, "type")),
-            chain(source.text(captures, "value")),
+            parse_type_chain(source.text(captures, "type")),
+            parse_chain(source.text(captures, "value")),
         )
         receiver = source.text(captures, "receiver")
         for node in captures["field" if both else "bound"]:
@@ -287,41 +289,45 @@ def bindings_of(source: Source, scopes: Scopes) -> Iterator[Binding]:
             if receiver or name.startswith("@") or both:
                 if (not receiver or receiver in own) and (home := scopes.class_of(scope)) >= 0:
                     held = name.lstrip("@$") if receiver or name[0] == "@" else name
-                    scopes.hold(home, held, node, name, type, value, body_of(source, node, held))
+                    scopes.hold(
+                        home, held, node, name, type, value, digest_statement(source, node, held)
+                    )
             elif inside is None and node.start_byte not in scopes.named:
                 scopes.hold(
                     scope,
                     name,
                     node,
-                    line_of(source.data, node),
+                    extract_line(source.data, node),
                     type,
                     value,
-                    body_of(source, node, name),
+                    digest_statement(source, node, name),
                 )
             if (
                 inside is not None
                 and (both or not receiver)
                 and node.start_byte not in scopes.named
             ):
-                yield Binding(inside, name, type, value)
+                yield NameBinding(inside, name, type, value)
 
 
-def body_of(source: Source, node: Node, name: str) -> str:
+def digest_statement(source: CapturedSource, node: Node, name: str) -> str:
     """The digest of the statement that a name is given something in."""
-    return digest(source.data, statement(node), name)
+    return digest_definition(source.data, enclosing_statement(node), name)
 
 
-def line_of(data: bytes, node: Node) -> str:
+def extract_line(data: bytes, node: Node) -> str:
     """The line that a node begins in, from its beginning on."""
     end = data.find(b"\n", node.start_byte)
     return (
-        data[node.start_byte : end if end >= 0 else len(data)][:LONGEST_HEAD]
+        data[node.start_byte : end if end >= 0 else len(data)][:MAX_HEAD_CHARS]
         .decode("utf-8", "replace")
         .strip()
     )
 
 
-def mentions_of(source: Source, scopes: Scopes, imports: Iterable[Import]) -> list[Mention]:
+def collect_mentions(
+    source: CapturedSource, scopes: ScopeTable, imports: Iterable[Import]
+) -> list[Mention]:
     """Where names are used: every call and base class, and each other use once a symbol."""
     defining = (*source.matches["import"], *source.matches["binding"])
     taken = {
@@ -336,23 +342,25 @@ def mentions_of(source: Source, scopes: Scopes, imports: Iterable[Import]) -> li
         for node in captures.get("inherits", captures.get("call", ())):
             if node.start_byte not in taken:
                 taken.add(node.start_byte)
-                found.append(mention(source, scopes, captures, kind, node))
-    return found + list(uses(source, scopes, imports, taken))
+                found.append(build_mention(source, scopes, captures, kind, node))
+    return found + list(collect_uses(source, scopes, imports, taken))
 
 
-def mention(source: Source, scopes: Scopes, captures: Captures, kind: str, node: Node) -> Mention:
+def build_mention(
+    source: CapturedSource, scopes: ScopeTable, captures: Captures, kind: str, node: Node
+) -> Mention:
     """A mention with what stands before its name."""
     text = source.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
     before = captures.get("receiver", ())
-    receiver = (chain(source.text(captures, "receiver")) or "?") if before else ""
+    receiver = (parse_chain(source.text(captures, "receiver")) or "?") if before else ""
     if not before:
-        way = type_chain(text) if kind == "inherits" else chain(text)
+        way = parse_type_chain(text) if kind == "inherits" else parse_chain(text)
         receiver, _, text = (way or text).rpartition(".")
     return Mention(kind, text, receiver, scopes.at(node.start_byte), node.start_point[0] + 1)
 
 
-def uses(
-    source: Source, scopes: Scopes, imports: Iterable[Import], taken: set[int]
+def collect_uses(
+    source: CapturedSource, scopes: ScopeTable, imports: Iterable[Import], taken: set[int]
 ) -> Iterator[Mention]:
     """Names used as values or types, that this file or one it imports defines. Each once in a
     symbol.
@@ -390,11 +398,13 @@ def uses(
             )
 
 
-def clean(symbols: list[Symbol]) -> list[Symbol]:
+def redact_heads(symbols: list[Symbol]) -> list[Symbol]:
     """The symbols with heads that hold no secret."""
     if not symbols:
         return []
     heads = redact(
-        "\n".join(" ".join(one.head.split("\n")) for one in symbols), USUAL, keep_lines=True
+        "\n".join(" ".join(one.head.split("\n")) for one in symbols),
+        DEFAULT_POLICY,
+        keep_lines=True,
     )[0].split("\n")
     return [one._replace(head=line) for one, line in zip(symbols, heads, strict=True)]

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reverie.code.code_terms import code_terms
-from reverie.storage.code_index_port import Bag
-from reverie.storage.note_index_port import Entry
+from reverie.code.code_terms import tokenize_code
+from reverie.storage.code_index_port import TermBag
+from reverie.storage.note_index_port import ChunkedFile
 
-MOST_TIMES = 255  # that a term is counted in one chunk
-MOST_CHUNKS = 2_000  # of a file
+MAX_TERM_COUNT = 255  # that a term is counted in one chunk
+MAX_CHUNKS = 2_000  # of a file
 
 
-def bag_of(entry: Entry) -> Bag:
+def count_chunk_terms(entry: ChunkedFile) -> TermBag:
     """A file's bag."""
     chunks: Sequence[dict[str, int]] = [
-        {term: min(times, MOST_TIMES) for term, times in code_terms(chunk.text).items()}
-        for chunk in entry.chunks[:MOST_CHUNKS]
+        {term: min(times, MAX_TERM_COUNT) for term, times in tokenize_code(chunk.text).items()}
+        for chunk in entry.chunks[:MAX_CHUNKS]
     ]
-    return Bag(entry.file.path, entry.file.hash, chunks)
+    return TermBag(entry.file.path, entry.file.hash, chunks)

@@ -7,19 +7,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from posixpath import dirname, normpath
 
-from reverie.code.languages import Language, language_of
+from reverie.code.languages import Language, detect_language
 
-FOLDERS = ("__init__", "mod", "index", "lib", "main")  # a file of this name stands for its folder
-SOURCES = frozenset(("", "src", "lib", "python"))  # folders from which modules are counted
-SPLIT = re.compile(r"::|[.\\/]")
+FOLDER_FILES = (
+    "__init__",
+    "mod",
+    "index",
+    "lib",
+    "main",
+)  # a file of this name stands for its folder
+SOURCE_FOLDERS = frozenset(("", "src", "lib", "python"))  # folders from which modules are counted
+MODULE_SEPARATOR = re.compile(r"::|[.\\/]")
 
 
-def quoted(text: str) -> str:
+def strip_quotes(text: str) -> str:
     """A text without the quotes or brackets around it."""
     return text.strip("\"'`<>() \t\n") if text[:1] in "\"'`<(" else text
 
 
-def braces(text: str) -> Iterator[tuple[str, str, str]]:
+def parse_use_tree(text: str) -> Iterator[tuple[str, str, str]]:
     """(module, name, alias) of each leaf of a Rust `use` tree, such as `a::{b,
     c::{self, d as e}}`.
     """
@@ -29,7 +35,7 @@ def braces(text: str) -> Iterator[tuple[str, str, str]]:
         before, brace, inner = some.partition("{")
         if brace:
             within = f"{base}::{before.strip().rstrip(':')}".strip(":")
-            waiting += [(within, part) for part in split_level(inner.rpartition("}")[0])]
+            waiting += [(within, part) for part in split_top_level(inner.rpartition("}")[0])]
             continue
         path, _, alias = some.partition(" as ")
         head, _, name = f"{base}::{path.strip()}".strip(":").rpartition("::")
@@ -39,7 +45,7 @@ def braces(text: str) -> Iterator[tuple[str, str, str]]:
             yield head, name, alias.strip() or name
 
 
-def split_level(text: str) -> Iterator[str]:
+def split_top_level(text: str) -> Iterator[str]:
     """The parts between commas that stand in no inner braces."""
     depth, start = 0, 0
     for place, ch in enumerate(text):
@@ -51,7 +57,7 @@ def split_level(text: str) -> Iterator[str]:
         yield text[start:].strip()
 
 
-class Modules:
+class ModuleIndex:
     """The files of a repository, by the names that modules have."""
 
     def __init__(self, root: str, paths: Iterable[str]) -> None:
@@ -60,7 +66,7 @@ class Modules:
         self.by_last: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
         self.folders: dict[str, list[str]] = defaultdict(list)
         for path in sorted(self.paths):
-            parts = (root, *stem(path).split("/")) if stem(path) else (root,)
+            parts = (root, *to_module_path(path).split("/")) if to_module_path(path) else (root,)
             self.by_last[parts[-1]].append((parts, path))
             self.folders[dirname(path)].append(path)
         # folders, by the last part of their path
@@ -91,15 +97,15 @@ class Modules:
         wanted = tuple(name.split("."))
         found = []
         for parts, file in self.by_last.get(wanted[-1], ()):
-            if parts[-len(wanted) :] != wanted or language_of(file) is None:
+            if parts[-len(wanted) :] != wanted or detect_language(file) is None:
                 continue
             before = parts[1 : len(parts) - len(wanted)] if len(parts) > len(wanted) else ()
             folder = "/".join(before)
-            near = folder in SOURCES or f"{path}/".startswith(f"{folder}/")
+            near = folder in SOURCE_FOLDERS or f"{path}/".startswith(f"{folder}/")
             package = len(parts) == len(wanted) or not self._is_package(folder)
             if package and (near or self._is_package("/".join((*before, wanted[0])))):
                 found.append(file)
-        return nearest(found, path)
+        return pick_nearest_file(found, path)
 
     def _is_package(self, folder: str) -> bool:
         return f"{folder}/__init__.py".lstrip("/") in self.paths
@@ -119,7 +125,7 @@ class Modules:
         names += [stripped + other for other in (".ts", ".tsx")]
         names += [
             f"{base}/{own}{end}".lstrip("/")
-            for own in FOLDERS[:3]
+            for own in FOLDER_FILES[:3]
             for end in (suffix, ".ts", ".tsx", ".js", ".py")
         ]
         return next(([name] for name in names if name in self.paths), [])
@@ -140,8 +146,8 @@ class Modules:
         ):
             return []
         tail = module[2:] if own else module.removeprefix("./")
-        wanted = tuple(stem(tail).split("/"))
-        return nearest(
+        wanted = tuple(to_module_path(tail).split("/"))
+        return pick_nearest_file(
             [
                 file
                 for parts, file in self.by_last.get(wanted[-1], ())
@@ -152,11 +158,11 @@ class Modules:
 
     def _by_dots(self, module: str, path: str, language: Language) -> list[str]:
         """A module by the end of a file's or folder's path, as much of it as there is."""
-        parts = [part for part in SPLIT.split(module) if part]
+        parts = [part for part in MODULE_SEPARATOR.split(module) if part]
         if language.name == "go":
             return self._go(module)
         if parts[:1] in (["super"], ["self"]):
-            folder = stem(path)
+            folder = to_module_path(path)
             while parts and parts[0] in ("super", "self"):
                 folder = dirname(folder) if parts.pop(0) == "super" else folder
             parts = [*(folder.split("/") if folder else []), *parts]
@@ -169,7 +175,7 @@ class Modules:
         same = [
             (file, known)
             for known, file in self.by_last.get(wanted[-1], ())
-            if language_of(file) == language
+            if detect_language(file) == language
         ]
         found = [file for file, known in same if known[-len(wanted) :] == wanted]
         if not found:
@@ -179,9 +185,9 @@ class Modules:
                 for folder in self.by_end.get(wanted[-1], ())
                 if f"/{folder}".endswith(tail)
                 for file in self.folders[folder]
-                if language_of(file) == language
+                if detect_language(file) == language
             ]
-        return nearest(found, path)
+        return pick_nearest_file(found, path)
 
     def _go(self, module: str) -> list[str]:
         """A package is a folder. Of another repository's path that happens to end alike nothing is
@@ -198,16 +204,16 @@ class Modules:
         return []
 
 
-def stem(path: str) -> str:
+def to_module_path(path: str) -> str:
     """A path without its suffix; of a file that stands for its folder, the folder."""
     folder, _, name = path.rpartition("/")
     base = name.partition(".")[0] or name
-    if base in FOLDERS and name != base:
+    if base in FOLDER_FILES and name != base:
         return folder
     return f"{folder}/{base}" if folder else base
 
 
-def nearest(files: list[str], path: str) -> list[str]:
+def pick_nearest_file(files: list[str], path: str) -> list[str]:
     """Of several files the one that shares most of its way with a path; ties by name."""
 
     def shared(file: str) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tree_sitter import Language as Grammar
     from tree_sitter import Parser, Query
 
-QUERIES = Path(__file__).parent / "queries"
+QUERY_FOLDER = Path(__file__).parent / "queries"
 
 
 class Language(NamedTuple):
@@ -124,19 +124,19 @@ BY_NAME = {language.name: language for language in LANGUAGES}
 BY_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.suffixes}
 
 
-def language_of(path: str) -> Language | None:
+def detect_language(path: str) -> Language | None:
     """The language of a file, going by its name; None where the code map does not read it."""
     _, dot, suffix = path.lower().rpartition(".")
     return BY_SUFFIX.get(f".{suffix}") if dot else None
 
 
-def kin(one: str, other: str) -> bool:
+def can_share_names(one: str, other: str) -> bool:
     """Whether two languages, by name, share their names."""
     return one == other or (BY_NAME[one].family == BY_NAME[other].family != "")
 
 
 @cache
-def tools(name: str) -> tuple[Parser, Query]:
+def load_parser_and_query(name: str) -> tuple[Parser, Query]:
     """The parser and the query of a language. Raises ExtraMissing where its grammar is not
     installed.
     """
@@ -151,11 +151,15 @@ def tools(name: str) -> tuple[Parser, Query]:
             "The code map reads files with tree-sitter, which is not installed. "
             "Install it with: pip install 'reverie[code]'"
         ) from err
-    return Parser(grammar), Query(grammar, query_text(name))
+    return Parser(grammar), Query(grammar, read_query_text(name))
 
 
-def query_text(name: str) -> str:
+def read_query_text(name: str) -> str:
     """A language's query; a first line `; with NAME` puts that of another one before it."""
-    text = (QUERIES / f"{name}.scm").read_text("utf-8")
+    text = (QUERY_FOLDER / f"{name}.scm").read_text("utf-8")
     first = text.partition("\n")[0]
-    return query_text(first.removeprefix("; with ")) + text if first.startswith("; with ") else text
+    return (
+        read_query_text(first.removeprefix("; with ")) + text
+        if first.startswith("; with ")
+        else text
+    )

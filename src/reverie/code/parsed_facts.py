@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from reverie.storage.code_index_port import Symbol
 
-HERE = "<this file>"  # the module of another name that a file gives to something of its own
-OUTSIDE = -1  # the index of no symbol: the file itself
+THIS_FILE = "<this file>"  # the module of another name that a file gives to something of its own
+NO_SYMBOL = -1  # the index of no symbol: the file itself
 
 
 class Import(NamedTuple):
@@ -38,7 +38,7 @@ class Mention(NamedTuple):
     line: int
 
 
-class Binding(NamedTuple):
+class NameBinding(NamedTuple):
     """A name that a function gives something to: it hides what the name means outside."""
 
     scope: int
@@ -47,33 +47,33 @@ class Binding(NamedTuple):
     value: str  # …of what is given to it, where that can be followed
 
 
-class Facts(NamedTuple):
+class FileFacts(NamedTuple):
     """What stands in one file."""
 
     language: str
     symbols: Sequence[Symbol] = ()
     imports: Sequence[Import] = ()
     mentions: Sequence[Mention] = ()
-    bindings: Sequence[Binding] = ()
+    bindings: Sequence[NameBinding] = ()
 
 
-def last_of(qual: str) -> str:
+def strip_qualifiers(qual: str) -> str:
     """A name without those around it."""
     return qual.rpartition(".")[2]
 
 
-def packed(facts: Facts) -> str:
+def facts_to_json(facts: FileFacts) -> str:
     """Facts as JSON."""
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
 
 
-def unpacked(text: str) -> Facts:
+def facts_from_json(text: str) -> FileFacts:
     """Facts from JSON."""
     language, symbols, imports, mentions, bindings = json.loads(text)
-    return Facts(
+    return FileFacts(
         language,
         [Symbol(*row) for row in symbols],
         [Import(*row) for row in imports],
         [Mention(*row) for row in mentions],
-        [Binding(*row) for row in bindings],
+        [NameBinding(*row) for row in bindings],
     )

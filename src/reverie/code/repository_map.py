@@ -13,50 +13,50 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from reverie.code.code_queries import Found, found
+from reverie.code.code_queries import FoundSymbol, to_found_symbol
 from reverie.retrieval.graph_walk import pagerank
-from reverie.storage.code_index_port import CodeIndex, Graph, Place
-from reverie.text.token_counts import tokens
+from reverie.storage.code_index_port import CodeIndex, SymbolGraph, SymbolLocation
+from reverie.text.token_counts import estimate_tokens
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
 WEIGHTS = {"calls": 1.0, "inherits": 1.0, "imports": 0.5, "references": 0.5, "uses": 0.3}
-UP = 0.2  # to what a symbol stands in
-DOWN = 0.1  # from a file to each of its symbols, so that a file in focus brings them up
-TOGETHER = 200  # symbols that are read at once
+PARENT_WEIGHT = 0.2  # to what a symbol stands in
+CHILD_WEIGHT = 0.1  # from a file to each of its symbols, so that a file in focus brings them up
+READ_BATCH = 200  # symbols that are read at once
 # they are found by name; a map of them would be a listing
-HIDDEN = frozenset(("variable", "attribute"))
+HIDDEN_KINDS = frozenset(("variable", "attribute"))
 
 
-class Overview(NamedTuple):
+class RepositoryMap(NamedTuple):
     """The map of a repository."""
 
     text: str
     tokens: int
-    symbols: tuple[Found, ...]  # that are in the text, the most important first
+    symbols: tuple[FoundSymbol, ...]  # that are in the text, the most important first
     left: int  # functions and classes that had no room
 
 
-def overview(index: CodeIndex, root: str, focus: Sequence[str], budget: int) -> Overview:
+def map_repository(index: CodeIndex, root: str, focus: Sequence[str], budget: int) -> RepositoryMap:
     """The map of a repository, seen from `focus`, within so many tokens."""
     graph = index.graph(root)
-    nodes = Nodes(graph)
-    ranks, used = ranked(graph, nodes, focus), nodes.users(graph)
-    shown = [place for place, one in enumerate(graph.symbols) if one[5] not in HIDDEN]
+    nodes = GraphNodes(graph)
+    ranks, used = rank_nodes(graph, nodes, focus), nodes.users(graph)
+    shown = [place for place, one in enumerate(graph.symbols) if one[5] not in HIDDEN_KINDS]
     order = sorted(shown, key=lambda place: (-ranks[nodes.symbols[place]], place))
     best = (
-        found(one, f"used {used[nodes.symbols[place]]}×", *near(one, focus))
-        for place, one in looked_up(index, root, graph, order)
+        to_found_symbol(one, f"used {used[nodes.symbols[place]]}×", *explain_focus(one, focus))
+        for place, one in load_places(index, root, graph, order)
     )
-    return packed(best, len(order), budget)
+    return fit_symbols(best, len(order), budget)
 
 
-class Nodes:
+class GraphNodes:
     """The numbers of a repository's files and symbols, as nodes of one graph."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: SymbolGraph) -> None:
         size = Counter(one[0] for one in graph.symbols)
         ends = accumulate((1 + size[file] for file, _ in graph.files), initial=0)
         self.file = {file: start for (file, _), start in zip(graph.files, ends, strict=False)}
@@ -67,7 +67,7 @@ class Nodes:
         """The node of a symbol; of the file itself for index −1."""
         return self.file[file] + 1 + index
 
-    def users(self, graph: Graph) -> list[int]:
+    def users(self, graph: SymbolGraph) -> list[int]:
         """How often each node is used."""
         used = [0] * self.count
         for _, _, file, symbol, _, times in graph.uses:
@@ -75,13 +75,13 @@ class Nodes:
         return used
 
 
-def looked_up(
-    index: CodeIndex, root: str, graph: Graph, order: Sequence[int]
-) -> Iterator[tuple[int, Place]]:
+def load_places(
+    index: CodeIndex, root: str, graph: SymbolGraph, order: Sequence[int]
+) -> Iterator[tuple[int, SymbolLocation]]:
     """The symbols at these places, each with what it begins with: read as far as somebody asks."""
     paths = dict(graph.files)
-    for start in range(0, len(order), TOGETHER):
-        some = order[start : start + TOGETHER]
+    for start in range(0, len(order), READ_BATCH):
+        some = order[start : start + READ_BATCH]
         wanted = {
             (paths[graph.symbols[place][0]], graph.symbols[place][1]): place for place in some
         }
@@ -92,7 +92,7 @@ def looked_up(
         yield from ((place, read[node]) for node, place in wanted.items() if node in read)
 
 
-def near(one: Place, focus: Sequence[str]) -> tuple[str, ...]:
+def explain_focus(one: SymbolLocation, focus: Sequence[str]) -> tuple[str, ...]:
     """What is looked at says so."""
     return (
         ("in focus",)
@@ -101,12 +101,17 @@ def near(one: Place, focus: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def ranked(graph: Graph, nodes: Nodes, focus: Sequence[str]) -> npt.NDArray[np.float64]:
+def rank_nodes(
+    graph: SymbolGraph, nodes: GraphNodes, focus: Sequence[str]
+) -> npt.NDArray[np.float64]:
     """The rank of each node."""
     links: list[tuple[int, int, float]] = []
     start = [0.0] * nodes.count
     for (file, _, parent, name, qual, _), here in zip(graph.symbols, nodes.symbols, strict=True):
-        links += [(here, nodes.of(file, parent), UP), (nodes.file[file], here, DOWN)]
+        links += [
+            (here, nodes.of(file, parent), PARENT_WEIGHT),
+            (nodes.file[file], here, CHILD_WEIGHT),
+        ]
         start[here] += name in focus or qual in focus
     for file, scope, to, symbol, kind, times in graph.uses:
         if (file, scope) != (to, symbol):
@@ -117,42 +122,47 @@ def ranked(graph: Graph, nodes: Nodes, focus: Sequence[str]) -> npt.NDArray[np.f
     return ranks
 
 
-def packed(best: Iterable[Found], count: int, budget: int) -> Overview:
+def fit_symbols(best: Iterable[FoundSymbol], count: int, budget: int) -> RepositoryMap:
     """As many of the best as fit, each under its file; what is too long for the rest is passed
     over.
 
     `count` is how many there are.
     """
-    taken: list[Found] = []
+    taken: list[FoundSymbol] = []
     files: set[str] = set()
     spent = 0
     for one in best:
-        cost = tokens(line(one) + "\n") + (0 if one.path in files else tokens(one.path + ":\n"))
+        cost = estimate_tokens(render_symbol_line(one) + "\n") + (
+            0 if one.path in files else estimate_tokens(one.path + ":\n")
+        )
         if spent + cost <= budget:
             spent += cost
             taken.append(one)
             files.add(one.path)
         elif spent > 0.97 * budget:
             break
-    text = written(taken)
-    return Overview(text, tokens(text), tuple(taken), count - len(taken))
+    text = render_map(taken)
+    return RepositoryMap(text, estimate_tokens(text), tuple(taken), count - len(taken))
 
 
-def written(symbols: Sequence[Found]) -> str:
+def render_map(symbols: Sequence[FoundSymbol]) -> str:
     """Files in the order of their best symbol, their symbols by line."""
-    by_file: dict[str, list[Found]] = {}
+    by_file: dict[str, list[FoundSymbol]] = {}
     for one in symbols:
         by_file.setdefault(one.path, []).append(one)
     lines: list[str] = []
     for path, some in by_file.items():
         lines += [
             f"{path}:",
-            *(line(one) for one in sorted(some, key=lambda one: (one.first, -one.last))),
+            *(
+                render_symbol_line(one)
+                for one in sorted(some, key=lambda one: (one.first, -one.last))
+            ),
         ]
     return "\n".join(lines)
 
 
-def line(one: Found) -> str:
+def render_symbol_line(one: FoundSymbol) -> str:
     """A symbol on one line: its lines, and how it begins."""
     indent = "  " * (1 + one.name.count("."))
     return f"{indent}{one.first}-{one.last} {one.head}"

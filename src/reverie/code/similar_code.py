@@ -17,18 +17,30 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from reverie.code.code_chunks import as_it_is, chunked, clean, symbol_of
-from reverie.code.code_indexing import facts_of
+from reverie.code.code_chunks import (
+    chunk_code,
+    read_current_content,
+    read_heading_symbol,
+    redact_code,
+)
+from reverie.code.code_indexing import parse_facts
 from reverie.core.privacy_policy import Policy
-from reverie.retrieval.note_search import FLOOR, Asked, Candidate, candidates
-from reverie.storage.note_index_port import Chunk, FileIndex, Found
+from reverie.retrieval.note_search import (
+    MIN_COSINE,
+    NoteCandidate,
+    NoteQuery,
+    gather_note_candidates,
+)
+from reverie.storage.note_index_port import Chunk, FileIndex, FoundChunk
 
 # of the score, what the cosine says (bench/similar: 0.7 finds 0.5 % fewer, 0.9 1 % fewer)
-MEANING = 0.8
-FAIR = 4.0  # BM25 of a match that is half as good as can be, where there is nothing but words
+COSINE_SHARE = 0.8
+HALF_SCORE_BM25 = (
+    4.0  # BM25 of a match that is half as good as can be, where there is nothing but words
+)
 
 
-class Alike(NamedTuple):
+class SimilarChunk(NamedTuple):
     """A chunk of code that answers."""
 
     path: str  # from the root of its repository
@@ -40,41 +52,43 @@ class Alike(NamedTuple):
     why: tuple[str, ...]
 
 
-def similar(index: FileIndex, asked: Asked, now: float, policy: Policy) -> list[Alike]:
+def search_similar_code(
+    index: FileIndex, asked: NoteQuery, now: float, policy: Policy
+) -> list[SimilarChunk]:
     """The best chunks of a repository, best first."""
-    files = Present(now, policy)
+    files = CurrentFiles(now, policy)
     told = (
         one
-        for score, found in ranked(index, asked)
-        if (one := alike(score, found, files)) is not None
+        for score, found in rank_code_chunks(index, asked)
+        if (one := to_similar_chunk(score, found, files)) is not None
     )
-    return list(islice(once(told), max(0, asked.limit)))
+    return list(islice(keep_best_per_symbol(told), max(0, asked.limit)))
 
 
-def ranked(index: FileIndex, asked: Asked) -> list[tuple[float, Candidate]]:
+def rank_code_chunks(index: FileIndex, asked: NoteQuery) -> list[tuple[float, NoteCandidate]]:
     """What words and meaning propose, best first."""
-    pool = candidates(index, asked)
+    pool = gather_note_candidates(index, asked)
     return sorted(
-        zip(scores(pool), pool, strict=True),
+        zip(score_code_candidates(pool), pool, strict=True),
         key=lambda one: (-one[0], one[1].found.file.path, one[1].found.chunk.first),
     )
 
 
-def scores(pool: Sequence[Candidate]) -> list[float]:
+def score_code_candidates(pool: Sequence[NoteCandidate]) -> list[float]:
     """How good each candidate is, 0..1. One that waits for its vector counts as just
     alike enough.
     """
     if all(one.cosine is None for one in pool):
-        return [one.bm25 / (one.bm25 + FAIR) for one in pool]
+        return [one.bm25 / (one.bm25 + HALF_SCORE_BM25) for one in pool]
     top = max(*(one.bm25 for one in pool), 1e-6)
-    alike = (FLOOR if one.cosine is None else max(0.0, one.cosine) for one in pool)
+    alike = (MIN_COSINE if one.cosine is None else max(0.0, one.cosine) for one in pool)
     return [
-        MEANING * cosine + (1 - MEANING) * one.bm25 / top
+        COSINE_SHARE * cosine + (1 - COSINE_SHARE) * one.bm25 / top
         for cosine, one in zip(alike, pool, strict=True)
     ]
 
 
-def once(answers: Iterable[Alike]) -> Iterator[Alike]:
+def keep_best_per_symbol(answers: Iterable[SimilarChunk]) -> Iterator[SimilarChunk]:
     """Each symbol with its best chunk only."""
     told: set[tuple[str, str]] = set()
     for one in answers:
@@ -84,7 +98,7 @@ def once(answers: Iterable[Alike]) -> Iterator[Alike]:
         yield one
 
 
-class Present:
+class CurrentFiles:
     """The files of one answer as they are now, each read, and cut up if it has changed, at most
     once.
     """
@@ -93,7 +107,7 @@ class Present:
         self._now, self._policy = now, policy
         self._chunks: dict[tuple[str, str], list[Chunk] | None] = {}
 
-    def chunk(self, found: Found) -> Chunk | None:
+    def chunk(self, found: FoundChunk) -> Chunk | None:
         """What a chunk is now; None where it is gone."""
         place = (found.root, found.file.path)
         if place not in self._chunks:
@@ -101,23 +115,23 @@ class Present:
         fresh = self._chunks[place]
         if fresh is None:
             return found.chunk
-        return meant(found.chunk, fresh)
+        return find_successor_chunk(found.chunk, fresh)
 
-    def _cut_up(self, found: Found) -> list[Chunk] | None:
+    def _cut_up(self, found: FoundChunk) -> list[Chunk] | None:
         """The chunks of a file that has changed since it was indexed, none of one that is gone;
         None if it has not.
         """
         path = found.file.path
-        content = as_it_is(found.root, path, self._now, self._policy)
+        content = read_current_content(found.root, path, self._now, self._policy)
         if content is None:
             return []
         if content.hash == found.file.hash:
             return None
-        text = clean(content.text)
-        return chunked(path, text, facts_of(path, text).symbols)
+        text = redact_code(content.text)
+        return chunk_code(path, text, parse_facts(path, text).symbols)
 
 
-def alike(score: float, one: Candidate, files: Present) -> Alike | None:
+def to_similar_chunk(score: float, one: NoteCandidate, files: CurrentFiles) -> SimilarChunk | None:
     """A candidate as an answer; None where it is gone."""
     found, why = one.found, [f"words {one.bm25:.1f}"] if one.bm25 > 0 else []
     if one.cosine is not None:
@@ -127,22 +141,22 @@ def alike(score: float, one: Candidate, files: Present) -> Alike | None:
         return None
     if chunk.hash != found.chunk.hash:
         why.append("changed since it was indexed")
-    return Alike(
+    return SimilarChunk(
         found.file.path,
         chunk.first,
         chunk.last,
-        symbol_of(chunk.text),
+        read_heading_symbol(chunk.text),
         score,
         chunk.text.partition("\n")[2],
         tuple(why),
     )
 
 
-def meant(old: Chunk, fresh: list[Chunk]) -> Chunk | None:
+def find_successor_chunk(old: Chunk, fresh: list[Chunk]) -> Chunk | None:
     """What a chunk has become: the same text, else the same symbol's, else the lines where it stood
     in the file.
     """
     same = [one for one in fresh if one.hash == old.hash]
-    name = symbol_of(old.text)
-    like = same or [one for one in fresh if symbol_of(one.text) == name]
+    name = read_heading_symbol(old.text)
+    like = same or [one for one in fresh if read_heading_symbol(one.text) == name]
     return min(like, key=lambda one: abs(one.first - old.first), default=None)

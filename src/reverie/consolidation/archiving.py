@@ -13,42 +13,44 @@ and what must never be done do not.
 
 from collections.abc import Iterable, Mapping
 
-from reverie.core.kinds import DAY, UNASKED, effective, type_of
+from reverie.core.kinds import DAY, EXPLICIT_KINDS, effective_confidence, memory_type_of
 from reverie.core.model import Memory, Retire
-from reverie.reconciliation.pass_view import Step, View
+from reverie.reconciliation.pass_view import PassStep, PassView
 
-FLOOR = 0.05  # effective confidence below which nothing much is left
-UNUSED = 30 * DAY  # without use or mention
-THEIRS = ("user_stated", "user_corrected")
+MIN_CONFIDENCE = 0.05  # effective confidence below which nothing much is left
+UNUSED_SECONDS = 30 * DAY  # without use or mention
+USER_PROVENANCE = ("user_stated", "user_corrected")
 
 
-def faded(memory: Memory, now: float) -> bool:
+def has_faded(memory: Memory, now: float) -> bool:
     """Whether it may go to the archive."""
-    if memory.kind in UNASKED:
+    if memory.kind in EXPLICIT_KINDS:
         return memory.expires_at is not None and memory.expires_at <= now
     last = max(memory.at, memory.created_at, memory.last_accessed_at or 0.0)
     return (
-        effective(memory, now) < FLOOR
+        effective_confidence(memory, now) < MIN_CONFIDENCE
         and memory.strength <= 1
-        and now - last >= UNUSED
-        and memory.provenance not in THEIRS
+        and now - last >= UNUSED_SECONDS
+        and memory.provenance not in USER_PROVENANCE
     )
 
 
-def prune(view: View) -> list[Step]:
+def archive_faded(view: PassView) -> list[PassStep]:
     """Retire what has faded."""
     return [
-        Step(
+        PassStep(
             (Retire(memory.id, view.now, why="faded"),),
             (memory.id,),
-            f"{effective(memory, view.now):.1%} left of it",
+            f"{effective_confidence(memory, view.now):.1%} left of it",
         )
         for memory in view.memories.values()
-        if memory.active and faded(memory, view.now)
+        if memory.active and has_faded(memory, view.now)
     ]
 
 
-def beyond(memories: Iterable[Memory], now: float, capacity: Mapping[str, int]) -> dict[str, str]:
+def find_over_capacity(
+    memories: Iterable[Memory], now: float, capacity: Mapping[str, int]
+) -> dict[str, str]:
     """The least retained of each type that has more than its capacity, by id, with the type; ties
     go by age.
 
@@ -58,10 +60,12 @@ def beyond(memories: Iterable[Memory], now: float, capacity: Mapping[str, int]) 
     held: dict[str, int] = {}
     loose: dict[str, list[tuple[float, float, str]]] = {}
     for memory in memories:
-        type = type_of(memory.kind)
+        type = memory_type_of(memory.kind)
         held[type] = held.get(type, 0) + 1
-        if memory.provenance not in THEIRS and memory.kind != "negative":
-            loose.setdefault(type, []).append((effective(memory, now), memory.at, memory.id))
+        if memory.provenance not in USER_PROVENANCE and memory.kind != "negative":
+            loose.setdefault(type, []).append(
+                (effective_confidence(memory, now), memory.at, memory.id)
+            )
     return {
         id: type
         for type, some in loose.items()
@@ -69,13 +73,13 @@ def beyond(memories: Iterable[Memory], now: float, capacity: Mapping[str, int]) 
     }
 
 
-def crowded(view: View, types: Mapping[str, str]) -> list[Step]:
+def archive_over_capacity(view: PassView, types: Mapping[str, str]) -> list[PassStep]:
     """Retire what is beyond the capacity of its type."""
     return [
-        Step(
+        PassStep(
             (Retire(id, view.now, why="faded"),),
             (id,),
-            f"more {types[id]} memories than are kept; {effective(memory, view.now):.1%} left of it",
+            f"more {types[id]} memories than are kept; {effective_confidence(memory, view.now):.1%} left of it",
         )
         for id, memory in view.memories.items()
         if memory.active

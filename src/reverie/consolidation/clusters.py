@@ -23,52 +23,58 @@ from typing import Any
 
 import numpy as np
 
-from reverie.consolidation.nearest_neighbours import Floats, Ints, Nearest, Stopped
+from reverie.consolidation.nearest_neighbours import Floats, Ints, NeighbourTable, SearchStopped
 from reverie.core.model import Edge, Link
-from reverie.reconciliation.pass_view import Edges, Step
-from reverie.text.tokenization import query_terms
+from reverie.reconciliation.pass_view import EdgeWeights, PassStep
+from reverie.text.tokenization import tokenize_query
 
-LEAST = 5  # members that make a cluster; what has fewer is small
-SAMPLES = 3  # neighbours that a member needs (HDBSCAN's min_samples)
-ONE_REGION = 200  # rows of a component that may be one cluster though it has no denser parts
+MIN_MEMBERS = 5  # members that make a cluster; what has fewer is small
+MIN_SAMPLES = 3  # neighbours that a member needs (HDBSCAN's min_samples)
+MAX_SINGLE_REGION = 200  # rows of a component that may be one cluster though it has no denser parts
 # rows that HDBSCAN is given at once, which takes it one or two seconds: a run can stop in between
-AT_ONCE = 20_000
-CLOSE = 0.40  # cosine below which neighbours are no neighbours (CONSTANTS: dense similarity floor)
-JOIN = 0.70  # cosine of two centres from which a small cluster joins the other (B77, B126)
-NAME_WORDS = 3
-NAME_LETTERS = 24  # of one word
-SHARED = 0.3  # share of the members in which a word must stand to name them
-ZERO = 1e-6  # a distance of nothing: SciPy takes an entry of 0 for no edge
+MAX_COMPONENT_ROWS = 20_000
+MIN_NEIGHBOUR_COSINE = (
+    0.40  # cosine below which neighbours are no neighbours (CONSTANTS: dense similarity floor)
+)
+MIN_JOIN_COSINE = (
+    0.70  # cosine of two centres from which a small cluster joins the other (B77, B126)
+)
+MAX_NAME_WORDS = 3
+MAX_NAME_LETTERS = 24  # of one word
+MIN_SHARED_PART = 0.3  # share of the members in which a word must stand to name them
+MIN_DISTANCE = 1e-6  # a distance of nothing: SciPy takes an entry of 0 for no edge
 
 Members = Mapping[str, frozenset[str]]  # cluster node → ids
 
 
-def available() -> bool:
+def is_clustering_available() -> bool:
     """Whether scikit-learn is there."""
     return find_spec("sklearn") is not None
 
 
-def node(space: str, name: str) -> str:
+def cluster_node(space: str, name: str) -> str:
     """The name of a cluster's node in the graph."""
     return f"cluster:{space}:{name}"
 
 
-def found(near: Nearest, least: int = LEAST, going: Callable[[], bool] = lambda: True) -> Ints:
+def find_clusters(
+    near: NeighbourTable, least: int = MIN_MEMBERS, going: Callable[[], bool] = lambda: True
+) -> Ints:
     """The number of each row's cluster, −1 for rows that lie in none; raises Stopped when not
     `going`.
     """
     labels = np.full(len(near.rows), -1, np.int64)
     taken = 0
-    for rows, graph in components(distances(near), np.arange(len(near.rows)), least):
+    for rows, graph in iter_components(to_distance_graph(near), np.arange(len(near.rows)), least):
         if not going():
-            raise Stopped
-        own = dense(graph, least)
+            raise SearchStopped
+        own = find_dense_regions(graph, least)
         labels[rows] = np.where(own >= 0, own + taken, -1)
         taken += int(own.max(initial=-1)) + 1
     return labels
 
 
-def components(graph: Any, rows: Ints, least: int) -> Iterator[tuple[Ints, Any]]:
+def iter_components(graph: Any, rows: Ints, least: int) -> Iterator[tuple[Ints, Any]]:
     """The connected components of at least so many rows, as the rows and their graph.
 
     One of more than AT_ONCE rows comes without the longest of its edges, and so in parts: the dense
@@ -76,7 +82,7 @@ def components(graph: Any, rows: Ints, least: int) -> Iterator[tuple[Ints, Any]]
     """
     from scipy.sparse.csgraph import connected_components
 
-    inner = core(graph)
+    inner = find_core_rows(graph)
     rows, graph = rows[inner], graph[inner][:, inner]
     count, parts = connected_components(graph, directed=False)
     sizes = np.bincount(parts, minlength=count)
@@ -85,13 +91,13 @@ def components(graph: Any, rows: Ints, least: int) -> Iterator[tuple[Ints, Any]]
     for part in np.flatnonzero(sizes >= least):
         own = order[ends[part] : ends[part + 1]]
         one = graph[own][:, own]
-        if len(own) > AT_ONCE and (less := shortened(one)).nnz:
-            yield from components(less, rows[own], least)
+        if len(own) > MAX_COMPONENT_ROWS and (less := drop_longest_edges(one)).nnz:
+            yield from iter_components(less, rows[own], least)
         else:
             yield rows[own], one
 
 
-def shortened(graph: Any) -> Any:
+def drop_longest_edges(graph: Any) -> Any:
     """The graph without the longest quarter of its edges; without any if all are as long."""
     less = graph.copy()
     less.data[less.data >= np.quantile(less.data, 0.75)] = 0.0
@@ -99,20 +105,20 @@ def shortened(graph: Any) -> Any:
     return less
 
 
-def core(graph: Any) -> Ints:
+def find_core_rows(graph: Any) -> Ints:
     """The rows that have SAMPLES neighbours among themselves; the others lie in no dense region
     whatever.
     """
     rows = np.arange(graph.shape[0])
     while len(rows):
-        inside = np.diff(graph.indptr) >= SAMPLES
+        inside = np.diff(graph.indptr) >= MIN_SAMPLES
         if inside.all():
             break
         rows, graph = rows[inside], graph[inside][:, inside]
     return rows
 
 
-def dense(graph: Any, least: int) -> Ints:
+def find_dense_regions(graph: Any, least: int) -> Ints:
     """The dense regions of one connected component. One that holds together without denser parts is
     a region itself.
     """
@@ -122,24 +128,30 @@ def dense(graph: Any, least: int) -> Ints:
         return together
     from sklearn.cluster import HDBSCAN
 
-    model = HDBSCAN(min_cluster_size=least, min_samples=SAMPLES, metric="precomputed", copy=True)
+    model = HDBSCAN(
+        min_cluster_size=least, min_samples=MIN_SAMPLES, metric="precomputed", copy=True
+    )
     labels = np.asarray(model.fit(graph).labels_, np.int64)
-    return together if size <= ONE_REGION and 2 * np.count_nonzero(labels >= 0) < size else labels
+    return (
+        together
+        if size <= MAX_SINGLE_REGION and 2 * np.count_nonzero(labels >= 0) < size
+        else labels
+    )
 
 
-def distances(near: Nearest) -> Any:
+def to_distance_graph(near: NeighbourTable) -> Any:
     """One minus the cosine of neighbours, both ways, as a sparse matrix."""
     from scipy.sparse import csr_matrix
 
     n, k = near.rows.shape
     there = (near.rows >= 0).ravel()
     rows, others = np.repeat(np.arange(n), k)[there], near.rows.ravel()[there]
-    far = np.maximum(1.0 - near.cosines.ravel()[there].astype(np.float64), ZERO)
+    far = np.maximum(1.0 - near.cosines.ravel()[there].astype(np.float64), MIN_DISTANCE)
     one_way = csr_matrix((far, (rows, others)), shape=(n, n))
     return one_way.maximum(one_way.T).tocsr()
 
 
-def named(
+def name_clusters(
     space: str,
     groups: Mapping[int, frozenset[str]],
     before: Members,
@@ -150,15 +162,17 @@ def named(
     """Each group under its name: the one that most of its members had, else a `given` one, or their
     distinctive words.
     """
-    names = kept(groups, before)
+    names = match_old_clusters(groups, before)
     for group in sorted(groups, key=lambda g: (-len(groups[g]), min(groups[g]))):
         if group not in names:
-            name = given.get(group) or words_of(words[group], len(groups[group]), everywhere)
-            names[group] = unused(node(space, name), {*names.values(), *before})
+            name = given.get(group) or choose_distinctive_words(
+                words[group], len(groups[group]), everywhere
+            )
+            names[group] = make_unique_name(cluster_node(space, name), {*names.values(), *before})
     return {names[group]: members for group, members in groups.items()}
 
 
-def kept(groups: Mapping[int, frozenset[str]], before: Members) -> dict[int, str]:
+def match_old_clusters(groups: Mapping[int, frozenset[str]], before: Members) -> dict[int, str]:
     """Groups that are an old cluster again: they share half of the smaller of the two, most in
     common first.
     """
@@ -179,25 +193,25 @@ def kept(groups: Mapping[int, frozenset[str]], before: Members) -> dict[int, str
     return names
 
 
-def fit(name: str | None, counts: Counter[str]) -> str:
+def sanitize_cluster_name(name: str | None, counts: Counter[str]) -> str:
     """A name that somebody else gave, as it may stand in a node; "" if it tells what only one
     member says.
 
     Words that no member has are the name-giver's own; numbers are nobody's business.
     """
     words = re.findall(r"[^\W_]+", (name or "").lower())
-    telling = any(counts[term] == 1 for term in name_words(" ".join(words)))
+    telling = any(counts[term] == 1 for term in extract_name_words(" ".join(words)))
     return "" if telling or not all(word.isalpha() for word in words) else "-".join(words)
 
 
-def words_of(counts: Counter[str], size: int, everywhere: Counter[str]) -> str:
+def choose_distinctive_words(counts: Counter[str], size: int, everywhere: Counter[str]) -> str:
     """A few words that many of the members share and few others have."""
-    common = [word for word, count in counts.items() if count >= max(2, SHARED * size)]
-    best = sorted(common, key=lambda w: (-(counts[w] ** 2) / everywhere[w], w))[:NAME_WORDS]
+    common = [word for word, count in counts.items() if count >= max(2, MIN_SHARED_PART * size)]
+    best = sorted(common, key=lambda w: (-(counts[w] ** 2) / everywhere[w], w))[:MAX_NAME_WORDS]
     return "-".join(best) or "mixed"
 
 
-def unused(name: str, taken: set[str]) -> str:
+def make_unique_name(name: str, taken: set[str]) -> str:
     """The name, with a number if it is taken."""
     number = 2
     free = name
@@ -206,23 +220,23 @@ def unused(name: str, taken: set[str]) -> str:
     return free
 
 
-def name_words(text: str) -> set[str]:
+def extract_name_words(text: str) -> set[str]:
     """Words of a text that may stand in a name."""
     return {
         term
-        for term in query_terms(text[:2_000])
-        if term.isalpha() and 3 <= len(term) <= NAME_LETTERS
+        for term in tokenize_query(text[:2_000])
+        if term.isalpha() and 3 <= len(term) <= MAX_NAME_LETTERS
     }
 
 
-def centres(rows: Mapping[str, Ints], vectors: Floats) -> dict[str, Floats]:
+def compute_centres(rows: Mapping[str, Ints], vectors: Floats) -> dict[str, Floats]:
     """The centre of each cluster: the mean of its members, unit length (B27, B76)."""
     means = {name: vectors[members].mean(axis=0) for name, members in rows.items() if len(members)}
     return {name: mean / (np.linalg.norm(mean) or 1.0) for name, mean in means.items()}
 
 
-def without_small(
-    clusters: Members, middle: Mapping[str, Floats], least: int = LEAST
+def merge_small_clusters(
+    clusters: Members, middle: Mapping[str, Floats], least: int = MIN_MEMBERS
 ) -> dict[str, frozenset[str]]:
     """Clusters of fewer than `least` members join the nearest one that is close enough, or are
     given up (B77, B126).
@@ -237,31 +251,34 @@ def without_small(
             continue
         cosines = matrix @ middle[name]
         best = int(np.argmax(cosines))
-        if cosines[best] >= JOIN:
+        if cosines[best] >= MIN_JOIN_COSINE:
             large[names[best]] |= clusters[name]
     return large
 
 
-def memberships(
-    clusters: Members, middle: Mapping[str, Floats], vector: Callable[[str], Floats], edges: Edges
-) -> Iterable[Step]:
+def diff_memberships(
+    clusters: Members,
+    middle: Mapping[str, Floats],
+    vector: Callable[[str], Floats],
+    edges: EdgeWeights,
+) -> Iterable[PassStep]:
     """The steps from the edges that are there to the clusters that should be. An edge that stays
     keeps its weight.
     """
     wanted = {(id, name) for name, members in clusters.items() for id in members}
     there = {(src, dst) for src, _, dst in edges}
     for id, name in sorted(there - wanted):
-        yield Step((Link(Edge(id, "in_cluster", name, 0.0)),), (id,), "left the cluster")
+        yield PassStep((Link(Edge(id, "in_cluster", name, 0.0)),), (id,), "left the cluster")
     for id, name in sorted(wanted - there):
         near = float(vector(id) @ middle[name])
-        yield Step(
+        yield PassStep(
             (Link(Edge(id, "in_cluster", name, round(min(1.0, max(0.05, near)), 2))),),
             (id,),
             "in the cluster",
         )
 
 
-def grouped(labels: Ints, ids: Sequence[str]) -> dict[int, frozenset[str]]:
+def group_by_label(labels: Ints, ids: Sequence[str]) -> dict[int, frozenset[str]]:
     """The members of each cluster by its number."""
     groups: dict[int, set[str]] = {}
     for id, label in zip(ids, labels.tolist(), strict=True):

@@ -9,27 +9,31 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 
 from reverie.core.model import Edge, Event, Link
-from reverie.reconciliation.pass_view import Step, View, tied
+from reverie.reconciliation.pass_view import PassStep, PassView, has_edge
 
-SESSIONS = 2  # conversations in which a pair was given together until that counts
-FIRST, MORE, MOST = 0.6, 0.05, 0.95  # CONSTANTS: co-relevant 0.6, +0.05 a repeat, at most 0.95
-AT_ONCE = 8  # memories of one turn whose pairs are counted: a block holds five
+MIN_SESSIONS = 2  # conversations in which a pair was given together until that counts
+FIRST_WEIGHT, WEIGHT_STEP, MAX_WEIGHT = (
+    0.6,
+    0.05,
+    0.95,
+)  # CONSTANTS: co-relevant 0.6, +0.05 a repeat, at most 0.95
+MAX_PER_TURN = 8  # memories of one turn whose pairs are counted: a block holds five
 
 
-def together(events: Iterable[Event]) -> dict[tuple[str, str], int]:
+def count_joint_sessions(events: Iterable[Event]) -> dict[tuple[str, str], int]:
     """Pairs of ids that turns were given together, and in how many sessions; only those of SESSIONS
     and more.
     """
     met = {
         (pair, event.session)
         for event in events
-        for pair in combinations(sorted(set(event.payload.get("given", ())))[:AT_ONCE], 2)
+        for pair in combinations(sorted(set(event.payload.get("given", ())))[:MAX_PER_TURN], 2)
     }
     counts = Counter(pair for pair, _ in met)
-    return {pair: count for pair, count in counts.items() if count >= SESSIONS}
+    return {pair: count for pair, count in counts.items() if count >= MIN_SESSIONS}
 
 
-def strengthened(view: View, met: Mapping[tuple[str, str], int]) -> list[Step]:
+def strengthen_links(view: PassView, met: Mapping[tuple[str, str], int]) -> list[PassStep]:
     """One tie for each pair that still counts: a new one, or the one that is there, a little
     stronger.
     """
@@ -37,14 +41,14 @@ def strengthened(view: View, met: Mapping[tuple[str, str], int]) -> list[Step]:
     for (one, other), sessions in sorted(met.items()):
         if one not in view.memories or other not in view.memories:
             continue
-        if tied(view.edges, one, other, "supersedes", "contradicts"):
+        if has_edge(view.edges, one, other, "supersedes", "contradicts"):
             continue
         src, dst = (other, one) if (other, "relates_to", one) in view.edges else (one, other)
         had = view.edges.get((src, "relates_to", dst), 0.0)
-        weight = FIRST if not had else max(had, min(MOST, round(had + MORE, 4)))
+        weight = FIRST_WEIGHT if not had else max(had, min(MAX_WEIGHT, round(had + WEIGHT_STEP, 4)))
         if weight != had:
             steps.append(
-                Step(
+                PassStep(
                     (Link(Edge(src, "relates_to", dst, weight)),),
                     (one, other),
                     f"used together in {sessions} sessions",

@@ -11,73 +11,85 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reverie.code.anchor_reader import anchored, anchored_roots, brought_up, concerned, present
-from reverie.consolidation.batch_commit import in_steps
-from reverie.consolidation.sleep_run import Run
-from reverie.core.code_anchors import CHANGED, Anchor, outdated, with_anchors
+from reverie.code.anchor_reader import (
+    find_anchored_memories,
+    load_anchored_roots,
+    refresh_anchors,
+    renew_code_index,
+    replace_anchors,
+)
+from reverie.consolidation.batch_commit import commit_in_batches
+from reverie.consolidation.sleep_run import SleepRun
+from reverie.core.code_anchors import CHANGED, CodeAnchor, details_with_anchors, outdated_notice
 from reverie.core.errors import ExtraMissing
 from reverie.core.model import Memory
-from reverie.reconciliation.pass_view import Step, View
+from reverie.reconciliation.pass_view import PassStep, PassView
 
 if TYPE_CHECKING:
-    from reverie.code.anchor_tracking import Sights
+    from reverie.code.anchor_tracking import RepositoryView
 
 
-def over_code(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
+def verify_code_facts(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
     """Every repository that a memory speaks of: its index is renewed, then each anchor is looked
     after.
     """
-    from reverie.code.anchor_tracking import Sights
+    from reverie.code.anchor_tracking import RepositoryView
 
     work, steps, why = run.work, 0, ""
-    for root in anchored_roots(work.store):
+    for root in load_anchored_roots(work.store):
         try:
-            there = run.going() and brought_up(work, root, f"{run.holder}:code", run.going)
+            there = run.may_continue() and renew_code_index(
+                work, root, f"{run.holder}:code", run.may_continue
+            )
         except ExtraMissing as err:
             return steps, str(err)
         if not there:
             why = f"{root} is not there, or is being indexed"
             continue
-        sights = Sights(work.store.code, root, work.now, work.policy)
-        for page in concerned(work, root):
+        sights = RepositoryView(work.store.code, root, work.now, work.policy)
+        for page in find_anchored_memories(work, root):
             for space in sorted({memory.space for memory in page if memory.space >= at[0]}):
                 mine = {memory.id: memory for memory in page if memory.space == space}
-                steps += in_steps(
-                    run, name, space, verified(run, sights, mine), View(work.now, mine)
+                steps += commit_in_batches(
+                    run, name, space, verify_memories(run, sights, mine), PassView(work.now, mine)
                 )
     return steps, "" if steps else why
 
 
-def verified(run: Run, sights: Sights, memories: dict[str, Memory]) -> Iterator[Step]:
+def verify_memories(
+    run: SleepRun, sights: RepositoryView, memories: dict[str, Memory]
+) -> Iterator[PassStep]:
     """What becomes of some memories."""
     for memory in memories.values():
-        anchors = present(sights, memory)
-        still = run.wish.still
+        anchors = refresh_anchors(sights, memory)
+        still = run.wish.check_fact
         if still is not None:
-            anchors = [judged(sights, partial(still, memory), anchor) for anchor in anchors]
-        if changes := anchored(memory, anchors, run.work.now):
-            words = outdated(memory._replace(details=with_anchors(memory, anchors)))
-            yield Step(
+            anchors = [judge_anchor(sights, partial(still, memory), anchor) for anchor in anchors]
+        if changes := replace_anchors(memory, anchors, run.work.now):
+            words = outdated_notice(memory._replace(details=details_with_anchors(memory, anchors)))
+            yield PassStep(
                 tuple(changes),
                 (memory.id,),
                 words or "the code that it speaks of is there, as it was",
             )
 
 
-def judged(sights: Sights, still: partial[tuple[str, str] | None], anchor: Anchor) -> Anchor:
+def judge_anchor(
+    sights: RepositoryView, still: partial[tuple[str, str] | None], anchor: CodeAnchor
+) -> CodeAnchor:
     """An anchor with what a model says of it, if its definition has changed and was not judged like
     this before.
     """
-    from reverie.code.anchor_tracking import seen
-    from reverie.code.definition_digest import MOST_BODY
+    from reverie.code.anchor_tracking import observe_anchor
+    from reverie.code.definition_digest import MAX_BODY_CHARS
 
     if anchor.state != CHANGED or not anchor.symbol or anchor.root != sights.root:
         return anchor
-    now = seen(sights, anchor.path, anchor.symbol, anchor.by)
+    now = observe_anchor(sights, anchor.path, anchor.symbol, anchor.by)
     if (
         now is None
         or anchor.judged == now.shape
-        or max(len(anchor.body), len(now.body)) >= MOST_BODY
+        or max(len(anchor.body), len(now.body)) >= MAX_BODY_CHARS
     ):
         return anchor
     said = still(anchor.body, now.body)

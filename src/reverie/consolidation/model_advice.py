@@ -8,79 +8,79 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from reverie.pipeline.event_reader import Work
+from reverie.pipeline.event_reader import WorkContext
 
 if TYPE_CHECKING:
-    from reverie.consolidation.sleep_loop import Wish
-    from reverie.consolidation.sleep_run import Still
+    from reverie.consolidation.sleep_loop import SleepRequest
+    from reverie.consolidation.sleep_run import FactCheck
     from reverie.core.model import Memory
-    from reverie.llm.pair_task import Opinion
-    from reverie.reconciliation.pair_passes import Relate
+    from reverie.llm.pair_task import PairOpinion
+    from reverie.reconciliation.pair_passes import RelateMemories
 
 
-MOST_RELATED = 50  # pairs of one night that a model is asked about: 70,000 tokens at most
+MAX_RELATED_PAIRS = 50  # pairs of one night that a model is asked about: 70,000 tokens at most
 
 
-MOST_STILL = 30  # facts about code of one night: 45,000 tokens at most
+MAX_FACT_CHECKS = 30  # facts about code of one night: 45,000 tokens at most
 
 
-def advised(work: Work, wish: Wish) -> Wish:
+def with_model_advice(work: WorkContext, wish: SleepRequest) -> SleepRequest:
     """A wish to sleep with what a model may do in it: write texts of two, name groups, say what
     belongs together.
     """
     if work.llm is None:
         return wish
-    from reverie.consolidation.sleep_run import SPACELESS
+    from reverie.consolidation.sleep_run import RUN_EVENT_SPACE
 
     return wish._replace(
-        merge_text=wish.merge_text or merging_text(work, SPACELESS),
-        relate=relating(work),
-        still=holding(work),
-        name_group=lambda texts, space: group_name(work, texts, space),
+        merge_text=wish.merge_text or make_text_merger(work, RUN_EVENT_SPACE),
+        relate=make_relation_judge(work),
+        check_fact=make_fact_checker(work),
+        name_group=lambda texts, space: ask_group_name(work, texts, space),
     )
 
 
-def relating(work: Work) -> Relate | None:
+def make_relation_judge(work: WorkContext) -> RelateMemories | None:
     """How two memories belong together; "none" is an answer. MOST_RELATED pairs a night are asked
     about, each once.
     """
     llm = work.llm
     if llm is None:
         return None
-    from reverie.llm.pair_task import read_relation, relate_request
+    from reverie.llm.pair_task import build_relation_request, read_relation
 
-    known: dict[tuple[str, str], Opinion | None] = {}
+    known: dict[tuple[str, str], PairOpinion | None] = {}
 
-    def related(first: Memory, second: Memory) -> Opinion | None:
+    def related(first: Memory, second: Memory) -> PairOpinion | None:
         both = first.text, second.text
-        if both not in known and len(known) < MOST_RELATED:
+        if both not in known and len(known) < MAX_RELATED_PAIRS:
             known[both] = llm.ask(
-                relate_request(first, second), read_relation, space=second.space
+                build_relation_request(first, second), read_relation, space=second.space
             ).value
         return known.get(both)
 
     return related
 
 
-def holding(work: Work) -> Still | None:
+def make_fact_checker(work: WorkContext) -> FactCheck | None:
     """Whether a memory still holds for code that has changed. MOST_STILL memories a night are asked
     about.
     """
-    llm, left = work.llm, MOST_STILL
+    llm, left = work.llm, MAX_FACT_CHECKS
     if llm is None:
         return None
-    from reverie.llm.fact_check_task import read_still, still_request
+    from reverie.llm.fact_check_task import build_fact_check_request, read_fact_check
 
     def holds(memory: Memory, then: str, now: str) -> tuple[str, str] | None:
         nonlocal left
         left -= 1
-        asked = still_request(memory.text, then, now)
-        return llm.ask(asked, read_still, space=memory.space).value if left >= 0 else None
+        asked = build_fact_check_request(memory.text, then, now)
+        return llm.ask(asked, read_fact_check, space=memory.space).value if left >= 0 else None
 
     return holds
 
 
-def merging_text(work: Work, space: str) -> Callable[[str, str], str] | None:
+def make_text_merger(work: WorkContext, space: str) -> Callable[[str, str], str] | None:
     """Puts two texts into one that keeps every number, name and path of both; "" where it does not.
 
     The same two are asked about once.
@@ -88,23 +88,25 @@ def merging_text(work: Work, space: str) -> Callable[[str, str], str] | None:
     llm = work.llm
     if llm is None:
         return None
-    from reverie.llm.pair_task import merge_request, read_merged
+    from reverie.llm.pair_task import build_merge_request, read_merged_text
 
     @cache
     def merged(one: str, other: str) -> str:
         both = (one, other)
         return (
-            llm.ask(merge_request(both), lambda text: read_merged(text, both), space=space).value
+            llm.ask(
+                build_merge_request(both), lambda text: read_merged_text(text, both), space=space
+            ).value
             or ""
         )
 
     return merged
 
 
-def group_name(work: Work, texts: Sequence[str], space: str) -> str | None:
+def ask_group_name(work: WorkContext, texts: Sequence[str], space: str) -> str | None:
     """One to four words for a group of memories."""
     if work.llm is None:
         return None
-    from reverie.llm.group_naming_task import name_request, read_name
+    from reverie.llm.group_naming_task import build_naming_request, read_group_name
 
-    return work.llm.ask(name_request(texts), read_name, space=space).value
+    return work.llm.ask(build_naming_request(texts), read_group_name, space=space).value

@@ -21,17 +21,17 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 
-EXACT = 20_000  # rows up to which every pair is looked at: some ten seconds on two cores
+MAX_EXACT_ROWS = 20_000  # rows up to which every pair is looked at: some ten seconds on two cores
 # cells that a row is put into; measured: of true pairs at 0.8 and above 0.99 and more are found
-SPILL = 4
-ROUNDS = 6  # of k-means; more do not find more pairs
-SAMPLE = 32  # rows a cell from which the centres are learned
+CELLS_PER_ROW = 4
+KMEANS_ROUNDS = 6  # of k-means; more do not find more pairs
+SAMPLED_ROWS_PER_CELL = 32  # rows a cell from which the centres are learned
 # rows compared with one another: a heap of equal texts does not make a square of work
-CELL_MOST = 4_096
-BLOCK = 1_024  # rows compared at once
+MAX_CELL_ROWS = 4_096
+BLOCK_ROWS = 1_024  # rows compared at once
 
 
-class Nearest(NamedTuple):
+class NeighbourTable(NamedTuple):
     """The neighbours of each row, best first: row numbers and cosines; −1 and −1.0 where there are
     fewer than k.
     """
@@ -40,59 +40,59 @@ class Nearest(NamedTuple):
     cosines: Floats
 
 
-class Stopped(Exception):
+class SearchStopped(Exception):
     """Somebody wants the search to end."""
 
 
-def nearest(
+def find_nearest(
     vectors: Floats,
     k: int,
     floor: float,
     *,
     rows: Ints | None = None,
-    exact: int = EXACT,
+    exact: int = MAX_EXACT_ROWS,
     going: Callable[[], bool] = lambda: True,
-) -> Nearest:
+) -> NeighbourTable:
     """The k best neighbours of every row whose cosine is at least `floor`; raises Stopped when not
     `going`.
 
     With `rows`, only of these, each compared with all.
     """
     n = len(vectors)
-    best = Nearest(np.full((n, k), -1, np.int64), np.full((n, k), -1.0, np.float32))
+    best = NeighbourTable(np.full((n, k), -1, np.int64), np.full((n, k), -1.0, np.float32))
     if n < 2:
         return best
     if rows is not None or n <= exact:
-        groups = whole(n, np.arange(n) if rows is None else rows)
+        groups = iter_exact_blocks(n, np.arange(n) if rows is None else rows)
     else:
-        groups = cut(cells(vectors, going))
+        groups = iter_cell_blocks(assign_cells(vectors, going))
     for asked, among in groups:
         if not going():
-            raise Stopped
-        take_in(best, asked, *compared(vectors, asked, among, k, floor))
+            raise SearchStopped
+        merge_neighbours(best, asked, *compare_block(vectors, asked, among, k, floor))
     order = np.argsort(-best.cosines, axis=1, kind="stable")
-    return Nearest(
+    return NeighbourTable(
         np.take_along_axis(best.rows, order, 1), np.take_along_axis(best.cosines, order, 1)
     )
 
 
-def whole(n: int, rows: Ints) -> Iterator[tuple[Ints, Ints]]:
+def iter_exact_blocks(n: int, rows: Ints) -> Iterator[tuple[Ints, Ints]]:
     """These rows against all, fewer at a time where there are many."""
-    among, step = np.arange(n), max(16, min(BLOCK, BLOCK * EXACT // n))
+    among, step = np.arange(n), max(16, min(BLOCK_ROWS, BLOCK_ROWS * MAX_EXACT_ROWS // n))
     for start in range(0, len(rows), step):
         yield rows[start : start + step], among
 
 
-def cut(groups: Iterator[Ints]) -> Iterator[tuple[Ints, Ints]]:
+def iter_cell_blocks(groups: Iterator[Ints]) -> Iterator[tuple[Ints, Ints]]:
     """Rows of one cell against one another; a cell that is too large in pieces."""
     for rows in groups:
-        for piece in range(0, len(rows), CELL_MOST):
-            among = rows[piece : piece + CELL_MOST]
-            for start in range(0, len(among), BLOCK):
-                yield among[start : start + BLOCK], among
+        for piece in range(0, len(rows), MAX_CELL_ROWS):
+            among = rows[piece : piece + MAX_CELL_ROWS]
+            for start in range(0, len(among), BLOCK_ROWS):
+                yield among[start : start + BLOCK_ROWS], among
 
 
-def compared(
+def compare_block(
     vectors: Floats, asked: Ints, among: Ints, k: int, floor: float
 ) -> tuple[Ints, Floats]:
     """The k best of `among` for each row asked."""
@@ -110,7 +110,7 @@ def compared(
     return rows, np.where(found >= floor, found, np.float32(-1.0))
 
 
-def take_in(best: Nearest, asked: Ints, rows: Ints, cosines: Floats) -> None:
+def merge_neighbours(best: NeighbourTable, asked: Ints, rows: Ints, cosines: Floats) -> None:
     """Merge what one cell found into what is known, each neighbour once."""
     had, k = best.rows[asked], best.rows.shape[1]
     known = ((rows[:, :, None] == had[:, None, :]) & (rows[:, :, None] >= 0)).any(axis=2)
@@ -123,34 +123,40 @@ def take_in(best: Nearest, asked: Ints, rows: Ints, cosines: Floats) -> None:
     best.cosines[asked] = np.take_along_axis(all_cosines, top, 1)
 
 
-def cells(vectors: Floats, going: Callable[[], bool]) -> Iterator[Ints]:
+def assign_cells(vectors: Floats, going: Callable[[], bool]) -> Iterator[Ints]:
     """The rows of each cell; a row is in several."""
-    centres = learned(vectors, round(len(vectors) ** 0.5), going)
-    homes = np.empty((len(vectors), SPILL), np.int64)
-    for start in range(0, len(vectors), BLOCK):
-        cosines = vectors[start : start + BLOCK] @ centres.T
-        homes[start : start + BLOCK] = np.argpartition(-cosines, SPILL - 1, axis=1)[:, :SPILL]
+    centres = learn_centres(vectors, round(len(vectors) ** 0.5), going)
+    homes = np.empty((len(vectors), CELLS_PER_ROW), np.int64)
+    for start in range(0, len(vectors), BLOCK_ROWS):
+        cosines = vectors[start : start + BLOCK_ROWS] @ centres.T
+        homes[start : start + BLOCK_ROWS] = np.argpartition(-cosines, CELLS_PER_ROW - 1, axis=1)[
+            :, :CELLS_PER_ROW
+        ]
     flat = homes.ravel()
     order = np.argsort(flat, kind="stable")
     ends = np.searchsorted(flat[order], np.arange(len(centres) + 1))
     for first, last in pairwise(ends):
-        yield order[first:last] // SPILL
+        yield order[first:last] // CELLS_PER_ROW
 
 
-def learned(vectors: Floats, count: int, going: Callable[[], bool]) -> Floats:
+def learn_centres(vectors: Floats, count: int, going: Callable[[], bool]) -> Floats:
     """Centres of cells by spherical k-means on a sample."""
     rng = np.random.default_rng(0)
     some = vectors[
-        np.sort(rng.choice(len(vectors), min(len(vectors), SAMPLE * count), replace=False))
+        np.sort(
+            rng.choice(
+                len(vectors), min(len(vectors), SAMPLED_ROWS_PER_CELL * count), replace=False
+            )
+        )
     ]
     centres = some[np.sort(rng.choice(len(some), count, replace=False))].copy()
-    for _ in range(ROUNDS):
+    for _ in range(KMEANS_ROUNDS):
         if not going():
-            raise Stopped
+            raise SearchStopped
         home = np.concatenate(
             [
-                np.argmax(some[start : start + BLOCK] @ centres.T, axis=1)
-                for start in range(0, len(some), BLOCK)
+                np.argmax(some[start : start + BLOCK_ROWS] @ centres.T, axis=1)
+                for start in range(0, len(some), BLOCK_ROWS)
             ]
         )
         order = np.argsort(home, kind="stable")

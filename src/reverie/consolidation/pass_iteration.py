@@ -7,26 +7,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, takewhile
 
-from reverie.consolidation.batch_commit import commit, in_steps
-from reverie.consolidation.failed_event_retry import backfill, retried
-from reverie.consolidation.neighbour_index import Watermark, surveyed
+from reverie.consolidation.batch_commit import commit_in_batches, commit_items
+from reverie.consolidation.failed_event_retry import queue_missing_vectors, retry_failed_events
+from reverie.consolidation.neighbour_index import Watermark, index_neighbours
 from reverie.consolidation.sleep_passes import PASSES
-from reverie.consolidation.sleep_run import SPACELESS, Run, spaces
+from reverie.consolidation.sleep_run import RUN_EVENT_SPACE, SleepRun, iter_enabled_spaces
 from reverie.core import clock
 from reverie.core.kinds import CAPACITY
 from reverie.core.model import RELATIONS, Edge, Event, Filter, Memory
-from reverie.extraction.retrieval_feedback import CLUSTERS
-from reverie.pipeline.decided_pairs import settled_pairs
+from reverie.extraction.retrieval_feedback import CLUSTERS_CURSOR
+from reverie.pipeline.decided_pairs import load_settled_pairs
 from reverie.reconciliation import pair_passes
-from reverie.reconciliation.pass_view import Pair, Step, View, told
-from reverie.reconciliation.reconcile_reader import wordings_of
-from reverie.storage.paging import events_after, pages
+from reverie.reconciliation.pass_view import ClosePair, PassStep, PassView, index_edges
+from reverie.reconciliation.reconcile_reader import load_wordings
+from reverie.storage.paging import iter_events_after, read_memory_pages
 
-PAIRS, PAGE = 400, 500  # pairs, and memories, that a pass is shown at once
-OTHERS = tuple(rel for rel in RELATIONS if rel != "has_tag")
+PAIRS_PER_VIEW, PAGE = 400, 500  # pairs, and memories, that a pass is shown at once
+UNTAGGED_RELATIONS = tuple(rel for rel in RELATIONS if rel != "has_tag")
 
 
-def view_of(run: Run, ids: Iterable[str], rels: Sequence[str] = OTHERS) -> View:
+def load_view(
+    run: SleepRun, ids: Iterable[str], rels: Sequence[str] = UNTAGGED_RELATIONS
+) -> PassView:
     """Memories that count, where memory is on, with their edges, for a pass to see."""
     wanted = sorted(set(ids))
     there = {
@@ -34,31 +36,34 @@ def view_of(run: Run, ids: Iterable[str], rels: Sequence[str] = OTHERS) -> View:
         for memory in run.work.store.get(wanted)
         if memory.active and not run.work.settings.is_off(memory.space)
     }
-    return View(
-        run.work.now, there, told(run.work.store.edges(list(there), rels)), settled=run.settled
+    return PassView(
+        run.work.now,
+        there,
+        index_edges(run.work.store.edges(list(there), rels)),
+        settled=run.settled_pairs,
     )
 
 
-def over_pairs(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
+def run_pair_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
     """A pass over pairs that lie close, of which one at least is new to it."""
     if not run.work.embedder:
         return 0, "there is no embedder, and so nothing lies close"
     row, mark = PASSES[name], Watermark.read(run.work, name, run.wish.afresh)
-    run.settled = settled_pairs(run.work.store)
-    decide = deciding(run, name)
+    run.settled_pairs = load_settled_pairs(run.work.store)
+    decide = choose_pair_decision(run, name)
     steps, newest = 0, dict(mark.newest)
-    for space in spaces(run, at[0]):
-        ground = surveyed(run.work, space, mark, run.grounds, run.going)
+    for space in iter_enabled_spaces(run, at[0]):
+        ground = index_neighbours(run.work, space, mark, run.neighbour_indexes, run.may_continue)
         newest[space] = ground.newest
         rest = iter(ground.pairs(row.floor, at[1] if space == at[0] else ""))
-        while run.going() and (some := list(islice(rest, PAIRS))):
-            steps += commit(run, name, space, some, pair_view, decide)
-    if not run.wish.dry and not run.stopped:
-        Watermark(run.work.model, run.work.now, newest).write(run.work, name)
+        while run.may_continue() and (some := list(islice(rest, PAIRS_PER_VIEW))):
+            steps += commit_items(run, name, space, some, load_pair_view, decide)
+    if not run.wish.dry_run and not run.stopped:
+        Watermark(run.work.embedding_model, run.work.now, newest).write(run.work, name)
     return steps, ""
 
 
-def deciding(run: Run, name: str) -> Callable[[View], list[Step]]:
+def choose_pair_decision(run: SleepRun, name: str) -> Callable[[PassView], list[PassStep]]:
     """What a pass over pairs decides by, with what a model may be asked in it as long as the run
     may go on.
     """
@@ -66,205 +71,209 @@ def deciding(run: Run, name: str) -> Callable[[View], list[Step]]:
     match name:
         case "merge":
             write = (
-                (lambda one, other: merge_text(one, other) if run.going() else "")
+                (lambda one, other: merge_text(one, other) if run.may_continue() else "")
                 if merge_text
                 else None
             )
-            return lambda view: pair_passes.merge(view, write, clock.new_id)
+            return lambda view: pair_passes.merge_duplicates(view, write, clock.new_id)
         case "relations" if relate:
-            return lambda view: pair_passes.relations(
-                view, lambda one, other: relate(one, other) if run.going() else None
+            return lambda view: pair_passes.relate_memories(
+                view, lambda one, other: relate(one, other) if run.may_continue() else None
             )
     decide = PASSES[name].decide
     assert decide is not None
     return decide
 
 
-def pair_view(run: Run, some: Sequence[Pair] | Sequence[str]) -> View:
+def load_pair_view(run: SleepRun, some: Sequence[ClosePair] | Sequence[str]) -> PassView:
     """Pairs with all that judging them takes."""
-    close = [pair for pair in some if isinstance(pair, Pair)]
-    view = view_of(run, (id for pair in close for id in (pair.one, pair.other)))
-    return view._replace(pairs=close, wordings=wordings_of(run.work.store, set(view.memories)))
+    close = [pair for pair in some if isinstance(pair, ClosePair)]
+    view = load_view(run, (id for pair in close for id in (pair.one, pair.other)))
+    return view._replace(pairs=close, wordings=load_wordings(run.work.store, set(view.memories)))
 
 
-def over_memories(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
+def run_memory_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
     """A pass over single memories, newest first."""
     steps, decide = 0, PASSES[name].decide
     assert decide is not None
-    for space in spaces(run, at[0]):
-        for page in going_through(
+    for space in iter_enabled_spaces(run, at[0]):
+        for page in iter_space_pages(
             run, Filter(spaces=(space,), limit=PAGE, after=at[1] if space == at[0] else "")
         ):
-            steps += commit(run, name, space, [memory.id for memory in page], memory_view, decide)
+            steps += commit_items(
+                run, name, space, [memory.id for memory in page], load_memory_view, decide
+            )
     return steps, ""
 
 
-def over_types(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
+def run_capacity_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
     """What each space holds of each type, against its capacity."""
     from reverie.consolidation import archiving
 
     steps, counted = 0, run.work.store.stats().spaces
-    for space in spaces(run, at[0]):
+    for space in iter_enabled_spaces(run, at[0]):
         if counted[space] <= min(CAPACITY.values()):
             continue
         there = (
             memory
-            for page in going_through(run, Filter(spaces=(space,), limit=PAGE))
+            for page in iter_space_pages(run, Filter(spaces=(space,), limit=PAGE))
             for memory in page
         )
-        types = archiving.beyond(there, run.work.now, CAPACITY)
+        types = archiving.find_over_capacity(there, run.work.now, CAPACITY)
         ids = sorted(types)
         for start in range(0, len(ids), PAGE):
-            if run.going():
-                steps += commit(
+            if run.may_continue():
+                steps += commit_items(
                     run,
                     name,
                     space,
                     ids[start : start + PAGE],
-                    memory_view,
-                    lambda view, types=types: archiving.crowded(view, types),  # type: ignore[misc]
+                    load_memory_view,
+                    lambda view, types=types: archiving.archive_over_capacity(view, types),  # type: ignore[misc]
                 )
     return steps, ""
 
 
-def memory_view(run: Run, some: Sequence[Pair] | Sequence[str]) -> View:
+def load_memory_view(run: SleepRun, some: Sequence[ClosePair] | Sequence[str]) -> PassView:
     """Memories without their edges: fading asks for none."""
     there = run.work.store.get([id for id in some if isinstance(id, str)])
-    return View(run.work.now, {memory.id: memory for memory in there if memory.active})
+    return PassView(run.work.now, {memory.id: memory for memory in there if memory.active})
 
 
-def going_through(run: Run, where: Filter) -> Iterator[list[Memory]]:
+def iter_space_pages(run: SleepRun, where: Filter) -> Iterator[list[Memory]]:
     """Everything that fits, page by page, as long as the run may go on."""
-    return takewhile(lambda _: run.going(), pages(run.work.store, where))
+    return takewhile(lambda _: run.may_continue(), read_memory_pages(run.work.store, where))
 
 
-def over_tags(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
+def run_tag_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
     """Tags of a space that mean the same; then edges of tags that nobody carries."""
     from reverie.consolidation import tag_tidying
 
     steps = 0
-    for space in spaces(run, at[0]):
-        instead = tag_tidying.variants(run.work.store.tags((space,)))
+    for space in iter_enabled_spaces(run, at[0]):
+        instead = tag_tidying.map_tag_variants(run.work.store.tag_counts((space,)))
         for tag in instead:
-            for page in going_through(run, Filter(spaces=(space,), tags=(tag,), limit=PAGE)):
-                steps += commit(
+            for page in iter_space_pages(run, Filter(spaces=(space,), tags=(tag,), limit=PAGE)):
+                steps += commit_items(
                     run,
                     name,
                     space,
                     [memory.id for memory in page],
-                    tag_view,
-                    lambda view, instead=instead: tag_tidying.retagged(view, instead),  # type: ignore[misc]
+                    load_tag_view,
+                    lambda view, instead=instead: tag_tidying.retag_memories(view, instead),  # type: ignore[misc]
                 )
-    return steps + orphans(run, name), ""
+    return steps + remove_orphan_edges(run, name), ""
 
 
-def tag_view(run: Run, some: Sequence[Pair] | Sequence[str]) -> View:
+def load_tag_view(run: SleepRun, some: Sequence[ClosePair] | Sequence[str]) -> PassView:
     """Memories with the edges of their tags."""
-    return view_of(run, (id for id in some if isinstance(id, str)), ("has_tag",))
+    return load_view(run, (id for id in some if isinstance(id, str)), ("has_tag",))
 
 
-def orphans(run: Run, name: str) -> int:
+def remove_orphan_edges(run: SleepRun, name: str) -> int:
     """Edges of tags that no memory carries, whether it counts or not."""
     from reverie.consolidation import tag_tidying
 
     store, steps = run.work.store, 0
-    for page in every_edge(run):
-        edges = told(
+    for page in iter_edge_pages(run):
+        edges = index_edges(
             edge
             for edge in page
-            if any(end.startswith(tag_tidying.TAG) for end in (edge.src, edge.dst))
+            if any(end.startswith(tag_tidying.TAG_NODE_PREFIX) for end in (edge.src, edge.dst))
         )
         ids = sorted(
             {
                 end
                 for src, _, dst in edges
                 for end in (src, dst)
-                if not end.startswith(tag_tidying.TAG)
+                if not end.startswith(tag_tidying.TAG_NODE_PREFIX)
             }
         )
         there = {memory.id: memory for memory in store.get(ids)}
-        dead = tag_tidying.orphans(
+        dead = tag_tidying.drop_orphan_edges(
             there, edges, lambda node: bool(store.edges([node], ("has_tag",)))
         )
-        steps += in_steps(run, name, SPACELESS, dead, View(run.work.now, there))
+        steps += commit_in_batches(run, name, RUN_EVENT_SPACE, dead, PassView(run.work.now, there))
     return steps
 
 
-def every_edge(run: Run) -> Iterator[list[Edge]]:
+def iter_edge_pages(run: SleepRun) -> Iterator[list[Edge]]:
     """All edges, page by page."""
     after = ("", "", "")
-    while run.going() and (page := run.work.store.every_edge(after, PAGE)):
+    while run.may_continue() and (page := run.work.store.scan_edges(after, PAGE)):
         yield page
         after = page[-1][:3]
 
 
-def over_events(run: Run, name: str, _at: tuple[str, str]) -> tuple[int, str]:
+def run_co_use_pass(run: SleepRun, name: str, _at: tuple[str, str]) -> tuple[int, str]:
     """What turns were given together since the last run."""
     from reverie.consolidation import co_use_links
 
     store, reader = run.work.store, "sleep.links"
     after = 0 if run.wish.afresh else store.cursor(reader)
-    events = list(turns(run, after))
-    met = co_use_links.together(events)
-    view = view_of(
+    events = list(iter_given_turns(run, after))
+    met = co_use_links.count_joint_sessions(events)
+    view = load_view(
         run, (id for pair in met for id in pair), ("relates_to", "supersedes", "contradicts")
     )
-    steps = in_steps(run, name, SPACELESS, co_use_links.strengthened(view, met), view)
-    if events and not run.wish.dry and not run.stopped:
+    steps = commit_in_batches(
+        run, name, RUN_EVENT_SPACE, co_use_links.strengthen_links(view, met), view
+    )
+    if events and not run.wish.dry_run and not run.stopped:
         store.advance(reader, events[-1].seq)
     return steps, ""
 
 
-def turns(run: Run, after: int) -> Iterator[Event]:
+def iter_given_turns(run: SleepRun, after: int) -> Iterator[Event]:
     """Turns that were given something, without their messages."""
-    for event in events_after(run.work.store, after, ("turn",)):
+    for event in iter_events_after(run.work.store, after, ("turn",)):
         yield event._replace(payload={"given": event.payload.get("given", ())})
 
 
-def over_clusters(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
+def run_cluster_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
     """Clusters of each space: found anew, or the small ones joined to others."""
     from reverie.consolidation import clusters
-    from reverie.consolidation.cluster_pass import regrouped, tidied
+    from reverie.consolidation.cluster_pass import recluster_space, tidy_small_clusters
 
     name_group = run.wish.name_group
     if not run.work.embedder:
         return 0, "there is no embedder, and so nothing lies close"
-    if name == "recluster" and not clusters.available():
+    if name == "recluster" and not clusters.is_clustering_available():
         return 0, "scikit-learn is not installed; get it with: pip install 'reverie[sleep]'"
     steps = 0
-    for space in spaces(run, at[0]):
+    for space in iter_enabled_spaces(run, at[0]):
         view, wanted = (
-            regrouped(run.work, space, run.going, name_group)
+            recluster_space(run.work, space, run.may_continue, name_group)
             if name == "recluster"
-            else tidied(run.work, space)
+            else tidy_small_clusters(run.work, space)
         )
-        steps += in_steps(run, name, space, wanted, view)
-    if name == "recluster" and not (run.wish.dry or run.stopped):
-        run.work.store.advance(CLUSTERS, run.work.store.last_event())
+        steps += commit_in_batches(run, name, space, wanted, view)
+    if name == "recluster" and not (run.wish.dry_run or run.stopped):
+        run.work.store.advance(CLUSTERS_CURSOR, run.work.store.last_event())
     return steps, ""
 
 
-def over_code(run: Run, name: str, at: tuple[str, str]) -> tuple[int, str]:
+def run_code_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
     """What memories say of code, against the code."""
     from reverie.consolidation import fact_verification
 
-    return fact_verification.over_code(run, name, at)
+    return fact_verification.verify_code_facts(run, name, at)
 
 
-def over_log(run: Run, name: str, _at: tuple[str, str]) -> tuple[int, str]:
+def run_log_pass(run: SleepRun, name: str, _at: tuple[str, str]) -> tuple[int, str]:
     """What was left undone: events that could not be learned from, texts without a vector."""
     if name == "retro":
-        return retried(run.work, run.queue.readers, run.wish.dry), ""
-    return backfill(run.work, run.wish.dry), ""
+        return retry_failed_events(run.work, run.queue.readers, run.wish.dry_run), ""
+    return queue_missing_vectors(run.work, run.wish.dry_run), ""
 
 
-OVER: dict[str, Callable[[Run, str, tuple[str, str]], tuple[int, str]]] = {
-    "pairs": over_pairs,
-    "memories": over_memories,
-    "types": over_types,
-    "tags": over_tags,
-    "events": over_events,
-    "clusters": over_clusters,
-    "code": over_code,
-    "log": over_log,
+PASS_RUNNERS: dict[str, Callable[[SleepRun, str, tuple[str, str]], tuple[int, str]]] = {
+    "pairs": run_pair_pass,
+    "memories": run_memory_pass,
+    "types": run_capacity_pass,
+    "tags": run_tag_pass,
+    "events": run_co_use_pass,
+    "clusters": run_cluster_pass,
+    "code": run_code_pass,
+    "log": run_log_pass,
 }

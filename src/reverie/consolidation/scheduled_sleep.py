@@ -5,44 +5,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reverie.consolidation.sleep_schedule import (
-    ATTEMPT,
-    RENEWAL,
-    due,
-    outlook,
-    passes_of,
-    renewal_due,
+    MAX_RUN_SECONDS,
+    RECLUSTER_PASSES,
+    assess_outlook,
+    is_reclustering_due,
+    is_sleep_due,
+    parse_sleep_setting,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from reverie.consolidation.sleep_loop import Slept
-    from reverie.pipeline.event_reader import EventQueue, Work
+    from reverie.consolidation.sleep_loop import SleepReport
+    from reverie.pipeline.event_reader import EventQueue, WorkContext
 
 
-def nap(
-    work: Work,
+def sleep_if_due(
+    work: WorkContext,
     holder: str,
     now: Callable[[], float],
     going: Callable[[], bool],
     queue: EventQueue,
-) -> Slept | None:
+) -> SleepReport | None:
     """Sleep for a while if it is time; None if it is not. A model is asked if `work` has one and
     `llm_sleep` is set.
     """
-    look = outlook(work.store, now())
-    night = due(work.settings, look)
-    if not night and not renewal_due(work.settings, look):
+    look = assess_outlook(work.store, now())
+    night = is_sleep_due(work.settings, look)
+    if not night and not is_reclustering_due(work.settings, look):
         return None
-    from reverie.consolidation.model_advice import advised
-    from reverie.consolidation.sleep_loop import Wish, sleep
+    from reverie.consolidation.model_advice import with_model_advice
+    from reverie.consolidation.sleep_loop import SleepRequest, run_sleep_passes
 
-    wish = Wish(
-        passes_of(work.settings) if night else RENEWAL,
+    wish = SleepRequest(
+        parse_sleep_setting(work.settings) if night else RECLUSTER_PASSES,
         night=night,
-        within=ATTEMPT,
-        yielding=True,
+        max_seconds=MAX_RUN_SECONDS,
+        stop_at_turn=True,
         patience=0.0,
-        going=going,
+        may_continue=going,
     )
-    return sleep(work, advised(work, wish) if work.settings.llm_sleep else wish, holder, now, queue)
+    return run_sleep_passes(
+        work, with_model_advice(work, wish) if work.settings.llm_sleep else wish, holder, now, queue
+    )

@@ -17,33 +17,43 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 
-from reverie.consolidation.pass_iteration import OVER
-from reverie.consolidation.sleep_passes import PASSES, SAFE
+from reverie.consolidation.pass_iteration import PASS_RUNNERS
+from reverie.consolidation.sleep_passes import PASSES, SAFE_PASSES
 from reverie.consolidation.sleep_run import (
-    ASLEEP,
     LEASE_SECONDS,
-    SPACELESS,
-    Done,
-    Note,
-    Planned,
-    Run,
-    Slept,
-    Wish,
-    note,
+    RUN_EVENT_SPACE,
+    SLEEP_LEASE,
+    PassReport,
+    PlannedStep,
+    RunProgress,
+    SleepReport,
+    SleepRequest,
+    SleepRun,
+    save_progress,
 )
-from reverie.consolidation.sleep_schedule import NOTE, SLEPT_AT, SLEPT_COUNT
+from reverie.consolidation.sleep_schedule import PROGRESS_KEY, SLEPT_AT, SLEPT_COUNT
 from reverie.core import clock
 from reverie.core.errors import BadInput
 from reverie.core.model import Event
-from reverie.pipeline.event_reader import EventQueue, Work
-from reverie.pipeline.leases import LEASE
+from reverie.pipeline.event_reader import EventQueue, WorkContext
+from reverie.pipeline.leases import SETTLE_LEASE
 
-WAITERS = ("settler", "worker")  # whose leases may be those of somebody who only waits for work
+WAITING_HOLDERS = (
+    "settler",
+    "worker",
+)  # whose leases may be those of somebody who only waits for work
 
-__all__ = ["Done", "Planned", "Slept", "Wish", "chosen", "sleep"]
+__all__ = [
+    "PassReport",
+    "PlannedStep",
+    "SleepReport",
+    "SleepRequest",
+    "run_sleep_passes",
+    "select_passes",
+]
 
 
-def chosen(names: Iterable[str]) -> tuple[str, ...]:
+def select_passes(names: Iterable[str]) -> tuple[str, ...]:
     """Passes by name, in their order; all of them for none."""
     wanted = tuple(names)
     if unknown := [name for name in wanted if name not in PASSES]:
@@ -51,29 +61,30 @@ def chosen(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in PASSES if name in wanted) if wanted else tuple(PASSES)
 
 
-def sleep(
-    work: Work, wish: Wish, holder: str, now: Callable[[], float], queue: EventQueue
-) -> Slept:
+def run_sleep_passes(
+    work: WorkContext, wish: SleepRequest, holder: str, now: Callable[[], float], queue: EventQueue
+) -> SleepReport:
     """Go through the passes, or, with `dry`, tell what they would do. Waits a while for somebody
     else at work.
     """
-    run = Run(work, wish, holder, now, queue)
-    if wish.dry:
-        return Slept(
-            passes=tuple(through(run, name, ("", "")) for name in wish.passes), plan=tuple(run.plan)
+    run = SleepRun(work, wish, holder, now, queue)
+    if wish.dry_run:
+        return SleepReport(
+            passes=tuple(run_pass(run, name, ("", "")) for name in wish.passes),
+            plan=tuple(run.plan),
         )
-    if not taken(run):
-        return Slept(stopped="somebody else is settling")
+    if not take_sleep_lease(run):
+        return SleepReport(stopped="somebody else is settling")
     try:
-        if not work.store.acquire(ASLEEP, holder, LEASE_SECONDS, now()):
-            return Slept(stopped="somebody else is sleeping")
-        return night(run)
+        if not work.store.acquire(SLEEP_LEASE, holder, LEASE_SECONDS, now()):
+            return SleepReport(stopped="somebody else is sleeping")
+        return run_remaining_passes(run)
     finally:
-        work.store.release(ASLEEP, holder)
-        work.store.release(LEASE, holder)
+        work.store.release(SLEEP_LEASE, holder)
+        work.store.release(SETTLE_LEASE, holder)
 
 
-def taken(run: Run) -> bool:
+def take_sleep_lease(run: SleepRun) -> bool:
     """Take the lease, waiting a while for whoever has it. A worker that only waits for work gives
     way.
 
@@ -81,66 +92,68 @@ def taken(run: Run) -> bool:
     sleeps never does.
     """
     store, end = run.work.store, clock.ticks() + run.wish.patience
-    while not store.acquire(LEASE, run.holder, LEASE_SECONDS, run.now()):
+    while not store.acquire(SETTLE_LEASE, run.holder, LEASE_SECONDS, run.now()):
         if clock.ticks() > end:
             return False
-        other = store.holder(LEASE, run.now())
-        if other and idle(run, other):
-            store.release(LEASE, other)
+        other = store.holder(SETTLE_LEASE, run.now())
+        if other and is_idle_holder(run, other):
+            store.release(SETTLE_LEASE, other)
         else:
             clock.sleep(0.1)
     return True
 
 
-def idle(run: Run, other: str) -> bool:
+def is_idle_holder(run: SleepRun, other: str) -> bool:
     """Whether somebody else who has the lease only waits for work."""
     return (
-        other.startswith(WAITERS)
-        and run.work.store.holder(ASLEEP, run.now()) is None
+        other.startswith(WAITING_HOLDERS)
+        and run.work.store.holder(SLEEP_LEASE, run.now()) is None
         and not run.queue.has_work(run.work)
     )
 
 
-def night(run: Run) -> Slept:
+def run_remaining_passes(run: SleepRun) -> SleepReport:
     """One run from its beginning, or from where the last one stopped, to its end."""
     store = run.work.store
-    old = noted(run)
+    old = load_progress(run)
     run.number = (
         old.run
         or store.append(
             [
                 Event(
                     "sleeping",
-                    SPACELESS,
+                    RUN_EVENT_SPACE,
                     run.work.now,
                     payload={"going_through": list(run.wish.passes)},
                 )
             ]
         )[0]
     )
-    done: list[Done] = []
+    done: list[PassReport] = []
     for name in run.wish.passes[run.wish.passes.index(old.reached) if old.reached else 0 :]:
-        if not run.going():
+        if not run.may_continue():
             break
-        done.append(through(run, name, (old.space, old.after) if name == old.reached else ("", "")))
-    slept = Slept(run.number, tuple(done), run.stopped, retired=tuple(run.retired))
+        done.append(
+            run_pass(run, name, (old.space, old.after) if name == old.reached else ("", ""))
+        )
+    slept = SleepReport(run.number, tuple(done), run.stopped, retired=tuple(run.retired))
     if run.stopped and not run.lost:
-        note(run)
+        save_progress(run)
     elif not run.stopped:
-        end(run, slept)
+        record_sleep_end(run, slept)
     return slept
 
 
-def end(run: Run, slept: Slept) -> None:
+def record_sleep_end(run: SleepRun, slept: SleepReport) -> None:
     """Write down that the run is over."""
     store = run.work.store
     stats = store.stats()
-    with store.alone():
+    with store.transaction():
         store.append(
             [
                 Event(
                     "slept",
-                    SPACELESS,
+                    RUN_EVENT_SPACE,
                     run.now(),
                     payload={
                         "run": run.number,
@@ -151,21 +164,25 @@ def end(run: Run, slept: Slept) -> None:
                 )
             ]
         )
-        store.set_meta(NOTE, "")
-        if run.wish.night or set(SAFE) <= set(run.wish.passes):  # single passes are no night
+        store.set_meta(PROGRESS_KEY, "")
+        if run.wish.night or set(SAFE_PASSES) <= set(run.wish.passes):  # single passes are no night
             store.set_meta(SLEPT_AT, repr(run.work.now))
             store.set_meta(SLEPT_COUNT, str(stats.memories + stats.retired))
 
 
-def noted(run: Run) -> Note:
+def load_progress(run: SleepRun) -> RunProgress:
     """Where the last run stopped, if it was asked for the same."""
-    kept = json.loads(run.work.store.meta(NOTE) or "null")
-    return Note(*kept["at"]) if kept and kept["passes"] == list(run.wish.passes) else Note()
+    kept = json.loads(run.work.store.meta(PROGRESS_KEY) or "null")
+    return (
+        RunProgress(*kept["at"])
+        if kept and kept["passes"] == list(run.wish.passes)
+        else RunProgress()
+    )
 
 
-def through(run: Run, name: str, at: tuple[str, str]) -> Done:
+def run_pass(run: SleepRun, name: str, at: tuple[str, str]) -> PassReport:
     """One pass over everything that it concerns, from where it stopped."""
     begin = clock.ticks()
     run.reached = (name, *at)
-    steps, skipped = OVER[PASSES[name].over](run, name, at)
-    return Done(name, steps, clock.ticks() - begin, skipped)
+    steps, skipped = PASS_RUNNERS[PASSES[name].over](run, name, at)
+    return PassReport(name, steps, clock.ticks() - begin, skipped)

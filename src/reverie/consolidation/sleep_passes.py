@@ -8,57 +8,70 @@ run: first what died half-way is mended, then what is twice goes, then the rest 
 
 from reverie.consolidation import archiving
 from reverie.reconciliation import pair_passes
-from reverie.reconciliation.pair_passes import MERGE, NEAR, PROBE, RELATED
-from reverie.reconciliation.pass_view import Pass
+from reverie.reconciliation.pair_passes import (
+    MERGE_COSINE,
+    NEAR_COSINE,
+    PROBE_COSINE,
+    RELATED_COSINE,
+)
+from reverie.reconciliation.pass_view import ConsolidationPass
 
-PASSES: dict[str, Pass] = {
+PASSES: dict[str, ConsolidationPass] = {
     row.name: row
     for row in (
-        Pass("retro", "what could not be learned from is tried again", "log", True),
-        Pass("backfill", "texts without a vector are queued", "log", True),
-        Pass("merge", "what was kept twice becomes one memory", "pairs", True, floor=MERGE),
-        Pass(
+        ConsolidationPass("retro", "what could not be learned from is tried again", "log", True),
+        ConsolidationPass("backfill", "texts without a vector are queued", "log", True),
+        ConsolidationPass(
+            "merge", "what was kept twice becomes one memory", "pairs", True, floor=MERGE_COSINE
+        ),
+        ConsolidationPass(
             "redundancy",
             "what may be kept twice is shown to a person",
             "pairs",
             True,
-            pair_passes.redundancy,
-            NEAR,
+            pair_passes.flag_near_duplicates,
+            NEAR_COSINE,
         ),
-        Pass(
+        ConsolidationPass(
             "contradictions",
             "what cannot both be so is flagged on both",
             "pairs",
             True,
-            pair_passes.contradictions,
-            PROBE,
+            pair_passes.flag_contradictions,
+            PROBE_COSINE,
         ),
-        Pass(
+        ConsolidationPass(
             "anchors", "what was said of code is held against the code as it is now", "code", True
         ),
-        Pass("prune", "what has faded goes to the archive", "memories", True, archiving.prune),
-        Pass(
+        ConsolidationPass(
+            "prune", "what has faded goes to the archive", "memories", True, archiving.archive_faded
+        ),
+        ConsolidationPass(
             "capacity",
             "of a type that outgrew its room, the least retained go to the archive",
             "types",
             True,
         ),
-        Pass("links", "what is used together is tied more strongly", "events", True),
-        Pass(
+        ConsolidationPass("links", "what is used together is tied more strongly", "events", True),
+        ConsolidationPass(
             "relations",
             "what two sessions say of one subject is tied",
             "pairs",
             True,
-            pair_passes.relations,
-            RELATED,
+            pair_passes.relate_memories,
+            RELATED_COSINE,
         ),
-        Pass("recluster", "groups that nobody tagged are found and named", "clusters", True),
-        Pass("small", "clusters that became too small join another", "clusters", True),
-        Pass("tags", "tags that differ only in their writing become one", "tags", False),
+        ConsolidationPass(
+            "recluster", "groups that nobody tagged are found and named", "clusters", True
+        ),
+        ConsolidationPass("small", "clusters that became too small join another", "clusters", True),
+        ConsolidationPass(
+            "tags", "tags that differ only in their writing become one", "tags", False
+        ),
     )
 }
 
-SAFE = tuple(row.name for row in PASSES.values() if row.safe)
+SAFE_PASSES = tuple(row.name for row in PASSES.values() if row.safe)
 """What sleep does by itself: it adds ties and flags, and retires only what another memory holds in
 all that matters, what has faded for a month, or what a full type has no room for. Tags are
 somebody's own words: they wait for being asked.

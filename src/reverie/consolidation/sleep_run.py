@@ -9,33 +9,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from reverie.consolidation.neighbour_index import Ground
-from reverie.consolidation.sleep_schedule import NOTE
+from reverie.consolidation.neighbour_index import NeighbourIndex
+from reverie.consolidation.sleep_schedule import PROGRESS_KEY
 from reverie.core import clock
 from reverie.core.model import Memory
-from reverie.pipeline.event_reader import EventQueue, Work
-from reverie.pipeline.leases import LEASE
-from reverie.reconciliation.pair_passes import MergeText, Relate
-from reverie.reconciliation.pass_view import Step
+from reverie.pipeline.event_reader import EventQueue, WorkContext
+from reverie.pipeline.leases import SETTLE_LEASE
+from reverie.reconciliation.pair_passes import MergeText, RelateMemories
+from reverie.reconciliation.pass_view import PassStep
 
-ASLEEP = "sleep"  # the lease of who sleeps, beside that of who settles: it does not give way
+SLEEP_LEASE = "sleep"  # the lease of who sleeps, beside that of who settles: it does not give way
 LEASE_SECONDS = 60.0  # a space's clusters are found without a look at the clock
-RENEW = 5.0  # seconds after which the lease is renewed
-PATIENCE = 30.0  # seconds that somebody else at work is waited for
-SPACELESS = "me"  # where a run's own events stand
+RENEW_SECONDS = 5.0  # seconds after which the lease is renewed
+PATIENCE_SECONDS = 30.0  # seconds that somebody else at work is waited for
+RUN_EVENT_SPACE = "me"  # where a run's own events stand
 
 
 NameGroup = Callable[[Sequence[str], str], str | None]
 """A name for a group of memories with these texts, in a space; None where it has none to give."""
 
 
-Still = Callable[[Memory, str, str], tuple[str, str] | None]
+FactCheck = Callable[[Memory, str, str], tuple[str, str] | None]
 """Whether a memory holds, from the code as it was and as it is: ("yes", "no" or "unsure", why);
 None: not asked.
 """
 
 
-class Done(NamedTuple):
+class PassReport(NamedTuple):
     """What one pass did."""
 
     name: str
@@ -44,21 +44,21 @@ class Done(NamedTuple):
     skipped: str = ""  # why it did nothing, if it could not
 
 
-class Planned(NamedTuple):
+class PlannedStep(NamedTuple):
     """One step of a plan, for a person to read."""
 
     name: str  # of the pass
-    step: Step
+    step: PassStep
     texts: Mapping[str, str]
 
 
-class Slept(NamedTuple):
+class SleepReport(NamedTuple):
     """What one run of sleep did; of a dry run, what it would do."""
 
     run: int = 0  # number of the event that began it; 0: nothing was written
-    passes: tuple[Done, ...] = ()
+    passes: tuple[PassReport, ...] = ()
     stopped: str = ""  # why it ended early; the next run goes on there
-    plan: tuple[Planned, ...] = ()
+    plan: tuple[PlannedStep, ...] = ()
     retired: tuple[str, ...] = ()  # memories that count no longer
 
     @property
@@ -67,7 +67,7 @@ class Slept(NamedTuple):
         return sum(done.steps for done in self.passes)
 
 
-class Note(NamedTuple):
+class RunProgress(NamedTuple):
     """Where an unfinished run stopped."""
 
     run: int = 0
@@ -76,85 +76,87 @@ class Note(NamedTuple):
     after: str = ""  # the last id
 
 
-class Wish(NamedTuple):
+class SleepRequest(NamedTuple):
     """What a run is asked to do."""
 
     passes: tuple[str, ...]
-    dry: bool = False
-    within: float | None = None  # seconds
+    dry_run: bool = False
+    max_seconds: float | None = None  # seconds
     afresh: bool = False  # look at all pairs again, not only at what is new
-    yielding: bool = False  # stop as soon as somebody takes a turn
+    stop_at_turn: bool = False  # stop as soon as somebody takes a turn
     night: bool = False  # the next one is to wait for the interval, whatever was gone through
-    patience: float = PATIENCE  # seconds that somebody else who settles is waited for
+    patience: float = PATIENCE_SECONDS  # seconds that somebody else who settles is waited for
     merge_text: MergeText | None = None
     name_group: NameGroup | None = None
-    relate: Relate | None = None
-    still: Still | None = None
-    going: Callable[[], bool] = lambda: True
+    relate: RelateMemories | None = None
+    check_fact: FactCheck | None = None
+    may_continue: Callable[[], bool] = lambda: True
 
 
 @dataclass(slots=True)
-class Run:
+class SleepRun:
     """A run at work."""
 
-    work: Work
-    wish: Wish
+    work: WorkContext
+    wish: SleepRequest
     holder: str
     now: Callable[[], float]
     queue: EventQueue
     number: int = 0
-    begun: float = field(default_factory=clock.ticks)
-    renewed: float = field(default_factory=clock.ticks)
+    begun_ticks: float = field(default_factory=clock.ticks)
+    renewed_ticks: float = field(default_factory=clock.ticks)
     stopped: str = ""
     lost: bool = False  # somebody else has the lease: how far we came is theirs to note
     reached: tuple[str, str, str] = ("", "", "")  # pass, space, id
-    plan: list[Planned] = field(default_factory=list)
+    plan: list[PlannedStep] = field(default_factory=list)
     retired: list[str] = field(default_factory=list)
-    grounds: dict[tuple[str, str], Ground] = field(default_factory=dict)
-    settled: frozenset[frozenset[str]] = frozenset()
+    neighbour_indexes: dict[tuple[str, str], NeighbourIndex] = field(default_factory=dict)
+    settled_pairs: frozenset[frozenset[str]] = frozenset()
 
-    def going(self) -> bool:
+    def may_continue(self) -> bool:
         """Whether to go on; keeps the lease."""
         if not self.stopped:
-            self.stopped = self.hindrance()
+            self.stopped = self.find_hindrance()
         return not self.stopped
 
-    def hindrance(self) -> str:
+    def find_hindrance(self) -> str:
         """What forbids to go on, "" if nothing does."""
-        if not self.wish.going():
+        if not self.wish.may_continue():
             return "it was told to stop"
         ticks = clock.ticks()
-        if self.wish.within is not None and ticks - self.begun > self.wish.within:
+        if self.wish.max_seconds is not None and ticks - self.begun_ticks > self.wish.max_seconds:
             return "its time was over"
-        if self.wish.dry or (ticks - self.renewed < RENEW and not self.wish.yielding):
+        if self.wish.dry_run or (
+            ticks - self.renewed_ticks < RENEW_SECONDS and not self.wish.stop_at_turn
+        ):
             return ""
-        if self.wish.yielding and self.work.store.events(
+        if self.wish.stop_at_turn and self.work.store.events(
             after=self.number, verbs=("turn",), limit=1
         ):
             return "somebody is at work"
-        if ticks - self.renewed >= RENEW:
-            self.renewed = ticks
+        if ticks - self.renewed_ticks >= RENEW_SECONDS:
+            self.renewed_ticks = ticks
             if not all(
                 self.work.store.acquire(lease, self.holder, LEASE_SECONDS, self.now())
-                for lease in (LEASE, ASLEEP)
+                for lease in (SETTLE_LEASE, SLEEP_LEASE)
             ):
                 self.lost = True
                 return "somebody else is settling"
-            note(self)
+            save_progress(self)
         return ""
 
 
-def note(run: Run) -> None:
+def save_progress(run: SleepRun) -> None:
     """Keep how far the run has come."""
     run.work.store.set_meta(
-        NOTE, json.dumps({"passes": run.wish.passes, "at": [run.number, *run.reached]})
+        PROGRESS_KEY, json.dumps({"passes": run.wish.passes, "at": [run.number, *run.reached]})
     )
 
 
-def spaces(run: Run, since: str) -> Iterator[str]:
+def iter_enabled_spaces(run: SleepRun, since: str) -> Iterator[str]:
     """The spaces in which memory is on, from this one on."""
     for space in sorted(run.work.store.stats().spaces):
         if space >= since and not run.work.settings.is_off(space):
-            if not run.going():
+            if not run.may_continue():
                 return
             yield space

@@ -17,82 +17,98 @@ if TYPE_CHECKING:
     from reverie.core.config import Settings
     from reverie.storage import Store
 
-NOTE = "sleep_unfinished"  # meta: where a run stopped
+PROGRESS_KEY = "sleep_unfinished"  # meta: where a run stopped
 SLEPT_AT, SLEPT_COUNT = "slept_at", "slept_count"
-MANY = 500  # new memories that do not wait for the interval (B132)
-ACTIVE = ("turn", "remember", "revise", "feedback", "mirror")  # what somebody does who is at work
-BREATH = 60.0  # seconds without a turn, then
-WORTH = 20  # new memories below which a night is not worth it
-ATTEMPT = 300.0  # seconds that a run by itself takes at most; the next one goes on there
-RENEWAL = ("recluster",)  # the pass that finds clusters anew
+BACKLOG_MEMORIES = 500  # new memories that do not wait for the interval (B132)
+ACTIVITY_VERBS = (
+    "turn",
+    "remember",
+    "revise",
+    "feedback",
+    "mirror",
+)  # what somebody does who is at work
+MIN_QUIET_SECONDS = 60.0  # seconds without a turn, then
+MIN_NEW_MEMORIES = 20  # new memories below which a night is not worth it
+MAX_RUN_SECONDS = 300.0  # seconds that a run by itself takes at most; the next one goes on there
+RECLUSTER_PASSES = ("recluster",)  # the pass that finds clusters anew
 
 
-class Outlook(NamedTuple):
+class SleepOutlook(NamedTuple):
     """What speaks for sleeping now."""
 
-    quiet: float  # seconds since somebody was at work
-    since: float  # seconds since the last run
-    new: int  # memories since then
+    quiet_seconds: float  # seconds since somebody was at work
+    seconds_since_run: float  # seconds since the last run
+    new_memories: int  # memories since then
     unfinished: bool  # whether a run stopped half-way
-    asked: bool = False  # whether so much was asked that clusters are due
+    clusters_due: bool = False  # whether so much was asked that clusters are due
 
 
-def outlook(store: Store, now: float) -> Outlook:
+def assess_outlook(store: Store, now: float) -> SleepOutlook:
     """How things stand."""
-    from reverie.extraction.retrieval_feedback import clusters_due
+    from reverie.extraction.retrieval_feedback import is_clustering_due
 
-    last = store.events(verbs=ACTIVE, newest=True, limit=1)
+    last = store.events(verbs=ACTIVITY_VERBS, newest=True, limit=1)
     stats = store.stats()
     count = stats.memories + stats.retired
-    return Outlook(
-        quiet=now - last[0].at if last else now,
-        since=now - float(store.meta(SLEPT_AT) or 0.0),
-        new=max(0, count - int(store.meta(SLEPT_COUNT) or 0)),
-        unfinished=run_noted(store) > 0,
-        asked=clusters_due(store),
+    return SleepOutlook(
+        quiet_seconds=now - last[0].at if last else now,
+        seconds_since_run=now - float(store.meta(SLEPT_AT) or 0.0),
+        new_memories=max(0, count - int(store.meta(SLEPT_COUNT) or 0)),
+        unfinished=find_unfinished_run(store) > 0,
+        clusters_due=is_clustering_due(store),
     )
 
 
-def due(settings: Settings, look: Outlook) -> bool:
+def is_sleep_due(settings: Settings, look: SleepOutlook) -> bool:
     """Whether to sleep now."""
     if settings.sleep == "off" or not settings.enabled:
         return False
-    rested = look.quiet >= settings.sleep_idle * 60
+    rested = look.quiet_seconds >= settings.sleep_idle * 60
     if look.unfinished:
         return rested
-    late = look.since >= settings.sleep_every * 3600 and look.new >= WORTH
-    return (rested and late) or (look.quiet >= BREATH and look.new >= MANY)
+    late = (
+        look.seconds_since_run >= settings.sleep_every * 3600
+        and look.new_memories >= MIN_NEW_MEMORIES
+    )
+    return (rested and late) or (
+        look.quiet_seconds >= MIN_QUIET_SECONDS and look.new_memories >= BACKLOG_MEMORIES
+    )
 
 
-def renewal_due(settings: Settings, look: Outlook) -> bool:
+def is_reclustering_due(settings: Settings, look: SleepOutlook) -> bool:
     """Whether to find clusters anew now, which is no night: so much was asked of them, and nobody
     asks just now.
     """
-    if settings.sleep == "off" or not settings.enabled or not look.asked or look.quiet < BREATH:
+    if (
+        settings.sleep == "off"
+        or not settings.enabled
+        or not look.clusters_due
+        or look.quiet_seconds < MIN_QUIET_SECONDS
+    ):
         return False
-    from reverie.consolidation.clusters import available
+    from reverie.consolidation.clusters import is_clustering_available
 
-    return set(RENEWAL) <= set(passes_of(settings)) and available()
+    return set(RECLUSTER_PASSES) <= set(parse_sleep_setting(settings)) and is_clustering_available()
 
 
-def coming(settings: Settings, look: Outlook) -> bool:
+def is_sleep_coming(settings: Settings, look: SleepOutlook) -> bool:
     """Whether it is only quiet that is wanting: then waiting for it is worth while."""
-    rested = look._replace(quiet=settings.sleep_idle * 60)
-    return due(settings, rested) or renewal_due(settings, rested)
+    rested = look._replace(quiet_seconds=settings.sleep_idle * 60)
+    return is_sleep_due(settings, rested) or is_reclustering_due(settings, rested)
 
 
-def run_noted(store: Store) -> int:
+def find_unfinished_run(store: Store) -> int:
     """The run that stopped half-way; 0 if there is none."""
-    kept = json.loads(store.meta(NOTE) or "null")
+    kept = json.loads(store.meta(PROGRESS_KEY) or "null")
     return int(kept["at"][0]) if kept else 0
 
 
-def passes_of(settings: Settings) -> tuple[str, ...]:
+def parse_sleep_setting(settings: Settings) -> tuple[str, ...]:
     """The passes that sleep goes through by itself."""
-    from reverie.consolidation.sleep_passes import PASSES, SAFE
+    from reverie.consolidation.sleep_passes import PASSES, SAFE_PASSES
 
     if settings.sleep == "safe":
-        return SAFE
+        return SAFE_PASSES
     if settings.sleep == "all":
         return tuple(PASSES)
     names = [name.strip() for name in settings.sleep.split(",")]

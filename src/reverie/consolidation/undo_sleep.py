@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reverie.consolidation.sleep_schedule import NOTE, run_noted
+from reverie.consolidation.sleep_schedule import PROGRESS_KEY, find_unfinished_run
 from reverie.core.errors import NotFound
 from reverie.core.model import Event, Memory, Record
-from reverie.memory.memory_changes import inverse
-from reverie.pipeline.decided_pairs import taken_back
+from reverie.memory.memory_changes import invert_records
+from reverie.pipeline.decided_pairs import reverse_pair_decisions
 from reverie.storage import Store
-from reverie.storage.paging import events_after
+from reverie.storage.paging import iter_events_after
 
-RUNS = 500  # newest runs among which the last one that still stands is looked for
+MAX_RUNS = 500  # newest runs among which the last one that still stands is looked for
 
 
-def run_of(store: Store, event: int) -> int:
+def find_run_of_event(store: Store, event: int) -> int:
     """The run that an event began or ended; 0 if it is none of these."""
     found = store.event(event)
     if found is None:
@@ -32,26 +32,28 @@ def run_of(store: Store, event: int) -> int:
     return int(found.payload.get("run", 0)) if found.verb == "slept" else 0
 
 
-def last_run(store: Store) -> int:
+def find_last_run(store: Store) -> int:
     """The last run that changed something and is not taken back as a whole; 0 if there is none."""
-    for began in store.events(verbs=("sleeping",), newest=True, limit=RUNS):
-        batches = {event.seq for event in batches_of(store, began.seq)}
-        if batches - already(store, began.seq):
+    for began in store.events(verbs=("sleeping",), newest=True, limit=MAX_RUNS):
+        batches = {event.seq for event in list_run_batches(store, began.seq)}
+        if batches - list_undone_events(store, began.seq):
             return began.seq
     return 0
 
 
-def batches_of(store: Store, run: int) -> list[Event]:
+def list_run_batches(store: Store, run: int) -> list[Event]:
     """What a run has done, oldest first, whether it is taken back or not."""
     return [
-        event for event in events_after(store, run, ("sleep",)) if event.payload.get("run") == run
+        event
+        for event in iter_events_after(store, run, ("sleep",))
+        if event.payload.get("run") == run
     ]
 
 
-def woken(store: Store, run: int, now: float, *, force: bool = False) -> int:
+def undo_sleep_run(store: Store, run: int, now: float, *, force: bool = False) -> int:
     """Take back a run. Returns the number of the event that says so."""
-    gone = already(store, run)
-    batches = batches_of(store, run)
+    gone = list_undone_events(store, run)
+    batches = list_run_batches(store, run)
     left = [event for event in batches if event.seq not in gone]
     if not left:
         raise NotFound(
@@ -60,23 +62,23 @@ def woken(store: Store, run: int, now: float, *, force: bool = False) -> int:
             else f"Run {run} of sleep has been taken back already"
         )
     for event in reversed(left):
-        take_back(store, event, now, force=force)
-    with store.alone():
-        if run_noted(store) == run:
-            store.set_meta(NOTE, "")
+        undo_batch(store, event, now, force=force)
+    with store.transaction():
+        if find_unfinished_run(store) == run:
+            store.set_meta(PROGRESS_KEY, "")
         return store.append(
             [Event("undo", left[0].space, now, payload={"of": run, "events": len(left)})]
         )[0]
 
 
-def take_back(store: Store, event: Event, now: float, *, force: bool) -> None:
+def undo_batch(store: Store, event: Event, now: float, *, force: bool) -> None:
     """Take back one batch, as far as nobody has altered it since."""
-    with store.alone():
+    with store.transaction():
         records = store.changes_of(event.seq)
         if not force:
-            records = ours(store, records)
+            records = keep_unaltered(store, records)
         there = {memory.id for memory in store.get([record.memory_id for record in records])}
-        changes = inverse(
+        changes = invert_records(
             [record for record in records if record.memory_id in there or record.op == "link"], now
         )
         store.apply(
@@ -85,24 +87,28 @@ def take_back(store: Store, event: Event, now: float, *, force: bool) -> None:
                 "undo",
                 event.space,
                 now,
-                payload={"of": event.seq, "run": event.payload["run"], **taken_back(event)},
+                payload={
+                    "of": event.seq,
+                    "run": event.payload["run"],
+                    **reverse_pair_decisions(event),
+                },
             ),
         )
 
 
-def ours(store: Store, records: Sequence[Record]) -> list[Record]:
+def keep_unaltered(store: Store, records: Sequence[Record]) -> list[Record]:
     """The records without what somebody has altered since."""
     ids = list(dict.fromkeys(record.memory_id for record in records))
     memories = {memory.id: memory for memory in store.get(ids)}
     edges = {edge[:3]: edge.weight for edge in store.edges(ids)}
     last: dict[tuple[str, ...], object] = {}
     for record in records:
-        last.update(after_of(record))
-    moved = {place for place, value in last.items() if value != present(place, memories, edges)}
-    return [kept for record in records if (kept := without(record, moved)) is not None]
+        last.update(list_altered_places(record))
+    moved = {place for place, value in last.items() if value != read_place(place, memories, edges)}
+    return [kept for record in records if (kept := strip_altered(record, moved)) is not None]
 
 
-def after_of(record: Record) -> dict[tuple[str, ...], object]:
+def list_altered_places(record: Record) -> dict[tuple[str, ...], object]:
     """The places that a record altered, and what it left there: (id, field), or (src, rel, dst)."""
     if record.op == "link":
         return {
@@ -111,7 +117,7 @@ def after_of(record: Record) -> dict[tuple[str, ...], object]:
     return {(record.memory_id, name): value for name, value in record.after.items()}
 
 
-def present(
+def read_place(
     place: tuple[str, ...], memories: dict[str, Memory], edges: dict[tuple[str, str, str], float]
 ) -> object:
     """What stands in a place now."""
@@ -121,10 +127,10 @@ def present(
     return None if memory is None else getattr(memory, place[1])
 
 
-def without(record: Record, moved: set[tuple[str, ...]]) -> Record | None:
+def strip_altered(record: Record, moved: set[tuple[str, ...]]) -> Record | None:
     """The record without the places that were altered since; None if nothing is left of it."""
     if record.op == "link":
-        return None if moved & after_of(record).keys() else record
+        return None if moved & list_altered_places(record).keys() else record
     if record.op == "add":
         return record
     before = {
@@ -135,13 +141,13 @@ def without(record: Record, moved: set[tuple[str, ...]]) -> Record | None:
     return record._replace(before=before) if before else None
 
 
-def already(store: Store, run: int) -> set[int]:
+def list_undone_events(store: Store, run: int) -> set[int]:
     """The events after a run's beginning that are taken back; taking back a taking back brings an
     event back.
     """
     gone: set[int] = set()
     undone: dict[int, int] = {}
-    for event in events_after(store, run, ("undo",)):
+    for event in iter_events_after(store, run, ("undo",)):
         of = event.payload.get("of", 0)
         undone[event.seq] = of
         if of in undone:

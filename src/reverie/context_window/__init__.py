@@ -7,36 +7,36 @@ say, `shapes` takes them as items, `relevance` and `strategies` say how much eac
 """
 
 from reverie.context_window.injection_block import (
-    EMPTY,
+    EMPTY_BLOCK,
     HEAD,
     LABEL,
-    LINE,
+    MAX_LINE_CHARS,
     SAID_BY,
     Block,
-    age,
-    hinted,
-    line,
-    render,
+    format_time_ago,
+    render_block,
+    render_memory_hints,
+    render_memory_line,
 )
-from reverie.text.escaping import escaped, harmless
-from reverie.text.injection_fence import FENCE, FOOT, without_injections
-from reverie.text.token_counts import tokens
+from reverie.text.escaping import escape_line, escape_text
+from reverie.text.injection_fence import FENCE, FENCE_END, remove_injections
+from reverie.text.token_counts import estimate_tokens
 
 __all__ = [
-    "EMPTY",
+    "EMPTY_BLOCK",
     "FENCE",
-    "FOOT",
+    "FENCE_END",
     "HEAD",
     "LABEL",
-    "LINE",
+    "MAX_LINE_CHARS",
     "SAID_BY",
     "Block",
-    "age",
-    "escaped",
-    "harmless",
-    "hinted",
-    "line",
-    "render",
-    "tokens",
-    "without_injections",
+    "escape_line",
+    "escape_text",
+    "estimate_tokens",
+    "format_time_ago",
+    "remove_injections",
+    "render_block",
+    "render_memory_hints",
+    "render_memory_line",
 ]

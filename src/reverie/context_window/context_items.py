@@ -10,7 +10,7 @@ SYSTEM = "system_prompt"
 
 # What an item of a type weighs; of a type that is not here 1.0 (D45–D50; CONSTANTS: ctx type
 # weights).
-TYPES: dict[str, float] = {
+TYPE_WEIGHTS: dict[str, float] = {
     SYSTEM: 100.0,  # never goes
     "task_state": 2.0,  # a list of what is to be done, a plan
     "user_message": 1.5,
@@ -21,7 +21,7 @@ TYPES: dict[str, float] = {
 }
 
 
-class Item(NamedTuple):
+class ContextItem(NamedTuple):
     """One inseparable part of a context."""
 
     id: str  # the numbers of its messages: "7", or "7-9"
@@ -31,15 +31,19 @@ class Item(NamedTuple):
     tokens: int
     at: float  # when it came, seconds since 1970
     task: str = ""  # what was worked on when it came
-    dependants: int = 0  # later items that rest on it
+    dependant_count: int = 0  # later items that rest on it
     sticky: str = ""  # why it never goes; empty: it may
     tool: str = ""  # of a tool's call: its name and what it was given, on one line
-    answers: int = 0  # messages of it that may be shortened: what tools or the assistant answered
-    result: int = 0  # tokens of these answers
-    pictures: int = 0  # pictures in them, and documents that are no text
-    line: bool = False  # whether lines are all that is left of these answers: they are kept already
+    answer_count: int = (
+        0  # messages of it that may be shortened: what tools or the assistant answered
+    )
+    answer_tokens: int = 0  # tokens of these answers
+    picture_count: int = 0  # pictures in them, and documents that are no text
+    is_stub: bool = (
+        False  # whether lines are all that is left of these answers: they are kept already
+    )
 
     @property
-    def places(self) -> int:
+    def message_count(self) -> int:
         """How many places it takes in the order of roles."""
         return len(self.messages)

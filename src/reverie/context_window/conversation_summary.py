@@ -12,75 +12,92 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reverie.context_window.condensing.condense_strategies import wanted
-from reverie.context_window.condensing.condense_timing import too_early
+from reverie.context_window.condensing.condense_strategies import get_condense_strategy
+from reverie.context_window.condensing.condense_timing import explain_too_early
 from reverie.context_window.condensing.summary_draft import (
-    Condensed,
-    Draft,
-    draft,
-    finished,
-    fitting,
-    untouched,
+    CondensedMessages,
+    CondenseDraft,
+    draft_condensing,
+    finish_condensing,
+    fit_summary_lines,
+    leave_unchanged,
 )
-from reverie.context_window.condensing.summary_lines import LONGEST, Line, is_summary
-from reverie.context_window.provider_messages import Known, text_of, weight
-from reverie.context_window.stub_lines import cut
-from reverie.context_window.window_fitting import Wish, checked
+from reverie.context_window.condensing.summary_lines import MAX_LINE_CHARS, SummaryLine, is_summary
+from reverie.context_window.provider_messages import (
+    MessageFacts,
+    count_message_tokens,
+    get_message_text,
+)
+from reverie.context_window.stub_lines import cut_at_word
+from reverie.context_window.window_fitting import FitRequest, check_message_list
 from reverie.core import clock
 from reverie.core.model import Add, Event, Filter
 from reverie.core.privacy_policy import Policy
-from reverie.memory.memory_validation import built
-from reverie.pipeline.conversation_events import home_of
-from reverie.privacy.prompt_injection import planted
-from reverie.privacy.redacted_text import private
-from reverie.text.host_messages import Said, said_by
+from reverie.memory.memory_validation import build_memory
+from reverie.pipeline.conversation_events import lesson_space_of
+from reverie.privacy.prompt_injection import find_prompt_injection
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.text.host_messages import HostMessage, split_message
 
 if TYPE_CHECKING:
-    from reverie.llm.language_model import Llm
+    from reverie.llm.language_model import LanguageModel
     from reverie.storage import Store
 
 BY_WORDS = "words"
-TOLD = 12  # lines of an episode
-KNOWN = 1_000  # newest episodes of a conversation among which the same one is looked for
+MAX_EPISODE_LINES = 12  # lines of an episode
+MAX_KNOWN_EPISODES = (
+    1_000  # newest episodes of a conversation among which the same one is looked for
+)
 
 
-class About(NamedTuple):
+class ConversationFacts(NamedTuple):
     """What is known of a conversation beside its messages."""
 
     space: str
     session: str = ""
     last: float | None = None  # when it was condensed last
-    known: Callable[[int], Known] | None = None
+    known: Callable[[int], MessageFacts] | None = None
     numbers: Sequence[int] = ()
 
 
-class Told(NamedTuple):
+class CondensedEpisode(NamedTuple):
     """An episode: what a stretch of a conversation was about."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[SummaryLine, ...]
     messages: tuple[int, int]
     by: str
     asked: str = ""  # the user's question that stands last before them
 
 
-def condensed(
-    messages: Sequence[Any], wish: Wish, about: About, now: float, llm: Llm | None = None
-) -> Condensed:
+def condense_messages(
+    messages: Sequence[Any],
+    wish: FitRequest,
+    about: ConversationFacts,
+    now: float,
+    llm: LanguageModel | None = None,
+) -> CondensedMessages:
     """The messages to go on with; the given ones, with the reason, where it is not time yet or
     nothing may leave.
     """
-    wanted(wish.strategy, wish.limit)
-    used = sum(weight(message, text_of(message), wish.tokenizer) for message in checked(messages))
-    why = too_early(used, wish.limit, len(messages), about.last, now, wish.start)
+    get_condense_strategy(wish.strategy, wish.limit)
+    used = sum(
+        count_message_tokens(message, get_message_text(message), wish.tokenizer)
+        for message in check_message_list(messages)
+    )
+    why = explain_too_early(used, wish.limit, len(messages), about.last, now, wish.start)
     if why:
-        return untouched(messages, wish, used, why)
-    made = draft(
+        return leave_unchanged(messages, wish, used, why)
+    made = draft_condensing(
         messages, wish, now, known=about.known, numbers=about.numbers, session=about.session
     )
-    return by_model(made, about, llm) or finished(made, fitting(made, made.lines), BY_WORDS)
+    return summarize_by_model(made, about, llm) or finish_condensing(
+        made, fit_summary_lines(made, made.lines), BY_WORDS
+    )
 
 
-def by_model(made: Draft, about: About, llm: Llm | None) -> Condensed | None:
+def summarize_by_model(
+    made: CondenseDraft, about: ConversationFacts, llm: LanguageModel | None
+) -> CondensedMessages | None:
     """The same with lines that a model wrote; None without one, or where its answer is
     no summary.
     """
@@ -88,29 +105,44 @@ def by_model(made: Draft, about: About, llm: Llm | None) -> Condensed | None:
         return None
     from reverie.llm import summary_task
 
-    said = summary_task.shown([Said(line.who, line.text, line.number) for line in made.lines])
+    said = summary_task.select_shown_messages(
+        [HostMessage(line.who, line.text, line.number) for line in made.lines]
+    )
     answer = llm.ask(
-        summary_task.request(said, made.room),
-        lambda text: summary_task.read(text, said),
+        summary_task.build_summary_request(said, made.room),
+        lambda text: summary_task.read_summary(text, said),
         space=about.space,
         session=about.session,
     )
-    lines = fitting(made, [Line(one.place, one.role, one.text) for one in answer.value or ()])
-    return finished(made, lines, llm.name) if lines else None
+    lines = fit_summary_lines(
+        made, [SummaryLine(one.place, one.role, one.text) for one in answer.value or ()]
+    )
+    return finish_condensing(made, lines, llm.name) if lines else None
 
 
-def told(made: Condensed, numbers: Sequence[int], policy: Policy) -> Told | None:
+def make_episode(
+    made: CondensedMessages, numbers: Sequence[int], policy: Policy
+) -> CondensedEpisode | None:
     """The episode of what left just now; None if nothing can be said of it."""
     now_gone = [numbers[place] for item in made.left for place in item.messages]
-    lines = [line for line in made.lines if line.number in set(now_gone) and not planted(line.text)]
+    lines = [
+        line
+        for line in made.lines
+        if line.number in set(now_gone) and not find_prompt_injection(line.text)
+    ]
     return (
-        Told(tuple(lines[:TOLD]), (min(now_gone), max(now_gone)), made.by, asked(made, policy))
+        CondensedEpisode(
+            tuple(lines[:MAX_EPISODE_LINES]),
+            (min(now_gone), max(now_gone)),
+            made.by,
+            find_last_question(made, policy),
+        )
         if lines
         else None
     )
 
 
-def asked(made: Condensed, policy: Policy) -> str:
+def find_last_question(made: CondensedMessages, policy: Policy) -> str:
     """What the user had asked for when what left was said, not what a tool answered; empty if that
     is nowhere.
     """
@@ -119,24 +151,26 @@ def asked(made: Condensed, policy: Policy) -> str:
         one.text
         for place, message in zip(made.origin, made.messages, strict=True)
         if place < first
-        for one in said_by(message, place)
+        for one in split_message(message, place)
         if one.role == "user"
     ]
     words = [text for text in before if not is_summary(text)]
-    return cut(private(words[-1], policy), LONGEST) if words else ""
+    return cut_at_word(redact_short_text(words[-1], policy), MAX_LINE_CHARS) if words else ""
 
 
-def tell(store: Store, one: Told, compact: Event, policy: Policy) -> bool:
+def record_episode(store: Store, one: CondensedEpisode, compact: Event, policy: Policy) -> bool:
     """Write an episode down, unless one of the same messages is known; whether it was. One
     transaction.
 
     `compact` is the event by which hosts say that they shorten a context: readers that wait for
     more take it as the end of a part. The episode belongs where the conversation's lessons go.
     """
-    home, (first, last) = home_of(compact), one.messages
-    with store.alone():
+    home, (first, last) = lesson_space_of(compact), one.messages
+    with store.transaction():
         known = store.browse(
-            Filter(spaces=(home,), kinds=("event",), session=compact.session, limit=KNOWN)
+            Filter(
+                spaces=(home,), kinds=("event",), session=compact.session, limit=MAX_KNOWN_EPISODES
+            )
         )
         if any(
             memory.messages == one.messages and memory.details.get("condensed") for memory in known
@@ -144,7 +178,7 @@ def tell(store: Store, one: Told, compact: Event, policy: Policy) -> bool:
             return False
         text = "\n".join(f"{line.who}: {line.text}" for line in one.lines)
         what = f"{one.asked}\nMessages {first} to {last} of this conversation:\n{text}".strip()
-        memory = built(
+        memory = build_memory(
             clock.new_id(),
             compact.at,
             what,

@@ -17,28 +17,33 @@ from typing import TYPE_CHECKING, NamedTuple
 from reverie.core import clock
 from reverie.core.kinds import EXCERPT
 from reverie.core.model import UNTRUSTED, Add, Event, Filter
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.memory.memory_validation import MOST_TEXT, built
-from reverie.privacy import only_private, redact
-from reverie.privacy.redacted_text import private
-from reverie.privacy.sensitive_calls import is_marked_within, touches
-from reverie.privacy.untrusted_text import HEARD, RESULT
-from reverie.text.injection_fence import without_injections
-from reverie.text.text_cleaning import clean
-from reverie.text.tokenization import fingerprint
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.memory.memory_validation import MAX_TEXT_CHARS, build_memory
+from reverie.privacy import is_fully_redacted, redact
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.privacy.sensitive_calls import has_marked_answer, has_sensitive_call
+from reverie.privacy.untrusted_text import HEARD_FROM, TOOL_RESULT
+from reverie.text.injection_fence import remove_injections
+from reverie.text.text_cleaning import clean_text
+from reverie.text.tokenization import fingerprint_text
 
 if TYPE_CHECKING:
     from reverie.storage import Store
 
-PIECE, OVERLAP = 1_600, 320  # characters: 400 and 80 tokens (CONSTANTS: chunk / overlap)
-KNOWN = 5_000  # newest passages of a conversation among which the same one is looked for
-TOOLS = ("tool", "function")  # roles that speak with words of others
-HEADED = 200  # characters of a tool's call that stand above each passage of its result
-PATH = re.compile(r"[\w.-]*(?:/[\w.-]+)+|\b[\w-]+\.[a-z]{1,5}\b")
-MOST_FILES = 5
+PASSAGE_CHARS, OVERLAP_CHARS = (
+    1_600,
+    320,
+)  # characters: 400 and 80 tokens (CONSTANTS: chunk / overlap)
+MAX_KNOWN_PASSAGES = (
+    5_000  # newest passages of a conversation among which the same one is looked for
+)
+TOOL_ROLES = ("tool", "function")  # roles that speak with words of others
+MAX_HEAD_CHARS = 200  # characters of a tool's call that stand above each passage of its result
+PATH_PATTERN = re.compile(r"[\w.-]*(?:/[\w.-]+)+|\b[\w-]+\.[a-z]{1,5}\b")
+MAX_FILES = 5
 
 
-class Gone(NamedTuple):
+class EvictedPart(NamedTuple):
     """A part of a conversation that left its context."""
 
     text: str
@@ -49,34 +54,36 @@ class Gone(NamedTuple):
     task: str = ""
 
 
-class Home(NamedTuple):
+class ExcerptTarget(NamedTuple):
     """Where passages are kept: the conversation's space and name, and what is taken out of a text
     there.
     """
 
     space: str
     session: str
-    policy: Policy = USUAL
+    policy: Policy = DEFAULT_POLICY
 
 
-def keep(store: Store, gone: Sequence[Gone], home: Home, now: float) -> int:
+def store_evicted_parts(
+    store: Store, gone: Sequence[EvictedPart], home: ExcerptTarget, now: float
+) -> int:
     """Write down what left, as far as it is not known; how many passages that is. One
     transaction.
     """
     if not gone:
         return 0
-    with store.alone():
+    with store.transaction():
         before = store.browse(
             Filter(
                 spaces=(home.space,),
                 kinds=(EXCERPT,),
                 session=home.session,
                 active=None,
-                limit=KNOWN,
+                limit=MAX_KNOWN_PASSAGES,
             )
         )
         known = {str(memory.details.get("print")) for memory in before}
-        changes = [change for one in gone for change in passages(one, home, now, known)]
+        changes = [change for one in gone for change in make_passages(one, home, now, known)]
         if changes:
             places = sorted({place for one in gone for place in one.messages})
             store.apply(
@@ -92,30 +99,32 @@ def keep(store: Store, gone: Sequence[Gone], home: Home, now: float) -> int:
     return len(changes)
 
 
-def passages(one: Gone, home: Home, now: float, known: set[str]) -> Iterator[Add]:
+def make_passages(
+    one: EvictedPart, home: ExcerptTarget, now: float, known: set[str]
+) -> Iterator[Add]:
     """The passages of one part that are not known yet; none of what is private as a whole, or of a
     sensitive file.
     """
-    text = redact(clean(without_injections(one.text))[:MOST_TEXT], home.policy)[0].strip()
+    text = redact(clean_text(remove_injections(one.text))[:MAX_TEXT_CHARS], home.policy)[0].strip()
     if (
-        only_private(text)
-        or touches(one.text, home.policy)
-        or (one.tool and is_marked_within(text))
+        is_fully_redacted(text)
+        or has_sensitive_call(one.text, home.policy)
+        or (one.tool and has_marked_answer(text))
     ):
         return
-    tool = redact(one.tool, home.policy)[0][:HEADED]
-    for piece in pieces(text):
-        print_of = fingerprint(piece).hex()
+    tool = redact(one.tool, home.policy)[0][:MAX_HEAD_CHARS]
+    for piece in split_into_passages(text):
+        print_of = fingerprint_text(piece).hex()
         if print_of not in known:
             known.add(print_of)
-            theirs = one.role in TOOLS
+            theirs = one.role in TOOL_ROLES
             details = {
                 "print": print_of,
-                **({"task": private(one.task, home.policy)} if one.task else {}),
-                **({HEARD: RESULT} if theirs else {}),
+                **({"task": redact_short_text(one.task, home.policy)} if one.task else {}),
+                **({HEARD_FROM: TOOL_RESULT} if theirs else {}),
             }
             yield Add(
-                built(
+                build_memory(
                     clock.new_id(),
                     now,
                     f"{tool}\n{piece}" if tool else piece,
@@ -123,9 +132,9 @@ def passages(one: Gone, home: Home, now: float, known: set[str]) -> Iterator[Add
                     kind=EXCERPT,
                     at=one.at,
                     session=home.session,
-                    speaker=private(one.role, home.policy),
+                    speaker=redact_short_text(one.role, home.policy),
                     messages=one.messages,
-                    files=files_of(tool),
+                    files=find_call_files(tool),
                     details=details,
                     provenance=UNTRUSTED if theirs else "observed",
                     policy=home.policy,
@@ -133,18 +142,21 @@ def passages(one: Gone, home: Home, now: float, known: set[str]) -> Iterator[Add
             )
 
 
-def pieces(text: str) -> Iterable[str]:
+def split_into_passages(text: str) -> Iterable[str]:
     """A text in pieces that overlap, cut at the end of a line or a word where there is one."""
     start = 0
-    while len(text) - start > PIECE:
-        piece = text[start : start + PIECE]
-        end = max(piece.rfind("\n", PIECE // 2), piece.rfind(" ", PIECE - 100), 0) or PIECE
+    while len(text) - start > PASSAGE_CHARS:
+        piece = text[start : start + PASSAGE_CHARS]
+        end = (
+            max(piece.rfind("\n", PASSAGE_CHARS // 2), piece.rfind(" ", PASSAGE_CHARS - 100), 0)
+            or PASSAGE_CHARS
+        )
         yield piece[:end].strip()
-        start += max(end - OVERLAP, 1)
+        start += max(end - OVERLAP_CHARS, 1)
     if rest := text[start:].strip():
         yield rest
 
 
-def files_of(tool: str) -> list[str]:
+def find_call_files(tool: str) -> list[str]:
     """The files that a call names."""
-    return list(dict.fromkeys(PATH.findall(tool)))[:MOST_FILES]
+    return list(dict.fromkeys(PATH_PATTERN.findall(tool)))[:MAX_FILES]

@@ -11,25 +11,25 @@ Sources: jcode design A (state resets) and B (timing); numbers are CONSTANTS, co
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
-from reverie.context_window import EMPTY, Block
-from reverie.core.model import Event, Filter, Record, lineage
+from reverie.context_window import EMPTY_BLOCK, Block
+from reverie.core.model import Event, Filter, Record, visible_spaces
 from reverie.storage import Store
 
-TOPIC = 0.3  # cosine of two contexts below which they look like different topics
+TOPIC_COSINE = 0.3  # cosine of two contexts below which they look like different topics
 TOPIC_TURNS = 2  # … on so many turns in a row: once fires at every short remark
 RESET_TURNS = 50  # turns after which important memories may surface again
-INJECTED_FOR = 45 * 60.0  # seconds that something given counts as still known to the agent
-FRESH_FOR = 10 * 60.0  # seconds that a prepared block may wait for its turn
-SAME_FOR = 90.0  # seconds within which the same block is not given twice
-SIMILAR_FOR = 180.0  # seconds within which a block that shares OVERLAP of its ids is not given
-OVERLAP = 0.8
-IDENTICAL_FOR = 30.0  # seconds within which the same context is not looked at twice
-MOST = 2_000  # ids remembered per set
+INJECTED_SECONDS = 45 * 60.0  # seconds that something given counts as still known to the agent
+FRESH_SECONDS = 10 * 60.0  # seconds that a prepared block may wait for its turn
+SAME_SECONDS = 90.0  # seconds within which the same block is not given twice
+SIMILAR_SECONDS = 180.0  # seconds within which a block that shares OVERLAP of its ids is not given
+SIMILAR_OVERLAP = 0.8
+IDENTICAL_SECONDS = 30.0  # seconds within which the same context is not looked at twice
+MAX_IDS = 2_000  # ids remembered per set
 # newest memories above a project that are looked at for echoes: a fraction of a millisecond
-ECHOES = 50
+MAX_ECHOES = 50
 
 
-class Attention:
+class InjectionHistory:
     """The state of one conversation. Only its companion's background thread and `take` touch it.
 
     No dataclass, as in `model`: a hook makes one at every prompt, and waits for its imports.
@@ -58,57 +58,59 @@ class Attention:
         self.last_given: tuple[frozenset[str], float] = (frozenset(), float("-inf"))
         self.last_context: tuple[str, float] = ("", float("-inf"))
 
-    def turn(self) -> None:
+    def count_turn(self) -> None:
         """One more turn; every RESET_TURNS what has surfaced may do so again."""
         self.turns += 1
         if self.turns % RESET_TURNS == 0:
             self.surfaced.clear()
 
-    def topic(self, similarity: float | None) -> bool:
+    def note_similarity(self, similarity: float | None) -> bool:
         """Take note of how alike this context is to the last one; True when the topic
         has changed.
         """
-        self.drifting = self.drifting + 1 if similarity is not None and similarity < TOPIC else 0
+        self.drifting = (
+            self.drifting + 1 if similarity is not None and similarity < TOPIC_COSINE else 0
+        )
         if self.drifting < TOPIC_TURNS:
             return False
         self.drifting = 0
         self.surfaced.clear()
         return True
 
-    def seen_before(self, context: str, now: float) -> bool:
+    def is_repeated_context(self, context: str, now: float) -> bool:
         """Whether this very context was looked at a moment ago; if not, it is looked at now."""
         last, at = self.last_context
-        if context == last and 0 <= now - at < IDENTICAL_FOR:
+        if context == last and 0 <= now - at < IDENTICAL_SECONDS:
             return True
         self.last_context = (context, now)
         return False
 
-    def blocked(self, now: float) -> set[str]:
+    def list_blocked_ids(self, now: float) -> set[str]:
         """Ids that are not to be prepared now."""
-        gone = [id for id, at in self.injected.items() if not 0 <= now - at < INJECTED_FOR]
+        gone = [id for id, at in self.injected.items() if not 0 <= now - at < INJECTED_SECONDS]
         for id in gone:
             del self.injected[id]
             self.surfaced.pop(id, None)
         return self.surfaced.keys() | self.injected.keys()
 
-    def prepared(self, block: Block, now: float) -> None:
+    def mark_prepared(self, block: Block, now: float) -> None:
         """A block waits for the next turn."""
-        _remember(self.surfaced, block.ids, now)
+        _remember_ids(self.surfaced, block.ids, now)
 
-    def dropped(self, block: Block) -> None:
+    def mark_dropped(self, block: Block) -> None:
         """A block was never given: its memories may be prepared again."""
         for id in block.ids:
             if id not in self.injected:
                 self.surfaced.pop(id, None)
 
-    def may_give(self, block: Block, now: float) -> bool:
+    def may_inject(self, block: Block, now: float) -> bool:
         """Whether a waiting block is still worth giving: fresh, not just given, and with something
         new in it.
 
         What is due is always new.
         """
         ids = frozenset(block.ids)
-        if not ids or not 0 <= now - block.prepared_at < FRESH_FOR:
+        if not ids or not 0 <= now - block.prepared_at < FRESH_SECONDS:
             return False
         if block.due:
             return True
@@ -117,18 +119,18 @@ class Attention:
         last, at = self.last_given
         since = now - at  # negative after the clock jumped back: then nothing was "just" given
         return not (
-            (ids == last and 0 <= since < SAME_FOR)
-            or (overlap(ids, last) >= OVERLAP and 0 <= since < SIMILAR_FOR)
+            (ids == last and 0 <= since < SAME_SECONDS)
+            or (compute_overlap(ids, last) >= SIMILAR_OVERLAP and 0 <= since < SIMILAR_SECONDS)
         )
 
-    def given(self, ids: Sequence[str], now: float) -> None:
+    def mark_injected(self, ids: Sequence[str], now: float) -> None:
         """The agent was given these."""
-        _remember(self.injected, ids, now)
-        _remember(self.surfaced, ids, now)
+        _remember_ids(self.injected, ids, now)
+        _remember_ids(self.surfaced, ids, now)
         self.last_given = (frozenset(ids), now)
 
 
-def echoes(store: Store, attention: Attention) -> frozenset[str]:
+def find_own_memories(store: Store, attention: InjectionHistory) -> frozenset[str]:
     """Memories above a conversation's project that came out of it all the same: it must not hear
     them back (X10).
 
@@ -136,9 +138,11 @@ def echoes(store: Store, attention: Attention) -> frozenset[str]:
     the same name. Of what was learned the event says where. What was kept by hand is taken for this
     one's if it was kept after its first turn.
     """
-    above = lineage(attention.spaces[-1])[1:] if attention.spaces else ()
+    above = visible_spaces(attention.spaces[-1])[1:] if attention.spaces else ()
     found = (
-        store.browse(Filter(spaces=above, session=attention.session, limit=ECHOES)) if above else []
+        store.browse(Filter(spaces=above, session=attention.session, limit=MAX_ECHOES))
+        if above
+        else []
     )
     if not found:
         return frozenset()
@@ -148,11 +152,11 @@ def echoes(store: Store, attention: Attention) -> frozenset[str]:
     return frozenset(
         memory.id
         for memory in found
-        if came_from(store.history(memory.id), attention.spaces, begun)
+        if is_from_conversation(store.history(memory.id), attention.spaces, begun)
     )
 
 
-def resume(store: Store, attention: Attention, space: str, now: float) -> None:
+def resume_history(store: Store, attention: InjectionHistory, space: str, now: float) -> None:
     """A conversation that goes on in a new process: what it was given lately still counts as given
     (CC-45).
     """
@@ -161,10 +165,12 @@ def resume(store: Store, attention: Attention, space: str, now: float) -> None:
     )
     for event in reversed(lately):
         if event.at <= now and (given := event.payload.get("given")):
-            attention.given(given, event.at)
+            attention.mark_injected(given, event.at)
 
 
-def came_from(history: Sequence[Record], spaces: Sequence[str], begun: Sequence[Event]) -> bool:
+def is_from_conversation(
+    history: Sequence[Record], spaces: Sequence[str], begun: Sequence[Event]
+) -> bool:
     """Whether a memory of this session's name came out of the conversation that lies in these
     spaces.
     """
@@ -176,12 +182,12 @@ def came_from(history: Sequence[Record], spaces: Sequence[str], begun: Sequence[
     )
 
 
-def overlap(a: frozenset[str], b: frozenset[str]) -> float:
+def compute_overlap(a: frozenset[str], b: frozenset[str]) -> float:
     """The share of the smaller set that both hold; 0 if either is empty."""
     return len(a & b) / min(len(a), len(b)) if a and b else 0.0
 
 
-def replaces(newer: Block, waiting: Block, now: float) -> bool:
+def replaces_waiting_block(newer: Block, waiting: Block, now: float) -> bool:
     """Whether a newer block takes the place of one that still waits: a similar one does not, while
     that is fresh.
 
@@ -189,18 +195,27 @@ def replaces(newer: Block, waiting: Block, now: float) -> bool:
     """
     if {memory.id for memory in newer.due} - {memory.id for memory in waiting.due}:
         return True
-    fresh = 0 <= now - waiting.prepared_at < FRESH_FOR
+    fresh = 0 <= now - waiting.prepared_at < FRESH_SECONDS
     return not (
-        waiting and fresh and overlap(frozenset(newer.ids), frozenset(waiting.ids)) >= OVERLAP
+        waiting
+        and fresh
+        and compute_overlap(frozenset(newer.ids), frozenset(waiting.ids)) >= SIMILAR_OVERLAP
     )
 
 
-def _remember(ids: OrderedDict[str, float], new: Iterable[str], now: float) -> None:
+def _remember_ids(ids: OrderedDict[str, float], new: Iterable[str], now: float) -> None:
     for id in new:
         ids[id] = now
         ids.move_to_end(id)
-    while len(ids) > MOST:
+    while len(ids) > MAX_IDS:
         ids.popitem(last=False)
 
 
-__all__ = ["EMPTY", "Attention", "Block", "overlap", "replaces", "resume"]
+__all__ = [
+    "EMPTY_BLOCK",
+    "Block",
+    "InjectionHistory",
+    "compute_overlap",
+    "replaces_waiting_block",
+    "resume_history",
+]

@@ -12,30 +12,32 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from reverie.context_window.context_items import Item
-from reverie.text.tokenization import STOP
+from reverie.context_window.context_items import ContextItem
+from reverie.text.tokenization import STOP_WORDS
 
 WORD = re.compile(r"\w(?:[\w./:@-]*\w)?")
 # characters of an item that are looked at: two thirds from its beginning, one from its end
-LOOKED = 3_000
+MAX_SCANNED_CHARS = 3_000
 # share of the items in which a word may occur and still be a name that one rests on another by
-COMMON = 0.05
-FEW = 8  # … or so many of them, in a short conversation
-MOST = 5  # dependants that count: what everything rests on is no more worth than that
+MAX_NAME_SHARE = 0.05
+MIN_NAME_ITEMS = 8  # … or so many of them, in a short conversation
+MAX_DEPENDANTS = 5  # dependants that count: what everything rests on is no more worth than that
 
 
-class Gist(NamedTuple):
+class ItemTopics(NamedTuple):
     """What is known of one item by its words."""
 
-    telling: float  # sum of the rarities of its words, in nats
-    near: float  # share of what the newest items are about that it speaks of too, 0..1
-    dependants: int  # later items that use a name it brought up
+    rarity: float  # sum of the rarities of its words, in nats
+    focus_share: float  # share of what the newest items are about that it speaks of too, 0..1
+    dependant_count: int  # later items that use a name it brought up
 
 
-def gists(items: Sequence[Item], newest: Iterable[int]) -> list[Gist]:
+def compute_item_topics(items: Sequence[ContextItem], newest: Iterable[int]) -> list[ItemTopics]:
     """The gist of every item; `newest` are the places of those that say what is worked on."""
     said = [
-        frozenset(word for word in WORD.findall(looked_at(item.text)) if word not in STOP)
+        frozenset(
+            word for word in WORD.findall(keep_scanned_text(item.text)) if word not in STOP_WORDS
+        )
         for item in items
     ]
     often = Counter(word for words in said for word in words)
@@ -43,25 +45,29 @@ def gists(items: Sequence[Item], newest: Iterable[int]) -> list[Gist]:
     rarity = {word: total - math.log(count) for word, count in often.items()}
     focus = frozenset[str]().union(*(said[place] for place in newest))
     whole = sum(rarity[word] for word in focus) or 1.0
-    rests = dependants(said, often)
+    rests = count_dependants(said, often)
     return [
-        Gist(
+        ItemTopics(
             sum(rarity[word] for word in words),
             sum(rarity[word] for word in words & focus) / whole,
-            min(MOST, rests[place]),
+            min(MAX_DEPENDANTS, rests[place]),
         )
         for place, words in enumerate(said)
     ]
 
 
-def looked_at(text: str) -> str:
+def keep_scanned_text(text: str) -> str:
     """The beginning and the end of a long text."""
-    return text if len(text) <= LOOKED else text[: 2 * LOOKED // 3] + " " + text[-LOOKED // 3 :]
+    return (
+        text
+        if len(text) <= MAX_SCANNED_CHARS
+        else text[: 2 * MAX_SCANNED_CHARS // 3] + " " + text[-MAX_SCANNED_CHARS // 3 :]
+    )
 
 
-def dependants(said: Sequence[frozenset[str]], often: Counter[str]) -> list[int]:
+def count_dependants(said: Sequence[frozenset[str]], often: Counter[str]) -> list[int]:
     """How many later items use a name that each item brought up."""
-    most = max(FEW, COMMON * len(said))
+    most = max(MIN_NAME_ITEMS, MAX_NAME_SHARE * len(said))
     names = {word for word, count in often.items() if 1 < count <= most and is_name(word)}
     first: dict[str, int] = {}
     resting: list[set[int]] = [set() for _ in said]

@@ -12,66 +12,76 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, NamedTuple
 
-from reverie.context_window.provider_messages import Known
-from reverie.context_window.window_fitting import NOTHING, Before, Fitted, may_differ, print_of_all
-from reverie.text.host_messages import named
+from reverie.context_window.provider_messages import MessageFacts
+from reverie.context_window.window_fitting import (
+    NO_PRIOR_FIT,
+    FittedMessages,
+    PriorFit,
+    find_changing_places,
+    fingerprint_with_calls,
+)
+from reverie.text.host_messages import get_field
 
 
-class Place(NamedTuple):
+class MessagePlace(NamedTuple):
     """Where a message stands in its conversation."""
 
     number: int
-    known: Known
+    known: MessageFacts
 
 
-class Loose(NamedTuple):
+class ChangingMessage(NamedTuple):
     """A message that may differ the next time."""
 
     print: int
-    place: Place
+    place: MessagePlace
 
 
 @dataclass(slots=True)
-class Course:
+class MessageIndex:
     """What was seen of a conversation so far."""
 
-    before: Before = NOTHING
+    before: PriorFit = NO_PRIOR_FIT
     end: int = 0  # number of the next message
-    seen: dict[int, Place] = field(default_factory=dict)  # by the print of the message
-    loose: dict[int, Loose] = field(default_factory=dict)  # by the print of the message before it
+    seen: dict[int, MessagePlace] = field(default_factory=dict)  # by the print of the message
+    changing: dict[int, ChangingMessage] = field(
+        default_factory=dict
+    )  # by the print of the message before it
 
-    def places(self, messages: Sequence[Any], now: float, task: str) -> list[Place]:
+    def locate_messages(self, messages: Sequence[Any], now: float, task: str) -> list[MessagePlace]:
         """Where each message stands; one that was not there before came just now, unless it says
         when (`at`).
         """
         found = []
-        marks = [print_of_all(message) for message in messages]
+        marks = [fingerprint_with_calls(message) for message in messages]
         there = set(marks)
         for message, mark, ahead in zip(messages, marks, [0, *marks], strict=False):
             if (
                 mark not in self.seen
-                and (loose := self.loose.get(ahead))
+                and (loose := self.changing.get(ahead))
                 and loose.print not in there
             ):
                 self.seen[mark] = loose.place
             elif mark not in self.seen:
-                at = named(message, "at")
+                at = get_field(message, "at")
                 came = float(at) if isinstance(at, (int, float)) and isfinite(at) else now
-                self.seen[mark] = Place(self.end, Known(came, task))
+                self.seen[mark] = MessagePlace(self.end, MessageFacts(came, task))
                 self.end += 1
             found.append(self.seen[mark])
         return found
 
-    def went_on(self, messages: Sequence[Any], places: Sequence[Place], fitted: Fitted) -> None:
+    def remember_fit(
+        self, messages: Sequence[Any], places: Sequence[MessagePlace], fitted: FittedMessages
+    ) -> None:
         """Remember what a host may pass the next time: what it passed now, or what it was given."""
         self.before = fitted.before
         kept = [index for index in range(len(places)) if index not in fitted.before.gone]
-        self.goes_on(messages, places, fitted.messages, kept)
+        self.remember_messages(messages, places, fitted.messages, kept)
 
-    def goes_on(
+    def remember_messages(
         self,
         messages: Sequence[Any],
-        places: Sequence[Place],
+        places: Sequence[MessagePlace],
         given: Sequence[Any],
         origin: Sequence[int],
     ) -> None:
@@ -79,12 +89,14 @@ class Course:
         in `messages`.
         """
         both = ((messages, places), (given, [places[index] for index in origin]))
-        marks = [([print_of_all(message) for message in some], back) for some, back in both]
+        marks = [
+            ([fingerprint_with_calls(message) for message in some], back) for some, back in both
+        ]
         self.seen = {
             mark: place for some, back in marks for mark, place in zip(some, back, strict=True)
         }
-        self.loose = {
-            some[n - 1] if n else 0: Loose(some[n], back[n])
+        self.changing = {
+            some[n - 1] if n else 0: ChangingMessage(some[n], back[n])
             for (some, back), (passed, _) in zip(marks, both, strict=True)
-            for n in may_differ(passed)
+            for n in find_changing_places(passed)
         }

@@ -15,17 +15,22 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import NamedTuple
 
-from reverie.context_window.context_items import Item
-from reverie.context_window.provider_messages import mended
-from reverie.context_window.pruning_strategies import DEFAULT, STRATEGIES, Scene, Strategy
-from reverie.context_window.stub_lines import stub
+from reverie.context_window.context_items import ContextItem
+from reverie.context_window.provider_messages import keep_alternation
+from reverie.context_window.pruning_strategies import (
+    DEFAULT,
+    STRATEGIES,
+    PruningStrategy,
+    WindowSnapshot,
+)
+from reverie.context_window.stub_lines import render_stub
 from reverie.core.errors import BadInput
-from reverie.text.token_counts import tokens
+from reverie.text.token_counts import estimate_tokens
 
-START, DOWN = 0.80, 0.70  # shares of the limit
-STUB_FROM = 200  # tokens of an answer from which a line in their place is worth having
+START_SHARE, TARGET_SHARE = 0.80, 0.70  # shares of the limit
+MIN_STUB_TOKENS = 200  # tokens of an answer from which a line in their place is worth having
 # shares of the prompt that a plan tries to leave as they are
-SPARED = (
+SPARED_SHARES = (
     0.0,
     0.15,
     0.3,
@@ -35,23 +40,23 @@ SPARED = (
 )
 
 
-class Leaving(NamedTuple):
+class PrunedItem(NamedTuple):
     """Something that goes, wholly or but for a line."""
 
-    item: Item
+    item: ContextItem
     worth: float
     why: str
     stub: str = ""  # what stands in place of what was answered; empty: the item goes as a whole
     tokens: int = 0  # that it sets free
 
 
-class Plan(NamedTuple):
+class PruningPlan(NamedTuple):
     """What is to go. Empty where there is room enough."""
 
     limit: int
     before: int  # tokens
     after: int
-    going: tuple[Leaving, ...] = ()  # in the order of the conversation
+    going: tuple[PrunedItem, ...] = ()  # in the order of the conversation
     worth: tuple[float, ...] = ()  # of every item; empty where nothing had to go
     prefix: int = 0  # tokens at the beginning that stay as they are
     strategy: str = DEFAULT
@@ -74,7 +79,7 @@ class Plan(NamedTuple):
         )
 
 
-class Step(NamedTuple):
+class PruningStep(NamedTuple):
     """One thing that may be done."""
 
     worth: float
@@ -83,39 +88,41 @@ class Step(NamedTuple):
     saves: int
 
 
-def plan(
-    items: Sequence[Item],
+def plan_pruning(
+    items: Sequence[ContextItem],
     limit: int,
     now: float,
     *,
     task: str = "",
     strategy: str = DEFAULT,
-    start: float = START,
-    down: float = DOWN,
+    start: float = START_SHARE,
+    down: float = TARGET_SHARE,
     alternate: bool = False,
     may_shorten: bool = True,
     kept: bool = True,
-    count: Callable[[str], int] = tokens,
-) -> Plan:
+    count: Callable[[str], int] = estimate_tokens,
+) -> PruningPlan:
     """What goes, so that `down` of the limit is left; nothing below `start` of it.
 
     `kept` tells whether what goes is kept in memory, for the lines that stand for it.
     """
-    chosen = wanted(strategy, limit)
+    chosen = get_pruning_strategy(strategy, limit)
     before = sum(item.tokens for item in items)
     if before < start * limit:
-        return Plan(limit, before, before, prefix=before, strategy=strategy)
-    worth = chosen.worth(Scene(items, now, task))
-    steps = steps_of(items, worth, count if chosen.stubs and may_shorten else None, kept=kept)
+        return PruningPlan(limit, before, before, prefix=before, strategy=strategy)
+    worth = chosen.worth(WindowSnapshot(items, now, task))
+    steps = list_pruning_steps(
+        items, worth, count if chosen.stubs and may_shorten else None, kept=kept
+    )
     goal = int(down * limit)
-    best = spared(items, steps, before - goal, chosen) if chosen.steady else steps
-    done = fewest(items, best, worth, before - goal, alternate=alternate)
+    best = spare_prompt_start(items, steps, before - goal, chosen) if chosen.steady else steps
+    done = take_fewest_steps(items, best, worth, before - goal, alternate=alternate)
     if chosen.contiguous:
-        done = without_gaps(items, done, steps, worth, alternate=alternate)
-    return described(items, done, worth, Plan(limit, before, before, strategy=strategy))
+        done = close_gaps(items, done, steps, worth, alternate=alternate)
+    return finish_plan(items, done, worth, PruningPlan(limit, before, before, strategy=strategy))
 
 
-def wanted(strategy: str, limit: int) -> Strategy:
+def get_pruning_strategy(strategy: str, limit: int) -> PruningStrategy:
     """The row of that name; BadInput for what is none, and for what is no limit."""
     if not isinstance(strategy, str) or strategy not in STRATEGIES:
         raise BadInput(f"{strategy!r} is not a strategy; there are {', '.join(STRATEGIES)}")
@@ -124,13 +131,13 @@ def wanted(strategy: str, limit: int) -> Strategy:
     return STRATEGIES[strategy]
 
 
-def steps_of(
-    items: Sequence[Item],
+def list_pruning_steps(
+    items: Sequence[ContextItem],
     worth: Sequence[float],
     count: Callable[[str], int] | None,
     *,
     kept: bool = True,
-) -> list[Step]:
+) -> list[PruningStep]:
     """All that may be done, the least worth first: with `count`, long results are shortened before
     their item goes.
     """
@@ -139,26 +146,26 @@ def steps_of(
         if item.sticky:
             continue
         head = item.tokens
-        if count and item.result >= STUB_FROM:
-            line = stub(item, kept=kept)
-            saves = item.result - count(line) * item.answers
-            if saves > item.result // 2:
-                steps.append(Step(worth[place], place, line, saves))
+        if count and item.answer_tokens >= MIN_STUB_TOKENS:
+            line = render_stub(item, kept=kept)
+            saves = item.answer_tokens - count(line) * item.answer_count
+            if saves > item.answer_tokens // 2:
+                steps.append(PruningStep(worth[place], place, line, saves))
                 head -= saves
         again = worth[place] * item.tokens / head if head < item.tokens else worth[place]
-        steps.append(Step(again, place, "", head))
+        steps.append(PruningStep(again, place, "", head))
     return sorted(steps, key=lambda step: (step.worth, step.place))
 
 
-def spared(
-    items: Sequence[Item], steps: Sequence[Step], excess: int, chosen: Strategy
-) -> Sequence[Step]:
+def spare_prompt_start(
+    items: Sequence[ContextItem], steps: Sequence[PruningStep], excess: int, chosen: PruningStrategy
+) -> Sequence[PruningStep]:
     """The steps without those before the place up to which the prompt is best left as it is."""
     total = sum(item.tokens for item in items)
     everything = sum(step.worth * step.saves for step in steps) or 1.0
     ends = []
     place, seen = 0, 0
-    for share in SPARED:
+    for share in SPARED_SHARES:
         while place < len(items) and seen < share * total:
             seen += items[place].tokens
             place += 1
@@ -179,76 +186,86 @@ def spared(
     return min(tried, key=lambda one: one[:2])[2] if tried else steps
 
 
-def fewest(
-    items: Sequence[Item],
-    steps: Sequence[Step],
+def take_fewest_steps(
+    items: Sequence[ContextItem],
+    steps: Sequence[PruningStep],
     worth: Sequence[float],
     excess: int,
     *,
     alternate: bool,
-) -> dict[int, Step]:
+) -> dict[int, PruningStep]:
     """The first steps that set `excess` tokens free, or all of them if they do not; by place, the
     last one counts.
     """
     low, high = 0, len(steps)
     while low < high:
         middle = (low + high) // 2
-        if freed(items, taken(items, steps[:middle], worth, alternate=alternate)) >= excess:
+        if (
+            count_freed_tokens(items, take_steps(items, steps[:middle], worth, alternate=alternate))
+            >= excess
+        ):
             high = middle
         else:
             low = middle + 1
-    return taken(items, steps[:low], worth, alternate=alternate)
+    return take_steps(items, steps[:low], worth, alternate=alternate)
 
 
-def taken(
-    items: Sequence[Item], steps: Sequence[Step], worth: Sequence[float], *, alternate: bool
-) -> dict[int, Step]:
+def take_steps(
+    items: Sequence[ContextItem],
+    steps: Sequence[PruningStep],
+    worth: Sequence[float],
+    *,
+    alternate: bool,
+) -> dict[int, PruningStep]:
     """What these steps come to, roles in order."""
-    done: dict[int, Step] = {}
-    lines: dict[int, Step] = {}
+    done: dict[int, PruningStep] = {}
+    lines: dict[int, PruningStep] = {}
     for step in steps:
         done[step.place] = step
         if step.stub:
             lines[step.place] = step
     if alternate:
         gone = {place for place, step in done.items() if not step.stub}
-        for place in gone - mended(items, gone, worth):
+        for place in gone - keep_alternation(items, gone, worth):
             del done[place]
             if place in lines:
                 done[place] = lines[place]
     return done
 
 
-def freed(items: Sequence[Item], done: dict[int, Step]) -> int:
+def count_freed_tokens(items: Sequence[ContextItem], done: dict[int, PruningStep]) -> int:
     """The tokens that are set free."""
     return sum(step.saves if step.stub else items[place].tokens for place, step in done.items())
 
 
-def without_gaps(
-    items: Sequence[Item],
-    done: dict[int, Step],
-    steps: Sequence[Step],
+def close_gaps(
+    items: Sequence[ContextItem],
+    done: dict[int, PruningStep],
+    steps: Sequence[PruningStep],
     worth: Sequence[float],
     *,
     alternate: bool,
-) -> dict[int, Step]:
+) -> dict[int, PruningStep]:
     """The same, and all that is older than the newest of it."""
     newest = max(done, default=-1)
-    return taken(
+    return take_steps(
         items, [step for step in steps if step.place <= newest], worth, alternate=alternate
     )
 
 
-def described(
-    items: Sequence[Item], done: dict[int, Step], worth: Sequence[float], empty: Plan
-) -> Plan:
+def finish_plan(
+    items: Sequence[ContextItem],
+    done: dict[int, PruningStep],
+    worth: Sequence[float],
+    empty: PruningPlan,
+) -> PruningPlan:
     """The plan as a caller reads it."""
     ranks = sorted(worth)
     going = tuple(
-        Leaving(
+        PrunedItem(
             items[place],
             worth[place],
-            why(items[place], 1 - bisect_right(ranks, worth[place]) / len(ranks), step),
+            explain_step(items[place], 1 - bisect_right(ranks, worth[place]) / len(ranks), step),
             step.stub,
             step.saves if step.stub else items[place].tokens,
         )
@@ -263,10 +280,10 @@ def described(
     )
 
 
-def why(item: Item, above: float, step: Step) -> str:
+def explain_step(item: ContextItem, above: float, step: PruningStep) -> str:
     """Why it goes, in a few words; `above` is the share of the items that are worth more."""
     what = (
-        f"{item.result:,} tokens of an answer become a line"
+        f"{item.answer_tokens:,} tokens of an answer become a line"
         if step.stub
         else item.type.replace("_", " ")
     )

@@ -7,64 +7,66 @@ others do and stand here to be compared with (docs/why-window.md); "ours" is the
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from reverie.context_window.context_items import TYPES, Item
-from reverie.context_window.item_topics import gists
-from reverie.context_window.relevance_score import DEPENDANT, TASK, relevance
+from reverie.context_window.context_items import TYPE_WEIGHTS, ContextItem
+from reverie.context_window.item_topics import compute_item_topics
+from reverie.context_window.relevance_score import DEPENDANT_WEIGHT, TASK_FACTOR, score_relevance
 
 
-class Scene(NamedTuple):
+class WindowSnapshot(NamedTuple):
     """A conversation at a moment."""
 
-    items: Sequence[Item]
+    items: Sequence[ContextItem]
     now: float
     task: str = ""
 
 
-class Strategy(NamedTuple):
+class PruningStrategy(NamedTuple):
     """A way of choosing."""
 
     name: str
     meaning: str
-    worth: Callable[[Scene], list[float]]
+    worth: Callable[[WindowSnapshot], list[float]]
     stubs: bool = False  # what tools answered may be shortened to a line
     contiguous: bool = False  # once something goes, all that is older goes too
     steady: float = 0.0  # what it costs to alter all of the prompt, as a share of all worth in it
 
 
-def oldest(scene: Scene) -> list[float]:
+def score_by_age(scene: WindowSnapshot) -> list[float]:
     """The place in the conversation."""
     return [float(place) for place, _ in enumerate(scene.items)]
 
 
 # CONSTANTS: importance terms; newer is more, as it should be.
-BASE, RECENT, LENGTH = 0.5, 0.3, 0.1
-ROLES = {"user_message": 0.1, "system_prompt": 0.2, "task_state": 0.15}
-FULL_LENGTH = 1_000  # characters from which a text counts as long
+BASE_IMPORTANCE, RECENCY_WEIGHT, LENGTH_WEIGHT = 0.5, 0.3, 0.1
+ROLE_BONUS = {"user_message": 0.1, "system_prompt": 0.2, "task_state": 0.15}
+LONG_TEXT_CHARS = 1_000  # characters from which a text counts as long
 
 
-def importance(scene: Scene) -> list[float]:
+def score_by_importance(scene: WindowSnapshot) -> list[float]:
     """0.5 + 0.3 · how new + 0.1 · how long + what its role adds."""
     last = max(1, len(scene.items) - 1)
     return [
-        BASE
-        + RECENT * place / last
-        + LENGTH * min(1.0, len(item.text) / FULL_LENGTH)
-        + ROLES.get(item.type, 0.0)
+        BASE_IMPORTANCE
+        + RECENCY_WEIGHT * place / last
+        + LENGTH_WEIGHT * min(1.0, len(item.text) / LONG_TEXT_CHARS)
+        + ROLE_BONUS.get(item.type, 0.0)
         for place, item in enumerate(scene.items)
     ]
 
 
-def aircher(scene: Scene) -> list[float]:
+def score_by_aircher(scene: WindowSnapshot) -> list[float]:
     """The formula; what rests on an item are the later ones that use a name it brought up."""
     return [
-        relevance(
-            item._replace(dependants=item.dependants + gist.dependants), scene.now, scene.task
+        score_relevance(
+            item._replace(dependant_count=item.dependant_count + gist.dependant_count),
+            scene.now,
+            scene.task,
         )
-        for item, gist in zip(scene.items, gists(scene.items, ()), strict=True)
+        for item, gist in zip(scene.items, compute_item_topics(scene.items, ()), strict=True)
     ]
 
 
-class Weights(NamedTuple):
+class StrategyWeights(NamedTuple):
     """What "ours" looks at, and how much (bench.window: chosen on one half of the
     conversations).
     """
@@ -76,10 +78,12 @@ class Weights(NamedTuple):
     telling: float = 1.5  # power of the rarity of its words
 
 
-OURS = Weights()
+DEFAULT_WEIGHTS = StrategyWeights()
 
 
-def ours(scene: Scene, weights: Weights = OURS) -> list[float]:
+def score_by_information(
+    scene: WindowSnapshot, weights: StrategyWeights = DEFAULT_WEIGHTS
+) -> list[float]:
     """What an item tells for each token it takes: rare words, names that later items rest on,
     nearness to the newest.
 
@@ -93,35 +97,42 @@ def ours(scene: Scene, weights: Weights = OURS) -> list[float]:
     ]
     last = max(1, len(scene.items) - 1)
     found = []
-    for place, (item, gist) in enumerate(zip(scene.items, gists(scene.items, newest), strict=True)):
-        current = TASK if scene.task and item.task == scene.task else 1.0
-        rests = 1.0 + DEPENDANT * (item.dependants + gist.dependants)
+    for place, (item, gist) in enumerate(
+        zip(scene.items, compute_item_topics(scene.items, newest), strict=True)
+    ):
+        current = TASK_FACTOR if scene.task and item.task == scene.task else 1.0
+        rests = 1.0 + DEPENDANT_WEIGHT * (item.dependant_count + gist.dependant_count)
         age = weights.half ** (1 - place / last)
-        told = min(gist.telling, weights.enough) ** weights.telling / item.tokens
+        told = min(gist.rarity, weights.enough) ** weights.telling / item.tokens
         found.append(
             told
             * age
             * current
             * rests
-            * TYPES.get(item.type, 1.0)
-            * (1 + weights.near * gist.near)
+            * TYPE_WEIGHTS.get(item.type, 1.0)
+            * (1 + weights.near * gist.focus_share)
         )
     return found
 
 
-STRATEGIES: dict[str, Strategy] = {
+STRATEGIES: dict[str, PruningStrategy] = {
     row.name: row
     for row in (
-        Strategy("oldest", "the oldest go, one by one, until the rest fits", oldest),
-        Strategy(
-            "sliding", "the newest stay as far as they fit without a gap", oldest, contiguous=True
+        PruningStrategy("oldest", "the oldest go, one by one, until the rest fits", score_by_age),
+        PruningStrategy(
+            "sliding",
+            "the newest stay as far as they fit without a gap",
+            score_by_age,
+            contiguous=True,
         ),
-        Strategy("importance", "0.5 + 0.3 · how new + 0.1 · how long + role", importance),
-        Strategy("aircher", "type × task × 2^(−minutes/60) × dependants", aircher),
-        Strategy(
+        PruningStrategy(
+            "importance", "0.5 + 0.3 · how new + 0.1 · how long + role", score_by_importance
+        ),
+        PruningStrategy("aircher", "type × task × 2^(−minutes/60) × dependants", score_by_aircher),
+        PruningStrategy(
             "ours",
             "what is told for each token, near the newest and rested on; results become a line first",
-            ours,
+            score_by_information,
             stubs=True,
             steady=0.2,
         ),

@@ -5,16 +5,21 @@ dependants). The document writes e^(−m/60) and calls it a half-life; ours is o
 decay).
 """
 
-from reverie.context_window.context_items import TYPES, Item
+from reverie.context_window.context_items import TYPE_WEIGHTS, ContextItem
 
-HALF_LIFE = 60.0  # minutes
-TASK = 2.0  # times more for what belongs to the task at hand
-DEPENDANT = 0.2  # more for each item that rests on it (X32)
+HALF_LIFE_MINUTES = 60.0  # minutes
+TASK_FACTOR = 2.0  # times more for what belongs to the task at hand
+DEPENDANT_WEIGHT = 0.2  # more for each item that rests on it (X32)
 
 
-def relevance(item: Item, now: float, task: str = "") -> float:
+def score_relevance(item: ContextItem, now: float, task: str = "") -> float:
     """The formula; `now` in seconds since 1970, `task` the one that is worked on, if any."""
     minutes = max(0.0, now - item.at) / 60.0
-    current = TASK if task and item.task == task else 1.0
-    decay: float = 2.0 ** (-minutes / HALF_LIFE)
-    return decay * current * TYPES.get(item.type, 1.0) * (1.0 + DEPENDANT * item.dependants)
+    current = TASK_FACTOR if task and item.task == task else 1.0
+    decay: float = 2.0 ** (-minutes / HALF_LIFE_MINUTES)
+    return (
+        decay
+        * current
+        * TYPE_WEIGHTS.get(item.type, 1.0)
+        * (1.0 + DEPENDANT_WEIGHT * item.dependant_count)
+    )

@@ -8,36 +8,36 @@ answer keeps its beginning, in its own words.
 from collections.abc import Mapping
 from typing import Any
 
-from reverie.context_window.message_parts import TOOLS, listed
-from reverie.context_window.provider_messages import IN_WORDS, plain_answer
-from reverie.text.host_messages import item_type, named, role_of
+from reverie.context_window.message_parts import TOOL_ROLES, as_sequence
+from reverie.context_window.provider_messages import TEXT_OUTPUT_TYPES, get_plain_answer
+from reverie.text.host_messages import get_field, item_type_of, role_of
 
 
-def shortened(message: Any, line: str) -> Any:
+def replace_with_stub(message: Any, line: str) -> Any:
     """The message with `line` in place of what was answered in it; all else in it is as it was.
 
     Only mappings can be altered: an object of a host's own class is returned as it is.
     """
     if not isinstance(message, Mapping):
         return message
-    content = named(message, "content")
-    if any(named(part, "type") == "tool_result" for part in listed(content)):
-        return {**message, "content": [with_line(part, line) for part in content]}
-    if role_of(message) in TOOLS:
-        kind = item_type(message)
+    content = get_field(message, "content")
+    if any(get_field(part, "type") == "tool_result" for part in as_sequence(content)):
+        return {**message, "content": [replace_part_content(part, line) for part in content]}
+    if role_of(message) in TOOL_ROLES:
+        kind = item_type_of(message)
         return (
             {**message, "content" if kind is None else "output": line}
-            if kind in (None, *IN_WORDS)
+            if kind in (None, *TEXT_OUTPUT_TYPES)
             else message
         )
-    if not plain_answer(message):
+    if not get_plain_answer(message):
         return message
-    if isinstance(content, str) or named(content[0], "type") == "text":
+    if isinstance(content, str) or get_field(content[0], "type") == "text":
         return {**message, "content": line}
     return {**message, "content": [{"type": "output_text", "text": line, "annotations": []}]}
 
 
-def with_line(part: Any, line: str) -> Any:
+def replace_part_content(part: Any, line: str) -> Any:
     """A part of a content, a tool's answer shortened."""
     return (
         {**part, "content": line}

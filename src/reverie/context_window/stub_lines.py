@@ -4,35 +4,43 @@ had again.
 
 import re
 
-from reverie.context_window.context_items import Item
+from reverie.context_window.context_items import ContextItem
 
-MOST_TOOL = 120  # characters of a call that a line shows
-OPENING = 200  # characters of an assistant's answer that stay
+MAX_CALL_CHARS = 120  # characters of a call that a line shows
+MAX_OPENING_CHARS = 200  # characters of an assistant's answer that stay
 MOVED, LEFT = "moved to memory", "left out"
 RECALL = ": recall it by its words"
-ANSWER = rf".{{0,{OPENING + 2}}} \[[\d,]+ tokens of this answer were"
-RESULT = rf"\[result( of .{{0,{MOST_TOOL + 2}}})?, [\d,]+ tokens in all, was"
+ANSWER = rf".{{0,{MAX_OPENING_CHARS + 2}}} \[[\d,]+ tokens of this answer were"
+RESULT = rf"\[result( of .{{0,{MAX_CALL_CHARS + 2}}})?, [\d,]+ tokens in all, was"
 LINE = re.compile(rf"({ANSWER}|{RESULT}) ({MOVED}|{LEFT})(, without \d+ pictures?)?({RECALL})?\]")
 
 
-def stub(item: Item, *, kept: bool = True) -> str:
+def render_stub(item: ContextItem, *, kept: bool = True) -> str:
     """The line that stands for an item's answers; `kept` tells whether they are in memory from now
     on.
     """
     where = MOVED if kept else LEFT
     if not item.tool:
-        return f"{cut(item.text, OPENING)} [{item.result:,} tokens of this answer were {where}]"
-    what = f"result of {cut(item.tool[1:-1], MOST_TOOL)}" if item.answers == 1 else "result"
-    whole = f", without {item.pictures} picture{'s' * (item.pictures > 1)}" if item.pictures else ""
-    return f"[{what}, {item.result:,} tokens in all, was {where}{whole}{RECALL if kept else ''}]"
+        return f"{cut_at_word(item.text, MAX_OPENING_CHARS)} [{item.answer_tokens:,} tokens of this answer were {where}]"
+    what = (
+        f"result of {cut_at_word(item.tool[1:-1], MAX_CALL_CHARS)}"
+        if item.answer_count == 1
+        else "result"
+    )
+    whole = (
+        f", without {item.picture_count} picture{'s' * (item.picture_count > 1)}"
+        if item.picture_count
+        else ""
+    )
+    return f"[{what}, {item.answer_tokens:,} tokens in all, was {where}{whole}{RECALL if kept else ''}]"
 
 
-def cut(text: str, most: int) -> str:
+def cut_at_word(text: str, most: int) -> str:
     """The beginning of a text, on one line, up to the end of a word."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else line[:most].rsplit(" ", 1)[0] + " …"
 
 
-def is_line(text: str) -> bool:
+def is_stub(text: str) -> bool:
     """Whether a text as a whole is what a line left of it: nothing is lost with it."""
     return text.endswith("]") and LINE.fullmatch(text) is not None

@@ -15,39 +15,45 @@ from math import inf, isfinite
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from reverie.context_window.context_items import Item
+from reverie.context_window.context_items import ContextItem
 from reverie.context_window.provider_messages import (
-    Known,
-    answers_to,
-    call_ids,
-    items_of,
-    takes_turns,
-    text_of,
-    weight,
+    MessageFacts,
+    count_message_tokens,
+    get_message_text,
+    has_strict_turns,
+    list_answered_ids,
+    list_call_ids,
+    split_context_items,
 )
-from reverie.context_window.pruning import DOWN, START, Plan, plan, wanted
+from reverie.context_window.pruning import (
+    START_SHARE,
+    TARGET_SHARE,
+    PruningPlan,
+    get_pruning_strategy,
+    plan_pruning,
+)
 from reverie.context_window.pruning_strategies import DEFAULT
-from reverie.context_window.result_stubs import shortened
+from reverie.context_window.result_stubs import replace_with_stub
 from reverie.core.errors import BadInput
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.text.host_messages import named, print_of, role_of
-from reverie.text.token_counts import Quarter, Tokenizer
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.text.host_messages import get_field, hash_message, role_of
+from reverie.text.token_counts import QuarterEstimate, Tokenizer
 
-PACE = 60.0  # seconds between two messages of which nobody knows when they came
+PACE_SECONDS = 60.0  # seconds between two messages of which nobody knows when they came
 
 
-class Wish(NamedTuple):
+class FitRequest(NamedTuple):
     """What is to fit into what."""
 
     limit: int  # tokens of the model's context
     task: str = ""  # what is worked on
     strategy: str = DEFAULT  # a key of STRATEGIES
-    tokenizer: Tokenizer = Quarter()
+    tokenizer: Tokenizer = QuarterEstimate()
     sticky: Callable[[Any], bool] | None = None  # messages that never go
-    start: float = START
-    down: float = DOWN
+    start: float = START_SHARE
+    down: float = TARGET_SHARE
     kept: bool = True  # whether what leaves is kept in memory
-    policy: Policy = USUAL  # what is taken out of a text before it is written anywhere
+    policy: Policy = DEFAULT_POLICY  # what is taken out of a text before it is written anywhere
 
     @property
     def goal(self) -> int:
@@ -55,27 +61,27 @@ class Wish(NamedTuple):
         return int(self.down * self.limit)
 
 
-class Before(NamedTuple):
+class PriorFit(NamedTuple):
     """What a host passed the last time, and what of it had gone by then."""
 
-    prints: tuple[int | None, ...] = ()  # None of a message that may differ the next time
+    fingerprints: tuple[int | None, ...] = ()  # None of a message that may differ the next time
     gone: frozenset[int] = frozenset()
-    lines: Mapping[int, str] = MappingProxyType({})
+    stubs: Mapping[int, str] = MappingProxyType({})
 
 
-NOTHING = Before()
+NO_PRIOR_FIT = PriorFit()
 
 
-class Fitted(NamedTuple):
+class FittedMessages(NamedTuple):
     """The messages to send, and the plan that led to them."""
 
     messages: list[Any]
-    plan: Plan
-    before: Before = NOTHING
+    plan: PruningPlan
+    before: PriorFit = NO_PRIOR_FIT
     hindered: str = ""  # why nothing was taken out though it should have been
 
     @property
-    def leaving(self) -> tuple[Item, ...]:
+    def leaving_items(self) -> tuple[ContextItem, ...]:
         """What goes with this call, as it was."""
         return tuple(one.item for one in self.plan.going)
 
@@ -85,40 +91,46 @@ class Fitted(NamedTuple):
         return self.hindered or self.plan.trouble
 
 
-def fit(
+def fit_messages(
     messages: Sequence[Any],
-    wish: Wish,
+    wish: FitRequest,
     now: float,
-    known: Callable[[int], Known] | None = None,
-    before: Before = NOTHING,
-) -> Fitted:
+    known: Callable[[int], MessageFacts] | None = None,
+    before: PriorFit = NO_PRIOR_FIT,
+) -> FittedMessages:
     """The messages that are to be sent, at most `wish.down` of the limit once `wish.start` of it is
     reached.
 
     `known` says when a message came and for which task, by its place. BadInput for what is no list
     of messages.
     """
-    given = checked(messages)
-    wanted(wish.strategy, wish.limit)
-    carried = before if same_beginning(given, before.prints) else NOTHING
+    given = check_message_list(messages)
+    get_pruning_strategy(wish.strategy, wish.limit)
+    carried = before if has_same_beginning(given, before.fingerprints) else NO_PRIOR_FIT
     there = [place for place in range(len(given)) if place not in carried.gone]
     sent = [
-        shortened(given[place], carried.lines[place]) if place in carried.lines else given[place]
+        replace_with_stub(given[place], carried.stubs[place])
+        if place in carried.stubs
+        else given[place]
         for place in there
     ]
-    total = sum(weight(message, text_of(message), wish.tokenizer) for message in sent)
+    total = sum(
+        count_message_tokens(message, get_message_text(message), wish.tokenizer) for message in sent
+    )
     if total < wish.start * wish.limit:
-        return Fitted(
-            sent, Plan(wish.limit, total, total, prefix=total, strategy=wish.strategy), carried
+        return FittedMessages(
+            sent,
+            PruningPlan(wish.limit, total, total, prefix=total, strategy=wish.strategy),
+            carried,
         )
-    facts = known or spaced(given, now)
+    facts = known or space_message_times(given, now)
     items = [
         item._replace(messages=tuple(there[place] for place in item.messages))
-        for item in items_of(
-            sent, lambda place: marked(facts(there[place]), sent[place], wish), wish.tokenizer
+        for item in split_context_items(
+            sent, lambda place: mark_sticky(facts(there[place]), sent[place], wish), wish.tokenizer
         )
     ]
-    made = plan(
+    made = plan_pruning(
         items,
         wish.limit,
         now,
@@ -126,7 +138,7 @@ def fit(
         strategy=wish.strategy,
         start=wish.start,
         down=wish.down,
-        alternate=takes_turns(sent),
+        alternate=has_strict_turns(sent),
         kept=wish.kept,
         count=wish.tokenizer.count,
     )
@@ -134,29 +146,34 @@ def fit(
         place for one in made.going if not one.stub for place in one.item.messages
     }
     lines = {
-        **carried.lines,
+        **carried.stubs,
         **{place: one.stub for one in made.going if one.stub for place in one.item.messages},
     }
     kept = [
-        shortened(message, lines[place]) if place in lines else message
+        replace_with_stub(message, lines[place]) if place in lines else message
         for place, message in enumerate(given)
         if place not in gone
     ]
-    loose = may_differ(given)
+    loose = find_changing_places(given)
     prints = tuple(
-        None if place in loose else print_of_all(message) for place, message in enumerate(given)
+        None if place in loose else fingerprint_with_calls(message)
+        for place, message in enumerate(given)
     )
-    return Fitted(kept, made, Before(prints, frozenset(gone), lines) if gone or lines else NOTHING)
+    return FittedMessages(
+        kept, made, PriorFit(prints, frozenset(gone), lines) if gone or lines else NO_PRIOR_FIT
+    )
 
 
-def as_before(
-    messages: Sequence[Any], wish: Wish, now: float, before: Before, hindered: str
-) -> Fitted:
+def repeat_prior_fit(
+    messages: Sequence[Any], wish: FitRequest, now: float, before: PriorFit, hindered: str
+) -> FittedMessages:
     """The messages that are to be sent where nothing more may go for now."""
-    return fit(messages, wish._replace(start=inf), now, before=before)._replace(hindered=hindered)
+    return fit_messages(messages, wish._replace(start=inf), now, before=before)._replace(
+        hindered=hindered
+    )
 
 
-def checked(messages: Any) -> Sequence[Any]:
+def check_message_list(messages: Any) -> Sequence[Any]:
     """A list of messages; what kind of messages they are does not matter."""
     if isinstance(messages, (str, bytes, bytearray, Mapping)) or not isinstance(messages, Sequence):
         raise BadInput(
@@ -166,15 +183,15 @@ def checked(messages: Any) -> Sequence[Any]:
     return messages
 
 
-def same_beginning(messages: Sequence[Any], prints: Sequence[int | None]) -> bool:
+def has_same_beginning(messages: Sequence[Any], prints: Sequence[int | None]) -> bool:
     """Whether a conversation begins with what these are the prints of."""
     return len(prints) <= len(messages) and all(
-        known is None or print_of_all(message) == known
+        known is None or fingerprint_with_calls(message) == known
         for message, known in zip(messages, prints, strict=False)
     )
 
 
-def may_differ(messages: Sequence[Any]) -> set[int]:
+def find_changing_places(messages: Sequence[Any]) -> set[int]:
     """The places of messages that a host may pass otherwise the next time: those into which it puts
     a block.
 
@@ -185,27 +202,33 @@ def may_differ(messages: Sequence[Any]) -> set[int]:
         (
             place
             for place in range(last, -1, -1)
-            if role_of(messages[place]) == "user" and not answers_to(messages[place])
+            if role_of(messages[place]) == "user" and not list_answered_ids(messages[place])
         ),
         last,
     )
     return {last, question} - {-1}
 
 
-def print_of_all(message: Any) -> int:
+def fingerprint_with_calls(message: Any) -> int:
     """What tells a message from others, calls of tools included."""
-    return hash((print_of(message), *sorted(call_ids(message)), *sorted(answers_to(message))))
+    return hash(
+        (
+            hash_message(message),
+            *sorted(list_call_ids(message)),
+            *sorted(list_answered_ids(message)),
+        )
+    )
 
 
-def spaced(messages: Sequence[Any], now: float) -> Callable[[int], Known]:
+def space_message_times(messages: Sequence[Any], now: float) -> Callable[[int], MessageFacts]:
     """What the messages say of themselves: `at`, in seconds since 1970, and `task`; else one came
     every PACE.
     """
 
-    def known(place: int) -> Known:
-        at, task = named(messages[place], "at"), named(messages[place], "task")
-        since = (len(messages) - 1 - place) * PACE
-        return Known(
+    def known(place: int) -> MessageFacts:
+        at, task = get_field(messages[place], "at"), get_field(messages[place], "task")
+        since = (len(messages) - 1 - place) * PACE_SECONDS
+        return MessageFacts(
             float(at) if isinstance(at, (int, float)) and isfinite(at) else now - since,
             task if isinstance(task, str) else "",
         )
@@ -213,7 +236,7 @@ def spaced(messages: Sequence[Any], now: float) -> Callable[[int], Known]:
     return known
 
 
-def marked(known: Known, message: Any, wish: Wish) -> Known:
+def mark_sticky(known: MessageFacts, message: Any, wish: FitRequest) -> MessageFacts:
     """The same, and whether the caller wants it to stay."""
     return (
         known._replace(sticky=True) if wish.sticky is not None and wish.sticky(message) else known

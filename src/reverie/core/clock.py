@@ -41,20 +41,20 @@ def new_id(prefix: str = "mem") -> str:
         # on.
         _last = fresh if fresh > _last else _last + 1
         number = _last
-    return f"{prefix}_{_base32(number)}"
+    return f"{prefix}_{_to_base32(number)}"
 
 
-def derived_id(name: str, at: float, prefix: str = "mem") -> str:
+def derive_id(name: str, at: float, prefix: str = "mem") -> str:
     """The id of something that has a name of its own elsewhere: always the same one, and it sorts
     by its moment.
     """
     from hashlib import sha256
 
     chance = int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:10], "big")
-    return f"{prefix}_{_base32((max(0, min(int(at * 1000), (1 << 48) - 1)) << 80) | chance)}"
+    return f"{prefix}_{_to_base32((max(0, min(int(at * 1000), (1 << 48) - 1)) << 80) | chance)}"
 
 
-def _base32(number: int) -> str:
+def _to_base32(number: int) -> str:
     digits = []
     for _ in range(26):
         digits.append(ALPHABET[number & 31])

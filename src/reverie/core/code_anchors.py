@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reverie.core.kinds import type_of
+from reverie.core.kinds import memory_type_of
 from reverie.core.model import Edge, Memory
 
 ANCHORS, OUTDATED = "anchors", "outdated"  # names in the details
@@ -25,15 +25,15 @@ GIVEN, NAMED = (
     "given",
     "named",
 )
-MOST = 20  # anchors of one memory
+MAX_ANCHORS = 20  # anchors of one memory
 # types of memory that go out of date; what happened stays true
-LASTING = (
+OUTDATABLE_TYPES = (
     "semantic",
     "procedural",
 )
 
 
-class Anchor(NamedTuple):
+class CodeAnchor(NamedTuple):
     """A file or symbol as it was when something was said about it, and where it is now."""
 
     root: str  # the repository's folder
@@ -54,17 +54,17 @@ class Anchor(NamedTuple):
     verdict: str = ""  # what it said of it
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """For people: "path" or "path:symbol"."""
         return f"{self.path}:{self.symbol}" if self.symbol else self.path
 
     @property
-    def node(self) -> str:
+    def edge_end(self) -> str:
         """The end of its `about` edge."""
         return f"symbol:{self.path}#{self.symbol}" if self.symbol else f"file:{self.path}"
 
     @property
-    def words(self) -> str:
+    def notice(self) -> str:
         """What has become of it; empty while it holds."""
         whole = f"{self.symbol} in {self.path}" if self.symbol else self.path
         if self.state == GONE:
@@ -75,20 +75,22 @@ class Anchor(NamedTuple):
         return ""
 
 
-def anchors_of(memory: Memory) -> list[Anchor]:
+def anchors_of(memory: Memory) -> list[CodeAnchor]:
     """A memory's anchors; what somebody else put under that name is none."""
     return anchors_in(memory.details)
 
 
-def anchors_in(details: Mapping[str, Any]) -> list[Anchor]:
+def anchors_in(details: Mapping[str, Any]) -> list[CodeAnchor]:
     """The anchors that stand in some details."""
     rows = details.get(ANCHORS)
     return (
-        [anchor for row in rows if (anchor := read(row))] if isinstance(rows, (list, tuple)) else []
+        [anchor for row in rows if (anchor := parse_anchor(row))]
+        if isinstance(rows, (list, tuple))
+        else []
     )
 
 
-def read(row: Any) -> Anchor | None:
+def parse_anchor(row: Any) -> CodeAnchor | None:
     """An anchor as it is kept; None where that is none."""
     if (
         not isinstance(row, Mapping)
@@ -98,7 +100,7 @@ def read(row: Any) -> Anchor | None:
         return None
     known = {
         name: row[name]
-        for name, plain in Anchor._field_defaults.items()
+        for name, plain in CodeAnchor._field_defaults.items()
         if name in row
         and isinstance(
             row[name],
@@ -106,19 +108,19 @@ def read(row: Any) -> Anchor | None:
         )
     }
     known["namesakes"] = tuple(str(one) for one in known.get("namesakes", ()))
-    return Anchor(row["root"], row["path"], **known)
+    return CodeAnchor(row["root"], row["path"], **known)
 
 
-def kept(anchor: Anchor) -> dict[str, Any]:
+def anchor_to_row(anchor: CodeAnchor) -> dict[str, Any]:
     """An anchor as it is kept: what says nothing is left out."""
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in anchor._asdict().items()
-        if value != Anchor._field_defaults.get(name)
+        if value != CodeAnchor._field_defaults.get(name)
     }
 
 
-def with_anchors(memory: Memory, anchors: Sequence[Anchor]) -> dict[str, Any]:
+def details_with_anchors(memory: Memory, anchors: Sequence[CodeAnchor]) -> dict[str, Any]:
     """The memory's details with these anchors, and what is to be told of them."""
     plain = {
         name: value for name, value in memory.details.items() if name not in (ANCHORS, OUTDATED)
@@ -128,38 +130,38 @@ def with_anchors(memory: Memory, anchors: Sequence[Anchor]) -> dict[str, Any]:
     told = (
         {
             OUTDATED: {
-                "state": worst(anchors),
+                "state": combine_states(anchors),
                 "words": "; ".join(
-                    dict.fromkeys(filter(None, (anchor.words for anchor in anchors)))
+                    dict.fromkeys(filter(None, (anchor.notice for anchor in anchors)))
                 ),
             }
         }
-        if worst(anchors)
+        if combine_states(anchors)
         else {}
     )
-    return {**plain, ANCHORS: [kept(anchor) for anchor in anchors], **told}
+    return {**plain, ANCHORS: [anchor_to_row(anchor) for anchor in anchors], **told}
 
 
-def joined(memory: Memory, other: Memory) -> dict[str, Any]:
+def merge_anchor_details(memory: Memory, other: Memory) -> dict[str, Any]:
     """The details of a memory that takes in another one which says the same: the anchors of both.
 
     Of two at one place the later counts: who says a thing again says it about the code as it is
     then.
     """
     plain = memory._replace(details={**other.details, **memory.details})
-    by_place: dict[str, Anchor] = {}
+    by_place: dict[str, CodeAnchor] = {}
     for anchor in sorted((*anchors_of(memory), *anchors_of(other)), key=lambda one: one.at):
-        by_place[anchor.place] = anchor
-    return with_anchors(plain, list(by_place.values())[-MOST:])
+        by_place[anchor.location] = anchor
+    return details_with_anchors(plain, list(by_place.values())[-MAX_ANCHORS:])
 
 
-def worst(anchors: Iterable[Anchor]) -> str:
+def combine_states(anchors: Iterable[CodeAnchor]) -> str:
     """What has become of all of them together: gone once nothing is left of what was spoken of."""
     states = {anchor.state for anchor in anchors}
     return "" if states <= {""} else GONE if states == {GONE} else CHANGED
 
 
-def outdated(memory: Memory) -> str:
+def outdated_notice(memory: Memory) -> str:
     """That a memory speaks of code that has changed or gone, in words; empty if it does not."""
     return (
         str(told.get("words", ""))
@@ -168,7 +170,7 @@ def outdated(memory: Memory) -> str:
     )
 
 
-def standing(memory: Memory) -> str:
+def outdated_state(memory: Memory) -> str:
     """CHANGED or GONE for a memory whose code is; empty else."""
     return (
         str(told.get("state", ""))
@@ -177,11 +179,11 @@ def standing(memory: Memory) -> str:
     )
 
 
-def ties(memory: Memory, anchors: Iterable[Anchor]) -> dict[str, Edge]:
+def about_edges(memory: Memory, anchors: Iterable[CodeAnchor]) -> dict[str, Edge]:
     """The `about` edges of anchors, by their ends."""
-    return {anchor.node: Edge(memory.id, "about", anchor.node) for anchor in anchors}
+    return {anchor.edge_end: Edge(memory.id, "about", anchor.edge_end) for anchor in anchors}
 
 
-def goes_out_of_date(memory: Memory) -> bool:
+def can_become_outdated(memory: Memory) -> bool:
     """Whether what it says can become wrong when code changes: what happened or was felt cannot."""
-    return type_of(memory.kind) in LASTING
+    return memory_type_of(memory.kind) in OUTDATABLE_TYPES

@@ -23,23 +23,28 @@ from reverie.core.errors import BadInput, Disabled
 from reverie.core.privacy_policy import CHOICES, Choice, Policy
 
 ME = "me"  # the user's own space, seen from every project
-ENVIRONMENT = (
+ENVIRONMENT_VARIABLES = (
     ("embedder", "REVERIE_EMBEDDER"),
     ("api_key", "REVERIE_API_KEY"),
     ("llm", "REVERIE_LLM"),
     ("llm_key", "REVERIE_LLM_KEY"),
     ("mcp_token", "REVERIE_MCP_TOKEN"),
 )
-BOUNDS = {"depth": (0, 4), "decay": (0.01, 1.0), "llm_votes": (1, 9), "condense_at": (0.1, 1.0)}
+NUMBER_BOUNDS = {
+    "depth": (0, 4),
+    "decay": (0.01, 1.0),
+    "llm_votes": (1, 9),
+    "condense_at": (0.1, 1.0),
+}
 """Least and most of some numbers; others are 0 or more. Beyond four hops, 0.7 each leave less than
 a quarter.
 """
-CURATES = {"curate": ("off", "inferred", "model")}
-USUAL_KEYS = {
+ALLOWED_VALUES = {"curate": ("off", "inferred", "model")}
+PROVIDER_KEY_VARIABLES = {
     "anthropic": "ANTHROPIC_API_KEY",
     "openai": "OPENAI_API_KEY",
 }  # a provider's own variable
-GIT_KEPT = frozenset(
+KEPT_GIT_VARIABLES = frozenset(
     ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
 )
 
@@ -118,7 +123,9 @@ class Settings(NamedTuple):
         there is not.
         """
         return Policy(
-            choice("personal", self.personal), choice("contact", self.contact), self.sensitive
+            check_privacy_choice("personal", self.personal),
+            check_privacy_choice("contact", self.contact),
+            self.sensitive,
         )
 
     def is_off(self, space: str, session: str = "") -> bool:
@@ -143,7 +150,7 @@ class Settings(NamedTuple):
             )
 
 
-def changed_at(settings: Settings) -> float:
+def config_modified_at(settings: Settings) -> float:
     """When config.toml was written last; 0 where there is none."""
     try:
         return (Path(settings.home) / "config.toml").stat().st_mtime
@@ -151,11 +158,11 @@ def changed_at(settings: Settings) -> float:
         return 0.0
 
 
-def switched(settings: Settings) -> Settings:
+def reload_switches(settings: Settings) -> Settings:
     """These settings with what is switched on and off by now; BadInput while config.toml cannot be
     read.
     """
-    fresh = load(settings.home)
+    fresh = load_settings(settings.home)
     return settings._replace(enabled=fresh.enabled, off=fresh.off, off_sessions=fresh.off_sessions)
 
 
@@ -163,22 +170,22 @@ def switch_session(settings: Settings, session: str, *, on: bool, kept: bool = T
     """Switch memory on or off in one conversation, for good if that is `kept`; the settings as they
     are then.
     """
-    before = load(settings.home).off_sessions if kept else settings.off_sessions
+    before = load_settings(settings.home).off_sessions if kept else settings.off_sessions
     others = tuple(one for one in before if one != session)
     if not kept:
         return settings._replace(off_sessions=others if on else (*others, session))
-    save(settings, off_sessions=others if on else (*others, session))
-    return switched(settings)
+    save_settings(settings, off_sessions=others if on else (*others, session))
+    return reload_switches(settings)
 
 
 def default_home() -> Path:
     """`REVERIE_HOME`, or `~/.reverie`; its sandbox while `REVERIE_SANDBOX` is set."""
-    return Path(environment.home())
+    return Path(environment.current_home())
 
 
-def sandboxed(home: Path, asked: bool = False) -> Path:
+def sandbox_folder(home: Path, asked: bool = False) -> Path:
     """The folder to use for a home: itself, or its sandbox."""
-    return Path(environment.sandboxed(str(home), asked))
+    return Path(environment.sandbox_path(str(home), asked))
 
 
 def user_home() -> Path:
@@ -193,29 +200,31 @@ def host_folder(variable: str, name: str) -> Path:
     return Path(os.environ.get(variable) or Path.home() / name).expanduser().absolute()
 
 
-def load(home: Path | None = None, *, sandbox: bool = False) -> Settings:
+def load_settings(home: Path | None = None, *, sandbox: bool = False) -> Settings:
     """Settings of a home, or of its sandbox: the environment over config.toml over the defaults."""
     usual = home if home and not environment.has_home() else Path(environment.usual_home())
-    home = sandboxed((home or usual).expanduser().absolute(), sandbox)
+    home = sandbox_folder((home or usual).expanduser().absolute(), sandbox)
     own = home == usual or (home / "cache" / "models").is_dir()
     # 90 MB are fetched once for a machine, not once for every home.
     settings = Settings(home=home, models="" if own else str(usual / "cache"))
     path = home / "config.toml"
     if path.is_file():
-        settings = settings._replace(**read_toml(path))
-    settings = settings._replace(**from_environment())
-    return settings if settings.llm_key else settings._replace(llm_key=usual_key(settings.llm))
+        settings = settings._replace(**read_config_file(path))
+    settings = settings._replace(**read_environment())
+    return (
+        settings if settings.llm_key else settings._replace(llm_key=find_provider_key(settings.llm))
+    )
 
 
-def usual_key(llm: str) -> str:
+def find_provider_key(llm: str) -> str:
     """The key that the provider's own variable holds; never for another address than the
     provider's.
     """
     provider, _, rest = llm.partition(":")
-    return "" if "#" in rest else os.environ.get(USUAL_KEYS.get(provider, ""), "")
+    return "" if "#" in rest else os.environ.get(PROVIDER_KEY_VARIABLES.get(provider, ""), "")
 
 
-def read_toml(path: Path) -> dict[str, Any]:
+def read_config_file(path: Path) -> dict[str, Any]:
     """The values of config.toml, checked."""
     import tomllib
 
@@ -227,11 +236,11 @@ def read_toml(path: Path) -> dict[str, Any]:
     for name, value in values.items():
         if name not in known:
             raise BadInput(f"{path}: there is no setting {name!r}; there are {', '.join(known)}")
-        values[name] = checked(path, name, value)
+        values[name] = check_setting(path, name, value)
     return values
 
 
-def checked(path: Path, name: str, value: Any) -> Any:
+def check_setting(path: Path, name: str, value: Any) -> Any:
     """A value of the type that its setting has."""
     default = Settings._field_defaults[name]
     if (
@@ -246,44 +255,46 @@ def checked(path: Path, name: str, value: Any) -> Any:
         raise BadInput(
             f"{path}: {name} must be of the same type as its default {default!r}, not {value!r}"
         )
-    if name in CURATES and value not in CURATES[name]:
-        raise BadInput(f"{path}: {name} = {value!r} must be one of {', '.join(CURATES[name])}")
+    if name in ALLOWED_VALUES and value not in ALLOWED_VALUES[name]:
+        raise BadInput(
+            f"{path}: {name} = {value!r} must be one of {', '.join(ALLOWED_VALUES[name])}"
+        )
     if name in ("personal", "contact"):
-        choice(f"{path}: {name}", value)
+        check_privacy_choice(f"{path}: {name}", value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        low, high = BOUNDS.get(name, (0, math.inf))
+        low, high = NUMBER_BOUNDS.get(name, (0, math.inf))
         if not low <= value <= high:
-            wanted = f"from {low} to {high}" if name in BOUNDS else "0 or more"
+            wanted = f"from {low} to {high}" if name in NUMBER_BOUNDS else "0 or more"
             raise BadInput(f"{path}: {name} = {value!r} must be {wanted}")
     return value
 
 
-def choice(name: str, value: str) -> Choice:
+def check_privacy_choice(name: str, value: str) -> Choice:
     """What becomes of some personal data, as it was chosen."""
     if value in CHOICES:
         return value
     raise BadInput(f"{name} = {value!r} is not one of {', '.join(CHOICES)}")
 
 
-def from_environment() -> dict[str, Any]:
+def read_environment() -> dict[str, Any]:
     """The settings that the environment overrides."""
     found: dict[str, Any] = {}
-    if not environment.switched_on():
+    if not environment.is_switched_on():
         found["enabled"] = False
     if os.environ.get("REVERIE_OFFLINE", "") not in ("", "0"):
         found["offline"] = True
-    for name, variable in ENVIRONMENT:
+    for name, variable in ENVIRONMENT_VARIABLES:
         if value := os.environ.get(variable):
             found[name] = value
     return found
 
 
-def save(settings: Settings, **values: Any) -> None:
+def save_settings(settings: Settings, **values: Any) -> None:
     """Change some lines of config.toml and leave every other line, comments too, as it stands."""
     path = settings.home / "config.toml"
     lines = path.read_text("utf-8-sig").splitlines() if path.is_file() else []
     for name, value in values.items():
-        line = f"{name} = {toml(value)}"
+        line = f"{name} = {to_toml(value)}"
         places = [i for i, old in enumerate(lines) if re.match(rf"\s*{name}\s*=", old)]
         if places:
             lines[places[0]] = line
@@ -293,7 +304,7 @@ def save(settings: Settings, **values: Any) -> None:
     half = path.with_name(f"{path.name}.{os.getpid()}.part")
     half.write_text("\n".join(lines) + "\n", "utf-8")
     try:
-        read_toml(half)  # an array over several lines, say, cannot be changed line by line
+        read_config_file(half)  # an array over several lines, say, cannot be changed line by line
     except BadInput as err:
         half.unlink()
         raise BadInput(
@@ -302,19 +313,19 @@ def save(settings: Settings, **values: Any) -> None:
     half.replace(path)
 
 
-def toml(value: bool | float | str | tuple[str, ...]) -> str:
+def to_toml(value: bool | float | str | tuple[str, ...]) -> str:
     """A value as TOML writes it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return f"[{', '.join(map(toml, value))}]"
+        return f"[{', '.join(map(to_toml, value))}]"
     if isinstance(value, (int, float)):
         return repr(value)
     escaped = "".join(f"\\u{ord(ch):04x}" if ch in '"\\\x7f' or ch < " " else ch for ch in value)
     return f'"{escaped}"'
 
 
-def local_zone(settings: Settings) -> str:
+def local_time_zone(settings: Settings) -> str:
     """The IANA name of the time zone that reminders are meant in: the one of the settings, or the
     machine's now.
     """
@@ -330,12 +341,12 @@ def local_zone(settings: Settings) -> str:
         return "UTC"
 
 
-def here() -> Path:
+def working_directory() -> Path:
     """The working directory."""
     return Path.cwd()
 
 
-def without_git() -> dict[str, str]:
+def environment_without_git() -> dict[str, str]:
     """The environment for a git that is to look at the folder it is started in, and at no other.
 
     Within a hook, git tells by `GIT_DIR`, `GIT_INDEX_FILE` and others where it is at work. Kept are
@@ -344,11 +355,11 @@ def without_git() -> dict[str, str]:
     return {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in GIT_KEPT
+        if not name.startswith("GIT_") or name in KEPT_GIT_VARIABLES
     }
 
 
-def tried_in(home: str) -> dict[str, str]:
+def environment_for_home(home: str) -> dict[str, str]:
     """The environment for a program of ours that is tried in a home of its own, with none of the
     user's settings.
     """
@@ -358,12 +369,12 @@ def tried_in(home: str) -> dict[str, str]:
     }
 
 
-def work_tree(folder: Path) -> Path:
+def find_work_tree(folder: Path) -> Path:
     """The folder that holds the files of a folder's repository, or the folder itself."""
     return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
 
 
-def project_root(folder: Path) -> Path:
+def find_project_root(folder: Path) -> Path:
     """The repository that a folder belongs to, or the folder itself. A work tree belongs to its
     repository.
     """
@@ -372,11 +383,11 @@ def project_root(folder: Path) -> Path:
         if git.is_dir():
             return place
         if git.is_file():
-            return main_tree(git) or place
+            return find_main_tree(git) or place
     return folder
 
 
-def main_tree(git: Path) -> Path | None:
+def find_main_tree(git: Path) -> Path | None:
     """The repository behind a work tree's `.git` file ("gitdir: …/.git/worktrees/name"); None for
     submodules.
     """
@@ -388,7 +399,7 @@ def main_tree(git: Path) -> Path | None:
     return (git.parent / common).resolve() if found else None
 
 
-def space_of(folder: Path) -> str:
+def project_space_of(folder: Path) -> str:
     """The space of the project in a folder: `me/<name>-<six hex digits of its path>`.
 
     The digits keep two projects of the same name apart: neither may ever see the other's memories
@@ -396,22 +407,22 @@ def space_of(folder: Path) -> str:
     """
     from hashlib import sha256  # OpenSSL takes 4 ms to load
 
-    root = project_root(folder.resolve())
+    root = find_project_root(folder.resolve())
     digits = sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:6]
-    return f"{ME}/{slug(root.name) or 'root'}-{digits}"
+    return f"{ME}/{to_slug(root.name) or 'root'}-{digits}"
 
 
 def default_space() -> str:
     """The space that the working directory belongs to."""
-    return space_of(here())
+    return project_space_of(working_directory())
 
 
-def slug(name: str) -> str:
+def to_slug(name: str) -> str:
     """A name that can stand in a space's path."""
     return re.sub(r"[^\w.-]+", "-", name.lower()).strip("-.")[:48]
 
 
-def home_of(where: str | Path | None) -> Path | None:
+def home_of_address(where: str | Path | None) -> Path | None:
     """The home that an address names: a folder is one; for a file, `:memory:` or a URL it is the
     usual one.
     """
@@ -422,10 +433,10 @@ def home_of(where: str | Path | None) -> Path | None:
         or str(where).endswith(".db")
     ):
         return None
-    return sandboxed(Path(where).expanduser().absolute())
+    return sandbox_folder(Path(where).expanduser().absolute())
 
 
-def store_url(where: str | Path | None, settings: Settings) -> str:
+def resolve_store_url(where: str | Path | None, settings: Settings) -> str:
     """The store URL of an address, or of the file that stands in for it in a sandbox."""
     text = "" if where is None else str(where)
     if text == ":memory:":
@@ -433,4 +444,4 @@ def store_url(where: str | Path | None, settings: Settings) -> str:
     if text.endswith(".db") and "://" not in text:
         text = f"sqlite:///{Path(text).expanduser().absolute()}"
     scheme, _, path = (text if "://" in text else settings.url).partition(":///")
-    return f"{scheme}:///{sandboxed(Path(path).parent) / Path(path).name}" if path else scheme
+    return f"{scheme}:///{sandbox_folder(Path(path).parent) / Path(path).name}" if path else scheme

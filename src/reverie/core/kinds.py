@@ -216,9 +216,9 @@ KINDS: dict[str, Kind] = {
 
 INTENTION, PENDING = "intention", "pending"
 
-CUSTOM = Kind("custom", "semantic", 45, "a kind of somebody's own", group="Notes", voice=AGENT)
+CUSTOM_KIND = Kind("custom", "semantic", 45, "a kind of somebody's own", group="Notes", voice=AGENT)
 
-TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotional")
+MEMORY_TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotional")
 
 CAPACITY: dict[str, int] = {
     "working": 100,
@@ -233,12 +233,12 @@ archive (X34). Room for years of work: what is common is stored, what is endless
 conversation has one working memory anyway.
 """
 
-UNASKED = tuple(row.name for row in KINDS.values() if row.type == "working")
+EXPLICIT_KINDS = tuple(row.name for row in KINDS.values() if row.type == "working")
 """Kinds that are found only by who asks for them: one conversation's scratch pad is no answer to
 anybody else.
 """
 
-RECORDS = tuple(row.name for row in KINDS.values() if row.type in ("working", "episodic"))
+RECORD_KINDS = tuple(row.name for row in KINDS.values() if row.type in ("working", "episodic"))
 """Kinds that only record what was said and done: a purge blanks in them what it erases, as in the
 log.
 """
@@ -264,7 +264,7 @@ GROUPS = (
 MATURITIES = ("raw", "validated", "escalated", "dismissed")
 CURATE = "curate"  # in details: the policy that it was written under, if it was not INFERRED
 # what waits for a look: nothing, what was concluded, all
-NO_LOOK, INFERRED, BY_MODEL = (
+CURATE_NOTHING, CURATE_INFERRED, CURATE_MODEL = (
     "off",
     "inferred",
     "model",
@@ -278,23 +278,23 @@ ACCESS_GAIN = 0.1  # retention gain per e-fold of uses (CONSTANTS row 6; B59)
 
 def kind_of(name: str) -> Kind:
     """The row of that kind; a custom kind gets the row CUSTOM."""
-    return KINDS.get(name, CUSTOM)
+    return KINDS.get(name, CUSTOM_KIND)
 
 
-def type_of(name: str) -> str:
+def memory_type_of(name: str) -> str:
     """The memory type of a kind."""
     return kind_of(name).type
 
 
-class Asked(NamedTuple):
+class KindFilter(NamedTuple):
     """Which kinds are asked for: these, or, if there are none, all but those `without`."""
 
     kinds: tuple[str, ...] = ()
-    without: tuple[str, ...] = UNASKED
-    nothing: bool = False  # no kind is of the types asked for
+    without: tuple[str, ...] = EXPLICIT_KINDS
+    matches_none: bool = False  # no kind is of the types asked for
 
 
-def asked_for(types: Sequence[str], kinds: Iterable[str]) -> Asked:
+def to_kind_filter(types: Sequence[str], kinds: Iterable[str]) -> KindFilter:
     """What types and kinds together ask for; without either, everything but working memory.
 
     A kind of somebody's own is semantic, so the semantic type is all kinds but those of the other
@@ -302,23 +302,23 @@ def asked_for(types: Sequence[str], kinds: Iterable[str]) -> Asked:
     """
     named = tuple(kinds)
     if not types:
-        return Asked(named, () if named else UNASKED)
+        return KindFilter(named, () if named else EXPLICIT_KINDS)
     if named:
-        some = tuple(kind for kind in named if type_of(kind) in types)
-        return Asked(some, (), nothing=not some)
-    if CUSTOM.type in types:
-        return Asked((), tuple(row.name for row in KINDS.values() if row.type not in types))
-    return Asked(tuple(row.name for row in KINDS.values() if row.type in types), ())
+        some = tuple(kind for kind in named if memory_type_of(kind) in types)
+        return KindFilter(some, (), matches_none=not some)
+    if CUSTOM_KIND.type in types:
+        return KindFilter((), tuple(row.name for row in KINDS.values() if row.type not in types))
+    return KindFilter(tuple(row.name for row in KINDS.values() if row.type in types), ())
 
 
-def holds(memory: Memory, moment: float) -> bool:
+def is_valid_at(memory: Memory, moment: float) -> bool:
     """Whether it is true in the world at a moment, as far as it says."""
     return (memory.valid_from is None or memory.valid_from <= moment) and (
         memory.valid_to is None or memory.valid_to > moment
     )
 
 
-def maturity(memory: Memory) -> str:
+def maturity_of(memory: Memory) -> str:
     """How far somebody has looked at it: a member of MATURITIES (X35)."""
     if memory.retired_why == "dismissed":
         return "dismissed"
@@ -326,22 +326,22 @@ def maturity(memory: Memory) -> str:
     return state if state in MATURITIES else "raw"
 
 
-def is_ripe(memory: Memory) -> bool:
+def is_mature(memory: Memory) -> bool:
     """Whether it may surface before somebody has looked at it (CONSTANTS row 3; CC-85).
 
     What was only concluded may not until it is met again or approved; what was passed on to a
     person waits for them. What was written under another policy has it in its details: under
     BY_MODEL nothing but a look helps, unless the user has said the same (X37).
     """
-    state, policy = maturity(memory), memory.details.get(CURATE, INFERRED)
-    if state != "raw" or policy == NO_LOOK:
+    state, policy = maturity_of(memory), memory.details.get(CURATE, CURATE_INFERRED)
+    if state != "raw" or policy == CURATE_NOTHING:
         return state in ("raw", "validated")
-    if policy == BY_MODEL:
+    if policy == CURATE_MODEL:
         return memory.provenance in ("user_stated", "user_corrected")
     return memory.provenance != "inferred" or memory.strength > 1
 
 
-def awaits(memory: Memory) -> bool:
+def is_pending_intention(memory: Memory) -> bool:
     """Whether it is to be done later and its moment has not come: then it does not pop up by
     resemblance.
     """
@@ -352,20 +352,20 @@ def awaits(memory: Memory) -> bool:
     )
 
 
-def is_talk(memory: Memory) -> bool:
+def is_conversation_turn(memory: Memory) -> bool:
     """Whether it is a turn of a conversation as it was said, and not something that somebody chose
     to keep.
     """
     return bool(memory.session and memory.speaker and memory.provenance in ("observed", UNTRUSTED))
 
 
-def unverified(memory: Memory) -> bool:
+def is_unverified(memory: Memory) -> bool:
     """Whether others wrote it and nobody has approved it since. A passage of a conversation is not
     meant: it comes up only there, where it was read already.
     """
     return (
         memory.provenance == UNTRUSTED
-        and maturity(memory) != "validated"
+        and maturity_of(memory) != "validated"
         and memory.kind != EXCERPT
     )
 
@@ -394,7 +394,7 @@ def retention(memory: Memory, now: float) -> float:
     return min(1.0, left)
 
 
-def effective(memory: Memory, now: float) -> float:
+def effective_confidence(memory: Memory, now: float) -> float:
     """How far it is believed at `now`, 0..1: its confidence times what is left of it (A76, CC-50).
 
     Lowers rank and, far down, sends to the archive; the stored confidence stays what it is.

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 # Who said so, and how far we believe it at birth (CONSTANTS: trust weights; A36, B49, B52).
-TRUST: dict[str, float] = {
+TRUST_BY_PROVENANCE: dict[str, float] = {
     "user_corrected": 1.0,  # the user put us right
     "user_stated": 0.95,  # the user said so
     "observed": 0.8,  # an agent saw it happen, or was told to keep it
@@ -30,7 +30,9 @@ TRUST: dict[str, float] = {
 UNTRUSTED = "untrusted"
 
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})  # one empty mapping for all who have no details
+EMPTY_MAPPING: Mapping[str, Any] = MappingProxyType(
+    {}
+)  # one empty mapping for all who have no details
 
 
 class Reinforcement(NamedTuple):
@@ -61,11 +63,13 @@ class Memory(NamedTuple):
     files: tuple[str, ...] = ()  # the files it is about
     provenance: str = "observed"  # a key of TRUST
     triggers: tuple[str, ...] = ()  # patterns that call it up when they meet the context
-    details: Mapping[str, Any] = NOTHING  # what its kind needs beyond text; JSON
+    details: Mapping[str, Any] = EMPTY_MAPPING  # what its kind needs beyond text; JSON
 
-    trust: float = TRUST["observed"]  # how far its source is believed, 0..1; never changes by use
+    trust: float = TRUST_BY_PROVENANCE[
+        "observed"
+    ]  # how far its source is believed, 0..1; never changes by use
     # how far it is believed now, 0..1; use raises it, rejection lowers it
-    confidence: float = TRUST["observed"]
+    confidence: float = TRUST_BY_PROVENANCE["observed"]
     salience: float = 0.5  # how much it mattered at birth, 0..1
     strength: int = 1  # how often it was said or confirmed
     access_count: int = 0  # how often it was used
@@ -116,7 +120,7 @@ RELATIONS = (
     "led_to",
 )
 # both ends are memories
-BETWEEN = (
+MEMORY_RELATIONS = (
     "relates_to",
     "supersedes",
     "contradicts",
@@ -126,13 +130,13 @@ BETWEEN = (
 )
 # `resembles`: two memories that may say the same and wait for a person, a model or sleep to decide.
 # pairs tied by these wait for a decision, as long as both count
-UNDECIDED = (
+UNDECIDED_RELATIONS = (
     "contradicts",
     "resembles",
 )
 
 # the verb of an event that says what a tag means: payload "tag", "text" (B7)
-DESCRIBED = "describe"
+DESCRIBE_VERB = "describe"
 
 
 class Event(NamedTuple):
@@ -142,7 +146,7 @@ class Event(NamedTuple):
     space: str
     at: float
     session: str = ""
-    payload: Mapping[str, Any] = NOTHING  # JSON, already free of secrets
+    payload: Mapping[str, Any] = EMPTY_MAPPING  # JSON, already free of secrets
     seq: int = 0
 
 
@@ -293,12 +297,12 @@ class Filter(NamedTuple):
     below: str = ""  # or: it lies in this folder
 
 
-def lineage(space: str) -> tuple[str, ...]:
+def visible_spaces(space: str) -> tuple[str, ...]:
     """The space itself and its ancestors, nearest first: what a reader there may see (B88)."""
     parts = space.split("/")
     return tuple("/".join(parts[:n]) for n in range(len(parts), 0, -1))
 
 
-def revised(memory: Memory, fields: Mapping[str, Any]) -> Memory:
+def with_fields(memory: Memory, fields: Mapping[str, Any]) -> Memory:
     """The memory with other values in some fields."""
     return memory._replace(**fields)

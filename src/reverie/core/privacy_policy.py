@@ -40,4 +40,4 @@ class Policy(NamedTuple):
         )
 
 
-USUAL = Policy()
+DEFAULT_POLICY = Policy()

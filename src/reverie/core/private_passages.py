@@ -21,22 +21,22 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 QUOTES = frozenset("`'\"“”‘’«»")
-LONGEST_TAG = 400  # characters; attributes may take 200 of them
-SPARE = 20_000  # characters beyond a cut that are looked at for secrets; none is longer
-GAP = "\n…\n"  # what stands where something was cut out
+MAX_TAG_CHARS = 400  # characters; attributes may take 200 of them
+CUT_MARGIN = 20_000  # characters beyond a cut that are looked at for secrets; none is longer
+CUT_MARK = "\n…\n"  # what stands where something was cut out
 
 
-class Tag(NamedTuple):
+class PrivateTag(NamedTuple):
     """A tag, and what it can be."""
 
     start: int
     end: int
     closes: bool
-    mentioned: bool  # perhaps only spoken of
+    is_mention: bool  # perhaps only spoken of
 
 
 @lru_cache(maxsize=1)
-def tag() -> re.Pattern[str]:
+def tag_pattern() -> re.Pattern[str]:
     """A tag in any of its ways of writing; compiled where one may stand."""
     return re.compile(
         r"(?i)(?:<|\\u003c|&lt;)(?:\s{0,8}(?P<closes>\\?/\s{0,8})?private\s{0,8}|private\s[^<>&]{1,200})"
@@ -44,17 +44,17 @@ def tag() -> re.Pattern[str]:
     )
 
 
-def tags(text: str) -> list[Tag]:
+def find_tags(text: str) -> list[PrivateTag]:
     """The tags in a text, in order."""
     if "private" not in text.lower():
         return []
     return [
-        Tag(found.start(), found.end(), bool(found["closes"]), mentioned(text, found))
-        for found in tag().finditer(text)
+        PrivateTag(found.start(), found.end(), bool(found["closes"]), is_mention(text, found))
+        for found in tag_pattern().finditer(text)
     ]
 
 
-def mentioned(text: str, found: re.Match[str]) -> bool:
+def is_mention(text: str, found: re.Match[str]) -> bool:
     """Whether a tag may be spoken of only: it is in quotes, or opens directly behind a letter."""
     before, after = text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1]
     return (before in QUOTES and after in QUOTES) or (
@@ -62,9 +62,9 @@ def mentioned(text: str, found: re.Match[str]) -> bool:
     )
 
 
-def passages(text: str) -> Iterator[tuple[int, int]]:
+def find_private_passages(text: str) -> Iterator[tuple[int, int]]:
     """Where what is private begins and ends, tags included."""
-    found = tags(text)
+    found = find_tags(text)
     depth = start = done = 0
     for one, after in zip_longest(found, found[1:]):
         if one.closes and depth:
@@ -72,24 +72,24 @@ def passages(text: str) -> Iterator[tuple[int, int]]:
             if not depth:
                 done = one.end
                 yield start, done
-        elif one.closes and not one.mentioned:
+        elif one.closes and not one.is_mention:
             yield done, one.end
             done = one.end
-        elif not one.closes and (not one.mentioned or (after is not None and after.closes)):
+        elif not one.closes and (not one.is_mention or (after is not None and after.closes)):
             start = start if depth else one.start
             depth += 1
     if depth:
         yield start, len(text)
 
 
-def tags_between(text: str, start: int, end: int) -> str:
+def tags_in_cut(text: str, start: int, end: int) -> str:
     """The tags that a cut would take, wholly or in part, out of a text of which `start:end` is left
     out.
     """
-    first = max(0, start - LONGEST_TAG)
-    middle = text[first : end + LONGEST_TAG]
+    first = max(0, start - MAX_TAG_CHARS)
+    middle = text[first : end + MAX_TAG_CHARS]
     return "".join(
         middle[one.start - 1 if one.start else 0 : one.end + 1]
-        for one in tags(middle)
+        for one in find_tags(middle)
         if first + one.end > start and first + one.start < end
     )

@@ -33,17 +33,19 @@ if TYPE_CHECKING:
     from regex import Pattern as Interruptible
 
 # characters that patterns are held against: the end of a conversation; of what a tool is
-MOST_CONTEXT = 20_000
+MAX_CONTEXT_CHARS = 20_000
 # given so many from either end
-MOST_PATTERN = 500  # characters of one pattern
-PATIENCE = 0.01  # seconds that one regular expression may take; 1 ms is much for 20,000 characters
-EXPRESSION, TOOL = "re:", "tool:"
+MAX_PATTERN_CHARS = 500  # characters of one pattern
+REGEX_TIMEOUT = (
+    0.01  # seconds that one regular expression may take; 1 ms is much for 20,000 characters
+)
+REGEX_PREFIX, TOOL_PREFIX = "re:", "tool:"
 # commands of one text: a shell line has a few, a long file that is written is no shell line
-MOST_COMMANDS = 500
-DEPTH = 6  # levels of what a tool is given that are looked at
+MAX_COMMANDS = 500
+MAX_ARGUMENT_DEPTH = 6  # levels of what a tool is given that are looked at
 
 
-class Scene(NamedTuple):
+class TriggerContext(NamedTuple):
     """What patterns are held against: the words of a conversation, or a tool and what it is about
     to be given.
     """
@@ -52,16 +54,16 @@ class Scene(NamedTuple):
     words: frozenset[str]
     tool: str = ""
     # the lines of the texts among the tool's arguments, and the commands in them
-    given: tuple[str, ...] = ()
+    argument_lines: tuple[str, ...] = ()
 
 
-def spoken(context: str) -> Scene:
+def context_of_conversation(context: str) -> TriggerContext:
     """A conversation's window; of a long one the end."""
-    text = context[-MOST_CONTEXT:].lower()
-    return Scene(text, words_of(text))
+    text = context[-MAX_CONTEXT_CHARS:].lower()
+    return TriggerContext(text, context_words(text))
 
 
-def words_of(text: str) -> frozenset[str]:
+def context_words(text: str) -> frozenset[str]:
     """The words as they stand there, and without the quotes, brackets and marks around them."""
     return frozenset(
         (
@@ -71,33 +73,39 @@ def words_of(text: str) -> frozenset[str]:
     )
 
 
-def ends(text: str) -> str:
+def keep_both_ends(text: str) -> str:
     """Both ends of a long text, the whole of another."""
     return (
-        text if len(text) <= 2 * MOST_CONTEXT else f"{text[:MOST_CONTEXT]}\n{text[-MOST_CONTEXT:]}"
+        text
+        if len(text) <= 2 * MAX_CONTEXT_CHARS
+        else f"{text[:MAX_CONTEXT_CHARS]}\n{text[-MAX_CONTEXT_CHARS:]}"
     )
 
 
-def about_to_run(tool: str, arguments: Mapping[str, Any] | str) -> Scene:
+def context_of_tool_call(tool: str, arguments: Mapping[str, Any] | str) -> TriggerContext:
     """A tool that is about to run."""
-    given = (arguments,) if isinstance(arguments, str) else tuple(texts_in(arguments))
-    text = ends("\n".join((tool, *map(ends, given)))).lower()
-    return Scene(
+    given = (arguments,) if isinstance(arguments, str) else tuple(walk_texts(arguments))
+    text = keep_both_ends("\n".join((tool, *map(keep_both_ends, given)))).lower()
+    return TriggerContext(
         text,
-        words_of(text),
+        context_words(text),
         tool.lower(),
-        tuple(dict.fromkeys(line for one in given for line in lines_of(ends(one).lower()))),
+        tuple(
+            dict.fromkeys(
+                line for one in given for line in lines_and_commands(keep_both_ends(one).lower())
+            )
+        ),
     )
 
 
-def lines_of(text: str) -> Iterator[str]:
+def lines_and_commands(text: str) -> Iterator[str]:
     """The lines of a text as they are, then the commands in it, as typed and without what merely
     stands before.
     """
     yield from (line.strip() for line in text.splitlines())
-    for command in islice(commands(text), MOST_COMMANDS):
+    for command in islice(split_commands(text), MAX_COMMANDS):
         yield command
-        yield bare(command)
+        yield simplify_command(command)
 
 
 _CONTINUED = r"\\\r?\n"  # these are compiled when first used: a cold recall runs no tool
@@ -115,7 +123,7 @@ _GIT = (
 _FORCED = r"^(git push\b(?:.*\s)?)-[uvqnd]*f[uvqndf]*(?=\s|$)"
 
 
-def commands(text: str) -> Iterator[str]:
+def split_commands(text: str) -> Iterator[str]:
     """What a shell would run, one after the other, as far as that can be seen from outside. Any
     text will do.
     """
@@ -124,17 +132,17 @@ def commands(text: str) -> Iterator[str]:
         if piece["end"] is None:
             pieces.append(piece[0])
         elif pieces:
-            yield ungrouped("".join(pieces))
+            yield strip_grouping("".join(pieces))
             pieces = []
-    yield ungrouped("".join(pieces))
+    yield strip_grouping("".join(pieces))
 
 
-def ungrouped(command: str) -> str:
+def strip_grouping(command: str) -> str:
     """A command without the brackets that group it with others."""
     return command.lstrip(" \t\r({").rstrip(" \t\r)}")
 
 
-def bare(command: str) -> str:
+def simplify_command(command: str) -> str:
     """A command without what merely stands before it; git's without options before its verb. In
     small letters.
     """
@@ -143,54 +151,54 @@ def bare(command: str) -> str:
     return sub(_FORCED, r"\1--force", " ".join(sub(_GIT, "git", command).split()))
 
 
-def texts_in(value: Any, depth: int = 0) -> Iterator[str]:
+def walk_texts(value: Any, depth: int = 0) -> Iterator[str]:
     """Every text within JSON values."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping) and depth < DEPTH:
+    elif isinstance(value, Mapping) and depth < MAX_ARGUMENT_DEPTH:
         for inner in value.values():
-            yield from texts_in(inner, depth + 1)
-    elif isinstance(value, (list, tuple)) and depth < DEPTH:
+            yield from walk_texts(inner, depth + 1)
+    elif isinstance(value, (list, tuple)) and depth < MAX_ARGUMENT_DEPTH:
         for inner in value:
-            yield from texts_in(inner, depth + 1)
-    elif value is not None and depth < DEPTH:
+            yield from walk_texts(inner, depth + 1)
+    elif value is not None and depth < MAX_ARGUMENT_DEPTH:
         yield str(value)
 
 
-def meets(pattern: str, scene: Scene) -> bool:
+def matches_trigger(pattern: str, scene: TriggerContext) -> bool:
     """Whether a pattern is met."""
     pattern = pattern.strip()
-    if pattern.startswith(EXPRESSION):
-        return found(pattern[len(EXPRESSION) :], scene.text)
+    if pattern.startswith(REGEX_PREFIX):
+        return matches_regex(pattern[len(REGEX_PREFIX) :], scene.text)
     pattern = pattern.lower()
-    if pattern.startswith(TOOL):
-        return runs(pattern[len(TOOL) :], scene)
+    if pattern.startswith(TOOL_PREFIX):
+        return matches_tool_call(pattern[len(TOOL_PREFIX) :], scene)
     if "*" in pattern or "?" in pattern:
-        fits = glob(pattern)
+        fits = compile_glob(pattern)
         return any(fits.match(word) for word in scene.words)
     return bool(pattern) and pattern in scene.text
 
 
-def is_expression(pattern: str) -> bool:
+def is_regex_trigger(pattern: str) -> bool:
     """Whether it is a regular expression: of all patterns only these can be slow."""
-    return pattern.strip().startswith(EXPRESSION)
+    return pattern.strip().startswith(REGEX_PREFIX)
 
 
-def runs(pattern: str, scene: Scene) -> bool:
+def matches_tool_call(pattern: str, scene: TriggerContext) -> bool:
     """Whether the tool that is about to run is the one, and is given what the pattern says."""
-    name, arguments = parts(pattern)
-    if not scene.tool or not glob(name).match(scene.tool):
+    name, arguments = split_tool_pattern(pattern)
+    if not scene.tool or not compile_glob(name).match(scene.tool):
         return False
-    return arguments is None or any(map(glob(arguments).match, scene.given))
+    return arguments is None or any(map(compile_glob(arguments).match, scene.argument_lines))
 
 
-def parts(pattern: str) -> tuple[str, str | None]:
+def split_tool_pattern(pattern: str) -> tuple[str, str | None]:
     """(the tool's name, what it is given) of `name` or `name(what)`."""
     both: Match[str] | None = fullmatch(r"([^()]+)\((.*)\)", pattern.strip())
     return (both[1].strip(), both[2].strip()) if both else (pattern.strip(), None)
 
 
-def found(expression: str, text: str) -> bool:
+def matches_regex(expression: str, text: str) -> bool:
     """Whether a regular expression is found in time. One that cannot be read, in an old file say,
     meets nothing.
     """
@@ -199,14 +207,14 @@ def found(expression: str, text: str) -> bool:
     try:
         return (
             bool(expression)
-            and interruptible(expression).search(text, timeout=PATIENCE) is not None
+            and compile_regex(expression).search(text, timeout=REGEX_TIMEOUT) is not None
         )
     except (TimeoutError, error):
         return False
 
 
 @lru_cache(maxsize=1_000)
-def interruptible(expression: str) -> "Interruptible[str]":
+def compile_regex(expression: str) -> "Interruptible[str]":
     """An expression that can be given up."""
     import regex
 
@@ -214,26 +222,28 @@ def interruptible(expression: str) -> "Interruptible[str]":
 
 
 @lru_cache(maxsize=10_000)
-def glob(pattern: str) -> Compiled[str]:
+def compile_glob(pattern: str) -> Compiled[str]:
     """A glob as an expression; runs of stars are one, so that no pattern can take long."""
     return compiled(translate(sub(r"\*+", "*", pattern)), IGNORECASE)
 
 
-def checked(pattern: str) -> str:
+def check_trigger(pattern: str) -> str:
     """A pattern that can be met; BadInput says what is wrong with it."""
-    if len(pattern) > MOST_PATTERN:
+    if len(pattern) > MAX_PATTERN_CHARS:
         raise BadInput(
-            f"The trigger {pattern[:40]!r}… has {len(pattern)} characters; at most {MOST_PATTERN}"
+            f"The trigger {pattern[:40]!r}… has {len(pattern)} characters; at most {MAX_PATTERN_CHARS}"
         )
     plain = pattern.strip()
-    if plain.startswith(EXPRESSION):
+    if plain.startswith(REGEX_PREFIX):
         from regex import error
 
         try:
-            interruptible(plain[len(EXPRESSION) :])
+            compile_regex(plain[len(REGEX_PREFIX) :])
         except error as err:
             raise BadInput(f"The trigger {pattern!r} is not a regular expression: {err}") from err
-    if plain in (EXPRESSION, TOOL) or (plain.startswith(TOOL) and plain[len(TOOL)] == "("):
+    if plain in (REGEX_PREFIX, TOOL_PREFIX) or (
+        plain.startswith(TOOL_PREFIX) and plain[len(TOOL_PREFIX)] == "("
+    ):
         raise BadInput(
             f"The trigger {pattern!r} names nothing; write re:EXPRESSION, tool:NAME or tool:NAME(GLOB)"
         )

@@ -51,7 +51,7 @@ class Embedder(Protocol):
         """Let go of memory and connections. A later `embed` takes them up again."""
 
 
-class Later:
+class LazyEmbedder:
     """An embedder that is opened when it is first asked for something: who only looks for words
     waits for no model.
     """

@@ -30,7 +30,7 @@ INT8_PEAK = 63
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class TensorLocation:
     """Where one array lies in a safetensors file."""
 
     shape: tuple[int, ...]
@@ -38,7 +38,7 @@ class Tensor:
     length: int
 
 
-def tensors(path: Path) -> dict[str, Tensor]:
+def locate_tensors(path: Path) -> dict[str, TensorLocation]:
     """The float32 arrays in a safetensors file: eight bytes of length, a JSON header,
     raw values.
     """
@@ -46,7 +46,7 @@ def tensors(path: Path) -> dict[str, Tensor]:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
     return {
-        name: Tensor(
+        name: TensorLocation(
             tuple(row["shape"]),
             8 + size + row["data_offsets"][0],
             row["data_offsets"][1] - row["data_offsets"][0],
@@ -56,7 +56,7 @@ def tensors(path: Path) -> dict[str, Tensor]:
     }
 
 
-def array(path: Path, at: Tensor) -> NDArray[np.float32]:
+def map_tensor(path: Path, at: TensorLocation) -> NDArray[np.float32]:
     """One array of the file, mapped and not copied."""
     import numpy as np
 
@@ -64,7 +64,7 @@ def array(path: Path, at: Tensor) -> NDArray[np.float32]:
 
 
 @dataclass
-class _Graph:
+class _GraphBuilder:
     """A graph under construction: each method adds nodes and returns the name of what
     they compute.
     """
@@ -100,7 +100,7 @@ class _Graph:
         from onnx import TensorProto
 
         if name not in self.constants:
-            at = tensors(self.weights)[name]
+            at = locate_tensors(self.weights)[name]
             proto = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=at.shape)
             proto.data_location = TensorProto.EXTERNAL
             for key, value in (
@@ -134,7 +134,7 @@ class _Graph:
         """
         import numpy as np
 
-        w = np.asarray(array(self.weights, tensors(self.weights)[name])).T
+        w = np.asarray(map_tensor(self.weights, locate_tensors(self.weights)[name])).T
         scale = np.abs(w).max(axis=0) / INT8_PEAK
         whole = self.const(np.rint(w / scale), "int8")
         x8, x_scale, x_zero = self.ops("DynamicQuantizeLinear", 3, x)
@@ -157,23 +157,23 @@ class _Graph:
         )
 
 
-def build(weights: Path, precision: str = "float32") -> bytes:
+def build_bert_graph(weights: Path, precision: str = "float32") -> bytes:
     """The graph as bytes, to be saved beside `weights`: ids and mask [n, t] in, unit vectors [n,
     384] out.
     """
     from onnx import TensorProto, helper
 
-    g = _Graph(weights, precision)
+    g = _GraphBuilder(weights, precision)
     shape = g.op("Concat", g.op("Shape", "ids"), g.const([HEADS, HIDDEN // HEADS]), axis=0)
     # [n·t, 384] throughout: Gemm wants two dimensions
-    x = g.op("Reshape", _embedded(g), g.const([-1, HIDDEN]))
+    x = g.op("Reshape", _embed_tokens(g), g.const([-1, HIDDEN]))
     bias = _mask_bias(g)
     for layer in range(LAYERS):
-        x = _layer(g, x, shape, bias, f"encoder.layer.{layer}")
+        x = _bert_layer(g, x, shape, bias, f"encoder.layer.{layer}")
     ids, mask = (
         helper.make_tensor_value_info(n, TensorProto.INT64, ["n", "t"]) for n in ("ids", "mask")
     )
-    nodes_end = _pooled(g, x)
+    nodes_end = _mean_pool(g, x)
     out = helper.make_tensor_value_info(nodes_end, TensorProto.FLOAT, ["n", HIDDEN])
     graph = helper.make_graph(
         g.nodes, "all-MiniLM-L6-v2", [ids, mask], [out], list(g.constants.values())
@@ -182,7 +182,7 @@ def build(weights: Path, precision: str = "float32") -> bytes:
     return bytes(model.SerializeToString(deterministic=True))
 
 
-def _embedded(g: _Graph) -> str:
+def _embed_tokens(g: _GraphBuilder) -> str:
     """Word + position + type. There is only ever one type of token, the first."""
     words = g.op("Gather", g.weight("embeddings.word_embeddings.weight"), "ids")
     length = g.op("Shape", "ids", start=1)
@@ -197,15 +197,15 @@ def _embedded(g: _Graph) -> str:
     return g.norm(g.op("Add", g.op("Add", words, places), kind), "embeddings.LayerNorm")
 
 
-def _mask_bias(g: _Graph) -> str:
+def _mask_bias(g: _GraphBuilder) -> str:
     """[n, 1, 1, t]: nothing for a token, minus very much for padding, added before softmax."""
     padding = g.op("Sub", g.const(1, "float32"), g.op("Cast", "mask", to=1))
     return g.op("Unsqueeze", g.op("Mul", padding, g.const(-1e9, "float32")), g.const([1, 2]))
 
 
-def _layer(g: _Graph, x: str, shape: str, bias: str, name: str) -> str:
+def _bert_layer(g: _GraphBuilder, x: str, shape: str, bias: str, name: str) -> str:
     x = g.norm(
-        g.op("Add", x, _attention(g, x, shape, bias, f"{name}.attention")),
+        g.op("Add", x, _self_attention(g, x, shape, bias, f"{name}.attention")),
         f"{name}.attention.output.LayerNorm",
     )
     inner = g.gelu(g.dense(x, f"{name}.intermediate.dense"))
@@ -214,7 +214,7 @@ def _layer(g: _Graph, x: str, shape: str, bias: str, name: str) -> str:
     )
 
 
-def _attention(g: _Graph, x: str, shape: str, bias: str, name: str) -> str:
+def _self_attention(g: _GraphBuilder, x: str, shape: str, bias: str, name: str) -> str:
     """softmax(Q·Kᵀ/√d + bias)·V, twelve heads at once."""
 
     def heads(part: str, order: list[int]) -> str:
@@ -231,7 +231,7 @@ def _attention(g: _Graph, x: str, shape: str, bias: str, name: str) -> str:
     return g.dense(flat, f"{name}.output.dense")
 
 
-def _pooled(g: _Graph, x: str) -> str:
+def _mean_pool(g: _GraphBuilder, x: str) -> str:
     """The mean over real tokens, scaled to length one."""
     rows = g.op("Reshape", x, g.op("Concat", g.op("Shape", "ids"), g.const([HIDDEN]), axis=0))
     weight = g.op("Unsqueeze", g.op("Cast", "mask", to=1), g.const([2]))

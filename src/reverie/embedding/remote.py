@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from reverie.embedding import Vectors
 
 BATCH = 128
-TRIES = 4  # the first, and three more
+MAX_TRIES = 4  # the first, and three more
 TIMEOUT = 30.0
-LONGEST_WAIT = 20.0  # seconds; a server that wants more is as good as down
+MAX_WAIT = 20.0  # seconds; a server that wants more is as good as down
 KNOWN_DIMS = {
     "text-embedding-3-small": 1536,
     "text-embedding-3-large": 3072,
@@ -36,7 +36,7 @@ KNOWN_DIMS = {
 }
 
 
-class _BusyError(Exception):
+class _ServerBusyError(Exception):
     """Worth asking again, after `wait` seconds if the server named a time."""
 
     def __init__(self, what: str, wait: float | None = None) -> None:
@@ -68,7 +68,7 @@ class Endpoint:
         return f"{self.model}@{parts.hostname}" + (f":{parts.port}" if parts.port else "")
 
 
-class Remote:
+class RemoteEmbedder:
     """Asks in batches, in the caller's thread; holds nothing between calls."""
 
     def __init__(self, endpoint: Endpoint, *, pause: Callable[[float], None] = clock.sleep) -> None:
@@ -90,17 +90,19 @@ class Remote:
         """Nothing is held."""
 
     def _batch(self, texts: Sequence[str]) -> Vectors:
-        vectors = parse(self._ask([presentable(text) for text in texts]), len(texts), self.dims)
+        vectors = parse_embeddings(
+            self._ask([to_valid_text(text) for text in texts]), len(texts), self.dims
+        )
         self.dims = vectors.shape[1]
         return vectors
 
     def _ask(self, texts: list[str]) -> bytes:
-        for attempt in range(TRIES):
+        for attempt in range(MAX_TRIES):
             try:
                 return self._post(texts)
-            except _BusyError as err:
+            except _ServerBusyError as err:
                 wait = 0.5 * 2**attempt if err.wait is None else err.wait
-                if attempt + 1 == TRIES or wait > LONGEST_WAIT:
+                if attempt + 1 == MAX_TRIES or wait > MAX_WAIT:
                     raise EmbedderUnavailable(
                         f"{self.model} does not answer: {err}. Words keep working meanwhile."
                     ) from err
@@ -124,19 +126,19 @@ class Remote:
             with err:
                 raise self._refusal(err) from err
         except (OSError, http.client.HTTPException) as err:
-            raise _BusyError(str(err) or type(err).__name__) from err
+            raise _ServerBusyError(str(err) or type(err).__name__) from err
 
     def _refusal(self, err: urllib.error.HTTPError) -> Exception:
         said = f"HTTP {err.code}: {err.read(300).decode(errors='replace').strip()}"
         if err.code == 429 or err.code >= 500:
-            return _BusyError(said, seconds(err.headers.get("Retry-After")))
+            return _ServerBusyError(said, parse_retry_after(err.headers.get("Retry-After")))
         hint = " Check the API key." if err.code in (401, 403) else ""
         return EmbedderUnavailable(
             f"{self.model} refused: {said}.{hint} Words keep working meanwhile."
         )
 
 
-def parse(answer: bytes, count: int, dims: int) -> Vectors:
+def parse_embeddings(answer: bytes, count: int, dims: int) -> Vectors:
     """The vectors of an answer by their index, unit length. `dims` 0 accepts any length."""
     import numpy as np
 
@@ -161,14 +163,14 @@ def parse(answer: bytes, count: int, dims: int) -> Vectors:
     return np.asarray(vectors / length, dtype=np.float32)
 
 
-def presentable(text: str) -> str:
+def to_valid_text(text: str) -> str:
     """Valid Unicode, and never empty: OpenAI refuses an empty input, and with it the
     whole batch.
     """
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") or " "
 
 
-def seconds(retry_after: str | None) -> float | None:
+def parse_retry_after(retry_after: str | None) -> float | None:
     """The wait a server asks for; a date in that header counts as none named."""
     try:
         return max(0.0, float(retry_after)) if retry_after else None
@@ -176,7 +178,7 @@ def seconds(retry_after: str | None) -> float | None:
         return None
 
 
-def open(where: str, *, api_key: str | None = None, **_unused: Any) -> Remote:
+def open(where: str, *, api_key: str | None = None, **_unused: Any) -> RemoteEmbedder:
     """`where` is "https://host/v1#model" or "https://host/v1#model@dims"."""
     base_url, _, model = where.partition("#")
     model, _, dims = model.partition("@")
@@ -188,6 +190,6 @@ def open(where: str, *, api_key: str | None = None, **_unused: Any) -> Remote:
         raise BadInput(
             f"{where!r} is not of the form https://host/v1#model or https://host/v1#model@dims."
         )
-    return Remote(
+    return RemoteEmbedder(
         Endpoint(base_url=base_url, model=model, dims=int(dims) if dims else None, api_key=api_key)
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from reverie.embedding import Vectors
 
 
-class Toy:
+class ToyEmbedder:
     """Similar spelling, similar vector."""
 
     model = "toy/1"
@@ -28,7 +28,7 @@ class Toy:
 
         out = np.zeros((len(texts), self.dims), dtype=np.float32)
         for row, text in zip(out, texts, strict=True):
-            for feature in features(text):
+            for feature in iter_features(text):
                 bits = crc32(feature.encode("utf-8", "surrogatepass"))
                 row[bits % self.dims] += 1.0 if bits & 0x8000 else -1.0
             if (
@@ -42,7 +42,7 @@ class Toy:
         """Nothing is held."""
 
 
-def features(text: str) -> Iterator[str]:
+def iter_features(text: str) -> Iterator[str]:
     """Each word (twice: it counts for more than one of its parts) and the trigrams within it."""
     for word in re.findall(r"\w+", text.lower()):
         yield from (f"w{word}", f"v{word}")
@@ -50,6 +50,6 @@ def features(text: str) -> Iterator[str]:
         yield from (padded[i : i + 3] for i in range(len(padded) - 2))
 
 
-def open(_rest: str, **_unused: Any) -> Toy:
+def open(_rest: str, **_unused: Any) -> ToyEmbedder:
     """There is only the one."""
-    return Toy()
+    return ToyEmbedder()

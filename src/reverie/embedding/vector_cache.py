@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from reverie.embedding import Embedder, Vectors
 
 
-class Cached:
+class CachedEmbedder:
     """An embedder that looks before it works. Other than time, nothing tells it from the one
     inside.
     """
@@ -38,7 +38,7 @@ class Cached:
         """One row per text; only what was never seen is worked out."""
         import numpy as np
 
-        keys = [key(self.model, text) for text in texts]
+        keys = [vector_key(self.model, text) for text in texts]
         rows = {
             k: np.frombuffer(kept, dtype="<f4")
             for k in set(keys)
@@ -55,14 +55,14 @@ class Cached:
         self.inner.close()
 
 
-def key(model: str, text: str) -> str:
+def vector_key(model: str, text: str) -> str:
     """What a vector is kept under. The model is part of it: no vector outlives a
     switch of models.
     """
     return f"{model}:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-class Recent(MutableMapping[str, bytes]):
+class RecentVectors(MutableMapping[str, bytes]):
     """A mapping that keeps what was used last: MOST vectors, 1.5 KB each. Safe to use from many
     threads.
     """

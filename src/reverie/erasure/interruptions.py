@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from reverie.pipeline.event_reader import Work
+from reverie.pipeline.event_reader import WorkContext
 from reverie.storage.erased_texts import PURGING
 
 
-def waits(work: Work) -> bool:
+def has_unfinished_erasure(work: WorkContext) -> bool:
     """Whether a scrub or a purge has left files that are to be written anew, or gone through."""
-    return bool(work.store.meta(UNFINISHED) or work.store.meta(PURGING))
+    return bool(work.store.meta(REWRITE_PENDING) or work.store.meta(PURGING))
 
 
-UNFINISHED = "scrubbing"  # meta: files are still to be written anew
+REWRITE_PENDING = "scrubbing"  # meta: files are still to be written anew

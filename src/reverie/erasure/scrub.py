@@ -28,36 +28,44 @@ from typing import Any, NamedTuple
 from reverie.code import past_task_vectors
 from reverie.core.config import ME
 from reverie.core.model import Event
-from reverie.erasure.interruptions import UNFINISHED, waits
-from reverie.mirror.file_exchange import bytes_of, look_of, swapped
-from reverie.mirror.mirror_folder import Folder
-from reverie.mirror.mirror_sync import alone, former, known, mirrored, root_of
-from reverie.mirror.space_sync import Order
+from reverie.erasure.interruptions import REWRITE_PENDING, has_unfinished_erasure
+from reverie.mirror.file_exchange import read_bytes_if_present, stat_look, swap_file
+from reverie.mirror.mirror_folder import MirrorFolder
+from reverie.mirror.mirror_sync import (
+    find_mirror_root,
+    hold_mirror_lease,
+    list_former_roots,
+    list_mirrored_spaces,
+    sync_mirror,
+)
+from reverie.mirror.space_sync import SyncRequest
 from reverie.notes import file_versions
-from reverie.pipeline.event_reader import Work
+from reverie.pipeline.event_reader import WorkContext
 from reverie.porting import shared_files
-from reverie.privacy.scrub_rules import Cleaner
+from reverie.privacy.scrub_rules import TextScrubber
 from reverie.storage.code_index_port import CodeIndex
 from reverie.storage.note_index_port import FileIndex
-from reverie.storage.scrub_scan import Cleans, Find
+from reverie.storage.scrub_scan import ScrubFinding, TextCleaner
 
-ROWS = 500  # that are looked at in one transaction
-MOST_BYTES = 64_000_000  # of a file that is looked at
-ANEW = 5  # times that a file is read again because somebody was writing it
+ROWS_PER_STEP = 500  # that are looked at in one transaction
+MAX_FILE_BYTES = 64_000_000  # of a file that is looked at
+MAX_REREADS = 5  # times that a file is read again because somebody was writing it
 VERB = "scrub"
-OWNERS = ("config.toml", "installed")  # in the home, and yet the user's
-APART = ("backups", "versions", "cache")
+USER_FILES = ("config.toml", "installed")  # in the home, and yet the user's
+EXCLUDED_FOLDERS = ("backups", "versions", "cache")
 # what is told of an index that nobody reads any more, whatever it holds
-EARLIER = "earlier-version"
-DATABASE = (".db", ".db-wal", ".db-shm", ".db-journal", ".lock")
+EARLIER_VERSION = "earlier-version"
+DATABASE_SUFFIXES = (".db", ".db-wal", ".db-shm", ".db-journal", ".lock")
 
 Progress = Callable[[str, int, int | None], None]
 
 
-class Scrubbed(NamedTuple):
+class ScrubReport(NamedTuple):
     """What a scrub found, and what it could do about it."""
 
-    finds: tuple[Find, ...] = ()  # what holds something; of a run that wrote: what was cleaned
+    finds: tuple[
+        ScrubFinding, ...
+    ] = ()  # what holds something; of a run that wrote: what was cleaned
     copies: tuple[Path, ...] = ()  # backups, damaged files and versions that still hold it
     yours: tuple[Path, ...] = ()  # files that are not Reverie's and hold it
     # files that may still hold it: somebody is reading or writing them
@@ -78,61 +86,63 @@ class Scrubbed(NamedTuple):
         return bool(self.copies or self.unreached or (self.finds and not self.written))
 
 
-def scrubbed(
-    work: Work, clean: Cleaner, now: Callable[[], float], on: Progress, *, write: bool
-) -> Scrubbed:
+def run_scrub(
+    work: WorkContext, clean: TextScrubber, now: Callable[[], float], on: Progress, *, write: bool
+) -> ScrubReport:
     """Go through the store and all that lies beside it; what copies hold is for
     `backups` to say.
     """
-    store, roots = work.store, own_roots(work)
+    store, roots = work.store, list_mirror_folders(work)
     if write:
-        taken_in(work, now)  # else it would come into the store after that was gone through
+        take_in_edits(work, now)  # else it would come into the store after that was gone through
     # asked of the indexes before they forget
     pending, yours = (
-        waits(work),
-        tuple(users(work, clean)),
+        has_unfinished_erasure(work),
+        tuple(iter_user_files(work, clean)),
     )
-    finds = [*in_store(work, clean, on, write=write)]
-    derived = list(in_indexes(work, clean, on))
+    finds = [*scrub_store(work, clean, on, write=write)]
+    derived = list(scan_indexes(work, clean, on))
     left: list[Path] = []
     if write and (finds or pending or derived):
-        left += indexes_cleaned(work, derived)
-        taken_in(work, now, afresh=True)  # pages and shared lines say what the store says now
-    with alone(store, now):
-        beside, stuck = in_files(work, clean, roots, on, write=write)
+        left += clean_indexes(work, derived)
+        take_in_edits(work, now, afresh=True)  # pages and shared lines say what the store says now
+    with hold_mirror_lease(store, now):
+        beside, stuck = scrub_files(work, clean, roots, on, write=write)
     finds += [find for find, _ in derived] + beside
     if write and (finds or pending):
         on("Writing the files anew", 0, None)
         left += stuck + list(store.compact())
-        store.set_meta(UNFINISHED, "yes" if left else "")
+        store.set_meta(REWRITE_PENDING, "yes" if left else "")
         if finds:
-            told = [list(row) for row in Scrubbed(tuple(finds)).kinds.items()]
+            told = [list(row) for row in ScrubReport(tuple(finds)).kinds.items()]
             store.append([Event(verb=VERB, space=ME, at=now(), payload={"kinds": told})])
-    return Scrubbed(tuple(finds), (), yours, tuple(dict.fromkeys(left)), write)
+    return ScrubReport(tuple(finds), (), yours, tuple(dict.fromkeys(left)), write)
 
 
-def taken_in(work: Work, now: Callable[[], float], *, afresh: bool = False) -> None:
+def take_in_edits(work: WorkContext, now: Callable[[], float], *, afresh: bool = False) -> None:
     """What people wrote on pages and in shared files by now is taken in, and these say what the
     store says; `afresh`: all of it. StoreBusy, and nothing is done, if others are at the pages for
     too long.
     """
-    mirrored(work, known(work.store), Order(afresh=afresh, retry=True), now)
-    for share in shared_files.shares(work.store):
-        shared_files.in_step(work, share)
+    sync_mirror(work, list_mirrored_spaces(work.store), SyncRequest(afresh=afresh, retry=True), now)
+    for share in shared_files.load_shares(work.store):
+        shared_files.sync_share(work, share)
 
 
 # The store
 
 
-def in_store(work: Work, clean: Cleaner, on: Progress, *, write: bool) -> Iterator[Find]:
+def scrub_store(
+    work: WorkContext, clean: TextScrubber, on: Progress, *, write: bool
+) -> Iterator[ScrubFinding]:
     """What rows hold, and with `write` held."""
     store, after, done = work.store, None, 0
     total = store.size()
     while True:
-        with store.alone() if write else nullcontext():
-            step = store.scrub(clean, after, ROWS, write=write)
+        with store.transaction() if write else nullcontext():
+            step = store.scrub(clean, after, ROWS_PER_STEP, write=write)
             if write and step.finds:
-                store.set_meta(UNFINISHED, "yes")
+                store.set_meta(REWRITE_PENDING, "yes")
         yield from step.finds
         done, after = done + step.rows, step.after
         on("Looking through the memory", min(done, total), total)
@@ -143,65 +153,65 @@ def in_store(work: Work, clean: Cleaner, on: Progress, *, write: bool) -> Iterat
 # Indexes: what holds something is forgotten, and read again from its file
 
 
-Derived = tuple[Find, Callable[[], list[Path]]]
+DerivedFind = tuple[ScrubFinding, Callable[[], list[Path]]]
 
 
-def in_indexes(work: Work, clean: Cleaner, on: Progress) -> Iterator[Derived]:
+def scan_indexes(work: WorkContext, clean: TextScrubber, on: Progress) -> Iterator[DerivedFind]:
     """What the indexes of files and of code hold, each with what takes it out."""
     on("Looking through the indexes", 0, None)
     for what, index in (("notes", work.store.files), ("code", work.store.code_chunks)):
-        for (root, path), kinds in held(index, clean).items():
+        for (root, path), kinds in scan_index_texts(index, clean).items():
             where = root if root.startswith(past_task_vectors.PREFIX) else os.path.join(root, path)  # noqa: PTH118 - only a name
             for kind, times in sorted(kinds.items()):
                 yield (
-                    Find(what, clean.text(where)[0], kind, times),
-                    partial(dropped, index, root, path),
+                    ScrubFinding(what, clean.scrub_text(where)[0], kind, times),
+                    partial(drop_indexed_file, index, root, path),
                 )
     for old in (
-        *work.store.files.former(),
-        *work.store.code_chunks.former(),
-        *work.store.code.former(),
+        *work.store.files.obsolete_files(),
+        *work.store.code_chunks.obsolete_files(),
+        *work.store.code.obsolete_files(),
     ):
-        yield Find("index", str(old), EARLIER), partial(removed, old)
-    counts = Counter(kind for text in work.store.code.texts() for kind in clean.text(text)[1])
+        yield ScrubFinding("index", str(old), EARLIER_VERSION), partial(remove_old_index, old)
+    counts = Counter(kind for text in work.store.code.texts() for kind in clean.scrub_text(text)[1])
     for kind, times in sorted(counts.items()):
-        yield Find("code", "index", kind, times), partial(thrown_away, work.store.code)
+        yield ScrubFinding("code", "index", kind, times), partial(empty_code_index, work.store.code)
 
 
-def held(index: FileIndex, clean: Cleaner) -> dict[tuple[str, str], Counter[str]]:
+def scan_index_texts(index: FileIndex, clean: TextScrubber) -> dict[tuple[str, str], Counter[str]]:
     """Which files of an index hold something, by root and path."""
     found: dict[tuple[str, str], Counter[str]] = {}
     for root, path, text in index.texts():
-        if kinds := clean.text(text)[1]:
+        if kinds := clean.scrub_text(text)[1]:
             found.setdefault((root, path), Counter()).update(kinds)
     return found
 
 
-def dropped(index: FileIndex, root: str, path: str) -> list[Path]:
+def drop_indexed_file(index: FileIndex, root: str, path: str) -> list[Path]:
     """Take a file out of an index."""
     index.drop(root, [path])
     return []
 
 
-def removed(path: Path) -> list[Path]:
+def remove_old_index(path: Path) -> list[Path]:
     """Remove what an earlier version left, unread by anybody."""
     path.unlink(missing_ok=True)
     return []
 
 
-def thrown_away(index: CodeIndex) -> list[Path]:
+def empty_code_index(index: CodeIndex) -> list[Path]:
     """Empty the index of code: names and terms in it belong to many files. It is made again when it
     is needed.
     """
     return [] if index.scrub() else [Path(index.path)]
 
 
-def indexes_cleaned(work: Work, derived: list[Derived]) -> list[Path]:
+def clean_indexes(work: WorkContext, derived: list[DerivedFind]) -> list[Path]:
     """Take out what was found, and write the indexes anew. Returns those that somebody
     is reading.
     """
     left = [path for _, drop in derived for path in drop()]
-    left += past_task_vectors.erased(work.store.code_chunks)
+    left += past_task_vectors.erase_past_tasks(work.store.code_chunks)
     return left + [
         Path(index.path)
         for index in (work.store.files, work.store.code_chunks)
@@ -212,67 +222,70 @@ def indexes_cleaned(work: Work, derived: list[Derived]) -> list[Path]:
 # Files
 
 
-def in_files(
-    work: Work, clean: Cleans, roots: list[Path], on: Progress, *, write: bool
-) -> tuple[list[Find], list[Path]]:
+def scrub_files(
+    work: WorkContext, clean: TextCleaner, roots: list[Path], on: Progress, *, write: bool
+) -> tuple[list[ScrubFinding], list[Path]]:
     """What files of ours hold, and with `write` held; and those that could not be written."""
-    finds: list[Find] = []
+    finds: list[ScrubFinding] = []
     stuck: list[Path] = []
-    pages = unedited(work) if write else []
+    pages = list_unedited_pages(work) if write else []
     paths = list(
         dict.fromkeys(
-            (*ours(work, roots), *(Path(share.path) for share in shared_files.shares(work.store)))
+            (
+                *iter_own_files(work, roots),
+                *(Path(share.path) for share in shared_files.load_shares(work.store)),
+            )
         )
     )
     for done, path in enumerate(paths, 1):
         on("Looking through the files", done, len(paths))
-        kinds, cleaned = in_file(path, clean, write=write)
+        kinds, cleaned = scrub_file(path, clean, write=write)
         finds += [
-            Find("file", clean.text(str(path))[0], kind, times)
+            ScrubFinding("file", clean.scrub_text(str(path))[0], kind, times)
             for kind, times in sorted(kinds.items())
         ]
         if not cleaned:
             stuck.append(path)
-    noted(pages)
+    save_page_looks(pages)
     return finds, stuck
 
 
-def unedited(work: Work) -> list[tuple[Folder, str]]:
+def list_unedited_pages(work: WorkContext) -> list[tuple[MirrorFolder, str]]:
     """Pages where the mirror was before that nobody has edited since."""
     folders = [
-        Folder(root, space)
-        for root in former(work.settings, work.store)
-        for space in sorted(known(work.store))
+        MirrorFolder(root, space)
+        for root in list_former_roots(work.settings, work.store)
+        for space in sorted(list_mirrored_spaces(work.store))
     ]
     return [
         (folder, name)
         for folder in folders
         for name, look in folder.state().looks.items()
-        if look_of(folder.path / name) == look
+        if stat_look(folder.path / name) == look
     ]
 
 
-def noted(pages: list[tuple[Folder, str]]) -> None:
+def save_page_looks(pages: list[tuple[MirrorFolder, str]]) -> None:
     """A page that was cleaned is not taken for one that somebody has edited."""
     for folder, name in pages:
         state = folder.state()
-        if (look := look_of(folder.path / name)) != state.looks.get(name):
+        if (look := stat_look(folder.path / name)) != state.looks.get(name):
             folder.keep_state(state._replace(looks={**state.looks, name: look}))
 
 
-def in_file(path: Path, clean: Cleans, *, write: bool) -> tuple[Counter[str], bool]:
+def scrub_file(path: Path, clean: TextCleaner, *, write: bool) -> tuple[Counter[str], bool]:
     """What a file holds; and whether, with `write`, it holds it no longer."""
-    for _ in range(ANEW):
+    for _ in range(MAX_REREADS):
         try:
-            data = bytes_of(path)
-            if data is None or len(data) > MOST_BYTES:
+            data = read_bytes_if_present(path)
+            if data is None or len(data) > MAX_FILE_BYTES:
                 return Counter(), True
-            new, kinds = rewritten(data, clean)
+            new, kinds = scrub_bytes(data, clean)
             if (
                 not kinds
                 or not write
-                or swapped(path, new, data) is not None
-                or bytes_of(path) is None
+                or swap_file(path, new, data) is not None
+                or read_bytes_if_present(path) is None
             ):
                 return kinds, True
         except OSError:
@@ -280,25 +293,25 @@ def in_file(path: Path, clean: Cleans, *, write: bool) -> tuple[Counter[str], bo
     return kinds, False
 
 
-def rewritten(data: bytes, clean: Cleans) -> tuple[bytes, Counter[str]]:
+def scrub_bytes(data: bytes, clean: TextCleaner) -> tuple[bytes, Counter[str]]:
     """A file's bytes as they should stand: of JSON its values, of lines of JSON each, else the
     text.
     """
     text = data.decode("utf-8", "surrogateescape")
-    lines = text.splitlines(keepends=True) if parsed(text) is None else [text]
-    if not any(parsed(line) is not None for line in lines[:50]):
+    lines = text.splitlines(keepends=True) if parse_json_container(text) is None else [text]
+    if not any(parse_json_container(line) is not None for line in lines[:50]):
         lines = [text]
     counts = Counter[str]()
     for place, line in enumerate(lines):
-        value = parsed(line)
-        told, kinds = clean.text(line) if value is None else clean.value(value)
+        value = parse_json_container(line)
+        told, kinds = clean.scrub_text(line) if value is None else clean.scrub_value(value)
         if kinds:
-            lines[place] = str(told) if value is None else as_before(told, line)
+            lines[place] = str(told) if value is None else to_json_like(told, line)
             counts.update(kinds)
     return "".join(lines).encode("utf-8", "surrogateescape"), counts
 
 
-def as_before(value: Any, line: str) -> str:
+def to_json_like(value: Any, line: str) -> str:
     """A value as JSON, with letters and with an end as the line has that it takes the place of."""
     text = json.dumps(value, ensure_ascii=line.isascii())
     try:
@@ -308,7 +321,7 @@ def as_before(value: Any, line: str) -> str:
     return text + line[len(line.rstrip()) :]
 
 
-def parsed(text: str) -> Any:
+def parse_json_container(text: str) -> Any:
     """What a text says as JSON; None where it is no object and no list."""
     if text[:1] not in ("{", "["):
         return None
@@ -318,46 +331,48 @@ def parsed(text: str) -> Any:
         return None
 
 
-def own_roots(work: Work) -> list[Path]:
+def list_mirror_folders(work: WorkContext) -> list[Path]:
     """The mirror's folders, of now and of before, that are there."""
-    root = root_of(work.settings, work.store)
+    root = find_mirror_root(work.settings, work.store)
     return [
         one
-        for one in (root, *former(work.settings, work.store))
+        for one in (root, *list_former_roots(work.settings, work.store))
         if one is not None and one.is_dir()
     ]
 
 
-def ours(work: Work, roots: list[Path]) -> Iterator[Path]:
+def iter_own_files(work: WorkContext, roots: list[Path]) -> Iterator[Path]:
     """Files that Reverie writes: in the home, and the mirror's pages wherever they are."""
     home = work.settings.home
-    theirs = [*roots, *searched(work)]
+    theirs = [*roots, *list_searched_folders(work)]
     if work.store.url == work.settings.url:
         for path in sorted(home.rglob("*")):
             first = path.relative_to(home).parts[0]
             if (
-                first not in (*OWNERS, *APART)
+                first not in (*USER_FILES, *EXCLUDED_FOLDERS)
                 and path.is_file()
                 and not path.is_symlink()
                 and not (
-                    path.name.endswith(DATABASE)
+                    path.name.endswith(DATABASE_SUFFIXES)
                     or ".db.damaged-" in path.name
                     or any(path.is_relative_to(one) for one in theirs)
                 )
             ):
                 yield path
     for root in roots:
-        for space in sorted(known(work.store)):
-            folder = Folder(root, space)
+        for space in sorted(list_mirrored_spaces(work.store)):
+            folder = MirrorFolder(root, space)
             looks = folder.state().looks
             yield from (
-                folder.path / name for name in sorted({*looks, *folder.days()}) if folder.owns(name)
+                folder.path / name
+                for name in sorted({*looks, *folder.day_pages()})
+                if folder.owns(name)
             )
             yield from sorted(folder.hidden.glob("*.json"))
-            yield from folder.halves(looks)
+            yield from folder.temporary_files(looks)
 
 
-def searched(work: Work) -> list[Path]:
+def list_searched_folders(work: WorkContext) -> list[Path]:
     """Folders of the user's that are searched and lie within the home."""
     home = work.settings.home.resolve()
     return [
@@ -370,7 +385,7 @@ def searched(work: Work) -> list[Path]:
 # What is not ours, and copies
 
 
-def users(work: Work, clean: Cleaner) -> Iterator[Path]:
+def iter_user_files(work: WorkContext, clean: TextScrubber) -> Iterator[Path]:
     """Files of the user's that hold it, as far as they are known: what is searched,
     and settings.
     """
@@ -378,29 +393,29 @@ def users(work: Work, clean: Cleaner) -> Iterator[Path]:
         return
     home = work.settings.home
     for path in (home / "config.toml", *sorted((home / "installed").rglob("*"))):
-        if path.is_file() and in_file(path, clean, write=False)[0]:
+        if path.is_file() and scrub_file(path, clean, write=False)[0]:
             yield path
-    pages = own_roots(work)
+    pages = list_mirror_folders(work)
     for index in (work.store.files, work.store.code_chunks):
         for path in (
             Path(root) / name
             for root in index.roots()
             if not root.startswith(past_task_vectors.PREFIX)
-            for name in index.known(root)
+            for name in index.indexed_files(root)
         ):
             if (
                 not any(path.is_relative_to(top) for top in pages)
-                and in_file(path, clean, write=False)[0]
+                and scrub_file(path, clean, write=False)[0]
             ):
                 yield path
 
 
-def versions_holding(work: Work, clean: Cleaner) -> list[Path]:
+def find_versions_holding(work: WorkContext, clean: TextScrubber) -> list[Path]:
     """Versions of the user's files that hold it: each is named by its hash, so it goes as a whole
     or stays.
     """
     return [
         path
-        for path in sorted(file_versions.folder(work.settings.home).glob("*/*"))
-        if in_file(path, clean, write=False)[0]
+        for path in sorted(file_versions.versions_folder(work.settings.home).glob("*/*"))
+        if scrub_file(path, clean, write=False)[0]
     ]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from reverie.core import clock
 from reverie.core.errors import StoreError
-from reverie.erasure.interruptions import UNFINISHED
-from reverie.pipeline.event_reader import Work
+from reverie.erasure.interruptions import REWRITE_PENDING
+from reverie.pipeline.event_reader import WorkContext
 from reverie.storage.erased_texts import PURGING
 
 
-def finished(work: Work) -> bool:
+def finish_erasure(work: WorkContext) -> bool:
     """Write anew what a scrub or a purge had to leave; whether nothing is left."""
     if work.store.meta(PURGING):
         from reverie.erasure import purge
 
-        purge.finished(work, clock.now)
+        purge.finish_purge(work, clock.now)
     if work.store.meta(PURGING):
         return False
     try:
@@ -25,5 +25,5 @@ def finished(work: Work) -> bool:
     except StoreError:
         return False
     if not left:
-        work.store.set_meta(UNFINISHED, "")
+        work.store.set_meta(REWRITE_PENDING, "")
     return not left

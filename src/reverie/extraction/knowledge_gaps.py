@@ -16,18 +16,18 @@ from typing import NamedTuple
 
 from reverie.core.config import Settings
 from reverie.core.model import Event
-from reverie.extraction.retrieval_feedback import snippet
-from reverie.retrieval import search
-from reverie.retrieval.search_query import Query, alive
+from reverie.extraction.retrieval_feedback import make_query_snippet
+from reverie.retrieval import search_memories
+from reverie.retrieval.search_query import SearchQuery, is_admissible
 from reverie.storage import Store
-from reverie.text.host_messages import Said
-from reverie.text.injection_fence import without_injections
+from reverie.text.host_messages import HostMessage
+from reverie.text.injection_fence import remove_injections
 
 VERB = "gap"
-KEPT = 500  # gaps that are looked at (CONSTANTS: gap store)
-FOR = 90 * 86_400.0  # seconds for which they are
-FEW = 10  # candidates that are counted
-LATELY = 20  # newest gaps of a conversation among which the same question is not noted again
+MAX_GAPS = 500  # gaps that are looked at (CONSTANTS: gap store)
+GAP_SECONDS = 90 * 86_400.0  # seconds for which they are
+MAX_CANDIDATES = 10  # candidates that are counted
+RECENT_GAPS = 20  # newest gaps of a conversation among which the same question is not noted again
 
 _ASKS = re.compile(
     r"\?\s*$|^(?:what|which|where|who|whom|whose|when|why|how|remind me|tell me|do (?:you|we) (?:know|remember|have)|"
@@ -37,7 +37,7 @@ _ASKS = re.compile(
 )
 
 
-class Gap(NamedTuple):
+class KnowledgeGap(NamedTuple):
     """A question that nothing answered."""
 
     asked: str  # its beginning
@@ -47,27 +47,32 @@ class Gap(NamedTuple):
     session: str  # where it was asked last
 
 
-def asks(text: str) -> bool:
+def is_question(text: str) -> bool:
     """Whether a text asks for knowledge: a line ends in a question mark or begins as
     questions do.
     """
     return _ASKS.search(text) is not None
 
 
-def unanswered(
-    store: Store, settings: Settings, session: str, space: str, query: Query, window: Sequence[Said]
+def detect_knowledge_gap(
+    store: Store,
+    settings: Settings,
+    session: str,
+    space: str,
+    query: SearchQuery,
+    window: Sequence[HostMessage],
 ) -> Event | None:
     """The gap that a turn leaves for which nothing was prepared, if it leaves one; `query` is what
     was searched for.
     """
     said = [message.text for message in window if message.role == "user"]
-    if settings.is_off(space, session) or not said or not asks(without_injections(said[-1])):
+    if settings.is_off(space, session) or not said or not is_question(remove_injections(said[-1])):
         return None
-    found = store.words(query.terms, query.spaces, FEW, now=query.now)
-    if not found or known(store, query):
+    found = store.search_words(query.terms, query.spaces, MAX_CANDIDATES, now=query.now)
+    if not found or was_already_shown(store, query):
         return None
-    asked = snippet(query.text)
-    lately = store.events(verbs=(VERB,), session=session, newest=True, limit=LATELY)
+    asked = make_query_snippet(query.text)
+    lately = store.events(verbs=(VERB,), session=session, newest=True, limit=RECENT_GAPS)
     if any(gap.payload.get("asked") == asked for gap in lately):
         return None
     return Event(
@@ -79,22 +84,22 @@ def unanswered(
     )
 
 
-def known(store: Store, query: Query) -> bool:
+def was_already_shown(store: Store, query: SearchQuery) -> bool:
     """Whether something of what would be shown was shown earlier in the conversation, or said in
     it.
     """
     anew = query._replace(exclude=frozenset(), not_session="")
-    return any(not alive(hit.memory, query) for hit in search(store, anew))
+    return any(not is_admissible(hit.memory, query) for hit in search_memories(store, anew))
 
 
-def gaps(store: Store, space: str, now: float) -> list[Gap]:
+def list_knowledge_gaps(store: Store, space: str, now: float) -> list[KnowledgeGap]:
     """The gaps of a space and all below it, newest first, equal questions once."""
-    found: dict[str, Gap] = {}
-    for event in store.events(verbs=(VERB,), newest=True, limit=KEPT):
+    found: dict[str, KnowledgeGap] = {}
+    for event in store.events(verbs=(VERB,), newest=True, limit=MAX_GAPS):
         asked = event.payload.get("asked")
         if (
             not isinstance(asked, str)
-            or now - event.at > FOR
+            or now - event.at > GAP_SECONDS
             or not f"{event.space}/".startswith(f"{space}/")
         ):
             continue
@@ -102,6 +107,6 @@ def gaps(store: Store, space: str, now: float) -> list[Gap]:
         found[asked.lower()] = (
             old._replace(times=old.times + 1)
             if old
-            else Gap(asked, event.at, 1, event.space, event.session)
+            else KnowledgeGap(asked, event.at, 1, event.space, event.session)
         )
     return list(found.values())

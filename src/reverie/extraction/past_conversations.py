@@ -11,13 +11,16 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.core.model import Event, Memory
-from reverie.text.tokenization import short
+from reverie.text.tokenization import shorten_line
 
-SPOKEN = ("turn", "heard")  # events that hold messages: as they came, or taken from a transcript
-OPENING = 120  # characters of a conversation's first words
+MESSAGE_VERBS = (
+    "turn",
+    "heard",
+)  # events that hold messages: as they came, or taken from a transcript
+MAX_OPENING_CHARS = 120  # characters of a conversation's first words
 
 
-class Line(NamedTuple):
+class PastMessage(NamedTuple):
     """One message of a past conversation."""
 
     number: int
@@ -26,7 +29,7 @@ class Line(NamedTuple):
     at: float
 
 
-class Past(NamedTuple):
+class PastConversation(NamedTuple):
     """A past conversation: where and when, how it began, and what came of it."""
 
     session: str
@@ -36,50 +39,54 @@ class Past(NamedTuple):
     turns: int  # messages of the user
     opening: str
     memories: tuple[Memory, ...] = ()
-    lines: tuple[Line, ...] = ()
+    lines: tuple[PastMessage, ...] = ()
 
 
-def lines_of(events: Iterable[Event]) -> list[Line]:
+def collect_messages(events: Iterable[Event]) -> list[PastMessage]:
     """The messages in these events, by number, each once."""
-    found: dict[tuple[int, str, str], Line] = {}
+    found: dict[tuple[int, str, str], PastMessage] = {}
     for event in events:
         messages = event.payload.get("messages") or ()
         first = event.payload.get("first", 0)
         places = event.payload.get("places") or range(first, first + len(messages))
         for place, one in zip(places, messages, strict=False):
-            line = Line(place, str(one.get("role", "")), str(one.get("text", "")), event.at)
+            line = PastMessage(place, str(one.get("role", "")), str(one.get("text", "")), event.at)
             found.setdefault(line[:3], line)
     return sorted(found.values(), key=lambda line: line.number)
 
 
-def past(events: Sequence[Event], memories: tuple[Memory, ...]) -> Past:
+def build_past_conversation(
+    events: Sequence[Event], memories: tuple[Memory, ...]
+) -> PastConversation:
     """The conversation that these events hold, at least one, and the memories that came of it."""
-    lines = lines_of(events)
+    lines = collect_messages(events)
     asked = [line for line in lines if line.role == "user" and line.text.strip()]
     moments = [event.at for event in events]
-    return Past(
+    return PastConversation(
         events[-1].session,
         events[-1].space,
         min(moments),
         max(moments),
         len(asked),
-        opening(asked),
+        first_user_words(asked),
         memories,
         tuple(lines),
     )
 
 
-def opening(asked: Sequence[Line]) -> str:
+def first_user_words(asked: Sequence[PastMessage]) -> str:
     """The first thing that the user said."""
-    return short(asked[0].text, OPENING) if asked else ""
+    return shorten_line(asked[0].text, MAX_OPENING_CHARS) if asked else ""
 
 
-def containing(lines: Iterable[Line], words: Sequence[str]) -> list[Line]:
+def filter_messages(lines: Iterable[PastMessage], words: Sequence[str]) -> list[PastMessage]:
     """The messages in which each of the words occurs, whatever their case."""
     wanted = [word.lower() for word in words]
     return [line for line in lines if all(word in line.text.lower() for word in wanted)]
 
 
-def around(lines: Sequence[Line], first: int, last: int, more: int) -> list[Line]:
+def messages_around(
+    lines: Sequence[PastMessage], first: int, last: int, more: int
+) -> list[PastMessage]:
     """The messages from `first` to `last`, and so many before and after."""
     return [line for line in lines if first - more <= line.number <= last + more]

@@ -25,26 +25,31 @@ from typing import Any, NamedTuple
 from unicodedata import normalize
 
 from reverie.activity import TOOL
-from reverie.core.authorship import UNKNOWN, Author
+from reverie.core.authorship import UNKNOWN_AUTHOR, Author
 from reverie.core.kinds import ANYBODY, USER, kind_of
 from reverie.core.model import UNTRUSTED, Event
-from reverie.privacy.prompt_injection import planted
-from reverie.privacy.untrusted_text import HEARD, PASTED
+from reverie.privacy.prompt_injection import find_prompt_injection
+from reverie.privacy.untrusted_text import HEARD_FROM, PASTED_TEXT
 from reverie.storage import Store
-from reverie.text.domain_stopwords import everyday, stem
-from reverie.text.own_sentences import parted, sentences, unquoted, words_of
-from reverie.text.tokenization import query_terms
+from reverie.text.domain_stopwords import domain_stop_stems, strip_ending
+from reverie.text.own_sentences import (
+    remove_quoted_speech,
+    separate_lines,
+    separate_sentences,
+    split_sentences,
+)
+from reverie.text.tokenization import tokenize_query
 
-DAY = 86_400.0  # seconds that are looked back
-EVENTS = 400  # newest turns and runs of tools
-TEXT = 8_000  # characters of one answer
+LOOKBACK_SECONDS = 86_400.0  # seconds that are looked back
+MAX_EVENTS = 400  # newest turns and runs of tools
+MAX_TEXT_CHARS = 8_000  # characters of one answer
 # share of a claim's words that a sentence, or two in a row, must hold to be where it stands
-ENOUGH = 0.75
-FEW = 3  # words of which none may be missing
+MIN_WORD_SHARE = 0.75
+SHORT_CLAIM_WORDS = 3  # words of which none may be missing
 
-FRAME = frozenset(
+FRAMING_STEMS = frozenset(
     map(
-        stem,
+        strip_ending,
         (
             "user",
             "users",
@@ -91,24 +96,26 @@ _OUTSIDE = re.compile(
 _REACHES = re.compile(r"\b(?:curl|wget|gh|glab|http|https|lynx|w3m)\b", re.IGNORECASE)
 
 
-class Heard(NamedTuple):
+class ForeignText(NamedTuple):
     """Something that others wrote, and whether it came from outside of this machine's own work."""
 
     text: str
     outside: bool = True
 
 
-class Lately(NamedTuple):
+class RecentEvidence(NamedTuple):
     """What was said and read here, uncut: most of it has nothing to do with a claim and is never
     looked at closely.
     """
 
-    said: tuple[str, ...] = ()  # messages of the user, with what they pasted
-    heard: tuple[Heard, ...] = ()  # texts of others
+    user_messages: tuple[str, ...] = ()  # messages of the user, with what they pasted
+    foreign_texts: tuple[ForeignText, ...] = ()  # texts of others
 
-    def with_more(self, other: Lately) -> Lately:
+    def merged_with(self, other: RecentEvidence) -> RecentEvidence:
         """Both."""
-        return Lately((*self.said, *other.said), (*self.heard, *other.heard))
+        return RecentEvidence(
+            (*self.user_messages, *other.user_messages), (*self.foreign_texts, *other.foreign_texts)
+        )
 
 
 class Claim(NamedTuple):
@@ -116,41 +123,50 @@ class Claim(NamedTuple):
 
     provenance: str
     why: str = ""  # for the model; "" where there is nothing to say
-    author: Author = UNKNOWN
+    author: Author = UNKNOWN_AUTHOR
 
     @property
     def fields(self) -> dict[str, Any]:
         """What a memory that is kept on such a claim is given."""
-        heard = {HEARD: PASTED} if self.provenance == UNTRUSTED else {}
+        heard = {HEARD_FROM: PASTED_TEXT} if self.provenance == UNTRUSTED else {}
         details = {**self.author.details, **heard}
         return {"provenance": self.provenance, **({"details": details} if details else {})}
 
 
-def lately(store: Store, space: str, now: float) -> Lately:
+def collect_recent_evidence(store: Store, space: str, now: float) -> RecentEvidence:
     """What was said and read in a space, above it and below it, during the last day."""
-    events = store.happened(("turn", TOOL), space=space, since=now - DAY, until=now, limit=EVENTS)
-    return told(
-        (message for event in events if event.verb == "turn" for message in spoken(event)),
-        (heard for event in events if event.verb == TOOL for heard in answered(event)),
+    events = store.search_events(
+        ("turn", TOOL), space=space, since=now - LOOKBACK_SECONDS, until=now, limit=MAX_EVENTS
+    )
+    return to_evidence(
+        (
+            message
+            for event in events
+            if event.verb == "turn"
+            for message in iter_turn_messages(event)
+        ),
+        (heard for event in events if event.verb == TOOL for heard in iter_tool_answers(event)),
     )
 
 
-def told(said: Iterable[tuple[str, str]], heard: Iterable[Heard] = ()) -> Lately:
+def to_evidence(
+    said: Iterable[tuple[str, str]], heard: Iterable[ForeignText] = ()
+) -> RecentEvidence:
     """Messages (role, text) and answers of tools, by who wrote them."""
     messages = list(said)
-    return Lately(
+    return RecentEvidence(
         tuple(text for role, text in messages if role == "user" and text.strip()),
-        (*(Heard(text) for role, text in messages if role in ("tool", "function")), *heard),
+        (*(ForeignText(text) for role, text in messages if role in ("tool", "function")), *heard),
     )
 
 
-def spoken(event: Event) -> Iterator[tuple[str, str]]:
+def iter_turn_messages(event: Event) -> Iterator[tuple[str, str]]:
     """The messages of a turn."""
     for message in event.payload.get("messages", ()):
         yield str(message.get("role", "")), str(message.get("text", ""))
 
 
-def answered(event: Event) -> Iterator[Heard]:
+def iter_tool_answers(event: Event) -> Iterator[ForeignText]:
     """What a run of a tool answered."""
     given = event.payload
     outside = bool(
@@ -159,35 +175,39 @@ def answered(event: Event) -> Iterator[Heard]:
     )
     for name in ("result", "error"):
         if given.get(name):
-            yield Heard(str(given[name]), outside)
+            yield ForeignText(str(given[name]), outside)
 
 
-def lines(text: str) -> list[str]:
+def split_into_sentences(text: str) -> list[str]:
     """The sentences of a text, in order."""
     return [
-        one for line in text[:TEXT].replace("\\n", "\n").splitlines() for one in sentences(line)
+        one
+        for line in text[:MAX_TEXT_CHARS].replace("\\n", "\n").splitlines()
+        for one in split_sentences(line)
     ]
 
 
-def vouched(text: str, kind: str, known: Lately) -> Claim:
+def determine_provenance(text: str, kind: str, known: RecentEvidence) -> Claim:
     """Who stands behind a text that a model asks to keep as a memory of this kind."""
-    wanted, voice = content(text), kind_of(kind).voice
-    said = [parts(one) for one in known.said if may_hold(one, wanted)]
-    if any(stands(text, own, alike=True) for own, _ in said):
+    wanted, voice = extract_content_stems(text), kind_of(kind).voice
+    said = [
+        split_own_and_foreign(one) for one in known.user_messages if may_contain_claim(one, wanted)
+    ]
+    if any(contains_claim(text, own, alike=True) for own, _ in said):
         return Claim("user_stated")
     heard = [
-        *(Heard(theirs) for _, theirs in said),
+        *(ForeignText(theirs) for _, theirs in said),
         *(
             one
-            for one in known.heard
-            if (one.outside or voice != ANYBODY) and may_hold(one.text, wanted)
+            for one in known.foreign_texts
+            if (one.outside or voice != ANYBODY) and may_contain_claim(one.text, wanted)
         ),
     ]
-    if planted(text) or any(stands(text, one.text) for one in heard):
+    if find_prompt_injection(text) or any(contains_claim(text, one.text) for one in heard):
         return Claim(
             UNTRUSTED, "it stands in a text that others wrote, so it may describe and not command"
         )
-    if voice == USER and known.said:
+    if voice == USER and known.user_messages:
         return Claim(
             "inferred",
             "the user has not said it in these words, so it waits until it is met again or "
@@ -196,46 +216,47 @@ def vouched(text: str, kind: str, known: Lately) -> Claim:
     return Claim("observed")
 
 
-def parts(text: str) -> tuple[str, str]:
+def split_own_and_foreign(text: str) -> tuple[str, str]:
     """(the user's own words in a message, what others wrote in it)."""
-    own, theirs = parted(text)
-    return unquoted(own), "\n".join((theirs, *words_of(text).quoted))
+    own, theirs = separate_lines(text)
+    return remove_quoted_speech(own), "\n".join((theirs, *separate_sentences(text).quoted))
 
 
-def least(wanted: frozenset[str]) -> float:
+def required_word_count(wanted: frozenset[str]) -> float:
     """How many of some words must be there."""
-    return len(wanted) if len(wanted) <= FEW else ENOUGH * len(wanted)
+    return len(wanted) if len(wanted) <= SHORT_CLAIM_WORDS else MIN_WORD_SHARE * len(wanted)
 
 
-def may_hold(text: str, wanted: frozenset[str]) -> bool:
+def may_contain_claim(text: str, wanted: frozenset[str]) -> bool:
     """Whether enough words occur anywhere in a text; quick, and never wrong about a text that does
     hold them.
     """
     plain = normalize("NFKC", text).lower() if not text.isascii() else text.lower()
-    return bool(wanted) and sum(word in plain for word in wanted) >= least(wanted)
+    return bool(wanted) and sum(word in plain for word in wanted) >= required_word_count(wanted)
 
 
-def stands(text: str, other: str, *, alike: bool = False) -> bool:
+def contains_claim(text: str, other: str, *, alike: bool = False) -> bool:
     """Whether a text stands in one sentence of another or in two in a row; `alike`: neither denies
     what the other says, and only everyday words differ, so that nobody slips another name into the
     user's words.
     """
-    wanted, some = content(text), lines(other)
+    wanted, some = extract_content_stems(text), split_into_sentences(other)
     against = _AGAINST.search(text) is not None
     for place, sentence in enumerate(some):
         for piece in (sentence, " ".join(some[place : place + 2])):
-            there = content(piece)
-            if len(wanted & there) >= least(wanted) and (
+            there = extract_content_stems(piece)
+            if len(wanted & there) >= required_word_count(wanted) and (
                 not alike
                 or (
-                    wanted - there <= everyday() and against == (_AGAINST.search(piece) is not None)
+                    wanted - there <= domain_stop_stems()
+                    and against == (_AGAINST.search(piece) is not None)
                 )
             ):
                 return bool(wanted)
     return False
 
 
-def content(text: str) -> frozenset[str]:
+def extract_content_stems(text: str) -> frozenset[str]:
     """The words of a text that say what it is about, without their endings."""
-    found = frozenset(map(stem, query_terms(text[:TEXT])))
-    return found - FRAME or found
+    found = frozenset(map(strip_ending, tokenize_query(text[:MAX_TEXT_CHARS])))
+    return found - FRAMING_STEMS or found

@@ -30,7 +30,7 @@ mypy pyright
 
 
 @cache
-def _known() -> dict[str, tuple[int, str]]:
+def _index_tools() -> dict[str, tuple[int, str]]:
     """Name → (its family, the tool that it names)."""
     return {
         name: (row, group.split("=")[0])
@@ -43,20 +43,20 @@ def _known() -> dict[str, tuple[int, str]]:
 _WORD = re.compile(r"(?<![\w./@-])[A-Za-z]\w*(?![\w/@-]|\.\w)")
 
 
-def named(text: str) -> dict[int, dict[str, str]]:
+def find_named_tools(text: str) -> dict[int, dict[str, str]]:
     """Family → tools of it that a text names, each as it is written there first."""
     found: dict[int, dict[str, str]] = {}
     for word in _WORD.findall(text):
-        if known := _known().get(word.lower()):
+        if known := _index_tools().get(word.lower()):
             found.setdefault(known[0], {}).setdefault(known[1], word)
     return found
 
 
-def replaced_in(text: str, before: str) -> str:
+def find_replaced_tool(text: str, before: str) -> str:
     """What a correction does away with: where it names one tool, and what was said before names
     exactly one other of the same family. Empty where that is not plain.
     """
-    said, wanted = named(before), named(text)
+    said, wanted = find_named_tools(before), find_named_tools(text)
     plain = [
         next(iter(said[row].values()))
         for row, tools in wanted.items()

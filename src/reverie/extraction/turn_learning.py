@@ -15,37 +15,54 @@ from typing import Any, NamedTuple
 
 from reverie.core import clock, config
 from reverie.core.errors import BadInput
-from reverie.core.kinds import EXCERPT, INTENTION, unverified
-from reverie.core.model import NOTHING, Add, Event, Filter, Memory, lineage
+from reverie.core.kinds import EXCERPT, INTENTION, is_unverified
+from reverie.core.model import EMPTY_MAPPING, Add, Event, Filter, Memory, visible_spaces
 from reverie.core.privacy_policy import Policy
-from reverie.extraction.rule_extraction import Found, Gleaned, Rejected, gleaned
-from reverie.memory.emotion_detection import appraised
-from reverie.memory.feelings import FIELD, Feeling, noted
-from reverie.memory.intention import completed, patterns_for, reminder_of
-from reverie.memory.memory_validation import built
-from reverie.memory.named_period import Season, season_of, stamped
-from reverie.memory.reminder_phrases import Later
-from reverie.pipeline.conversation_events import home_of, said_in
-from reverie.pipeline.event_reader import Decision, Reader, Work
-from reverie.privacy.untrusted_text import screened
-from reverie.reconciliation.merge_rules import absorbed, altered, covers, may_merge, standing
-from reverie.reconciliation.reconcile_reader import families
+from reverie.extraction.rule_extraction import (
+    CandidateLesson,
+    ExtractionResult,
+    RejectedCandidate,
+    extract_lessons,
+)
+from reverie.memory.emotion_detection import detect_emotion
+from reverie.memory.feelings import FIELD, Feeling, feeling_to_details
+from reverie.memory.intention import (
+    build_trigger_patterns,
+    complete_intention_details,
+    read_reminder,
+)
+from reverie.memory.memory_validation import build_memory
+from reverie.memory.named_period import Season, find_season, stamp_season
+from reverie.memory.reminder_phrases import ReminderPhrase
+from reverie.pipeline.conversation_events import lesson_space_of, numbered_messages
+from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
+from reverie.privacy.untrusted_text import screen_for_injection
+from reverie.reconciliation.merge_rules import (
+    absorb_memory,
+    can_merge,
+    covers_own_fields,
+    diff_memory,
+    resolve_merged,
+)
+from reverie.reconciliation.reconcile_reader import load_merge_families
 from reverie.storage import Store
-from reverie.text.tokenization import folded, query_terms
+from reverie.text.tokenization import fold_text, tokenize_query
 
 LEARNED_FROM = ("turn",)
-LATELY = 500  # newest memories of a kind among which a lesson is looked for that was let go of
-EXAMPLES = 8  # rejected sentences of one event that are kept as examples; all are counted
-TALLIED = 10_000  # newest events of learning that are counted
-LEARNING = ("learn", "gather", "extract", "answer")
-SHOWN = 200  # characters of an example
-KNOWN = "known already"
-GONE_BY = "its time has passed"
+RECENT_MEMORIES = (
+    500  # newest memories of a kind among which a lesson is looked for that was let go of
+)
+MAX_EXAMPLES = 8  # rejected sentences of one event that are kept as examples; all are counted
+MAX_TALLIED_EVENTS = 10_000  # newest events of learning that are counted
+LEARNING_VERBS = ("learn", "gather", "extract", "answer")
+MAX_EXAMPLE_CHARS = 200  # characters of an example
+ALREADY_KNOWN = "known already"
+TIME_PASSED = "its time has passed"
 # seconds after its time within which something to be done later is still worth being told
-LATE = 86_400.0
+MAX_LATENESS_SECONDS = 86_400.0
 
 
-class Source(NamedTuple):
+class LessonSource(NamedTuple):
     """Where lessons come from: whose they are, which conversation, when, and the numbers of its
     messages.
     """
@@ -53,34 +70,38 @@ class Source(NamedTuple):
     home: str
     session: str
     at: float
-    places: Sequence[int]
+    message_numbers: Sequence[int]
     # what the user feels (Feeling), by place in the list of messages
-    felt: Mapping[Any, Any] = NOTHING
+    feelings: Mapping[Any, Any] = EMPTY_MAPPING
 
 
-def lessons(work: Work, event: Event) -> Decision:
+def extract_turn_lessons(work: WorkContext, event: Event) -> ReaderDecision:
     """What one turn teaches: what the user asked to be remembered and what is not known word for
     word already.
     """
-    home = home_of(event)
+    home = lesson_space_of(event)
     if work.settings.is_off(home, event.session):
-        return Decision()
-    said = said_in(event)
+        return ReaderDecision()
+    said = numbered_messages(event)
     told = [(role, text) for _, role, text in said]
-    source = Source(home, event.session, event.at, [place for place, _, _ in said], felt_in(told))
-    return decided(work, gleaned(told, fixes=False), source, event.seq)
+    source = LessonSource(
+        home, event.session, event.at, [place for place, _, _ in said], detect_feelings(told)
+    )
+    return decide_lessons(work, extract_lessons(told, fixes=False), source, event.seq)
 
 
-def felt_in(messages: Sequence[tuple[str, str]]) -> dict[int, Feeling]:
+def detect_feelings(messages: Sequence[tuple[str, str]]) -> dict[int, Feeling]:
     """What the user feels in these messages (role, text), by their own words, by place (C114)."""
     return {
         place: feeling
         for place, (role, text) in enumerate(messages)
-        if role == "user" and (feeling := appraised(text)) is not None
+        if role == "user" and (feeling := detect_emotion(text)) is not None
     }
 
 
-def decided(work: Work, found: Gleaned, source: Source, asked: int | None = None) -> Decision:
+def decide_lessons(
+    work: WorkContext, found: ExtractionResult, source: LessonSource, asked: int | None = None
+) -> ReaderDecision:
     """The memories that lessons become, without what is known already, and what was left and why.
 
     `asked` is the number of the event in which the user said it, where there is one.
@@ -90,35 +111,39 @@ def decided(work: Work, found: Gleaned, source: Source, asked: int | None = None
     rejected = list(found.rejected)
     seen: set[str] = set()
     again: dict[str, tuple[Memory, Memory]] = {}  # before and after
-    season = season_of(store, lineage(source.home), now) if found.found else Season()
-    for lesson in found.found:
-        memory = stamped(memory_of(lesson, source, now, work.policy), season)
+    season = find_season(store, visible_spaces(source.home), now) if found.lessons else Season()
+    for lesson in found.lessons:
+        memory = stamp_season(build_lesson_memory(lesson, source, now, work.policy), season)
         if lesson.kind == INTENTION:
-            if (planned := planned_at(memory, lesson.later, source.at, work)) is None:
-                rejected.append(Rejected(lesson.text, GONE_BY, lesson.rule, lesson.last))
+            if (planned := schedule_intention(memory, lesson.later, source.at, work)) is None:
+                rejected.append(
+                    RejectedCandidate(lesson.text, TIME_PASSED, lesson.rule, lesson.last)
+                )
                 continue
             memory = planned
         known = [
             one
-            for one in known_as(store, memory, asked if lesson.explicit else None)
-            if same_plan(one, memory)
+            for one in find_verbatim_duplicates(store, memory, asked if lesson.explicit else None)
+            if has_same_schedule(one, memory)
         ]
-        if folded(memory.text) in seen or known:
-            rejected.append(Rejected(lesson.text, KNOWN, lesson.rule, lesson.last))
-            old = repeated(store, known, memory)
-            again |= {old.id: (old, absorbed(old, memory, now))} if old else {}
+        if fold_text(memory.text) in seen or known:
+            rejected.append(RejectedCandidate(lesson.text, ALREADY_KNOWN, lesson.rule, lesson.last))
+            old = find_restated_memory(store, known, memory)
+            again |= {old.id: (old, absorb_memory(old, memory, now))} if old else {}
         else:
             kept.append(memory)
-        seen.add(folded(memory.text))
-    stronger = [change for before, after in again.values() for change in altered(before, after)]
-    return Decision(
+        seen.add(fold_text(memory.text))
+    stronger = [change for before, after in again.values() for change in diff_memory(before, after)]
+    return ReaderDecision(
         [*(Add(memory=memory) for memory in kept), *stronger],
         [before for before, _ in again.values()],
-        account(len(kept), rejected, source.places),
+        summarize_rule_rejections(len(kept), rejected, source.message_numbers),
     )
 
 
-def planned_at(memory: Memory, later: Later, at: float, work: Work) -> Memory | None:
+def schedule_intention(
+    memory: Memory, later: ReminderPhrase, at: float, work: WorkContext
+) -> Memory | None:
     """What is to be done later, with the time that was meant `at` the time of speaking; None if
     that is long past.
 
@@ -127,24 +152,25 @@ def planned_at(memory: Memory, later: Later, at: float, work: Work) -> Memory | 
     """
     said = {name: words for name, words in (("when", later.when), ("every", later.every)) if words}
     try:
-        details = completed({**memory.details, **said}, at, work.zone)
+        details = complete_intention_details({**memory.details, **said}, at, work.zone)
     except BadInput:
         return None
     when = details.get("when")
-    if work.now - (at if when is None or later.every else when) > LATE:
+    if work.now - (at if when is None or later.every else when) > MAX_LATENESS_SECONDS:
         return None
     return memory._replace(
-        details=details, triggers=tuple(patterns_for(files=[later.file])) if later.file else ()
+        details=details,
+        triggers=tuple(build_trigger_patterns(files=[later.file])) if later.file else (),
     )
 
 
-def same_plan(one: Memory, other: Memory) -> bool:
+def has_same_schedule(one: Memory, other: Memory) -> bool:
     """Whether two that say the same are to be done at the same time; of what is not to be done
     later, always.
     """
     if other.kind != INTENTION:
         return True
-    first, second = reminder_of(one), reminder_of(other)
+    first, second = read_reminder(one), read_reminder(other)
     return (
         one.triggers == other.triggers
         and first.every == second.every
@@ -152,7 +178,9 @@ def same_plan(one: Memory, other: Memory) -> bool:
     )
 
 
-def account(kept: int, rejected: Sequence[Rejected], places: Sequence[int]) -> dict[str, Any]:
+def summarize_rule_rejections(
+    kept: int, rejected: Sequence[RejectedCandidate], places: Sequence[int]
+) -> dict[str, Any]:
     """What goes into the event: how much was kept, how much was left and why, some examples.
     Nothing for nothing.
     """
@@ -160,12 +188,12 @@ def account(kept: int, rejected: Sequence[Rejected], places: Sequence[int]) -> d
         return {"kept": kept} if kept else {}
     examples = [
         {
-            "text": one.text[:SHOWN],
+            "text": one.text[:MAX_EXAMPLE_CHARS],
             "reason": one.reason,
             "rule": one.rule,
             "message": places[one.place],
         }
-        for one in rejected[:EXAMPLES]
+        for one in rejected[:MAX_EXAMPLES]
     ]
     return {
         "kept": kept,
@@ -174,16 +202,18 @@ def account(kept: int, rejected: Sequence[Rejected], places: Sequence[int]) -> d
     }
 
 
-def memory_of(lesson: Found, source: Source, now: float, policy: Policy) -> Memory:
+def build_lesson_memory(
+    lesson: CandidateLesson, source: LessonSource, now: float, policy: Policy
+) -> Memory:
     """A lesson as a memory. What is about the user goes to the user's own space: it is so in every
     project.
     """
     home, tags = source.home, lesson.tags
-    feeling = source.felt.get(lesson.last)
+    feeling = source.feelings.get(lesson.last)
     if lesson.personal and home.startswith(f"{config.ME}/"):
         tags = (*tags, f"project:{home.split('/')[1]}")
         home = config.ME
-    made = built(
+    made = build_memory(
         clock.new_id(),
         now,
         lesson.text,
@@ -196,56 +226,70 @@ def memory_of(lesson: Found, source: Source, now: float, policy: Policy) -> Memo
         speaker="" if lesson.provenance == "observed" else "user",
         files=lesson.files,
         triggers=lesson.triggers,
-        messages=(source.places[lesson.first], source.places[lesson.last]),
-        details=lesson.details | ({FIELD: noted(feeling)} if feeling else {}),
+        messages=(source.message_numbers[lesson.first], source.message_numbers[lesson.last]),
+        details=lesson.details | ({FIELD: feeling_to_details(feeling)} if feeling else {}),
         policy=policy,
     )
-    return screened(made) if lesson.provenance == "observed" else made  # an error is quoted in it
+    return (
+        screen_for_injection(made) if lesson.provenance == "observed" else made
+    )  # an error is quoted in it
 
 
-def known_as(store: Store, memory: Memory, asked: int | None = None) -> list[Memory]:
+def find_verbatim_duplicates(
+    store: Store, memory: Memory, asked: int | None = None
+) -> list[Memory]:
     """The memories that say the same word for word already, or did until somebody let go of them.
 
     That stands, unless the user `asked` in so many words, in an event after the one that let go
     (B100). What counts in a space above and is not called up by all that calls this one up does not
     stand for it, nor does what others wrote.
     """
-    best = store.words(query_terms(memory.text), lineage(memory.space), 3)
+    best = store.search_words(tokenize_query(memory.text), visible_spaces(memory.space), 3)
     lately = store.browse(
-        Filter(spaces=lineage(memory.space), kinds=(memory.kind,), active=None, limit=LATELY)
+        Filter(
+            spaces=visible_spaces(memory.space),
+            kinds=(memory.kind,),
+            active=None,
+            limit=RECENT_MEMORIES,
+        )
     )
     same = [
         m
         for m in (*store.get([id for id, _ in best]), *lately)
-        if folded(m.text) == folded(memory.text)
+        if fold_text(m.text) == fold_text(memory.text)
         and m.kind != EXCERPT
-        and unverified(m) <= unverified(memory)
+        and is_unverified(m) <= is_unverified(memory)
     ]
     found = {
         one.id: one
         for one in same
         if (
-            one.space == memory.space or covers(one, memory)
+            one.space == memory.space or covers_own_fields(one, memory)
             if one.active
-            else asked is None or let_go(store, one) > asked
+            else asked is None or find_retirement_event(store, one) > asked
         )
     }
     return list(found.values())
 
 
-def repeated(store: Store, known: Sequence[Memory], memory: Memory) -> Memory | None:
+def find_restated_memory(store: Store, known: Sequence[Memory], memory: Memory) -> Memory | None:
     """The memory that is said again in another session, if there is one: it, or what it was merged
     into, counts.
     """
-    family = families(store, known)
+    family = load_merge_families(store, known)
     for one in known:
-        old = standing(family, one.id)
-        if old and memory.session and not heard(store, old, memory) and may_merge(old, memory):
+        old = resolve_merged(family, one.id)
+        if (
+            old
+            and memory.session
+            and not was_said_in_session(store, old, memory)
+            and can_merge(old, memory)
+        ):
             return old
     return None
 
 
-def heard(store: Store, old: Memory, memory: Memory) -> bool:
+def was_said_in_session(store: Store, old: Memory, memory: Memory) -> bool:
     """Whether the session of a memory has said this one before. One elsewhere does not know which
     sessions did.
     """
@@ -255,7 +299,7 @@ def heard(store: Store, old: Memory, memory: Memory) -> bool:
     )
 
 
-def let_go(store: Store, memory: Memory) -> int:
+def find_retirement_event(store: Store, memory: Memory) -> int:
     """The number of the event after which a memory counted no longer; 0 if that is not known."""
     return max(
         (r.event.seq for r in store.history(memory.id) if r.after.get("retired_at") is not None),
@@ -263,7 +307,7 @@ def let_go(store: Store, memory: Memory) -> int:
     )
 
 
-def tally(events: Iterable[Event]) -> tuple[int, dict[str, int]]:
+def tally_extraction(events: Iterable[Event]) -> tuple[int, dict[str, int]]:
     """(memories kept, what was left by reason) over events of learning."""
     kept, left = 0, Counter[str]()
     for event in events:
@@ -272,12 +316,16 @@ def tally(events: Iterable[Event]) -> tuple[int, dict[str, int]]:
     return kept, dict(left.most_common())
 
 
-def examples(store: Store, limit: int) -> list[Rejected]:
+def list_rejected_examples(store: Store, limit: int) -> list[RejectedCandidate]:
     """The last sentences that were left, newest first."""
-    found: list[Rejected] = []
-    for event in store.events(verbs=LEARNING, newest=True, limit=TALLIED) if limit > 0 else ():
+    found: list[RejectedCandidate] = []
+    for event in (
+        store.events(verbs=LEARNING_VERBS, newest=True, limit=MAX_TALLIED_EVENTS)
+        if limit > 0
+        else ()
+    ):
         found += [
-            Rejected(one["text"], one["reason"], one["rule"], one["message"])
+            RejectedCandidate(one["text"], one["reason"], one["rule"], one["message"])
             for one in reversed(event.payload.get("examples") or ())
         ]
         if len(found) >= limit:
@@ -285,4 +333,4 @@ def examples(store: Store, limit: int) -> list[Rejected]:
     return found[: max(0, limit)]
 
 
-READER = Reader(name="learn", verbs=LEARNED_FROM, verb="learn", decide=lessons)
+READER = EventReader(name="learn", verbs=LEARNED_FROM, verb="learn", decide=extract_turn_lessons)

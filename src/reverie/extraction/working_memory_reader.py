@@ -14,18 +14,18 @@ from collections.abc import Sequence
 from reverie.core import clock
 from reverie.core.model import Add, Event, Filter, Memory, Retire, Revise
 from reverie.memory import working_memory
-from reverie.memory.episodes import went
-from reverie.pipeline.conversation_events import home_of, said_in
-from reverie.pipeline.event_reader import Decision, Reader, Work
+from reverie.memory.episodes import read_success
+from reverie.pipeline.conversation_events import lesson_space_of, numbered_messages
+from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.storage import Store
-from reverie.text.injection_fence import without_injections
+from reverie.text.injection_fence import remove_injections
 
 ENDINGS = ("session_end",)
-WORK = ("task", "goal")
+WORK_VERBS = ("task", "goal")
 NAME = "hold"
 
 
-def pads_in(store: Store, space: str) -> list[Memory]:
+def find_scratch_pads(store: Store, space: str) -> list[Memory]:
     """The scratch pad of the conversation whose space this is, if there is one that counts.
 
     Two that were made at the same moment, by an agent and by a reader, are both given, the agent's
@@ -35,31 +35,35 @@ def pads_in(store: Store, space: str) -> list[Memory]:
     return sorted(found, key=lambda pad: not pad.details.get("content"))
 
 
-def followed(work: Work, event: Event) -> Decision:
+def update_working_memory(work: WorkContext, event: Event) -> ReaderDecision:
     """What an event means for the working memory of its conversation."""
-    home = home_of(event)
+    home = lesson_space_of(event)
     if not event.session or work.settings.is_off(home, event.session):
-        return Decision()
-    space = working_memory.space_of(home, event.session)
-    pads = pads_in(work.store, space)
-    if event.verb in ENDINGS or (event.verb in WORK and went(event.payload) is not None):
-        return Decision([Retire(pad.id, work.now, why="completed") for pad in pads], pads)
-    turn = "\n".join(text for _, role, text in said_in(event) if role == "user")
-    turn = without_injections(turn).strip() if event.verb == "turn" else ""
-    if not turn or event.at + 60.0 * working_memory.MINUTES <= work.now:
-        return Decision()
-    return noted(work, pads, event, space, turn)
+        return ReaderDecision()
+    space = working_memory.conversation_space(home, event.session)
+    pads = find_scratch_pads(work.store, space)
+    if event.verb in ENDINGS or (
+        event.verb in WORK_VERBS and read_success(event.payload) is not None
+    ):
+        return ReaderDecision([Retire(pad.id, work.now, why="completed") for pad in pads], pads)
+    turn = "\n".join(text for _, role, text in numbered_messages(event) if role == "user")
+    turn = remove_injections(turn).strip() if event.verb == "turn" else ""
+    if not turn or event.at + 60.0 * working_memory.DEFAULT_MINUTES <= work.now:
+        return ReaderDecision()
+    return note_user_words(work, pads, event, space, turn)
 
 
-def noted(work: Work, pads: Sequence[Memory], event: Event, space: str, turn: str) -> Decision:
+def note_user_words(
+    work: WorkContext, pads: Sequence[Memory], event: Event, space: str, turn: str
+) -> ReaderDecision:
     """The user's last words in the scratch pad, with what an agent put there."""
     old = pads[0] if pads else None
-    kept = working_memory.held_by(old, event.at) if old else working_memory.Held()
+    kept = working_memory.read_held_content(old, event.at) if old else working_memory.HeldContent()
     at, minutes = (
         max(event.at, kept.at),
-        (kept.until - kept.at) / 60.0 if kept else working_memory.MINUTES,
+        (kept.until - kept.at) / 60.0 if kept else working_memory.DEFAULT_MINUTES,
     )
-    new = working_memory.pad(
+    new = working_memory.build_scratch_pad(
         old.id if old else clock.new_id(),
         at,
         space,
@@ -70,15 +74,21 @@ def noted(work: Work, pads: Sequence[Memory], event: Event, space: str, turn: st
         work.policy,
     )
     if old is None:
-        return Decision([Add(new)])
-    return Decision(
-        [Revise(old.id, working_memory.replaced(old, new)), *spare(pads, event.at)], pads
+        return ReaderDecision([Add(new)])
+    return ReaderDecision(
+        [
+            Revise(old.id, working_memory.changed_pad_fields(old, new)),
+            *retire_spare_pads(pads, event.at),
+        ],
+        pads,
     )
 
 
-def spare(pads: Sequence[Memory], now: float) -> list[Retire]:
+def retire_spare_pads(pads: Sequence[Memory], now: float) -> list[Retire]:
     """All but the first: a conversation has one."""
     return [Retire(pad.id, now, why="replaced") for pad in pads[1:]]
 
 
-READER = Reader(name=NAME, verbs=("turn", *ENDINGS, *WORK), verb=NAME, decide=followed)
+READER = EventReader(
+    name=NAME, verbs=("turn", *ENDINGS, *WORK_VERBS), verb=NAME, decide=update_working_memory
+)

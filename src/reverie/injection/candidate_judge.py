@@ -13,16 +13,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from reverie.core.model import NOTHING, Hit
-from reverie.retrieval import search
-from reverie.retrieval.search_query import Query
-from reverie.text.host_messages import Said
+from reverie.core.model import EMPTY_MAPPING, Hit
+from reverie.retrieval import search_memories
+from reverie.retrieval.search_query import SearchQuery
+from reverie.text.host_messages import HostMessage
 
 if TYPE_CHECKING:
-    from reverie.context_window.injection_history import Attention
+    from reverie.context_window.injection_history import InjectionHistory
     from reverie.core.config import Settings
     from reverie.llm.judge_task import Judgement
-    from reverie.llm.language_model import Llm
+    from reverie.llm.language_model import LanguageModel
     from reverie.storage import Store
 
 NOT_DUE, NOTHING_FOUND = "not due", "nothing found"
@@ -33,76 +33,80 @@ OUTCOMES = {
 """How a turn ended on which the judge was not needed."""
 
 
-class Chosen(NamedTuple):
+class ChosenHits(NamedTuple):
     """What may surface, and what maintenance learns from it."""
 
     hits: Sequence[Hit]
     # "verified", "rejected", "related"; empty without a judgement
-    judged: Mapping[str, object] = NOTHING
+    judged: Mapping[str, object] = EMPTY_MAPPING
 
 
-def chosen(
+def choose_hits(
     store: Store,
-    query: Query,
-    llm: Llm,
+    query: SearchQuery,
+    llm: LanguageModel,
     settings: Settings,
-    attention: Attention,
-    window: Sequence[Said],
+    attention: InjectionHistory,
+    window: Sequence[HostMessage],
     *,
     changed: bool,
-) -> Chosen:
+) -> ChosenHits:
     """What may surface now, as the judge says."""
-    from reverie.llm.judge_task import POOL, TASK, due
+    from reverie.llm.judge_task import MAX_CANDIDATES, TASK, is_judge_due
 
-    pool = search(store, query._replace(limit=POOL, ungated=True))
-    called = [hit for hit in pool if by_rule(hit)]
-    candidates = [hit for hit in pool if not by_rule(hit)]
-    if not due(attention.turns, attention.judged, changed=changed):
+    pool = search_memories(store, query._replace(limit=MAX_CANDIDATES, ungated=True))
+    called = [hit for hit in pool if is_rule_hit(hit)]
+    candidates = [hit for hit in pool if not is_rule_hit(hit)]
+    if not is_judge_due(attention.turns, attention.judged, changed=changed):
         llm.count(TASK, NOT_DUE)
-        return Chosen(called)
+        return ChosenHits(called)
     if not candidates:
         llm.count(TASK, NOTHING_FOUND)
-        return Chosen(called)
-    judgement, spent = balloted(llm, settings, window, candidates, query, attention.session)
+        return ChosenHits(called)
+    judgement, spent = ask_ballots(llm, settings, window, candidates, query, attention.session)
     if spent:
-        return Chosen(search(store, query))
+        return ChosenHits(search_memories(store, query))
     if judgement is None:
-        return Chosen(called)
+        return ChosenHits(called)
     attention.judged = attention.turns
     named = [candidates[number - 1] for number in judgement.use]
-    return Chosen(
+    return ChosenHits(
         [*called, *(Hit(hit.memory, hit.score, ("judge", *hit.why)) for hit in named)],
-        lesson(judgement, candidates, settings.limit),
+        to_lesson(judgement, candidates, settings.limit),
     )
 
 
-def named_first(hits: Sequence[Hit], query: Query, llm: Llm, settings: Settings) -> list[Hit]:
+def rank_named_first(
+    hits: Sequence[Hit], query: SearchQuery, llm: LanguageModel, settings: Settings
+) -> list[Hit]:
     """What somebody asked for: first what the judge names, then the rest as it stood (CC-36).
 
     Who asks gets all: here a verdict orders, and a judge that is away changes nothing.
     """
-    from reverie.llm.judge_task import POOL
+    from reverie.llm.judge_task import MAX_CANDIDATES
 
-    pool = hits[:POOL]
+    pool = hits[:MAX_CANDIDATES]
     judgement = (
-        balloted(llm, settings, [Said("user", query.text)], pool, query, "")[0] if pool else None
+        ask_ballots(llm, settings, [HostMessage("user", query.text)], pool, query, "")[0]
+        if pool
+        else None
     )
     use = [number - 1 for number in judgement.use] if judgement else []
     named = [Hit(pool[n].memory, pool[n].score, ("judge", *pool[n].why)) for n in use]
     return [*named, *(hit for n, hit in enumerate(hits) if n not in use)]
 
 
-def by_rule(hit: Hit) -> bool:
+def is_rule_hit(hit: Hit) -> bool:
     """Whether a trigger pattern called it up."""
     return any(reason.startswith("trigger") for reason in hit.why)
 
 
-def balloted(
-    llm: Llm,
+def ask_ballots(
+    llm: LanguageModel,
     settings: Settings,
-    window: Sequence[Said],
+    window: Sequence[HostMessage],
     candidates: Sequence[Hit],
-    query: Query,
+    query: SearchQuery,
     session: str,
 ) -> tuple[Judgement | None, bool]:
     """(what the ballots say together, or None if all failed; whether the budget is spent).
@@ -110,29 +114,34 @@ def balloted(
     All ballots must name a memory: 1 of 1, or 2 of 2 for who wants it precise (CONSTANTS: judge
     votes).
     """
-    from reverie.llm.judge_task import counted, focused, read, request
+    from reverie.llm.judge_task import (
+        build_judge_request,
+        count_ballots,
+        focus_conversation,
+        read_judgement,
+    )
     from reverie.llm.language_model import SPENT
 
-    question = request(
-        focused(window), [hit.memory for hit in candidates], settings.llm_judge_seconds
+    question = build_judge_request(
+        focus_conversation(window), [hit.memory for hit in candidates], settings.llm_judge_seconds
     )
     ballots: list[Judgement | None] = []
     for _ in range(max(1, settings.llm_votes)):
         answer = llm.ask(
             question,
-            lambda text: read(text, len(candidates)),
+            lambda text: read_judgement(text, len(candidates)),
             space=query.spaces[0],
             session=session,
         )
         if answer.outcome == SPENT:
             return None, True
         ballots.append(answer.value)
-        if answer.away:
+        if answer.unavailable:
             break  # another ballot would only meet the breaker
-    return counted(ballots, max(1, settings.llm_votes)), False
+    return count_ballots(ballots, max(1, settings.llm_votes)), False
 
 
-def lesson(judgement: Judgement, candidates: Sequence[Hit], limit: int) -> dict[str, object]:
+def to_lesson(judgement: Judgement, candidates: Sequence[Hit], limit: int) -> dict[str, object]:
     """What a judgement says about the memories, for maintenance.
 
     Rejected is what would have had a place by rank and was not named: to be fiftieth of fifty is no

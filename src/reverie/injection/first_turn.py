@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reverie.context_window import Block, render
-from reverie.context_window.injection_history import Attention, echoes
+from reverie.context_window import Block, render_block
+from reverie.context_window.injection_history import InjectionHistory, find_own_memories
 from reverie.core.config import Settings
 from reverie.core.errors import ReverieError
-from reverie.core.model import Hit, lineage
-from reverie.retrieval import search
-from reverie.retrieval.search_query import Query
+from reverie.core.model import Hit, visible_spaces
+from reverie.retrieval import search_memories
+from reverie.retrieval.search_query import SearchQuery
 from reverie.storage import Store
 
 
-def opening(
+def prepare_by_words(
     store: Store,
     settings: Settings,
-    attention: Attention,
+    attention: InjectionHistory,
     space: str,
     text: str,
     context: str,
@@ -35,13 +35,13 @@ def opening(
     A store in trouble has only what is due and besides; whoever settles meets the same trouble and
     records it.
     """
-    without = render(besides, now, limit=settings.limit, budget=settings.budget, due=due)
+    without = render_block(besides, now, limit=settings.limit, budget=settings.budget, due=due)
     if not text:
         return without
-    query = Query(
+    query = SearchQuery(
         text=text,
         context=context,
-        spaces=lineage(space),
+        spaces=visible_spaces(space),
         now=now,
         automatic=True,
         mode="words",
@@ -51,10 +51,12 @@ def opening(
         within=settings.deadline,
     )
     try:
-        query = query._replace(exclude=echoes(store, attention) | attention.blocked(now))
-        found = search(store, query)
+        query = query._replace(
+            exclude=find_own_memories(store, attention) | attention.list_blocked_ids(now)
+        )
+        found = search_memories(store, query)
         known = {hit.memory.id for hit in found}
         found = [*found, *(hit for hit in besides if hit.memory.id not in known)]
-        return render(found, now, limit=settings.limit, budget=settings.budget, due=due)
+        return render_block(found, now, limit=settings.limit, budget=settings.budget, due=due)
     except ReverieError:
         return without

@@ -8,22 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reverie.context_window import Block, render
-from reverie.context_window.injection_history import Attention, echoes
+from reverie.context_window import Block, render_block
+from reverie.context_window.injection_history import InjectionHistory, find_own_memories
 from reverie.core.config import Settings
-from reverie.core.model import NOTHING, Hit, lineage
+from reverie.core.model import EMPTY_MAPPING, Hit, visible_spaces
 from reverie.embedding import Embedder
-from reverie.injection.candidate_judge import Chosen, by_rule, chosen
-from reverie.memory.named_period import season_of
-from reverie.pipeline.pending_vectors import embedded, similarity
-from reverie.retrieval import by_patterns, search
-from reverie.retrieval.search_query import Query
+from reverie.injection.candidate_judge import ChosenHits, choose_hits, is_rule_hit
+from reverie.memory.named_period import find_season
+from reverie.pipeline.pending_vectors import cosine_similarity, try_embed
+from reverie.retrieval import search_memories, search_triggers
+from reverie.retrieval.search_query import SearchQuery
 from reverie.storage import Store
-from reverie.text.host_messages import Said
-from reverie.text.injection_fence import without_injections
+from reverie.text.host_messages import HostMessage
+from reverie.text.injection_fence import remove_injections
 
 if TYPE_CHECKING:
-    from reverie.llm.language_model import Llm
+    from reverie.llm.language_model import LanguageModel
 
 WINDOW_MESSAGES = 12  # what of a conversation is looked at (CONSTANTS: relevance window)
 WINDOW_CHARS = 8_000
@@ -32,21 +32,21 @@ NOT_SPOKEN = ("system", "developer", "tool", "function")
 
 
 @dataclass(frozen=True, slots=True)
-class Focus:
+class ConversationFocus:
     """What a conversation is about just now."""
 
     text: str  # what is searched for
     context: str  # the window that trigger patterns are held against
 
 
-def focus(window: Sequence[Said]) -> Focus:
+def find_focus(window: Sequence[HostMessage]) -> ConversationFocus:
     """The last thing the user said, alone: a short remark that borrows from the one before finds
     again what that found, and more of what nobody needs (bench.gate --borrowing).
 
     What tools answered may meet a trigger; it is never what is searched for.
     """
     said = [
-        Said(m.role, without_injections(m.text).strip())
+        HostMessage(m.role, remove_injections(m.text).strip())
         for m in window[-WINDOW_MESSAGES:]
         if m.role != "system"
     ]
@@ -54,31 +54,31 @@ def focus(window: Sequence[Said]) -> Focus:
     asked = [m.text for m in said if m.role == "user" and m.text]
     if not asked:
         spoken = "\n".join(m.text for m in said if m.role not in NOT_SPOKEN)
-        return Focus(spoken[-MESSAGE_CHARS:], context)
-    return Focus(asked[-1][:MESSAGE_CHARS], context)
+        return ConversationFocus(spoken[-MESSAGE_CHARS:], context)
+    return ConversationFocus(asked[-1][:MESSAGE_CHARS], context)
 
 
-class Prepared(NamedTuple):
+class PreparedBlock(NamedTuple):
     """What was made of a turn."""
 
     block: Block
     vector: Any  # of this context, for telling a change of topic
-    judged: Mapping[str, object] = NOTHING  # what a judge said, for maintenance
-    query: Query | None = None  # what was searched for; None where nothing was
+    judged: Mapping[str, object] = EMPTY_MAPPING  # what a judge said, for maintenance
+    query: SearchQuery | None = None  # what was searched for; None where nothing was
 
 
-def prepare(
+def prepare_injection(
     store: Store,
     embedder: Embedder | None,
     settings: Settings,
-    attention: Attention,
+    attention: InjectionHistory,
     space: str,
-    window: Sequence[Said],
+    window: Sequence[HostMessage],
     now: float,
     last: Any = None,
-    llm: Llm | None = None,
+    llm: LanguageModel | None = None,
     due: Sequence[Hit] = (),
-) -> Prepared:
+) -> PreparedBlock:
     """The block for the next turn. What is `due` comes first, whatever the conversation is about.
 
     Embed, topic check, search, filter, judge, render: in this order (B90), for a new topic frees
@@ -86,50 +86,52 @@ def prepare(
     moment ago are not searched for again; then only patterns are held against what tools have said
     since. Only decides; the caller records it.
     """
-    about = focus(window)
+    about = find_focus(window)
     if not about.text or settings.is_off(space, attention.session):
-        return Prepared(
-            render((), now, limit=settings.limit, budget=settings.budget, due=due), last
+        return PreparedBlock(
+            render_block((), now, limit=settings.limit, budget=settings.budget, due=due), last
         )
-    query = Query(
+    query = SearchQuery(
         text=about.text,
         context=about.context,
-        spaces=lineage(space),
+        spaces=visible_spaces(space),
         now=now,
         limit=settings.limit * 4,
         automatic=True,
         not_session=attention.session,
         session_in=attention.spaces,
     )
-    if attention.seen_before(about.text, now):
-        called = by_patterns(store, query._replace(exclude=known(store, attention, now)))
-        return Prepared(
-            render(called, now, limit=settings.limit, budget=settings.budget, due=due), last
+    if attention.is_repeated_context(about.text, now):
+        called = search_triggers(
+            store, query._replace(exclude=find_excluded_ids(store, attention, now))
         )
-    vector = embedded(embedder, about.text)
-    changed = attention.topic(similarity(vector, last))
+        return PreparedBlock(
+            render_block(called, now, limit=settings.limit, budget=settings.budget, due=due), last
+        )
+    vector = try_embed(embedder, about.text)
+    changed = attention.note_similarity(cosine_similarity(vector, last))
     query = query._replace(
         vector=vector,
         model=embedder.model if embedder else "",
-        season=season_of(store, lineage(space), now).label,
-        exclude=known(store, attention, now),
+        season=find_season(store, visible_spaces(space), now).label,
+        exclude=find_excluded_ids(store, attention, now),
     )
     found = (
-        Chosen(search(store, query))
+        ChosenHits(search_memories(store, query))
         if llm is None
-        else chosen(store, query, llm, settings, attention, window, changed=changed)
+        else choose_hits(store, query, llm, settings, attention, window, changed=changed)
     )
-    hits = restating_last(store, found.hits)
-    block = render(hits, now, limit=settings.limit, budget=settings.budget, due=due)
-    return Prepared(block, vector, found.judged, query)
+    hits = order_restated_last(store, found.hits)
+    block = render_block(hits, now, limit=settings.limit, budget=settings.budget, due=due)
+    return PreparedBlock(block, vector, found.judged, query)
 
 
-def known(store: Store, attention: Attention, now: float) -> frozenset[str]:
+def find_excluded_ids(store: Store, attention: InjectionHistory, now: float) -> frozenset[str]:
     """What the conversation said itself, was given or waits for: not to be prepared now."""
-    return echoes(store, attention) | attention.blocked(now)
+    return find_own_memories(store, attention) | attention.list_blocked_ids(now)
 
 
-def restating_last(store: Store, hits: Sequence[Hit]) -> list[Hit]:
+def order_restated_last(store: Store, hits: Sequence[Hit]) -> list[Hit]:
     """The hits, with those last that may only say again what a better one says: `resembles` ties
     them (X24).
 
@@ -143,4 +145,4 @@ def restating_last(store: Store, hits: Sequence[Hit]) -> list[Hit]:
         else []
     )
     later = {max(pair, key=place.__getitem__) for pair in pairs if place.keys() >= set(pair)}
-    return sorted(hits, key=lambda hit: hit.memory.id in later and not by_rule(hit))
+    return sorted(hits, key=lambda hit: hit.memory.id in later and not is_rule_hit(hit))

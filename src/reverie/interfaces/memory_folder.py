@@ -14,25 +14,27 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from typing import Any
 
 from reverie import Mind
-from reverie.core.authorship import UNKNOWN, Author
+from reverie.core.authorship import UNKNOWN_AUTHOR, Author
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.kinds import FILE
 from reverie.core.model import Filter, Memory
-from reverie.text.text_cleaning import clean
+from reverie.text.text_cleaning import clean_text
 
 ROOT = "/memories"
-MOST = 10_000  # files of one space
-DEPTH = 2  # levels of folders that a view shows
-LONGEST = 1_000  # characters of a path
-WIDTH = 6  # of a line's number
-AROUND = 2  # lines shown before and after a replacement
+MAX_FILES = 10_000  # files of one space
+MAX_DEPTH = 2  # levels of folders that a view shows
+MAX_PATH_CHARS = 1_000  # characters of a path
+LINE_NUMBER_WIDTH = 6  # of a line's number
+CONTEXT_LINES = 2  # lines shown before and after a replacement
 COMMANDS = ("view", "create", "str_replace", "insert", "delete", "rename")
 
 
-class Notebook:
+class MemoryFolder:
     """The files of one space."""
 
-    def __init__(self, mind: Mind, space: str, session: str = "", author: Author = UNKNOWN) -> None:
+    def __init__(
+        self, mind: Mind, space: str, session: str = "", author: Author = UNKNOWN_AUTHOR
+    ) -> None:
         self.mind, self.space, self.session, self.author = mind, space, session, author
 
     def run(self, command: Mapping[str, Any]) -> str:
@@ -47,33 +49,33 @@ class Notebook:
             key: value for key, value in command.items() if key != "command" and value is not None
         }
         self.mind.work.settings.check_on(self.space, self.session)
-        with self.mind.store.alone():
+        with self.mind.store.transaction():
             return run(given)
 
     def view(self, given: Mapping[str, Any]) -> str:
         """A folder, two levels deep, or the lines of a file with their numbers."""
-        path = place(given, "path")
+        path = parse_memory_path(given, "path")
         if file := self._at(path).get(path):
-            return numbered(path, content(file), given.get("view_range"))
+            return number_lines(path, file_content(file), given.get("view_range"))
         below = self._below(path)
         if not below and path != ROOT:
-            raise missing(path)
+            raise path_not_found(path)
         lines = [
-            f"{told(sum(size(memory) for memory in below.values()))}\t{path}",
-            *listed(path, below),
+            f"{format_file_size(sum(file_bytes(memory) for memory in below.values()))}\t{path}",
+            *list_folder(path, below),
         ]
         return (
-            f"Here're the files and directories up to {DEPTH} levels deep in {path}, excluding hidden items:\n"
+            f"Here're the files and directories up to {MAX_DEPTH} levels deep in {path}, excluding hidden items:\n"
             + "\n".join(lines)
         )
 
     def create(self, given: Mapping[str, Any]) -> str:
         """A new file; one that is there is left alone."""
-        path = place(given, "path")
+        path = parse_memory_path(given, "path")
         if self._at(path) or path == ROOT or self._below(path, 1):
             raise BadInput(f"File {path} already exists")
         self._free(path)
-        fields = kept(path, wanted(given, "file_text"))
+        fields = to_memory_fields(path, require_argument(given, "file_text"))
         fields["details"] |= self.author.details
         self.mind.remember(**fields, space=self.space, kind=FILE, session=self.session)
         return f"File created successfully at: {path}"
@@ -81,7 +83,11 @@ class Notebook:
     def str_replace(self, given: Mapping[str, Any]) -> str:
         """Another text in the place of one that stands in the file exactly once."""
         path, memory = self._file(given)
-        before, old, new = content(memory), wanted(given, "old_str"), str(given.get("new_str", ""))
+        before, old, new = (
+            file_content(memory),
+            require_argument(given, "old_str"),
+            str(given.get("new_str", "")),
+        )
         count = before.count(old) if old else 0
         if not count:
             raise BadInput(
@@ -90,11 +96,13 @@ class Notebook:
         if count > 1:
             raise BadInput(
                 f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
-                f"{', '.join(map(str, lines_with(before, old)))}. Please ensure it is unique"
+                f"{', '.join(map(str, find_line_numbers(before, old)))}. Please ensure it is unique"
             )
         self._rewrite(memory, path, before.replace(old, new))
         first = before[: before.find(old)].count("\n")
-        snippet = lines_of(before.replace(old, new), max(0, first - AROUND), first + AROUND + 1)
+        snippet = numbered_lines(
+            before.replace(old, new), max(0, first - CONTEXT_LINES), first + CONTEXT_LINES + 1
+        )
         return (
             "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
             + "\n".join(snippet)
@@ -103,20 +111,20 @@ class Notebook:
     def insert(self, given: Mapping[str, Any]) -> str:
         """Lines after a line of the file, 0 being its beginning."""
         path, memory = self._file(given)
-        before, number = content(memory), given.get("insert_line")
+        before, number = file_content(memory), given.get("insert_line")
         lines = before.removesuffix("\n").split("\n") if before else []
         if not isinstance(number, int) or not 0 <= number <= len(lines):
             raise BadInput(
                 f"Invalid `insert_line` parameter: {number}. It should be within the range "
                 f"[0, {len(lines)}]."
             )
-        lines.insert(number, wanted(given, "insert_text").rstrip("\n"))
+        lines.insert(number, require_argument(given, "insert_text").rstrip("\n"))
         self._rewrite(memory, path, "\n".join(lines) + "\n")
         return f"The file {path} has been edited."
 
     def delete(self, given: Mapping[str, Any]) -> str:
         """A file, or a folder with all in it; `reverie restore` brings them back."""
-        path = place(given, "path")
+        path = parse_memory_path(given, "path")
         if path == ROOT:
             raise BadInput(f"Cannot delete the {ROOT} directory itself")
         gone = [memory.id for memory in (*self._at(path).values(), *self._below(path).values())]
@@ -127,7 +135,7 @@ class Notebook:
 
     def rename(self, given: Mapping[str, Any]) -> str:
         """Another path for a file, or for a folder with all in it."""
-        old, new = place(given, "old_path"), place(given, "new_path")
+        old, new = parse_memory_path(given, "old_path"), parse_memory_path(given, "new_path")
         if old == ROOT:
             raise BadInput(f"Cannot rename the {ROOT} directory itself")
         if self._at(new) or new == ROOT or self._below(new, 1):
@@ -139,7 +147,7 @@ class Notebook:
             raise BadInput(f"{old} cannot be moved into itself")
         self._free(new, moved)
         for name, memory in moved.items():
-            self._rewrite(memory, new + name.removeprefix(old), content(memory))
+            self._rewrite(memory, new + name.removeprefix(old), file_content(memory))
         return f"Successfully renamed {old} to {new}"
 
     def clear(self) -> str:
@@ -149,9 +157,9 @@ class Notebook:
 
     def _at(self, *paths: str) -> dict[str, Memory]:
         """The files of these paths, as far as there are any."""
-        return self._found(Filter(paths=paths, limit=MOST)) if paths else {}
+        return self._found(Filter(paths=paths, limit=MAX_FILES)) if paths else {}
 
-    def _below(self, path: str, most: int = MOST) -> dict[str, Memory]:
+    def _below(self, path: str, most: int = MAX_FILES) -> dict[str, Memory]:
         """The files in a folder, by their paths."""
         return self._found(Filter(below=path, limit=most))
 
@@ -161,26 +169,26 @@ class Notebook:
         return {str(memory.details["path"]): memory for memory in reversed(found)}
 
     def _file(self, given: Mapping[str, Any]) -> tuple[str, Memory]:
-        path = place(given, "path")
+        path = parse_memory_path(given, "path")
         if file := self._at(path).get(path):
             return path, file
         if path == ROOT or self._below(path, 1):
             raise BadInput(f"The path {path} is not a file.")
-        raise missing(path)
+        raise path_not_found(path)
 
     def _free(self, path: str, moved: Container[str] = ()) -> None:
         """Refuse a path that leads through a file, but for one that is just being moved."""
-        through = [name for name in self._at(*above(path)) if name not in moved]
+        through = [name for name in self._at(*parent_folders(path)) if name not in moved]
         if through:
             raise BadInput(f"{max(through, key=len)} is a file, not a directory")
 
     def _rewrite(self, memory: Memory, path: str, text: str) -> None:
-        fields = kept(path, text)
+        fields = to_memory_fields(path, text)
         details = {**memory.details, **fields["details"], **self.author.details}
         self.mind.revise(memory.id, **{**fields, "details": details})
 
 
-def above(path: str) -> list[str]:
+def parent_folders(path: str) -> list[str]:
     """The folders that lead to a path, but for the first one."""
     found = []
     while (path := posixpath.dirname(path)) not in (ROOT, "/", ""):
@@ -188,7 +196,7 @@ def above(path: str) -> list[str]:
     return found
 
 
-def kept(path: str, text: str) -> dict[str, Any]:
+def to_memory_fields(path: str, text: str) -> dict[str, Any]:
     """A file as a memory's fields; one that is empty has its path for a text."""
     return {
         "text": text if text.strip() else path,
@@ -197,20 +205,20 @@ def kept(path: str, text: str) -> dict[str, Any]:
     }
 
 
-def content(memory: Memory) -> str:
+def file_content(memory: Memory) -> str:
     """What stands in a file."""
     blank = memory.details.get("blank")
     return memory.text if blank is None else str(blank)
 
 
-def size(memory: Memory) -> int:
+def file_bytes(memory: Memory) -> int:
     """Bytes of a file."""
-    return len(content(memory).encode())
+    return len(file_content(memory).encode())
 
 
-def place(given: Mapping[str, Any], name: str) -> str:
+def parse_memory_path(given: Mapping[str, Any], name: str) -> str:
     """A path within /memories, plainly written."""
-    path = wanted(given, name)
+    path = require_argument(given, name)
     if path != ROOT and not path.startswith(f"{ROOT}/"):
         raise BadInput(f"Path must start with {ROOT}, got: {path}")
     plain = posixpath.normpath(path)
@@ -218,12 +226,12 @@ def place(given: Mapping[str, Any], name: str) -> str:
         raise BadInput(f"Path {path} would escape {ROOT} directory")
     if any(ord(ch) < 32 for ch in plain):
         raise BadInput(f"Path {path!a} holds control characters")
-    if len(plain) > LONGEST:
-        raise BadInput(f"A path has at most {LONGEST:,} characters, not {len(plain):,}")
-    return clean(plain)
+    if len(plain) > MAX_PATH_CHARS:
+        raise BadInput(f"A path has at most {MAX_PATH_CHARS:,} characters, not {len(plain):,}")
+    return clean_text(plain)
 
 
-def wanted(given: Mapping[str, Any], name: str) -> str:
+def require_argument(given: Mapping[str, Any], name: str) -> str:
     """A text that a command cannot do without."""
     value = given.get(name)
     if not isinstance(value, str):
@@ -231,26 +239,26 @@ def wanted(given: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def missing(path: str) -> NotFound:
+def path_not_found(path: str) -> NotFound:
     """There is no such path."""
     return NotFound(f"The path {path} does not exist. Please provide a valid path.")
 
 
-def listed(root: str, files: Mapping[str, Memory]) -> Iterator[str]:
+def list_folder(root: str, files: Mapping[str, Memory]) -> Iterator[str]:
     """Files and folders below a folder, two levels deep, in order, each with its size."""
     sizes: dict[str, int] = {}
     for path, memory in files.items():
         steps = path.removeprefix(f"{root}/").split("/")
         if any(step.startswith(".") for step in steps):
             continue
-        for depth in range(1, min(DEPTH, len(steps)) + 1):
+        for depth in range(1, min(MAX_DEPTH, len(steps)) + 1):
             name = "/".join(steps[:depth]) + ("/" if depth < len(steps) else "")
-            sizes[name] = sizes.get(name, 0) + size(memory)
+            sizes[name] = sizes.get(name, 0) + file_bytes(memory)
     for name in sorted(sizes, key=lambda name: name.split("/")):
-        yield f"{told(sizes[name])}\t{root}/{name}"
+        yield f"{format_file_size(sizes[name])}\t{root}/{name}"
 
 
-def told(count: int) -> str:
+def format_file_size(count: int) -> str:
     """Bytes for people: 0B, 812B, 4K, 1.5M."""
     if not count:
         return "0B"
@@ -259,24 +267,25 @@ def told(count: int) -> str:
     return f"{int(amount) if amount == int(amount) else format(amount, '.1f')}{'BKMG'[unit]}"
 
 
-def numbered(path: str, text: str, span: Any) -> str:
+def number_lines(path: str, text: str, span: Any) -> str:
     """The lines of a file, or from the first to the last of `span`, -1 being the end."""
     first, last = 0, None
     if isinstance(span, (list, tuple)) and len(span) == 2:
         first, last = max(1, int(span[0])) - 1, None if span[1] == -1 else int(span[1])
     return f"Here's the content of {path} with line numbers:\n" + "\n".join(
-        lines_of(text, first, last)
+        numbered_lines(text, first, last)
     )
 
 
-def lines_of(text: str, first: int, last: int | None) -> list[str]:
+def numbered_lines(text: str, first: int, last: int | None) -> list[str]:
     """Some lines with their numbers."""
-    return [f"{number:>{WIDTH}}\t{line}" for number, line in enumerate(text.split("\n"), start=1)][
-        first:last
-    ]
+    return [
+        f"{number:>{LINE_NUMBER_WIDTH}}\t{line}"
+        for number, line in enumerate(text.split("\n"), start=1)
+    ][first:last]
 
 
-def lines_with(text: str, part: str) -> Iterator[int]:
+def find_line_numbers(text: str, part: str) -> Iterator[int]:
     """The numbers of the lines in which a text begins."""
     at = text.find(part)
     while at >= 0:

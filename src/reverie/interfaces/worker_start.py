@@ -17,25 +17,25 @@ from reverie.core import clock
 
 # whether a process can be given an open file, and the lock with it
 INHERITED = sys.platform != "win32"
-REST = 30.0  # seconds after a worker failed in which hooks start no other: each would fail
+REST_SECONDS = 30.0  # seconds after a worker failed in which hooks start no other: each would fail
 
 
-def wake(home: str, lock: str) -> bool:
+def wake_worker(home: str, lock: str) -> bool:
     """Start a worker for this home unless one lives; whether one was started. Never waits."""
-    held = None if rests(lock) else take(lock)
+    held = None if is_resting(lock) else take_lock(lock)
     if held is None:
         return False
     try:
         if INHERITED:
-            start(home, "", held)
+            start_worker_process(home, "", held)
     finally:
         os.close(held)
     if not INHERITED:  # then it takes the lock itself; of two that were started one leaves at once
-        start(home, "")
+        start_worker_process(home, "")
     return True
 
 
-def rest(lock: str, failed: bool) -> None:
+def note_worker_exit(lock: str, failed: bool) -> None:
     """A worker leaves: it failed, so that none is started for a while, or it did not."""
     with suppress(OSError):
         if failed:
@@ -45,27 +45,27 @@ def rest(lock: str, failed: bool) -> None:
             os.unlink(f"{lock}.failed")
 
 
-def rests(lock: str) -> bool:
+def is_resting(lock: str) -> bool:
     """Whether a worker failed a moment ago."""
     try:
-        return 0 <= clock.now() - os.stat(f"{lock}.failed").st_mtime < REST
+        return 0 <= clock.now() - os.stat(f"{lock}.failed").st_mtime < REST_SECONDS
     except OSError:
         return False
 
 
-def take(lock: str) -> int | None:
+def take_lock(lock: str) -> int | None:
     """The lock's open file, if nobody holds it."""
     os.makedirs(os.path.dirname(lock), 0o700, exist_ok=True)
     file = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        hold(file)
+        lock_open_file(file)
     except OSError:
         os.close(file)
         return None
     return file
 
 
-def hold(file: int) -> None:
+def lock_open_file(file: int) -> None:
     """Lock an open file until it is closed; OSError if somebody else has. Never waits."""
     if sys.platform == "win32":
         import msvcrt
@@ -77,17 +77,17 @@ def hold(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def lives(lock: str) -> bool:
+def is_worker_alive(lock: str) -> bool:
     """Whether a worker lives: somebody holds the lock."""
     if not os.path.isfile(lock):
         return False
-    held = take(lock)
+    held = take_lock(lock)
     if held is not None:
         os.close(held)
     return held is None
 
 
-def start(home: str, holder: str, lock: int | None = None) -> None:
+def start_worker_process(home: str, holder: str, lock: int | None = None) -> None:
     """A process of its own session, that holds on to nothing of ours but the lock it is given."""
     import subprocess
 

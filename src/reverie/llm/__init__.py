@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from reverie.llm.language_model import Books, Client, Llm, address
-from reverie.llm.spending_limits import Limits
+from reverie.llm.language_model import LanguageModel, LlmClient, UsageStore, parse_llm_address
+from reverie.llm.spending_limits import SpendingLimits
 
 
 def open_llm(
@@ -28,17 +28,17 @@ def open_llm(
     *,
     key: str,
     price: tuple[float, float],
-    limits: Limits,
-    books: Books,
+    limits: SpendingLimits,
+    books: UsageStore,
     now: Callable[[], float],
     private: Callable[[str], str],
-) -> Llm:
+) -> LanguageModel:
     """The model that a setting names. Nothing is loaded and nobody is asked yet."""
-    where = address(setting)
+    where = parse_llm_address(setting)
 
-    def make() -> Client:
-        from reverie.llm.client import Remote
+    def make() -> LlmClient:
+        from reverie.llm.client import RemoteModel
 
-        return Remote(where, key, price)
+        return RemoteModel(where, key, price)
 
-    return Llm(where, make, books, limits, now, private)
+    return LanguageModel(where, make, books, limits, now, private)

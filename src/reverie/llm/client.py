@@ -25,10 +25,10 @@ from reverie.llm.language_model import (
     REJECTED,
     STOPPED,
     TIMEOUT,
-    Address,
-    Failed,
-    Reply,
-    Request,
+    LlmAddress,
+    LlmCallFailed,
+    LlmReply,
+    LlmRequest,
 )
 
 if TYPE_CHECKING:
@@ -36,29 +36,29 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
 
 # characters of an answer that are looked at; none that is wanted is a tenth as long
-MOST_ANSWER = 200_000
-MOST_BYTES = 8_000_000  # of an answer on the wire
-PATIENCE = 5.0  # seconds beyond its deadline that a call may take to be broken off
-MISSING = f"{ExtraMissing.__doc__} Install it with: pip install 'reverie[llm]'"
+MAX_ANSWER_CHARS = 200_000
+MAX_RESPONSE_BYTES = 8_000_000  # of an answer on the wire
+ABORT_GRACE_SECONDS = 5.0  # seconds beyond its deadline that a call may take to be broken off
+MISSING_EXTRA = f"{ExtraMissing.__doc__} Install it with: pip install 'reverie[llm]'"
 NO_KEY = "none"  # the libraries insist on one; local servers do not look at it
 
 
-class Remote:
+class RemoteModel:
     """A model behind an address."""
 
-    def __init__(self, where: Address, key: str, price: tuple[float, float]) -> None:
+    def __init__(self, where: LlmAddress, key: str, price: tuple[float, float]) -> None:
         self._where, self._key, self._price = where, key, price
         self._guard = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._model: Model | None = None
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: LlmRequest) -> LlmReply:
         """One call, one try; raises Failed. The deadline begins when the library is loaded."""
         try:
-            return self._run(asked(self._opened(), request), request.seconds)
-        except Failed as err:
-            raise Failed(err.outcome, self._without_key(err.why), err.wait) from None
+            return self._run(call_model(self._opened(), request), request.timeout_seconds)
+        except LlmCallFailed as err:
+            raise LlmCallFailed(err.outcome, self._without_key(err.why), err.retry_after) from None
 
     def price(self, tokens_in: int, tokens_out: int) -> float | None:
         """Dollars: by the prices that were set, or by the list that comes with the client; None if
@@ -66,7 +66,7 @@ class Remote:
         """
         if any(self._price):
             return (tokens_in * self._price[0] + tokens_out * self._price[1]) / 1e6
-        if not self._where.usual:
+        if not self._where.is_default_url:
             return None
         try:
             from genai_prices import Usage, calc_price
@@ -90,35 +90,37 @@ class Remote:
         if loop is None or thread is None:
             return
         with suppress(TimeoutError):
-            asyncio.run_coroutine_threadsafe(ended(model), loop).result(PATIENCE)
+            asyncio.run_coroutine_threadsafe(close_provider_model(model), loop).result(
+                ABORT_GRACE_SECONDS
+            )
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(PATIENCE)
+        thread.join(ABORT_GRACE_SECONDS)
 
-    def _run(self, call: Coroutine[Any, Any, Reply], seconds: float) -> Reply:
+    def _run(self, call: Coroutine[Any, Any, LlmReply], seconds: float) -> LlmReply:
         with self._guard:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
-                    target=turning, args=(self._loop,), name="reverie-llm", daemon=True
+                    target=run_event_loop, args=(self._loop,), name="reverie-llm", daemon=True
                 )
                 self._thread.start()
             loop = self._loop
         future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(call, seconds), loop)
         try:
-            return future.result(seconds + PATIENCE)
+            return future.result(seconds + ABORT_GRACE_SECONDS)
         except CancelledError:
-            raise Failed(STOPPED, "closed meanwhile") from None
+            raise LlmCallFailed(STOPPED, "closed meanwhile") from None
         except TimeoutError:
             future.cancel()
-            raise Failed(TIMEOUT, f"no answer within {seconds:g} seconds") from None
+            raise LlmCallFailed(TIMEOUT, f"no answer within {seconds:g} seconds") from None
 
     def _opened(self) -> Model:
         with self._guard:
             if self._model is None:
                 try:
-                    self._model = opened(self._where, self._key)
+                    self._model = open_provider_model(self._where, self._key)
                 except ImportError as err:
-                    raise Failed(REFUSED, f"{MISSING} ({err})") from err
+                    raise LlmCallFailed(REFUSED, f"{MISSING_EXTRA} ({err})") from err
             return self._model
 
     def _without_key(self, why: str) -> str:
@@ -126,7 +128,7 @@ class Remote:
         return why.replace(self._key, "…") if self._key else why
 
 
-def turning(loop: asyncio.AbstractEventLoop) -> None:
+def run_event_loop(loop: asyncio.AbstractEventLoop) -> None:
     """A thread's whole life: an event loop until it is stopped."""
     asyncio.set_event_loop(loop)
     try:
@@ -136,7 +138,7 @@ def turning(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
-async def asked(model: Model, request: Request) -> Reply:
+async def call_model(model: Model, request: LlmRequest) -> LlmReply:
     """The call itself; whatever the library raises becomes one outcome."""
     from pydantic_ai.direct import model_request
     from pydantic_ai.exceptions import AgentRunError, UserError
@@ -147,25 +149,25 @@ async def asked(model: Model, request: Request) -> Reply:
         response = await model_request(
             model,
             [message],
-            model_settings={"max_tokens": request.most, "timeout": request.seconds},
+            model_settings={"max_tokens": request.max_tokens, "timeout": request.timeout_seconds},
         )
     except (AgentRunError, UserError) as err:
-        raise failure(err) from err
+        raise failure_from_error(err) from err
     text = "\n".join(part.content for part in response.parts if part.part_kind == "text")
     usage = response.usage
     known = usage.input_tokens > 0
-    return Reply(
-        text[:MOST_ANSWER],
+    return LlmReply(
+        text[:MAX_ANSWER_CHARS],
         usage.input_tokens if known else None,
         usage.output_tokens if known else None,
     )
 
 
-def opened(where: Address, key: str) -> Model:
+def open_provider_model(where: LlmAddress, key: str) -> Model:
     """The library's model; nothing that the environment says about keys, hosts or
     accounts is used.
     """
-    http = bounded()
+    http = open_http_client()
     if where.provider == "anthropic":
         from anthropic import AsyncAnthropic
         from pydantic_ai.models.anthropic import AnthropicModel
@@ -188,14 +190,14 @@ def opened(where: Address, key: str) -> Model:
         max_retries=0,
         http_client=http,
     )
-    if where.usual:
+    if where.is_default_url:
         return OpenAIChatModel(where.model, provider=OpenAIProvider(openai_client=openai))
     return OpenAIChatModel(
         where.model, provider=OpenAICompatibleProvider("compatible", openai_client=openai)
     )
 
 
-def bounded() -> httpx2.AsyncClient:
+def open_http_client() -> httpx2.AsyncClient:
     """Connections that follow no redirect and read no endless answer."""
     import httpx2
 
@@ -207,8 +209,8 @@ def bounded() -> httpx2.AsyncClient:
             read = 0
             async for part in self.stream:
                 read += len(part)
-                if read > MOST_BYTES:
-                    raise httpx2.ReadError(f"an answer of more than {MOST_BYTES:,} bytes")
+                if read > MAX_RESPONSE_BYTES:
+                    raise httpx2.ReadError(f"an answer of more than {MAX_RESPONSE_BYTES:,} bytes")
                 yield part
 
         async def aclose(self) -> None:
@@ -221,7 +223,7 @@ def bounded() -> httpx2.AsyncClient:
     return httpx2.AsyncClient(follow_redirects=False, event_hooks={"response": [bound]})
 
 
-async def ended(model: Any) -> None:
+async def close_provider_model(model: Any) -> None:
     """Break off what is being asked, so that whoever waits is told; then close the model's
     connections.
     """
@@ -233,7 +235,7 @@ async def ended(model: Any) -> None:
         await model.client.close()
 
 
-def failure(err: Exception) -> Failed:
+def failure_from_error(err: Exception) -> LlmCallFailed:
     """What one of the library's errors means for us."""
     from pydantic_ai import exceptions as e
 
@@ -248,11 +250,11 @@ def failure(err: Exception) -> Failed:
     status = getattr(err, "status_code", None) or getattr(err.__cause__, "status_code", None)
     if not outcome:
         outcome = MALFORMED if status is None else REFUSED if status < 500 else DOWN
-    said = f"HTTP {status}: {said_in(err) or err}" if status else str(err)
-    return Failed(outcome, " ".join(said.split()), getattr(err, "retry_after", None))
+    said = f"HTTP {status}: {read_server_error(err) or err}" if status else str(err)
+    return LlmCallFailed(outcome, " ".join(said.split()), getattr(err, "retry_after", None))
 
 
-def said_in(err: Any) -> str:
+def read_server_error(err: Any) -> str:
     """What the server's error says."""
     body = getattr(err, "body", None)
     return str(body.get("message") or body) if isinstance(body, dict) else str(body or "")

@@ -14,23 +14,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reverie.core.foreign_numbers import fraction
+from reverie.core.foreign_numbers import to_fraction
 from reverie.core.kinds import KINDS
-from reverie.core.model import NOTHING
-from reverie.llm.language_model import BadAnswer, Request
-from reverie.llm.prompt_format import RULES, a_text, fenced, the_object
-from reverie.text.host_messages import Said
-from reverie.text.tokenization import short
+from reverie.core.model import EMPTY_MAPPING
+from reverie.llm.language_model import BadAnswer, LlmRequest
+from reverie.llm.prompt_format import FENCE_RULES, fence_rows, read_json_object, require_text
+from reverie.text.host_messages import HostMessage
+from reverie.text.tokenization import shorten_line
 
-MESSAGES, CHARS = 40, 24_000  # one window (CONSTANTS: extraction window)
-QUOTES = 8_000  # characters of what a message quotes that are shown
-LEAST = 200  # characters of a window below which nothing is asked (CC-62)
-KNOWN, KNOWN_CHARS = 80, 150  # CONSTANTS: known-list
-KNOWN_LIKE = 0.25  # cosine from which a memory counts as known about this (CONSTANTS: known-list)
-MOST_ITEMS, MOST_TEXT, MOST_REASON = 20, 600, 300
+MAX_WINDOW_MESSAGES, MAX_WINDOW_CHARS = 40, 24_000  # one window (CONSTANTS: extraction window)
+MAX_QUOTED_CHARS = 8_000  # characters of what a message quotes that are shown
+MIN_WINDOW_CHARS = 200  # characters of a window below which nothing is asked (CC-62)
+MAX_KNOWN, MAX_KNOWN_CHARS = 80, 150  # CONSTANTS: known-list
+KNOWN_COSINE = 0.25  # cosine from which a memory counts as known about this (CONSTANTS: known-list)
+MAX_ITEMS, MAX_TEXT_CHARS, MAX_REASON_CHARS = 20, 600, 300
 TASK = "extract"
 
-CHOICES = (
+EXTRACTED_KINDS = (
     "preference",
     "correction",
     "negative",
@@ -44,8 +44,8 @@ CHOICES = (
 )
 """Kinds that a conversation teaches; the others are made by people or by rules."""
 
-FEELINGS = ("low", "medium", "high")
-MOST_DATA, MOST_VALUE = 8, 200  # named values of one note, and characters of one
+EMOTION_INTENSITIES = ("low", "medium", "high")
+MAX_NAMED_VALUES, MAX_VALUE_CHARS = 8, 200  # named values of one note, and characters of one
 
 GUIDANCE: dict[str, str] = {
     "message": "what the user says: preferences, corrections, facts about them and their project, what they feel",
@@ -84,12 +84,12 @@ INSTRUCTIONS = (
     "plain from its code, lessons from errors and what fixed them. Not: the task at hand, what is only planned or "
     'guessed, politeness, what any programmer knows, anything in the rows marked "known". Each note stands by '
     "itself, in one or two sentences, with every name, number and path as written. Most conversations teach nothing or "
-    f"one thing. {RULES}\n"
+    f"one thing. {FENCE_RULES}\n"
     'Rows say what they are ("is"). Look in them for: '
     + "; ".join(f'"{sort}": {what}' for sort, what in GUIDANCE.items())
     + ".\n"
     'Form: {"keep": [{"text": "…", "kind": "'
-    + '" or "'.join(CHOICES)
+    + '" or "'.join(EXTRACTED_KINDS)
     + '", "title": "a few words", '
     '"from": first message number, "to": last message number, "files": ["paths it is about"], "reason": "why keep", '
     '"importance": 0 to 1, "data": {"name": "value"} for what can be looked up by name (who, when, where, versions, '
@@ -98,7 +98,7 @@ INSTRUCTIONS = (
 )
 
 
-class Item(NamedTuple):
+class ExtractedItem(NamedTuple):
     """Something to keep."""
 
     text: str
@@ -108,11 +108,11 @@ class Item(NamedTuple):
     files: tuple[str, ...] = ()
     reason: str = ""
     importance: float = 0.5  # 0..1, as the model sees it (X27)
-    data: Mapping[str, str] = NOTHING
-    emotion: Mapping[str, str] = NOTHING  # {"name", "intensity"}, or empty
+    data: Mapping[str, str] = EMPTY_MAPPING
+    emotion: Mapping[str, str] = EMPTY_MAPPING  # {"name", "intensity"}, or empty
 
 
-class Rejected(NamedTuple):
+class RejectedItem(NamedTuple):
     """Something that was weighed and not kept, and why."""
 
     text: str
@@ -120,25 +120,28 @@ class Rejected(NamedTuple):
     messages: tuple[int, int]
 
 
-class Extracted(NamedTuple):
+class ExtractionAnswer(NamedTuple):
     """What an answer says about a window."""
 
-    keep: tuple[Item, ...] = ()
-    reject: tuple[Rejected, ...] = ()
+    items: tuple[ExtractedItem, ...] = ()
+    rejected_items: tuple[RejectedItem, ...] = ()
 
 
-def windows(said: Sequence[Said]) -> Iterator[tuple[Said, ...]]:
+def split_windows(said: Sequence[HostMessage]) -> Iterator[tuple[HostMessage, ...]]:
     """A conversation in parts of at most MESSAGES and CHARS, in order; a longer message is cut at
     its end.
     """
-    part: list[Said] = []
+    part: list[HostMessage] = []
     size = 0
     for message in said:
-        cut = Said(
-            message.role, message.text[:CHARS], message.place, quoted=message.quoted[:QUOTES]
+        cut = HostMessage(
+            message.role,
+            message.text[:MAX_WINDOW_CHARS],
+            message.place,
+            quoted=message.quoted[:MAX_QUOTED_CHARS],
         )
         length = len(cut.text) + len(cut.quoted)
-        if part and (len(part) == MESSAGES or size + length > CHARS):
+        if part and (len(part) == MAX_WINDOW_MESSAGES or size + length > MAX_WINDOW_CHARS):
             yield tuple(part)
             part, size = [], 0
         part.append(cut)
@@ -147,24 +150,26 @@ def windows(said: Sequence[Said]) -> Iterator[tuple[Said, ...]]:
         yield tuple(part)
 
 
-def worth_asking(window: Sequence[Said]) -> bool:
+def is_worth_extracting(window: Sequence[HostMessage]) -> bool:
     """Whether there is enough to learn from (CC-62)."""
-    return sum(len(message.text) + len(message.quoted) for message in window) >= LEAST
+    return sum(len(message.text) + len(message.quoted) for message in window) >= MIN_WINDOW_CHARS
 
 
-def request(window: Sequence[Said], known: Sequence[str]) -> Request:
+def build_extraction_request(window: Sequence[HostMessage], known: Sequence[str]) -> LlmRequest:
     """The question about one window."""
-    rows: list[dict[str, Any]] = [{"known": short(text, KNOWN_CHARS)} for text in known[:KNOWN]]
-    rows += [row for message in window for row in rows_of(message)]
-    return Request(TASK, INSTRUCTIONS, fenced(rows), most=4_000)
+    rows: list[dict[str, Any]] = [
+        {"known": shorten_line(text, MAX_KNOWN_CHARS)} for text in known[:MAX_KNOWN]
+    ]
+    rows += [row for message in window for row in to_request_rows(message)]
+    return LlmRequest(TASK, INSTRUCTIONS, fence_rows(rows), max_tokens=4_000)
 
 
-def rows_of(message: Said) -> list[dict[str, Any]]:
+def to_request_rows(message: HostMessage) -> list[dict[str, Any]]:
     """A message as rows: of what a user says, apart from it, what they quote or paste."""
     row: dict[str, Any] = {
         "message": message.place,
         "role": message.role,
-        "is": sort_of(message),
+        "is": classify_message(message),
         "text": message.text,
     }
     if not message.quoted:
@@ -172,7 +177,7 @@ def rows_of(message: Said) -> list[dict[str, Any]]:
     return [row, {"message": message.place, "role": "others", "is": QUOTED, "text": message.quoted}]
 
 
-def sort_of(message: Said) -> str:
+def classify_message(message: HostMessage) -> str:
     """Which row of GUIDANCE a message is."""
     head = message.text[:2_000]
     if _DECIDED.search(head):
@@ -184,44 +189,48 @@ def sort_of(message: Said) -> str:
     return "action" if _DID.search(head) else "thought"
 
 
-def read(text: str, window: Sequence[Said]) -> Extracted:
+def read_extraction(text: str, window: Sequence[HostMessage]) -> ExtractionAnswer:
     """The items of an answer that rest on the messages shown; an answer without the two lists is
     refused.
     """
-    found = the_object(text, "keep")
+    found = read_json_object(text, "keep")
     keep, reject = found["keep"], found.get("reject", [])
     if not isinstance(keep, list) or not isinstance(reject, list):
         raise BadAnswer("keep and reject must be lists")
-    if len(keep) > MOST_ITEMS:
-        raise BadAnswer(f"{len(keep)} notes from one window; at most {MOST_ITEMS} are believed")
-    items = tuple(item(row, window) for row in keep)
-    return Extracted(items, tuple(rejected(row, window) for row in reject[:MOST_ITEMS]))
+    if len(keep) > MAX_ITEMS:
+        raise BadAnswer(f"{len(keep)} notes from one window; at most {MAX_ITEMS} are believed")
+    items = tuple(read_extracted_item(row, window) for row in keep)
+    return ExtractionAnswer(
+        items, tuple(read_rejected_item(row, window) for row in reject[:MAX_ITEMS])
+    )
 
 
-def item(row: Any, window: Sequence[Said]) -> Item:
+def read_extracted_item(row: Any, window: Sequence[HostMessage]) -> ExtractedItem:
     """One thing to keep."""
     row = row if isinstance(row, dict) else {}
     kind = row.get("kind")
     heard = "\n".join(text for message in window for text in (message.text, message.quoted))
     files = row.get("files") if isinstance(row.get("files"), list) else []
-    return Item(
-        text=a_text(row.get("text"), MOST_TEXT),
-        kind=kind if kind in CHOICES and kind in KINDS else "fact",
-        messages=rests_on(row, window),
-        title=short(row["title"], 80) if isinstance(row.get("title"), str) else "",
+    return ExtractedItem(
+        text=require_text(row.get("text"), MAX_TEXT_CHARS),
+        kind=kind if kind in EXTRACTED_KINDS and kind in KINDS else "fact",
+        messages=read_message_span(row, window),
+        title=shorten_line(row["title"], 80) if isinstance(row.get("title"), str) else "",
         files=tuple(
             dict.fromkeys(
                 f for f in files or [] if isinstance(f, str) and 0 < len(f) <= 300 and f in heard
             )
         ),
-        reason=short(row["reason"], MOST_REASON) if isinstance(row.get("reason"), str) else "",
-        importance=fraction(row.get("importance"), 0.5),
-        data=data(row.get("data")),
-        emotion=emotion(row.get("emotion")),
+        reason=shorten_line(row["reason"], MAX_REASON_CHARS)
+        if isinstance(row.get("reason"), str)
+        else "",
+        importance=to_fraction(row.get("importance"), 0.5),
+        data=read_named_values(row.get("data")),
+        emotion=read_item_emotion(row.get("emotion")),
     )
 
 
-def data(value: Any) -> dict[str, str]:
+def read_named_values(value: Any) -> dict[str, str]:
     """Named values of a note: short names, short texts and numbers; the rest is dropped."""
     pairs = value.items() if isinstance(value, dict) else ()
     good = [
@@ -232,29 +241,35 @@ def data(value: Any) -> dict[str, str]:
         and isinstance(one, (str, int, float))
         and str(one).strip()
     ]
-    return {name: short(one, MOST_VALUE) for name, one in good[:MOST_DATA]}
+    return {name: shorten_line(one, MAX_VALUE_CHARS) for name, one in good[:MAX_NAMED_VALUES]}
 
 
-def emotion(value: Any) -> dict[str, str]:
+def read_item_emotion(value: Any) -> dict[str, str]:
     """What the user feels, as far as the answer says so in the right form."""
     value = value if isinstance(value, dict) else {}
     name, intensity = value.get("name"), value.get("intensity")
-    good = isinstance(name, str) and _EMOTION.fullmatch(name) and intensity in FEELINGS
+    good = isinstance(name, str) and _EMOTION.fullmatch(name) and intensity in EMOTION_INTENSITIES
     return {"name": name, "intensity": intensity} if good else {}
 
 
-def rejected(row: Any, window: Sequence[Said]) -> Rejected:
+def read_rejected_item(row: Any, window: Sequence[HostMessage]) -> RejectedItem:
     """One thing not to keep; where it stood matters less."""
     row = row if isinstance(row, dict) else {}
-    reason = short(row["reason"], MOST_REASON) if isinstance(row.get("reason"), str) else ""
+    reason = (
+        shorten_line(row["reason"], MAX_REASON_CHARS) if isinstance(row.get("reason"), str) else ""
+    )
     try:
-        where = rests_on(row, window)
+        where = read_message_span(row, window)
     except BadAnswer:
         where = (window[0].place, window[-1].place)
-    return Rejected(short(a_text(row.get("text"), 10 * MOST_TEXT), MOST_TEXT), reason, where)
+    return RejectedItem(
+        shorten_line(require_text(row.get("text"), 10 * MAX_TEXT_CHARS), MAX_TEXT_CHARS),
+        reason,
+        where,
+    )
 
 
-def rests_on(row: dict[str, Any], window: Sequence[Said]) -> tuple[int, int]:
+def read_message_span(row: dict[str, Any], window: Sequence[HostMessage]) -> tuple[int, int]:
     """The first and last message that it rests on, of those that were shown."""
     first, last = row.get("from"), row.get("to", row.get("from"))
     shown = {message.place for message in window}

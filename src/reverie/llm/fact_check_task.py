@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
-from reverie.llm.language_model import Request
-from reverie.llm.prompt_format import RULES, fenced, one_of, the_object
-from reverie.text.tokenization import short
+from reverie.llm.language_model import LlmRequest
+from reverie.llm.prompt_format import FENCE_RULES, fence_rows, read_json_object, require_choice
+from reverie.text.tokenization import shorten_line
 
 VERDICTS = ("yes", "no", "unsure")
-MOST_NOTE, MOST_WHY = 2_000, 200
+MAX_NOTE_CHARS, MAX_WHY_CHARS = 2_000, 200
 
-STILL = (
+INSTRUCTIONS = (
     "A note was made about a piece of code, and the code has changed since. You see the note, the code as it was and "
     'the code as it is. Say whether what the note says holds for the code as it is: "yes" only if the code shows it, '
-    f'"no" only if the code shows the contrary, else "unsure". {RULES}\n'
+    f'"no" only if the code shows the contrary, else "unsure". {FENCE_RULES}\n'
     'Form: {"still": "…", "why": "one short sentence"}'
 )
 
 
-def still_request(note: str, then: str, now: str) -> Request:
+def build_fact_check_request(note: str, then: str, now: str) -> LlmRequest:
     """The question whether a note holds for the code as it is now."""
-    return Request(
+    return LlmRequest(
         "still",
-        STILL,
-        fenced(
-            [{"note": short(note, MOST_NOTE)}, {"code as it was": then}, {"code as it is": now}]
+        INSTRUCTIONS,
+        fence_rows(
+            [
+                {"note": shorten_line(note, MAX_NOTE_CHARS)},
+                {"code as it was": then},
+                {"code as it is": now},
+            ]
         ),
-        most=300,
+        max_tokens=300,
     )
 
 
-def read_still(text: str) -> tuple[str, str]:
+def read_fact_check(text: str) -> tuple[str, str]:
     """(one of VERDICTS, why)."""
-    found = the_object(text, "still")
+    found = read_json_object(text, "still")
     why = found.get("why")
-    return one_of(found["still"], VERDICTS, "still"), short(why, MOST_WHY) if isinstance(
-        why, str
-    ) else ""
+    return require_choice(found["still"], VERDICTS, "still"), shorten_line(
+        why, MAX_WHY_CHARS
+    ) if isinstance(why, str) else ""

@@ -11,63 +11,65 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from reverie.llm.extraction_task import Extracted, windows
-from reverie.llm.extraction_task import read as read_items
-from reverie.llm.language_model import BadAnswer, Request
-from reverie.llm.prompt_format import RULES, a_text, fenced, the_object
-from reverie.text.host_messages import Said
-from reverie.text.tokenization import short
+from reverie.llm.extraction_task import ExtractionAnswer, split_windows
+from reverie.llm.extraction_task import read_extraction as read_items
+from reverie.llm.language_model import BadAnswer, LlmRequest
+from reverie.llm.prompt_format import FENCE_RULES, fence_rows, read_json_object, require_text
+from reverie.text.host_messages import HostMessage
+from reverie.text.tokenization import shorten_line
 
-MOST_MEMBERS, MEMBER_CHARS, MOST_NAME, MOST_GAPS = 20, 200, 40, 20
+MAX_MEMBERS, MAX_MEMBER_CHARS, MAX_NAME_CHARS, MAX_GAPS = 20, 200, 40, 20
 
-NAME = (
+NAME_INSTRUCTIONS = (
     "You name a group of notes in one to four plain words that tell it from other groups of the same project, such as "
-    f'"release process" or "login tests". {RULES}\n'
+    f'"release process" or "login tests". {FENCE_RULES}\n'
     'Form: {"name": "…"}'
 )
-GAPS = (
+GAPS_INSTRUCTIONS = (
     "You read a part of a conversation and questions for which no note was found while it went on. For each question "
     "that the conversation itself answers later, write that answer as a note that will help in other sessions. Leave "
-    f"out the others. {RULES}\n"
+    f"out the others. {FENCE_RULES}\n"
     'Form: {"keep": [{"text": "…", "kind": "fact", "from": first message number, "to": last message number, '
     '"reason": "which question it answers"}]}'
 )
 
 
-def name_request(texts: Sequence[str]) -> Request:
+def build_naming_request(texts: Sequence[str]) -> LlmRequest:
     """The question for a group's name."""
-    return Request(
+    return LlmRequest(
         "name",
-        NAME,
-        fenced({"note": short(text, MEMBER_CHARS)} for text in texts[:MOST_MEMBERS]),
-        most=300,
+        NAME_INSTRUCTIONS,
+        fence_rows({"note": shorten_line(text, MAX_MEMBER_CHARS)} for text in texts[:MAX_MEMBERS]),
+        max_tokens=300,
     )
 
 
-def read_name(text: str) -> str:
+def read_group_name(text: str) -> str:
     """The name of an answer: one to four words."""
-    name = a_text(the_object(text, "name")["name"], MOST_NAME).lower().strip(" .\"'")
+    name = (
+        require_text(read_json_object(text, "name")["name"], MAX_NAME_CHARS).lower().strip(" .\"'")
+    )
     if not 1 <= len(name.split()) <= 4 or not re.fullmatch(r"[\w][\w ./+#-]*", name):
         raise BadAnswer("a name of one to four words was wanted")
     return name
 
 
-def gaps_request(questions: Sequence[str], said: Sequence[Said]) -> Request:
+def build_gaps_request(questions: Sequence[str], said: Sequence[HostMessage]) -> LlmRequest:
     """The question what the end of a session answers of what was not known."""
-    window = newest_window(said)
+    window = select_newest_window(said)
     rows: list[dict[str, Any]] = [
-        {"question": short(text, MEMBER_CHARS)} for text in questions[:MOST_GAPS]
+        {"question": shorten_line(text, MAX_MEMBER_CHARS)} for text in questions[:MAX_GAPS]
     ]
     rows += [{"message": m.place, "role": m.role, "text": m.text} for m in window]
-    return Request("gaps", GAPS, fenced(rows), most=2_000)
+    return LlmRequest("gaps", GAPS_INSTRUCTIONS, fence_rows(rows), max_tokens=2_000)
 
 
-def read_gaps(text: str, said: Sequence[Said]) -> Extracted:
+def read_gap_answers(text: str, said: Sequence[HostMessage]) -> ExtractionAnswer:
     """The notes of an answer, as those of an extraction."""
-    return read_items(text, newest_window(said))
+    return read_items(text, select_newest_window(said))
 
 
-def newest_window(said: Sequence[Said]) -> tuple[Said, ...]:
+def select_newest_window(said: Sequence[HostMessage]) -> tuple[HostMessage, ...]:
     """The last part of a session."""
-    parts = list(windows(said))
+    parts = list(split_windows(said))
     return parts[-1] if parts else ()

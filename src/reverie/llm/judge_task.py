@@ -18,19 +18,19 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from reverie.core.model import Memory
-from reverie.llm.language_model import BadAnswer, Request
-from reverie.llm.prompt_format import RULES, fenced, numbers, values
-from reverie.text.host_messages import Said
-from reverie.text.tokenization import short
+from reverie.llm.language_model import BadAnswer, LlmRequest
+from reverie.llm.prompt_format import FENCE_RULES, fence_rows, iter_json_values, require_numbers
+from reverie.text.host_messages import HostMessage
+from reverie.text.tokenization import shorten_line
 
-POOL = 50  # candidates (CONSTANTS: initial hits)
+MAX_CANDIDATES = 50  # candidates (CONSTANTS: initial hits)
 # characters: the query's tail, a candidate's head (CONSTANTS: judge caps)
-QUERY, CANDIDATE = (
+MAX_QUERY_CHARS, MAX_CANDIDATE_CHARS = (
     4_000,
     600,
 )
-CADENCE = 3  # turns (CONSTANTS: judge cadence)
-MOST_PAIRS = 10
+JUDGE_CADENCE = 3  # turns (CONSTANTS: judge cadence)
+MAX_PAIRS = 10
 RELATED = ("relates_to", "contradicts")
 TASK = "judge"
 
@@ -39,7 +39,7 @@ INSTRUCTIONS = (
     "the conversation, its last user message first; each further row is a note with a number. Name a note only if "
     "knowing it would change what the agent does or says now: it is about this very task, and can be acted upon. "
     "Being about the same topic is not enough; trivia, and what the conversation says already, is not. Most of the "
-    f"time no note qualifies. {RULES}\n"
+    f"time no note qualifies. {FENCE_RULES}\n"
     'Form: {"use": [numbers, most useful first, or nothing], "related": [[number, number, "relates_to" or '
     '"contradicts"], …]}. "related" may be left out.'
 )
@@ -58,8 +58,8 @@ _TOOL_ERROR = re.compile(
     r"(?:[ \t]+[^\n]*\n?|\w*(?:Error|Exception)\b[^\n]*\n?)*",
     re.MULTILINE | re.IGNORECASE,
 )
-TOOLS = ("tool", "function")
-UNSAID = ("system", "developer")
+TOOL_ROLES = ("tool", "function")
+SYSTEM_ROLES = ("system", "developer")
 
 
 class Judgement(NamedTuple):
@@ -69,16 +69,20 @@ class Judgement(NamedTuple):
     related: tuple[tuple[int, int, str], ...] = ()
 
 
-def focused(window: Sequence[Said], most: int = QUERY) -> str:
+def focus_conversation(window: Sequence[HostMessage], most: int = MAX_QUERY_CHARS) -> str:
     """What the judge is shown of a conversation: the last user message first, then the newest
     before it (CC-39).
 
     Reminders, tool lines and tool errors are left out; if nothing is left, the raw text stands in.
     """
-    spoken = [(m.role, plain(m.text)) for m in window if m.role not in (*TOOLS, *UNSAID)]
+    spoken = [
+        (m.role, strip_host_markup(m.text))
+        for m in window
+        if m.role not in (*TOOL_ROLES, *SYSTEM_ROLES)
+    ]
     spoken = [(role, text) for role, text in spoken if text]
     if not spoken:
-        return "\n".join(m.text for m in window if m.role not in UNSAID)[-most:].strip()
+        return "\n".join(m.text for m in window if m.role not in SYSTEM_ROLES)[-most:].strip()
     last = next(
         (place for place in range(len(spoken) - 1, -1, -1) if spoken[place][0] == "user"),
         len(spoken) - 1,
@@ -92,31 +96,33 @@ def focused(window: Sequence[Said], most: int = QUERY) -> str:
     return f"{first}\n{before[-left:]}".strip() if left > 0 and before else first
 
 
-def plain(text: str) -> str:
+def strip_host_markup(text: str) -> str:
     """A message without what others put into it."""
     for pattern in (_REMINDER, _TOOL_ERROR, _TOOL_LINE):
         text = pattern.sub("", text)
     return re.sub(r"\n{2,}", "\n", text).strip()
 
 
-def request(query: str, candidates: Sequence[Memory], seconds: float) -> Request:
+def build_judge_request(query: str, candidates: Sequence[Memory], seconds: float) -> LlmRequest:
     """The question about these candidates."""
     rows: list[dict[str, Any]] = [{"conversation": query}]
     rows += [
-        {"n": n, "kind": m.kind, "note": short(m.text, CANDIDATE)}
-        for n, m in enumerate(candidates[:POOL], 1)
+        {"n": n, "kind": m.kind, "note": shorten_line(m.text, MAX_CANDIDATE_CHARS)}
+        for n, m in enumerate(candidates[:MAX_CANDIDATES], 1)
     ]
-    return Request(TASK, INSTRUCTIONS, fenced(rows), most=1_000, seconds=seconds)
+    return LlmRequest(
+        TASK, INSTRUCTIONS, fence_rows(rows), max_tokens=1_000, timeout_seconds=seconds
+    )
 
 
-def read(text: str, count: int) -> Judgement:
+def read_judgement(text: str, count: int) -> Judgement:
     """The judgement of an answer: {"use": [3, 1]} or just [3, 1], prose around it or
     not (CC-33).
     """
     found: list[tuple[Judgement, bool]] = []
-    for value, ends in values(text):
+    for value, ends in iter_json_values(text):
         try:
-            found.append((judgement(value, count), ends))
+            found.append((judgement_from_json(value, count), ends))
         except BadAnswer:
             continue
     if not found:
@@ -127,20 +133,21 @@ def read(text: str, count: int) -> Judgement:
     return found[-1][0]
 
 
-def judgement(value: Any, count: int) -> Judgement:
+def judgement_from_json(value: Any, count: int) -> Judgement:
     """A list of numbers, or an object that holds one."""
     if isinstance(value, dict):
         return Judgement(
-            tuple(numbers(value.get("use"), count)), pairs(value.get("related"), count)
+            tuple(require_numbers(value.get("use"), count)),
+            read_related_pairs(value.get("related"), count),
         )
-    return Judgement(tuple(numbers(value, count)))
+    return Judgement(tuple(require_numbers(value, count)))
 
 
-def pairs(value: Any, count: int) -> tuple[tuple[int, int, str], ...]:
+def read_related_pairs(value: Any, count: int) -> tuple[tuple[int, int, str], ...]:
     """The pairs that can be read; a suggestion that cannot spoils nothing."""
     rows = [
         row
-        for row in (value if isinstance(value, list) else [])[:MOST_PAIRS]
+        for row in (value if isinstance(value, list) else [])[:MAX_PAIRS]
         if isinstance(row, list) and len(row) == 3 and row[2] in RELATED
     ]
     return tuple(
@@ -150,7 +157,7 @@ def pairs(value: Any, count: int) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def counted(ballots: Sequence[Judgement | None], agree: int) -> Judgement | None:
+def count_ballots(ballots: Sequence[Judgement | None], agree: int) -> Judgement | None:
     """What several ballots say together: by votes, then by the best place (CC-35). None if all of
     them failed.
 
@@ -170,6 +177,8 @@ def counted(ballots: Sequence[Judgement | None], agree: int) -> Judgement | None
     )
 
 
-def due(turn: int, last: int | None, *, changed: bool, cadence: int = CADENCE) -> bool:
+def is_judge_due(
+    turn: int, last: int | None, *, changed: bool, cadence: int = JUDGE_CADENCE
+) -> bool:
     """Whether the judge runs on this turn, having run on turn `last` (CC-38)."""
     return last is None or changed or cadence <= 1 or turn - last >= cadence

@@ -12,7 +12,7 @@ from reverie.core import clock
 from reverie.core.errors import BadInput
 from reverie.core.model import Event
 from reverie.llm import spending_limits
-from reverie.llm.spending_limits import Day, Limits
+from reverie.llm.spending_limits import SpendingLimits, UsageDay
 
 T = TypeVar("T")
 
@@ -47,34 +47,36 @@ OUTCOMES = {
 }
 
 
-AWAY = frozenset({TIMEOUT, BUSY, DOWN, REFUSED, RESTING, SPENT, STOPPED})
+UNAVAILABLE = frozenset({TIMEOUT, BUSY, DOWN, REFUSED, RESTING, SPENT, STOPPED})
 """Outcomes that are not the answer's fault: what was to be asked may be asked later."""
 
 
-BREAK = 30.0  # seconds without calls after a transient failure (CONSTANTS: judge breaker; CC-37)
+BREAK_SECONDS = (
+    30.0  # seconds without calls after a transient failure (CONSTANTS: judge breaker; CC-37)
+)
 
 
 # however long a server asks to wait; and after a refusal, which waiting does not mend
-LONGEST_BREAK = 600.0
+MAX_BREAK_SECONDS = 600.0
 
 
-MOST_WHY = 200  # characters of a reason that are kept
+MAX_WHY_CHARS = 200  # characters of a reason that are kept
 
 
-VERB = "llm"  # of the event that every call leaves behind
+LLM_EVENT_VERB = "llm"  # of the event that every call leaves behind
 
 
-class Request(NamedTuple):
+class LlmRequest(NamedTuple):
     """One question to a model. `data` is fenced already."""
 
     task: str  # "judge", "extract", …: what it is counted under
     instructions: str
     data: str
-    most: int = 1_000  # tokens of an answer
-    seconds: float = 60.0  # CONSTANTS: extraction timeout
+    max_tokens: int = 1_000  # tokens of an answer
+    timeout_seconds: float = 60.0  # CONSTANTS: extraction timeout
 
 
-class Reply(NamedTuple):
+class LlmReply(NamedTuple):
     """What a client brings back."""
 
     text: str
@@ -82,7 +84,7 @@ class Reply(NamedTuple):
     tokens_out: int | None
 
 
-class Answer(NamedTuple, Generic[T]):
+class LlmAnswer(NamedTuple, Generic[T]):
     """What became of a request: one of OUTCOMES, and the value if it is OK."""
 
     outcome: str
@@ -90,29 +92,29 @@ class Answer(NamedTuple, Generic[T]):
     why: str = ""
 
     @property
-    def away(self) -> bool:
+    def unavailable(self) -> bool:
         """Whether the model could not be asked or did not answer."""
-        return self.outcome in AWAY
+        return self.outcome in UNAVAILABLE
 
 
-class Failed(Exception):
+class LlmCallFailed(Exception):
     """A call without an answer: its outcome, why, and how long the server asks to wait."""
 
     def __init__(self, outcome: str, why: str, wait: float | None = None) -> None:
         super().__init__(why)
-        self.outcome, self.why, self.wait = outcome, why, wait
+        self.outcome, self.why, self.retry_after = outcome, why, wait
 
 
 class BadAnswer(Exception):
     """An answer that is not what was asked for."""
 
 
-class Client(Protocol):
+class LlmClient(Protocol):
     """One provider's side: takes a request to the model and brings back the text, or
     raises Failed.
     """
 
-    def ask(self, request: Request) -> Reply:
+    def ask(self, request: LlmRequest) -> LlmReply:
         """One call, one try."""
 
     def price(self, tokens_in: int, tokens_out: int) -> float | None:
@@ -122,7 +124,7 @@ class Client(Protocol):
         """Let go of connections."""
 
 
-class Books(Protocol):
+class UsageStore(Protocol):
     """What of a store the books are kept in."""
 
     def meta(self, name: str) -> str | None:
@@ -134,41 +136,41 @@ class Books(Protocol):
     def append(self, events: list[Event]) -> Any:
         """Write events down."""
 
-    def alone(self) -> AbstractContextManager[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """One transaction, nobody writes in between."""
 
 
-class Address(NamedTuple):
+class LlmAddress(NamedTuple):
     """Which model, where."""
 
     provider: str
     model: str
     url: str
-    usual: bool  # at the provider's own address
+    is_default_url: bool  # at the provider's own address
 
     @property
     def name(self) -> str:
         """As it is shown and counted."""
         parts = urlsplit(self.url)
         where = f"@{parts.hostname}" + (f":{parts.port}" if parts.port else "")
-        return f"{self.provider}:{self.model}{'' if self.usual else where}"
+        return f"{self.provider}:{self.model}{'' if self.is_default_url else where}"
 
 
-def address(setting: str) -> Address:
+def parse_llm_address(setting: str) -> LlmAddress:
     """The model that a setting names: "anthropic:<model>", "openai:<model>" or "openai:<base
     url>#<model>".
     """
     provider, _, rest = setting.partition(":")
     url, hash, model = rest.rpartition("#")
-    if provider not in PROVIDERS or not model.strip() or (hash and not reachable(url)):
+    if provider not in PROVIDERS or not model.strip() or (hash and not is_server_url(url)):
         raise BadInput(
             f"llm = {setting!r} names no model. Use anthropic:<model>, openai:<model> or, for any server "
             "that speaks the same protocol, openai:http://host:port/v1#<model>"
         )
-    return Address(provider, model, url or PROVIDERS[provider], not url)
+    return LlmAddress(provider, model, url or PROVIDERS[provider], not url)
 
 
-def reachable(url: str) -> bool:
+def is_server_url(url: str) -> bool:
     """Whether it names a server: http or https, a host, a port that can be."""
     try:
         parts = urlsplit(url)
@@ -177,66 +179,70 @@ def reachable(url: str) -> bool:
         return False
 
 
-class Llm:
+class LanguageModel:
     """A language model with a budget. Any number of threads may ask; processes share the books."""
 
     def __init__(
         self,
-        where: Address,
-        make: Callable[[], Client],
-        books: Books,
-        limits: Limits,
+        where: LlmAddress,
+        make: Callable[[], LlmClient],
+        books: UsageStore,
+        limits: SpendingLimits,
         now: Callable[[], float],
         private: Callable[[str], str],
     ) -> None:
-        self.where, self.limits = where, limits
+        self.address, self.limits = where, limits
         self._make, self._books, self._now, self._private = make, books, now, private
-        self._client: Client | None = None
+        self._client: LlmClient | None = None
         self._guard = Lock()
 
     @property
     def name(self) -> str:
         """The model, as it is shown and counted."""
-        return self.where.name
+        return self.address.name
 
     def ask(
         self,
-        request: Request,
+        request: LlmRequest,
         read: Callable[[str], T],
         *,
         space: str,
         session: str = "",
         about: int = 0,
         checking: bool = False,
-    ) -> Answer[T]:
+    ) -> LlmAnswer[T]:
         """One call: what `read` makes of the answer, or nothing and the outcome.
 
         `about` is the event that it concerns. `checking` asks a model that rests, for a person who
         wants to know.
         """
         request = request._replace(data=self._private(request.data))
-        if not checking and (kept_from := self.kept_from(request)):
+        if not checking and (kept_from := self.find_obstacle(request)):
             self.count(request.task, kept_from)
-            return Answer(kept_from, why=self.day().why if kept_from == RESTING else "")
+            return LlmAnswer(kept_from, why=self.day().why if kept_from == RESTING else "")
         began = clock.ticks()
         try:
             reply = self._opened().ask(request)
-        except Failed as err:
-            answer: Answer[T] = Answer(err.outcome, why=self._private(err.why)[:MOST_WHY])
-            reply, wait = estimated(request, err.outcome), err.wait
+        except LlmCallFailed as err:
+            answer: LlmAnswer[T] = LlmAnswer(
+                err.outcome, why=self._private(err.why)[:MAX_WHY_CHARS]
+            )
+            reply, wait = estimate_lost_usage(request, err.outcome), err.retry_after
         else:
-            answer, wait = understood(reply.text, read), None
-            reply = told(request, reply)
+            answer, wait = parse_answer(reply.text, read), None
+            reply = fill_missing_usage(request, reply)
         self._write_down(request, answer, reply, wait, clock.ticks() - began, space, session, about)
         return answer
 
-    def kept_from(self, request: Request) -> str:
+    def find_obstacle(self, request: LlmRequest) -> str:
         """Why this is not asked now: RESTING, SPENT, or nothing."""
         day = self.day()
         if self._now() < day.rest_until:
             return RESTING
-        needs = spending_limits.tokens(request.instructions + request.data)
-        if not self.limits.allow(day, needs + request.most, self._price(needs, request.most)):
+        needs = spending_limits.estimate_prompt_tokens(request.instructions + request.data)
+        if not self.limits.allows(
+            day, needs + request.max_tokens, self._price(needs, request.max_tokens)
+        ):
             return SPENT
         return ""
 
@@ -244,16 +250,20 @@ class Llm:
         """Whether a request that takes so many tokens would be made now: neither at rest nor beyond
         the budget.
         """
-        return not self.kept_from(Request("", "", "", most=tokens))
+        return not self.find_obstacle(LlmRequest("", "", "", max_tokens=tokens))
 
-    def day(self) -> Day:
+    def day(self) -> UsageDay:
         """Today's books."""
-        return spending_limits.read(self._books.meta(spending_limits.META), self.name, self._now())
+        return spending_limits.load_usage_day(
+            self._books.meta(spending_limits.META_NAME), self.name, self._now()
+        )
 
     def count(self, task: str, outcome: str) -> None:
         """Count a turn or an event that ended in this outcome without a call."""
-        with self._books.alone():
-            self._books.set_meta(spending_limits.META, self.day().counted(task, outcome).written())
+        with self._books.transaction():
+            self._books.set_meta(
+                spending_limits.META_NAME, self.day().with_outcome(task, outcome).to_json()
+            )
 
     def close(self) -> None:
         """Let go of connections. A later `ask` opens them again."""
@@ -261,7 +271,7 @@ class Llm:
         if client is not None:
             client.close()
 
-    def _opened(self) -> Client:
+    def _opened(self) -> LlmClient:
         with self._guard:
             if self._client is None:
                 self._client = self._make()
@@ -275,14 +285,14 @@ class Llm:
             return None
         try:
             return self._opened().price(tokens_in, tokens_out)
-        except Failed:
+        except LlmCallFailed:
             return None  # the call itself meets the same trouble and records it
 
     def _write_down(
         self,
-        request: Request,
-        answer: Answer[T],
-        reply: Reply,
+        request: LlmRequest,
+        answer: LlmAnswer[T],
+        reply: LlmReply,
         wait: float | None,
         seconds: float,
         space: str,
@@ -310,53 +320,58 @@ class Llm:
         if about:
             payload["event"] = about
         now = self._now()
-        with self._books.alone():
-            day = self.day().called(request.task, answer.outcome, tokens_in, tokens_out, cost)
+        with self._books.transaction():
+            day = self.day().with_call(request.task, answer.outcome, tokens_in, tokens_out, cost)
             self._books.set_meta(
-                spending_limits.META, day.resting(now, *rest(answer, wait)).written()
+                spending_limits.META_NAME,
+                day.with_rest(now, *rest_after_answer(answer, wait)).to_json(),
             )
             self._books.append(
-                [Event(verb=VERB, space=space, session=session, at=now, payload=payload)]
+                [Event(verb=LLM_EVENT_VERB, space=space, session=session, at=now, payload=payload)]
             )
 
 
-def rest(answer: Answer[Any], wait: float | None) -> tuple[float, str]:
+def rest_after_answer(answer: LlmAnswer[Any], wait: float | None) -> tuple[float, str]:
     """(seconds without calls after such an outcome, why). An answer, good or bad, ends a rest."""
     if answer.outcome == REFUSED:
-        return LONGEST_BREAK, answer.why
+        return MAX_BREAK_SECONDS, answer.why
     if answer.outcome in (TIMEOUT, BUSY, DOWN):
-        return min(max(BREAK, wait or 0.0), LONGEST_BREAK), answer.why
+        return min(max(BREAK_SECONDS, wait or 0.0), MAX_BREAK_SECONDS), answer.why
     return 0.0, ""
 
 
-def understood(text: str, read: Callable[[str], T]) -> Answer[T]:
+def parse_answer(text: str, read: Callable[[str], T]) -> LlmAnswer[T]:
     """An answer's text as the value that was asked for."""
     if not text.strip():
-        return Answer(EMPTY, why="the answer has no text")
+        return LlmAnswer(EMPTY, why="the answer has no text")
     try:
-        return Answer(OK, read(text))
+        return LlmAnswer(OK, read(text))
     except BadAnswer as err:
-        return Answer(MALFORMED, why=str(err)[:MOST_WHY])
+        return LlmAnswer(MALFORMED, why=str(err)[:MAX_WHY_CHARS])
 
 
-def estimated(request: Request, outcome: str) -> Reply:
+def estimate_lost_usage(request: LlmRequest, outcome: str) -> LlmReply:
     """What a call without an answer may have cost: a server that was too slow has read the question
     all the same.
     """
     spent = (
-        spending_limits.tokens(request.instructions + request.data)
+        spending_limits.estimate_prompt_tokens(request.instructions + request.data)
         if outcome in (TIMEOUT, STOPPED)
         else 0
     )
-    return Reply("", spent, 0)
+    return LlmReply("", spent, 0)
 
 
-def told(request: Request, reply: Reply) -> Reply:
+def fill_missing_usage(request: LlmRequest, reply: LlmReply) -> LlmReply:
     """The reply with its tokens; where the server does not say, a quarter of the characters."""
     asked = (
-        spending_limits.tokens(request.instructions + request.data)
+        spending_limits.estimate_prompt_tokens(request.instructions + request.data)
         if reply.tokens_in is None
         else reply.tokens_in
     )
-    said = spending_limits.tokens(reply.text) if reply.tokens_out is None else reply.tokens_out
+    said = (
+        spending_limits.estimate_prompt_tokens(reply.text)
+        if reply.tokens_out is None
+        else reply.tokens_out
+    )
     return reply._replace(tokens_in=max(0, asked), tokens_out=max(0, said))

@@ -13,37 +13,44 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reverie.core.model import Memory
-from reverie.llm.language_model import BadAnswer, Request
-from reverie.llm.prompt_format import RULES, a_text, fenced, one_of, share, the_object
-from reverie.text.tokenization import short
+from reverie.llm.language_model import BadAnswer, LlmRequest
+from reverie.llm.prompt_format import (
+    FENCE_RULES,
+    fence_rows,
+    read_json_object,
+    require_choice,
+    require_share,
+    require_text,
+)
+from reverie.text.tokenization import shorten_line
 
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")  # those of lifecycle.alike.compare
 LINKS = ("relates_to", "contradicts", "none")
-MOST_SHOWN, MOST_WHY, MOST_MERGED = 2_000, 300, 4_000
-CERTAIN = 0.9  # confidence of the rules from which no model is asked
-ASKED_ABOUT = ("near", "contradicts")
+MAX_SHOWN_CHARS, MAX_WHY_CHARS, MAX_MERGED_CHARS = 2_000, 300, 4_000
+CERTAIN_CONFIDENCE = 0.9  # confidence of the rules from which no model is asked
+UNSURE_RELATIONS = ("near", "contradicts")
 
 COMPARE = (
     "You compare two notes about the same project or person; the second is newer. Say what the newer is to the older: "
     '"same" (says nothing else), "near" (nearly the same; neither makes the other wrong), "updates" (the newer is '
     'true now and the older was true before), "contradicts" (both cannot be true, and it is not plain that the newer '
     'replaces the older), "apart" (about different things, or both true side by side). Two values of different things, '
-    f"versions, environments or people are apart. When unsure say near or apart. {RULES}\n"
+    f"versions, environments or people are apart. When unsure say near or apart. {FENCE_RULES}\n"
     'Form: {"relation": "…", "confidence": 0 to 1, "why": "one sentence"}'
 )
 MERGE = (
     "You write one note that says everything that the notes below say, and nothing else. Keep every number, name, "
-    f"identifier and path letter by letter. If they disagree, say both. {RULES}\n"
+    f"identifier and path letter by letter. If they disagree, say both. {FENCE_RULES}\n"
     'Form: {"text": "…"}'
 )
 RELATE = (
     "You say whether two notes that came up together belong together: thinking of one should bring up the other "
-    f'("relates_to"), both cannot be true ("contradicts"), or "none". {RULES}\n'
+    f'("relates_to"), both cannot be true ("contradicts"), or "none". {FENCE_RULES}\n'
     'Form: {"relation": "…", "confidence": 0 to 1, "why": "one sentence"}'
 )
 
 
-class Opinion(NamedTuple):
+class PairOpinion(NamedTuple):
     """What the newer memory is to the older one, how sure that is (0..1), and why."""
 
     relation: str
@@ -51,64 +58,72 @@ class Opinion(NamedTuple):
     why: str
 
 
-def unsure(relation: str, confidence: float) -> bool:
+def is_unsure(relation: str, confidence: float) -> bool:
     """Whether the rules' own verdict is worth a question: near or contradicting, and not certain.
 
     However low it is: "near" with little confidence is what rules say where they had no better
     word.
     """
-    return relation in ASKED_ABOUT and confidence < CERTAIN
+    return relation in UNSURE_RELATIONS and confidence < CERTAIN_CONFIDENCE
 
 
-def compare_request(old: Memory, new: Memory) -> Request:
+def build_comparison_request(old: Memory, new: Memory) -> LlmRequest:
     """The question what `new` is to `old`."""
-    return Request(
-        "reconcile", COMPARE, fenced([shown("older", old), shown("newer", new)]), most=500
+    return LlmRequest(
+        "reconcile",
+        COMPARE,
+        fence_rows([to_prompt_row("older", old), to_prompt_row("newer", new)]),
+        max_tokens=500,
     )
 
 
-def read_comparison(text: str) -> Opinion:
+def read_comparison(text: str) -> PairOpinion:
     """The opinion of an answer."""
     return read_opinion(text, RELATIONS)
 
 
-def relate_request(first: Memory, second: Memory) -> Request:
+def build_relation_request(first: Memory, second: Memory) -> LlmRequest:
     """The question how two memories belong together."""
-    return Request(
-        "relate", RELATE, fenced([shown("first", first), shown("second", second)]), most=500
+    return LlmRequest(
+        "relate",
+        RELATE,
+        fence_rows([to_prompt_row("first", first), to_prompt_row("second", second)]),
+        max_tokens=500,
     )
 
 
-def read_relation(text: str) -> Opinion:
+def read_relation(text: str) -> PairOpinion:
     """The relation of an answer; "none" is one."""
     return read_opinion(text, LINKS)
 
 
-def read_opinion(text: str, allowed: Sequence[str]) -> Opinion:
+def read_opinion(text: str, allowed: Sequence[str]) -> PairOpinion:
     """An opinion with one of these relations."""
-    found = the_object(text, "relation")
+    found = read_json_object(text, "relation")
     why = found.get("why")
-    return Opinion(
-        one_of(found["relation"], allowed, "relation"),
-        share(found.get("confidence", 0.5)),
-        short(why, MOST_WHY) if isinstance(why, str) else "",
+    return PairOpinion(
+        require_choice(found["relation"], allowed, "relation"),
+        require_share(found.get("confidence", 0.5)),
+        shorten_line(why, MAX_WHY_CHARS) if isinstance(why, str) else "",
     )
 
 
-def merge_request(texts: Sequence[str]) -> Request:
+def build_merge_request(texts: Sequence[str]) -> LlmRequest:
     """The question for one text that says what all of these say."""
-    return Request("merge", MERGE, fenced({"note": text} for text in texts), most=2_000)
+    return LlmRequest(
+        "merge", MERGE, fence_rows({"note": text} for text in texts), max_tokens=2_000
+    )
 
 
-def read_merged(text: str, texts: Sequence[str]) -> str:
+def read_merged_text(text: str, texts: Sequence[str]) -> str:
     """The merged text, if it lost and added nothing that can be checked."""
-    merged = a_text(the_object(text, "text")["text"], MOST_MERGED)
-    before = frozenset().union(*(particulars(one) for one in texts))
-    after = particulars(merged)
+    merged = require_text(read_json_object(text, "text")["text"], MAX_MERGED_CHARS)
+    before = frozenset().union(*(extract_particulars(one) for one in texts))
+    after = extract_particulars(merged)
     if lost := sorted(before - after):
-        raise BadAnswer(f"the merged text lost {short(', '.join(lost), 100)}")
+        raise BadAnswer(f"the merged text lost {shorten_line(', '.join(lost), 100)}")
     if added := sorted(after - before):
-        raise BadAnswer(f"the merged text made up {short(', '.join(added), 100)}")
+        raise BadAnswer(f"the merged text made up {shorten_line(', '.join(added), 100)}")
     if len(merged) > 2 * sum(map(len, texts)) + 40:
         raise BadAnswer("the merged text is much longer than what it replaces")
     return merged
@@ -120,7 +135,7 @@ _PARTICULAR = re.compile(
 _FIRST_WORD = re.compile(r"(?:^|[.!?:]\s+|[\"'(\n])\s*([A-Z][a-z]+)\b")
 
 
-def particulars(text: str) -> frozenset[str]:
+def extract_particulars(text: str) -> frozenset[str]:
     """The numbers, identifiers, paths and names of a text, lower-case; a capital that begins a
     sentence is no name.
     """
@@ -134,6 +149,6 @@ def particulars(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def shown(name: str, memory: Memory) -> dict[str, str]:
+def to_prompt_row(name: str, memory: Memory) -> dict[str, str]:
     """A memory as it is shown."""
-    return {"which": name, "kind": memory.kind, "note": short(memory.text, MOST_SHOWN)}
+    return {"which": name, "kind": memory.kind, "note": shorten_line(memory.text, MAX_SHOWN_CHARS)}

@@ -13,18 +13,18 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from reverie.core.model import NOTHING
+from reverie.core.model import EMPTY_MAPPING
 
-META = "llm"  # the name under which the books stand in the store
+META_NAME = "llm"  # the name under which the books stand in the store
 
 
-class Limits(NamedTuple):
+class SpendingLimits(NamedTuple):
     """What may be spent a day; 0: no limit."""
 
     tokens: int = 0
     dollars: float = 0.0
 
-    def allow(self, day: Day, tokens: int, dollars: float | None) -> bool:
+    def allows(self, day: UsageDay, tokens: int, dollars: float | None) -> bool:
         """Whether so much more may be spent. A price that is not known is not counted: then tokens
         must do.
         """
@@ -33,7 +33,7 @@ class Limits(NamedTuple):
         )
 
 
-class Day(NamedTuple):
+class UsageDay(NamedTuple):
     """What was spent on a day, and how every question ended."""
 
     date: str
@@ -42,58 +42,58 @@ class Day(NamedTuple):
     tokens_out: int = 0
     dollars: float = 0.0
     unpriced: int = 0  # calls whose price is not known
-    outcomes: Mapping[str, Mapping[str, int]] = NOTHING  # task → outcome → how often
+    outcomes: Mapping[str, Mapping[str, int]] = EMPTY_MAPPING  # task → outcome → how often
     rest_until: float = 0.0
     why: str = ""  # why it rests
 
-    def counted(self, task: str, outcome: str) -> Day:
+    def with_outcome(self, task: str, outcome: str) -> UsageDay:
         """One more of this outcome."""
-        mine = dict(self.outcomes.get(task, NOTHING))
+        mine = dict(self.outcomes.get(task, EMPTY_MAPPING))
         mine[outcome] = mine.get(outcome, 0) + 1
         return self._replace(outcomes={**self.outcomes, task: mine})
 
-    def called(
+    def with_call(
         self, task: str, outcome: str, tokens_in: int, tokens_out: int, dollars: float | None
-    ) -> Day:
+    ) -> UsageDay:
         """One more call."""
-        return self.counted(task, outcome)._replace(
+        return self.with_outcome(task, outcome)._replace(
             tokens_in=self.tokens_in + tokens_in,
             tokens_out=self.tokens_out + tokens_out,
             dollars=self.dollars + (dollars or 0.0),
             unpriced=self.unpriced + (dollars is None),
         )
 
-    def resting(self, now: float, seconds: float, why: str) -> Day:
+    def with_rest(self, now: float, seconds: float, why: str) -> UsageDay:
         """At rest for so long; 0: awake."""
         return self._replace(rest_until=now + seconds if seconds else 0.0, why=why)
 
-    def written(self) -> str:
+    def to_json(self) -> str:
         """As it is kept."""
         return json.dumps(
             {**self._asdict(), "outcomes": {task: dict(all) for task, all in self.outcomes.items()}}
         )
 
 
-def read(kept: str | None, model: str, now: float) -> Day:
+def load_usage_day(kept: str | None, model: str, now: float) -> UsageDay:
     """The books as they stand: those kept, if they are of today; a rest that was earned by another
     model is over.
     """
     today = datetime.fromtimestamp(now, UTC).date().isoformat()
-    day = parsed(kept)
+    day = parse_usage_day(kept)
     if day is None:
-        return Day(today, model)
+        return UsageDay(today, model)
     if day.model != model:
         day = day._replace(model=model, rest_until=0.0, why="")
     if day.date != today:
-        day = Day(today, model, rest_until=day.rest_until, why=day.why)
+        day = UsageDay(today, model, rest_until=day.rest_until, why=day.why)
     return day
 
 
-def parsed(kept: str | None) -> Day | None:
+def parse_usage_day(kept: str | None) -> UsageDay | None:
     """The day that was kept, or None if it cannot be read."""
     try:
         values: Any = json.loads(kept or "null")
-        day = Day(**values)
+        day = UsageDay(**values)
         sane = (
             isinstance(day.date, str)
             and isinstance(day.outcomes, dict)
@@ -113,7 +113,7 @@ def parsed(kept: str | None) -> Day | None:
     return day if sane else None
 
 
-def tokens(text: str) -> int:
+def estimate_prompt_tokens(text: str) -> int:
     """About how many tokens a text takes (CONSTANTS: characters / 4), used where a server does not
     say.
     """

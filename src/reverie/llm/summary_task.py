@@ -12,67 +12,71 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reverie.llm.language_model import BadAnswer, Request
-from reverie.llm.pair_task import particulars
-from reverie.llm.prompt_format import RULES, a_text, fenced, the_object
-from reverie.text.host_messages import Said
+from reverie.llm.language_model import BadAnswer, LlmRequest
+from reverie.llm.pair_task import extract_particulars
+from reverie.llm.prompt_format import FENCE_RULES, fence_rows, read_json_object, require_text
+from reverie.text.host_messages import HostMessage
 
 TASK = "condense"
-SHOWN = 40_000  # characters of what is shown: 10,000 tokens
-MOST_LINES, MOST_TEXT = 80, 300
-SECONDS = 30.0  # somebody waits for it
+MAX_SHOWN_CHARS = 40_000  # characters of what is shown: 10,000 tokens
+MAX_LINES, MAX_LINE_CHARS = 80, 300
+SUMMARY_SECONDS = 30.0  # somebody waits for it
 
 INSTRUCTIONS = (
     "You condense the older part of a conversation between a user and an agent, so that the agent can go on without "
     "it. Write short lines: what the user asked for and decided, what was done, with which result, what is still open, "
     "and every name, number, path and command that may be needed again, letter by letter. Leave out greetings, plans "
     "that were carried out and what was corrected later. Each line names the one message that it rests on. "
-    f"{RULES}\n"
+    f"{FENCE_RULES}\n"
     'Form: {"lines": [{"message": number, "text": "…"}]}, in at most '
 )
 
 
-def request(said: Sequence[Said], room: int) -> Request:
+def build_summary_request(said: Sequence[HostMessage], room: int) -> LlmRequest:
     """The question for a summary of at most `room` tokens; `said` in the order of the
     conversation.
     """
     rows = [{"message": one.place, "role": one.role, "text": one.text} for one in said]
-    return Request(
-        TASK, f"{INSTRUCTIONS}{room} tokens.", fenced(rows), most=2 * room + 500, seconds=SECONDS
+    return LlmRequest(
+        TASK,
+        f"{INSTRUCTIONS}{room} tokens.",
+        fence_rows(rows),
+        max_tokens=2 * room + 500,
+        timeout_seconds=SUMMARY_SECONDS,
     )
 
 
-def shown(said: Sequence[Said]) -> list[Said]:
+def select_shown_messages(said: Sequence[HostMessage]) -> list[HostMessage]:
     """As much of what is best as may be shown, in the order of the conversation; `said` has the
     best first.
     """
     taken, size = [], 0
     for one in said:
         size += len(one.text)
-        if size > SHOWN:
+        if size > MAX_SHOWN_CHARS:
             break
         taken.append(one)
     return sorted(taken, key=lambda one: one.place)
 
 
-def read(text: str, said: Sequence[Said]) -> list[Said]:
+def read_summary(text: str, said: Sequence[HostMessage]) -> list[HostMessage]:
     """The lines of an answer that rest on what was shown."""
-    rows = the_object(text, "lines")["lines"]
-    if not isinstance(rows, list) or not 1 <= len(rows) <= MOST_LINES:
-        raise BadAnswer(f"1 to {MOST_LINES} lines were wanted")
+    rows = read_json_object(text, "lines")["lines"]
+    if not isinstance(rows, list) or not 1 <= len(rows) <= MAX_LINES:
+        raise BadAnswer(f"1 to {MAX_LINES} lines were wanted")
     roles = {one.place: one.role for one in said}
-    there = particulars("\n".join(one.text for one in said))
-    lines = [line(row, roles) for row in rows]
-    believed = [one for one in lines if particulars(one.text) <= there]
+    there = extract_particulars("\n".join(one.text for one in said))
+    lines = [read_summary_line(row, roles) for row in rows]
+    believed = [one for one in lines if extract_particulars(one.text) <= there]
     if 2 * len(believed) < len(lines):
         raise BadAnswer(f"{len(lines) - len(believed)} of {len(lines)} lines say what nobody said")
     return believed
 
 
-def line(row: Any, roles: dict[int, str]) -> Said:
+def read_summary_line(row: Any, roles: dict[int, str]) -> HostMessage:
     """One line of an answer."""
     row = row if isinstance(row, dict) else {}
     number = row.get("message")
     if type(number) is not int or number not in roles:
         raise BadAnswer("a line that rests on no message that was shown")
-    return Said(roles[number], a_text(row.get("text"), MOST_TEXT), number)
+    return HostMessage(roles[number], require_text(row.get("text"), MAX_LINE_CHARS), number)

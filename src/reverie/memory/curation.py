@@ -8,15 +8,15 @@ changes out.
 
 from __future__ import annotations
 
-from reverie.core.code_anchors import outdated
+from reverie.core.code_anchors import outdated_notice
 from reverie.core.errors import BadInput
-from reverie.core.kinds import MATURITIES, is_ripe, maturity
+from reverie.core.kinds import MATURITIES, is_mature, maturity_of
 from reverie.core.model import Change, Memory, Retire, Revise
 
-OWN = ("maturity", "curated")  # names in the details
+CURATION_DETAILS = ("maturity", "curated")  # names in the details
 
 
-def curated(memory: Memory, state: str, now: float, *, by: str, note: str) -> list[Change]:
+def curate_memory(memory: Memory, state: str, now: float, *, by: str, note: str) -> list[Change]:
     """What follows when a curator gives a memory a state of MATURITIES; "raw" takes a
     state back.
     """
@@ -26,7 +26,7 @@ def curated(memory: Memory, state: str, now: float, *, by: str, note: str) -> li
         raise BadInput(
             f"{memory.id} does not count any more ({memory.retired_why}); restore it first"
         )
-    plain = {name: value for name, value in memory.details.items() if name not in OWN}
+    plain = {name: value for name, value in memory.details.items() if name not in CURATION_DETAILS}
     said = {"curated": {"by": by, "at": now, "note": note}} if state != "raw" else {}
     stands = {"maturity": state} if state in ("validated", "escalated") else {}
     changes: list[Change] = [
@@ -39,10 +39,12 @@ def curated(memory: Memory, state: str, now: float, *, by: str, note: str) -> li
     )
 
 
-def waits(memory: Memory) -> bool:
+def is_awaiting_review(memory: Memory) -> bool:
     """Whether somebody should look at it: it was passed on to a person, was only concluded, or
     speaks of code that has
 
     changed since.
     """
-    return maturity(memory) == "escalated" or not is_ripe(memory) or bool(outdated(memory))
+    return (
+        maturity_of(memory) == "escalated" or not is_mature(memory) or bool(outdated_notice(memory))
+    )

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from reverie.core.model import Event, Memory
-from reverie.text.tokenization import short
+from reverie.text.tokenization import shorten_line
 
-SHOWN = ("event", "task", "decision", "feeling")  # kinds of which the journal tells
+JOURNAL_KINDS = ("event", "task", "decision", "feeling")  # kinds of which the journal tells
 
 
-class Chat(NamedTuple):
+class JournalChat(NamedTuple):
     """A conversation on one day."""
 
     session: str
@@ -26,7 +26,7 @@ class Chat(NamedTuple):
     opening: str  # how it began on that day
 
 
-class Day(NamedTuple):
+class JournalDay(NamedTuple):
     """One day of the journal."""
 
     date: str  # "2026-03-15"
@@ -34,54 +34,58 @@ class Day(NamedTuple):
     decisions: tuple[Memory, ...] = ()
     tasks: tuple[Memory, ...] = ()
     feelings: tuple[Memory, ...] = ()
-    conversations: tuple[Chat, ...] = ()
+    conversations: tuple[JournalChat, ...] = ()
     tools: int = 0  # tool runs that were recorded
 
 
-def date_of(at: float) -> str:
+def utc_date(at: float) -> str:
     """The day on which a moment lies."""
     return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
-def days(memories: Iterable[Memory], chats: Iterable[Chat], tools: Iterable[Event]) -> list[Day]:
+def build_journal_days(
+    memories: Iterable[Memory], chats: Iterable[JournalChat], tools: Iterable[Event]
+) -> list[JournalDay]:
     """The days on which anything happened, the latest first; within a day, as it happened."""
     there = sorted(memories, key=lambda memory: (memory.at, memory.id))
     talked = sorted(chats, key=lambda chat: (chat.began, chat.session))
-    ran = [date_of(event.at) for event in tools]
+    ran = [utc_date(event.at) for event in tools]
     dates = {
-        *(date_of(memory.at) for memory in there),
-        *(date_of(chat.began) for chat in talked),
+        *(utc_date(memory.at) for memory in there),
+        *(utc_date(chat.began) for chat in talked),
         *ran,
     }
     return [
-        day_of(
+        build_journal_day(
             date,
-            [memory for memory in there if date_of(memory.at) == date],
-            tuple(chat for chat in talked if date_of(chat.began) == date),
+            [memory for memory in there if utc_date(memory.at) == date],
+            tuple(chat for chat in talked if utc_date(chat.began) == date),
             ran.count(date),
         )
         for date in sorted(dates, reverse=True)
     ]
 
 
-def day_of(date: str, memories: Sequence[Memory], chats: tuple[Chat, ...], tools: int) -> Day:
+def build_journal_day(
+    date: str, memories: Sequence[Memory], chats: tuple[JournalChat, ...], tools: int
+) -> JournalDay:
     """One day, its memories by kind."""
     episodes, tasks, decisions, feelings = (
-        tuple(memory for memory in memories if memory.kind == kind) for kind in SHOWN
+        tuple(memory for memory in memories if memory.kind == kind) for kind in JOURNAL_KINDS
     )
-    return Day(date, episodes, decisions, tasks, feelings, chats, tools)
+    return JournalDay(date, episodes, decisions, tasks, feelings, chats, tools)
 
 
-def chats(events: Sequence[Event], opening: int = 120) -> list[Chat]:
+def group_chats(events: Sequence[Event], opening: int = 120) -> list[JournalChat]:
     """Conversations in these events that hold messages, each by day."""
     found: dict[tuple[str, str, str], list[Event]] = {}
     for event in events:
         if event.session:
-            found.setdefault((event.space, event.session, date_of(event.at)), []).append(event)
-    return [chat_of(some, opening) for some in found.values()]
+            found.setdefault((event.space, event.session, utc_date(event.at)), []).append(event)
+    return [summarize_chat(some, opening) for some in found.values()]
 
 
-def chat_of(events: Sequence[Event], opening: int) -> Chat:
+def summarize_chat(events: Sequence[Event], opening: int) -> JournalChat:
     """One conversation on one day."""
     asked = [
         " ".join(str(one.get("text", "")).split())
@@ -91,11 +95,11 @@ def chat_of(events: Sequence[Event], opening: int) -> Chat:
     ]
     asked = [text for text in asked if text]
     moments = [event.at for event in events]
-    return Chat(
+    return JournalChat(
         events[0].session,
         events[0].space,
         min(moments),
         max(moments),
         len(asked),
-        short(asked[0], opening) if asked else "",
+        shorten_line(asked[0], opening) if asked else "",
     )

@@ -11,12 +11,12 @@ import re
 from typing import NamedTuple
 
 from reverie.memory.feelings import INTENSITIES, Feeling
-from reverie.text.own_sentences import words_of
+from reverie.text.own_sentences import separate_sentences
 
-LONGEST = 2_000  # characters that are looked at: who writes more describes something
+MAX_MESSAGE_CHARS = 2_000  # characters that are looked at: who writes more describes something
 
 
-class Rule(NamedTuple):
+class EmotionRule(NamedTuple):
     """Words that show a feeling: regular expressions, of which one is to be met in a sentence."""
 
     emotion: str
@@ -53,8 +53,8 @@ WRONGED = (
     r"(?!\w*.{0,80}\?$)"
 )
 
-RULES: tuple[Rule, ...] = (
-    Rule(
+RULES: tuple[EmotionRule, ...] = (
+    EmotionRule(
         "frustration",
         "high",
         (
@@ -75,7 +75,7 @@ RULES: tuple[Rule, ...] = (
             r"\bnothing works any ?more\b",
         ),
     ),
-    Rule(
+    EmotionRule(
         "frustration",
         "medium",
         (
@@ -125,7 +125,7 @@ RULES: tuple[Rule, ...] = (
             r"\bwhat an? (?:mess|disaster|nightmare|joke)\b",
         ),
     ),
-    Rule(
+    EmotionRule(
         "joy",
         "high",
         (
@@ -148,7 +148,7 @@ RULES: tuple[Rule, ...] = (
             rf"\b(?:really |absolutely )?lov(?:e|ing) (?:it|this|that|how|the way)\b(?! when){STATED}",
         ),
     ),
-    Rule(
+    EmotionRule(
         "relief",
         "medium",
         (
@@ -158,7 +158,7 @@ RULES: tuple[Rule, ...] = (
             r"^(?:so )?glad (?:that|it)'?s?\b",
         ),
     ),
-    Rule(
+    EmotionRule(
         "joy",
         "medium",
         (
@@ -187,7 +187,7 @@ RULES: tuple[Rule, ...] = (
             rf"^{OPENING}that(?:'s| is| was) {GOOD},? (?:i|thank)",
         ),
     ),
-    Rule(
+    EmotionRule(
         "satisfaction",
         "medium",
         (
@@ -199,8 +199,8 @@ RULES: tuple[Rule, ...] = (
             r"^(?:very |so |really )?helpful\b",
         ),
     ),
-    Rule("joy", "low", (rf"^(?:(?:absolutely|simply|just) )?{PRAISE}\s*(?:[.!]|$)",)),
-    Rule(
+    EmotionRule("joy", "low", (rf"^(?:(?:absolutely|simply|just) )?{PRAISE}\s*(?:[.!]|$)",)),
+    EmotionRule(
         "satisfaction",
         "low",
         (
@@ -233,30 +233,34 @@ _REPORTED = re.compile(
 SHOUTED_WORDS = 4  # words in capitals, and half of all words, that make a shout
 
 
-def appraised(text: str) -> Feeling | None:
+def detect_emotion(text: str) -> Feeling | None:
     """What the user feels, by their own words in one message; None where they do not say. The
     strongest counts.
 
     A low one counts only as the last word of a message that asks for nothing: "thanks" and "great."
     mostly open the next request.
     """
-    if len(text) > LONGEST:
+    if len(text) > MAX_MESSAGE_CHARS:
         return None
-    said = words_of(text).own
+    said = separate_sentences(text).own
     asks = any(sentence.endswith("?") for sentence in said)
     found = [
         feeling
         for place, sentence in enumerate(said, start=1)
-        if (feeling := in_sentence(sentence)) is not None
+        if (feeling := detect_in_sentence(sentence)) is not None
         and (feeling.intensity != "low" or (place == len(said) and not asks))
     ]
     feeling = max(found, key=lambda one: INTENSITIES.index(one.intensity), default=None)
     if feeling is None:
         return None
-    return raised(feeling) if text.count("!") >= 2 and feeling.intensity != "high" else feeling
+    return (
+        raise_intensity(feeling)
+        if text.count("!") >= 2 and feeling.intensity != "high"
+        else feeling
+    )
 
 
-def in_sentence(sentence: str) -> Feeling | None:
+def detect_in_sentence(sentence: str) -> Feeling | None:
     """What one sentence says of a feeling, and by which words."""
     plain = _QUOTED.sub(" ", sentence).strip()
     if _REPORTED.search(plain):
@@ -264,10 +268,10 @@ def in_sentence(sentence: str) -> Feeling | None:
     for rule, pattern in _RULES:
         if met := pattern.search(plain):
             return Feeling(rule.emotion, rule.intensity, " ".join(met[0].split())[:80])
-    return Feeling("frustration", "high", "written in capitals") if shouts(plain) else None
+    return Feeling("frustration", "high", "written in capitals") if is_shouted(plain) else None
 
 
-def shouts(text: str) -> bool:
+def is_shouted(text: str) -> bool:
     """Whether it is shouted at somebody: mostly capitals, and not a constant, a query or a line of
     a log.
     """
@@ -281,6 +285,6 @@ def shouts(text: str) -> bool:
     )
 
 
-def raised(feeling: Feeling) -> Feeling:
+def raise_intensity(feeling: Feeling) -> Feeling:
     """One step stronger."""
     return feeling._replace(intensity=INTENSITIES[INTENSITIES.index(feeling.intensity) + 1])

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import fraction
+from reverie.core.foreign_numbers import to_fraction
 from reverie.core.model import Event, Memory
-from reverie.text.tokenization import short
+from reverie.text.tokenization import shorten_line
 
-KINDS = ("event", "task")
+EPISODE_KINDS = ("event", "task")
 # in the order in which they are told; `what` comes first, `when` is `at`
 PARTS = (
     "who",
@@ -26,11 +26,11 @@ PARTS = (
     "why",
     "outcome",
 )
-MOST_PART = 1_000  # characters of one
-WORTH = 0.4  # importance from which something recorded becomes an episode
+MAX_PART_CHARS = 1_000  # characters of one
+MIN_IMPORTANCE = 0.4  # importance from which something recorded becomes an episode
 
 
-class Eventful(NamedTuple):
+class EventImportance(NamedTuple):
     """How much a recorded event matters, 0..1, by how it went, and the kind of episode that it
     becomes.
     """
@@ -40,14 +40,14 @@ class Eventful(NamedTuple):
     kind: str
 
 
-EVENTFUL: dict[str, Eventful] = {
-    "goal": Eventful(0.8, 0.9, "task"),
-    "task": Eventful(0.6, 0.7, "task"),
-    "step": Eventful(0.4, 0.5, "event"),
-    "tool": Eventful(0.1, 0.4, "event"),
+EVENT_IMPORTANCE: dict[str, EventImportance] = {
+    "goal": EventImportance(0.8, 0.9, "task"),
+    "task": EventImportance(0.6, 0.7, "task"),
+    "step": EventImportance(0.4, 0.5, "event"),
+    "tool": EventImportance(0.1, 0.4, "event"),
 }
 
-WENT = {
+SUCCESS_WORDS = {
     "success": True,
     "succeeded": True,
     "done": True,
@@ -62,7 +62,7 @@ WENT = {
     "timeout": False,
 }
 # of what was done, best first
-NAMES = (
+TITLE_FIELDS = (
     "what",
     "title",
     "text",
@@ -75,7 +75,7 @@ NAMES = (
 )
 
 
-def told(what: object, parts: Mapping[str, object]) -> dict[str, Any]:
+def describe_episode(what: object, parts: Mapping[str, object]) -> dict[str, Any]:
     """The text and the details of an episode."""
     if not isinstance(what, str) or not what.strip():
         raise BadInput("An episode needs to say what happened")
@@ -85,8 +85,8 @@ def told(what: object, parts: Mapping[str, object]) -> dict[str, Any]:
         if value and not isinstance(value, str):
             raise BadInput(f"{name}={value!r} must be a text")
         if isinstance(value, str) and (plain := " ".join(value.split())):
-            if len(plain) > MOST_PART:
-                raise BadInput(f"{name} has {len(plain):,} characters; at most {MOST_PART:,}")
+            if len(plain) > MAX_PART_CHARS:
+                raise BadInput(f"{name} has {len(plain):,} characters; at most {MAX_PART_CHARS:,}")
             known[name] = plain
     plain = what.strip()
     first = plain if not known or plain[-1] in ".!?…" else f"{plain}."
@@ -97,7 +97,7 @@ def told(what: object, parts: Mapping[str, object]) -> dict[str, Any]:
     return {"text": " ".join(lines), "details": {"what": plain, **known}}
 
 
-def about(memory: Memory, words: Iterable[str]) -> bool:
+def is_episode_about(memory: Memory, words: Iterable[str]) -> bool:
     """Whether each of the words stands in what happened or in who, where and why, whatever its
     case.
     """
@@ -107,7 +107,7 @@ def about(memory: Memory, words: Iterable[str]) -> bool:
     return all(word.casefold() in said for word in words)
 
 
-class Outcome(NamedTuple):
+class EpisodeOutcome(NamedTuple):
     """A recorded event as it is worth remembering."""
 
     kind: str
@@ -117,25 +117,27 @@ class Outcome(NamedTuple):
     worked: bool
 
 
-def outcome_of(event: Event) -> Outcome | None:
+def read_outcome(event: Event) -> EpisodeOutcome | None:
     """What a recorded event says about how something went; None where it says nothing, or nothing
     that matters.
     """
-    row, worked = EVENTFUL.get(event.verb), went(event.payload)
+    row, worked = EVENT_IMPORTANCE.get(event.verb), read_success(event.payload)
     if row is None or worked is None:
         return None
-    importance = fraction(event.payload.get("importance"), row.went_well if worked else row.failed)
+    importance = to_fraction(
+        event.payload.get("importance"), row.went_well if worked else row.failed
+    )
     names = (
-        NAMES
+        TITLE_FIELDS
         if event.verb != "tool"
-        else tuple(name for name in NAMES if name not in EVENTFUL or name == "tool")
+        else tuple(name for name in TITLE_FIELDS if name not in EVENT_IMPORTANCE or name == "tool")
     )
     named = [
         str(event.payload[name])
         for name in names
         if isinstance(event.payload.get(name), str) and str(event.payload[name]).strip()
     ]
-    if importance < WORTH or not named:
+    if importance < MIN_IMPORTANCE or not named:
         return None
     label = str(event.payload.get("tool") or "") if event.verb == "tool" else ""
     what = f"{label}: {named[0]}" if label and label != named[0] else named[0]
@@ -144,35 +146,35 @@ def outcome_of(event: Event) -> Outcome | None:
         for name in ("who", "where", "why")
         if isinstance(value := event.payload.get(name), str)
     }
-    most = MOST_PART // 2
-    return Outcome(
+    most = MAX_PART_CHARS // 2
+    return EpisodeOutcome(
         row.kind,
-        f"{event.verb.capitalize()} {'done' if worked else 'failed'}: {short(what, most)}",
+        f"{event.verb.capitalize()} {'done' if worked else 'failed'}: {shorten_line(what, most)}",
         {
-            **{name: short(value, most) for name, value in known.items()},
-            "outcome": short(result(event.payload, worked), most),
+            **{name: shorten_line(value, most) for name, value in known.items()},
+            "outcome": shorten_line(describe_result(event.payload, worked), most),
         },
         importance,
         worked,
     )
 
 
-def went(payload: Mapping[str, Any]) -> bool | None:
+def read_success(payload: Mapping[str, Any]) -> bool | None:
     """Whether it went well; None if that is not said."""
     for name in ("worked", "success", "ok"):
         if isinstance(payload.get(name), bool):
             return bool(payload[name])
     if (
         isinstance(status := payload.get("outcome", payload.get("status")), str)
-        and status.lower() in WENT
+        and status.lower() in SUCCESS_WORDS
     ):
-        return WENT[status.lower()]
+        return SUCCESS_WORDS[status.lower()]
     if type(code := payload.get("exit_code")) is int:
         return code == 0
     return False if payload.get("error") else None
 
 
-def result(payload: Mapping[str, Any], worked: bool) -> str:
+def describe_result(payload: Mapping[str, Any], worked: bool) -> str:
     """How it went, in words."""
     reason = payload.get("error")
     plain = "worked" if worked else "failed"

@@ -16,7 +16,7 @@ from reverie.core.model import Memory, Revise
 KIND = "feeling"
 FIELD = "emotion"
 INTENSITIES = ("low", "medium", "high")  # weakest first
-NAME = r"[a-z][a-z -]{1,31}"
+EMOTION_NAME = r"[a-z][a-z -]{1,31}"
 
 
 class Feeling(NamedTuple):
@@ -29,26 +29,26 @@ class Feeling(NamedTuple):
     why: str = ""
 
 
-def checked_feeling(emotion: object, intensity: object, why: object = "") -> Feeling:
+def validate_feeling(emotion: object, intensity: object, why: object = "") -> Feeling:
     """A feeling that can be kept."""
     plain = emotion.strip().lower() if isinstance(emotion, str) else ""
-    if not re.fullmatch(NAME, plain):
+    if not re.fullmatch(EMOTION_NAME, plain):
         raise BadInput(
             f"{emotion!r} is not an emotion; name it in a word, such as joy, relief or frustration"
         )
     if not isinstance(why, str):
         raise BadInput(f"why={why!r} must be a text")
-    return Feeling(plain, checked_intensity(intensity), " ".join(why.split())[:300])
+    return Feeling(plain, validate_intensity(intensity), " ".join(why.split())[:300])
 
 
-def checked_intensity(intensity: object) -> str:
+def validate_intensity(intensity: object) -> str:
     """One of INTENSITIES."""
     if not isinstance(intensity, str) or intensity not in INTENSITIES:
         raise BadInput(f"{intensity!r} is not an intensity; there are {', '.join(INTENSITIES)}")
     return intensity
 
 
-def noted(feeling: Feeling) -> dict[str, str]:
+def feeling_to_details(feeling: Feeling) -> dict[str, str]:
     """A feeling as it stands in a memory's details."""
     return {
         "name": feeling.emotion,
@@ -57,7 +57,7 @@ def noted(feeling: Feeling) -> dict[str, str]:
     }
 
 
-def felt(memory: Memory) -> Feeling | None:
+def read_feeling(memory: Memory) -> Feeling | None:
     """What a memory is felt with, if anything. Details are anybody's: what is no
     feeling is none.
     """
@@ -67,20 +67,23 @@ def felt(memory: Memory) -> Feeling | None:
     return Feeling(str(tag.get("name", "")), str(tag["intensity"]), str(tag.get("why", "")))
 
 
-def tagged(memory: Memory, feeling: Feeling | None, now: float) -> Revise:
+def set_feeling(memory: Memory, feeling: Feeling | None, now: float) -> Revise:
     """The memory with this feeling instead of the one it has, or with none."""
     details: dict[str, Any] = {
         name: value for name, value in memory.details.items() if name != FIELD
     }
     return Revise(
         memory.id,
-        {"details": {**details, FIELD: noted(feeling)} if feeling else details, "updated_at": now},
+        {
+            "details": {**details, FIELD: feeling_to_details(feeling)} if feeling else details,
+            "updated_at": now,
+        },
     )
 
 
 def is_felt(memory: Memory, minimum: str, emotion: str = "") -> bool:
     """Whether it is felt at least so strongly, and with this emotion if one is named."""
-    feeling = felt(memory)
+    feeling = read_feeling(memory)
     return (
         feeling is not None
         and INTENSITIES.index(feeling.intensity) >= INTENSITIES.index(minimum)

@@ -10,15 +10,15 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import NamedTuple
 
-from reverie.core.code_anchors import ANCHORS, anchors_in, worst
+from reverie.core.code_anchors import ANCHORS, anchors_in, combine_states
 from reverie.core.model import Event, Memory, Record
-from reverie.text.tokenization import short
+from reverie.text.tokenization import shorten_line
 
-QUOTED = 80  # characters of another memory that are quoted
-FEW = 3  # event numbers that are listed one by one
-FIRST, LAST = 2, 6  # events that a short story tells, at either end of a long life
+MAX_QUOTED_CHARS = 80  # characters of another memory that are quoted
+MAX_LISTED_EVENTS = 3  # event numbers that are listed one by one
+FIRST_EVENTS, LAST_EVENTS = 2, 6  # events that a short story tells, at either end of a long life
 
-ADDED = {
+ADDED_PHRASES = {
     "import": "imported",
     "learn": "learned from the conversation",
     "gather": "learned from the conversation",
@@ -28,7 +28,7 @@ ADDED = {
 }
 """Verb of an event → how a memory came to be by it; else it was kept."""
 
-LET_GO = {
+RETIRED_PHRASES = {
     "superseded": "replaced by {}",
     "merged": "merged into {}, which says the same",
     "forgotten": "forgotten on request",
@@ -38,7 +38,7 @@ LET_GO = {
 }
 """Why a memory counts no longer, in words; {} is what stands for it now."""
 
-TIED = {
+LINK_PHRASES = {
     "supersedes": "took the place of {}",
     "contradicts": "found to contradict {}",
     "resembles": "found to say nearly the same as {}",
@@ -49,7 +49,7 @@ TIED = {
     "led_to": "found to have led to {}",
 }
 
-FIELDS = {
+FIELD_NAMES = {
     "title": "title",
     "kind": "kind",
     "files": "files",
@@ -69,10 +69,14 @@ FIELDS = {
 }
 """What somebody may change on a memory, as people call it."""
 
-BY = {"user": "", "host": ", as the agent found", "judge": ", as a language model judged"}
+JUDGED_BY_PHRASES = {
+    "user": "",
+    "host": ", as the agent found",
+    "judge": ", as a language model judged",
+}
 
 
-class Told(NamedTuple):
+class EventSummary(NamedTuple):
     """One event: when, its number, and what it did."""
 
     at: float
@@ -80,12 +84,12 @@ class Told(NamedTuple):
     what: str
 
 
-def date(at: float) -> str:
+def format_date(at: float) -> str:
     """The day of a moment."""
-    return day(at).split(" ")[0] if abs(at) < 1e11 else day(at)
+    return format_moment(at).split(" ")[0] if abs(at) < 1e11 else format_moment(at)
 
 
-def day(at: float) -> str:
+def format_moment(at: float) -> str:
     """A moment as people write it."""
     try:
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
@@ -93,105 +97,113 @@ def day(at: float) -> str:
         return f"second {at:.0f}"
 
 
-def quoted(id: str, others: Mapping[str, Memory]) -> str:
+def quote_memory(id: str, others: Mapping[str, Memory]) -> str:
     """Another memory in its own words, with its day and its id."""
     other = others.get(id)
-    return f"“{short(other.text, QUOTED)}” ({date(other.at)}, {id})" if other else id
+    return (
+        f"“{shorten_line(other.text, MAX_QUOTED_CHARS)}” ({format_date(other.at)}, {id})"
+        if other
+        else id
+    )
 
 
-def words_of(id: str, others: Mapping[str, Memory]) -> str:
+def quote_text(id: str, others: Mapping[str, Memory]) -> str:
     """Another memory in its own words alone: its day and id stand elsewhere in the story."""
-    return f"“{short(others[id].text, QUOTED)}”" if id in others else id
+    return f"“{shorten_line(others[id].text, MAX_QUOTED_CHARS)}”" if id in others else id
 
 
-def times(count: int) -> str:
+def count_in_words(count: int) -> str:
     """How often."""
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
-def happened(
+def tell_history(
     history: Sequence[Record], others: Mapping[str, Memory], *, whole: bool, id: str = ""
 ) -> list[str]:
     """A sentence an event; unless the `whole` is wanted, like events in a row are one, of many the
     first and last.
     """
     events = [
-        Told(records[0].event.at, seq, what(records, others))
+        EventSummary(records[0].event.at, seq, describe_event(records, others))
         for seq, group in groupby(history, lambda record: record.event.seq)
         if (records := list(group))
     ]
     if whole:
-        return [sentence([one]) for one in events]
-    lines = [sentence(list(run)) for _, run in groupby(events, lambda one: one.what)]
-    if len(lines) <= FIRST + LAST + 1:
+        return [tell_run([one]) for one in events]
+    lines = [tell_run(list(run)) for _, run in groupby(events, lambda one: one.what)]
+    if len(lines) <= FIRST_EVENTS + LAST_EVENTS + 1:
         return lines
-    hidden = len(lines) - FIRST - LAST
+    hidden = len(lines) - FIRST_EVENTS - LAST_EVENTS
     more = f"… {hidden} more steps in between: `reverie explain {id} --all` tells them."
-    return [*lines[:FIRST], more, *lines[-LAST:]]
+    return [*lines[:FIRST_EVENTS], more, *lines[-LAST_EVENTS:]]
 
 
-def sentence(run: Sequence[Told]) -> str:
+def tell_run(run: Sequence[EventSummary]) -> str:
     """Some like events in a row, in one sentence."""
     first, last = run[0], run[-1]
     if len(run) == 1:
-        return f"{date(first.at)}: {first.what} (event {first.seq})."
-    few = len(run) <= FEW
+        return f"{format_date(first.at)}: {first.what} (event {first.seq})."
+    few = len(run) <= MAX_LISTED_EVENTS
     numbers = ", ".join(str(one.seq) for one in run) if few else f"{first.seq} … {last.seq}"
     span = (
-        f"between {date(first.at)} and {date(last.at)}: {first.what}, {times(len(run))}"
-        if date(first.at) != date(last.at)
-        else f"{date(first.at)}: {first.what}, {times(len(run))}"
+        f"between {format_date(first.at)} and {format_date(last.at)}: {first.what}, {count_in_words(len(run))}"
+        if format_date(first.at) != format_date(last.at)
+        else f"{format_date(first.at)}: {first.what}, {count_in_words(len(run))}"
     )
     return f"{span[0].upper()}{span[1:]} (events {numbers})."
 
 
-def what(records: Sequence[Record], others: Mapping[str, Memory]) -> str:
+def describe_event(records: Sequence[Record], others: Mapping[str, Memory]) -> str:
     """What one event did to the memory."""
     event = records[0].event
     if event.verb == "undo":
         return f"event {event.payload.get('of')} was taken back"
     if event.verb == "restore" and any("retired_at" in record.after for record in records):
         return "brought back"
-    said = [phrase for record in records for phrase in done(record, others)]
+    said = [phrase for record in records for phrase in describe_record(record, others)]
     if "heard again" in said:  # that it was put in other words stands elsewhere
         said = [phrase for phrase in said if not phrase.startswith("made from")]
     told = "; ".join(dict.fromkeys(said)) or "looked at, nothing changed that matters"
     return told + {"sleep": ", in sleep", "review": ", as a person decided"}.get(event.verb, "")
 
 
-def done(record: Record, others: Mapping[str, Memory]) -> Iterable[str]:
+def describe_record(record: Record, others: Mapping[str, Memory]) -> Iterable[str]:
     """What one change did, in phrases."""
     if record.op == "add":
-        return [ADDED.get(record.event.verb, "kept")]
+        return [ADDED_PHRASES.get(record.event.verb, "kept")]
     if record.after.get("retired_at") is not None:
         why, successor = (
             str(record.after.get("retired_why") or ""),
             record.after.get("superseded_by"),
         )
-        return [let_go(why, words_of(str(successor), others) if successor else "")]
+        return [describe_retirement(why, quote_text(str(successor), others) if successor else "")]
     if record.op == "link":
-        return tied(record, others)
-    return verdict(record.event) or aged(record) or revised(record)
+        return describe_link(record, others)
+    return (
+        describe_verdict(record.event)
+        or describe_anchor_change(record)
+        or describe_revision(record)
+    )
 
 
-def let_go(why: str, successor: str) -> str:
+def describe_retirement(why: str, successor: str) -> str:
     """Why it counts no longer; `successor` is what stands for it, in words, if anything does."""
-    return LET_GO.get(why, why or "let go").replace("{}", successor or "another memory")
+    return RETIRED_PHRASES.get(why, why or "let go").replace("{}", successor or "another memory")
 
 
-def tied(record: Record, others: Mapping[str, Memory]) -> list[str]:
+def describe_link(record: Record, others: Mapping[str, Memory]) -> list[str]:
     """A link that was made or taken away. Tags are told by what was done to the tags."""
     rel, dst = str(record.after.get("rel", "")), str(record.after.get("dst", ""))
-    if rel not in TIED or (
+    if rel not in LINK_PHRASES or (
         rel == "about" and record.event.verb == "anchor"
     ):  # told by what became of the anchor
         return []
     if not record.after.get("weight"):
         return ["a tie was taken away"]
-    return [TIED[rel].replace("{}", words_of(dst, others))]
+    return [LINK_PHRASES[rel].replace("{}", quote_text(dst, others))]
 
 
-def verdict(event: Event) -> list[str]:
+def describe_verdict(event: Event) -> list[str]:
     """What somebody found who used it."""
     if event.verb == "outcome":
         return [
@@ -199,11 +211,11 @@ def verdict(event: Event) -> list[str]:
         ]
     if event.verb == "feedback":
         helped = "it helped" if event.payload.get("helpful") else "it did not help"
-        return [helped + BY.get(str(event.payload.get("by", "user")), "")]
+        return [helped + JUDGED_BY_PHRASES.get(str(event.payload.get("by", "user")), "")]
     return []
 
 
-def aged(record: Record) -> list[str]:
+def describe_anchor_change(record: Record) -> list[str]:
     """What was found of the code that it speaks of, if that is all that was done."""
     before, after = record.before.get("details") or {}, record.after.get("details") or {}
     if (
@@ -215,19 +227,19 @@ def aged(record: Record) -> list[str]:
     old, new = anchors_in(before), anchors_in(after)
     if record.event.payload.get("confirmed"):
         return ["confirmed: it holds for the code as it is now"]
-    if worst(new):
-        return [anchor.words for anchor in new if anchor.state]
-    if worst(old):
+    if combine_states(new):
+        return [anchor.notice for anchor in new if anchor.state]
+    if combine_states(old):
         return ["the code is again what it speaks of"]
     moved = [
-        anchor.place
+        anchor.location
         for anchor in new
-        if anchor.was and anchor.place not in {one.place for one in old}
+        if anchor.was and anchor.location not in {one.location for one in old}
     ]
     return [f"followed to {', '.join(moved)}"] if moved else ["noted which code it is about"]
 
 
-def revised(record: Record) -> list[str]:
+def describe_revision(record: Record) -> list[str]:
     """What was changed about it, in words."""
     before, after = record.before, record.after
     found = []
@@ -236,10 +248,12 @@ def revised(record: Record) -> list[str]:
     if "retired_at" in after:
         found.append("counts again")
     if "text" in after:
-        found.append(f"reworded, before it said “{short(str(before.get('text') or ''), QUOTED)}”")
+        found.append(
+            f"reworded, before it said “{shorten_line(str(before.get('text') or ''), MAX_QUOTED_CHARS)}”"
+        )
     if "tags" in after:
-        found += retagged(before.get("tags") or (), after.get("tags") or ())
-    changed = dict.fromkeys(FIELDS[name] for name in after if name in FIELDS)
+        found += describe_tag_change(before.get("tags") or (), after.get("tags") or ())
+    changed = dict.fromkeys(FIELD_NAMES[name] for name in after if name in FIELD_NAMES)
     if changed and "tags" not in after and record.event.verb not in ("reconcile", "sleep"):
         found.append(f"given another {' and '.join(changed)}")
     if "confidence" in after and not found:
@@ -254,7 +268,7 @@ def revised(record: Record) -> list[str]:
     return found
 
 
-def retagged(before: Iterable[str], after: Iterable[str]) -> list[str]:
+def describe_tag_change(before: Iterable[str], after: Iterable[str]) -> list[str]:
     """The tags that came and went."""
     old, new = list(before), list(after)
     came, went = [tag for tag in new if tag not in old], [tag for tag in old if tag not in new]

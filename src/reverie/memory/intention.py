@@ -31,31 +31,31 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import FARTHEST
+from reverie.core.foreign_numbers import MAX_TIMESTAMP
 from reverie.core.kinds import INTENTION, PENDING
 from reverie.core.model import Change, Hit, Memory, Retire, Revise
-from reverie.core.trigger_patterns import EXPRESSION, TOOL, Scene, meets
+from reverie.core.trigger_patterns import REGEX_PREFIX, TOOL_PREFIX, TriggerContext, matches_trigger
 from reverie.text.time_expressions import (
     MORNING,
-    ahead,
-    first_of,
-    following,
-    is_rule,
-    is_zone,
-    recurring,
-    told,
-    wall_of,
-    zone_of,
+    first_occurrence,
+    format_wall_time,
+    is_known_zone,
+    is_recurrence_rule,
+    load_zone,
+    next_occurrence,
+    parse_recurrence,
+    parse_time_ahead,
+    to_wall_time,
 )
 
-PRIORITY = 0.5  # CONSTANTS: prospective priority
+DEFAULT_PRIORITY = 0.5  # CONSTANTS: prospective priority
 TRIGGERED, DONE, CANCELLED = "triggered", "done", "cancelled"
 STATUSES = (PENDING, TRIGGERED, DONE, CANCELLED)
-ENDS = {"done": DONE, "cancel": CANCELLED}
+END_STATUSES = {"done": DONE, "cancel": CANCELLED}
 
 
 # one of these stands where a reminder is set: "when …, remind me to …"
-SETTING = (
+SETTING_WORDS = (
     "remind",
     "forget",
     "remember",
@@ -64,24 +64,24 @@ SETTING = (
 When = str | float | datetime | date | None
 
 
-def is_number(value: Any) -> bool:
+def is_finite_number(value: Any) -> bool:
     """Whether it is a number and finite; True and False are none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def is_moment(value: Any) -> bool:
+def is_timestamp(value: Any) -> bool:
     """Whether it is seconds since 1970; what is larger was meant as milliseconds."""
-    return is_number(value) and 0 <= value < FARTHEST
+    return is_finite_number(value) and 0 <= value < MAX_TIMESTAMP
 
 
-FITS: dict[str, Callable[[Any], bool]] = {
+DETAIL_CHECKS: dict[str, Callable[[Any], bool]] = {
     "status": lambda value: value in STATUSES,
-    "when": is_moment,
-    "zone": lambda value: isinstance(value, str) and is_zone(value),
-    "every": lambda value: isinstance(value, str) and is_rule(value),
-    "priority": is_number,
-    "fired_at": is_moment,
-    "resumes": is_moment,
+    "when": is_timestamp,
+    "zone": lambda value: isinstance(value, str) and is_known_zone(value),
+    "every": lambda value: isinstance(value, str) and is_recurrence_rule(value),
+    "priority": is_finite_number,
+    "fired_at": is_timestamp,
+    "resumes": is_timestamp,
 }
 """What each detail must be to count: one bad line of an imported file must not stop the others from
 being due.
@@ -92,7 +92,7 @@ being due.
 LATE_IN_MONTH = re.compile(r"\S+ \S+ (?:29|30|31) \S+ \S+")
 
 
-class Reminder(NamedTuple):
+class ReminderDetails(NamedTuple):
     """What the details of an intention say. Details are anybody's: what does not fit counts as not
     said.
     """
@@ -101,102 +101,114 @@ class Reminder(NamedTuple):
     when: float | None = None
     zone: str = "UTC"
     every: str = ""
-    priority: float = PRIORITY
+    priority: float = DEFAULT_PRIORITY
     fired_at: float | None = None
     resumes: float | None = None
 
 
-def reminder_of(memory: Memory) -> Reminder:
+def read_reminder(memory: Memory) -> ReminderDetails:
     """An intention's status, time, recurrence and priority."""
     said = {
-        name: value for name, value in memory.details.items() if name in FITS and FITS[name](value)
+        name: value
+        for name, value in memory.details.items()
+        if name in DETAIL_CHECKS and DETAIL_CHECKS[name](value)
     }
-    return Reminder(**said)
+    return ReminderDetails(**said)
 
 
-def waits(memory: Memory) -> bool:
+def is_waiting(memory: Memory) -> bool:
     """Whether it is still to fire: it is pending, or recurs."""
     if memory.kind != INTENTION or not memory.active:
         return False
-    one = reminder_of(memory)
+    one = read_reminder(memory)
     return one.status == PENDING or (one.status == TRIGGERED and bool(one.every))
 
 
-def status_of(memory: Memory) -> str:
+def reminder_status(memory: Memory) -> str:
     """Where it stands; one that was forgotten without a word of being done counts as cancelled."""
-    status = reminder_of(memory).status
+    status = read_reminder(memory).status
     return status if memory.active or status in (DONE, CANCELLED) else CANCELLED
 
 
-def coming(memory: Memory) -> tuple[float, str]:
+def reminder_time_order(memory: Memory) -> tuple[float, str]:
     """The order of a list of reminders: by time, those without one last."""
-    when = reminder_of(memory).when
+    when = read_reminder(memory).when
     return math.inf if when is None else when, memory.id
 
 
-def due(memories: Iterable[Memory], now: float, context: Sequence[Scene] = ()) -> list[Hit]:
+def find_due_reminders(
+    memories: Iterable[Memory], now: float, context: Sequence[TriggerContext] = ()
+) -> list[Hit]:
     """What is due now or called for by the context, the most urgent first; `why` says which (CC-67;
     C39, C40).
     """
     found = [
-        Hit(memory, reminder_of(memory).priority, (why,))
+        Hit(memory, read_reminder(memory).priority, (why,))
         for memory in memories
-        if waits(memory) and (why := reason(memory, now, context))
+        if is_waiting(memory) and (why := explain_due(memory, now, context))
     ]
-    return sorted(found, key=lambda hit: urgency(hit.memory))
+    return sorted(found, key=lambda hit: reminder_urgency(hit.memory))
 
 
-def urgency(memory: Memory) -> tuple[float, float, str]:
+def reminder_urgency(memory: Memory) -> tuple[float, float, str]:
     """The order of what is due: priority, then time; what has no time counts from when it was
     written down.
     """
-    one = reminder_of(memory)
+    one = read_reminder(memory)
     return -one.priority, memory.created_at if one.when is None else one.when, memory.id
 
 
-def reason(memory: Memory, now: float, context: Sequence[Scene]) -> str:
+def explain_due(memory: Memory, now: float, context: Sequence[TriggerContext]) -> str:
     """Why it is due; empty if it is not. The words in which it was set or told do not call for it
     themselves.
     """
-    one = reminder_of(memory)
+    one = read_reminder(memory)
     if one.when is not None and one.when <= now:
-        return f"due {told(one.when, one.zone)}"
+        return f"due {format_wall_time(one.when, one.zone)}"
     if one.status != PENDING:
         return ""
     others = [
         scene
         for scene in context
-        if not (memory.text.lower() in scene.text and any(word in scene.text for word in SETTING))
+        if not (
+            memory.text.lower() in scene.text and any(word in scene.text for word in SETTING_WORDS)
+        )
     ]
     pattern = next(
-        (pattern for pattern in memory.triggers if any(meets(pattern, scene) for scene in others)),
+        (
+            pattern
+            for pattern in memory.triggers
+            if any(matches_trigger(pattern, scene) for scene in others)
+        ),
         "",
     )
-    return f"trigger {shown(pattern)!r}" if pattern else ""
+    return f"trigger {display_pattern(pattern)!r}" if pattern else ""
 
 
-def still(memory: Memory, seen: Memory) -> bool:
+def is_same_occurrence(memory: Memory, seen: Memory) -> bool:
     """Whether it waits for the same occurrence as when it was seen: nobody has fired, moved or
     ended it since.
     """
-    return waits(memory) and reminder_of(memory)[:4] == reminder_of(seen)[:4]
+    return is_waiting(memory) and read_reminder(memory)[:4] == read_reminder(seen)[:4]
 
 
-def fired(memory: Memory, now: float) -> Revise:
+def mark_fired(memory: Memory, now: float) -> Revise:
     """It was given to somebody. One that recurs waits for its next time from now on."""
-    one = reminder_of(memory)
+    one = read_reminder(memory)
     more: dict[str, Any] = {"status": TRIGGERED, "fired_at": now}
     if one.every and one.when is not None:
         with suppress(BadInput):
-            return altered(memory, now, {**more, "when": next_time(one, now), "resumes": None})
+            return change_details(
+                memory, now, {**more, "when": next_due_time(one, now), "resumes": None}
+            )
         more |= {
             "every": None,
             "was_every": one.every,
         }  # it cannot come again: told once, it stays in the list
-    return altered(memory, now, more)
+    return change_details(memory, now, more)
 
 
-def next_time(one: Reminder, now: float) -> float:
+def next_due_time(one: ReminderDetails, now: float) -> float:
     """When one that recurs is due again after this time: BadInput if never. The rhythm is the
     series', not that of a
 
@@ -204,53 +216,53 @@ def next_time(one: Reminder, now: float) -> float:
     """
     if one.resumes is not None and one.resumes > now:
         return one.resumes
-    return following(one.every, one.resumes or one.when or now, now, one.zone)
+    return next_occurrence(one.every, one.resumes or one.when or now, now, one.zone)
 
 
-def ended(memory: Memory, how: str, now: float) -> list[Change]:
+def end_reminder(memory: Memory, how: str, now: float) -> list[Change]:
     """It is done or cancelled. Of what recurs, `done` ends this occurrence and `cancel` all of
     them.
     """
-    one = reminder_of(intended(memory))
+    one = read_reminder(require_intention(memory))
     if not memory.active:
         raise BadInput(
             f"{memory.id} is {memory.retired_why or 'retired'} already. `reverie restore {memory.id}` "
             "brings it back"
         )
     if how == "done" and one.every and one.when is not None:
-        when = one.when if one.status == TRIGGERED else next_time(one, now)
-        return [altered(memory, now, {"status": PENDING, "when": when, "resumes": None})]
+        when = one.when if one.status == TRIGGERED else next_due_time(one, now)
+        return [change_details(memory, now, {"status": PENDING, "when": when, "resumes": None})]
     return [
-        altered(memory, now, {"status": ENDS[how]}),
-        Retire(id=memory.id, at=now, why=ENDS[how]),
+        change_details(memory, now, {"status": END_STATUSES[how]}),
+        Retire(id=memory.id, at=now, why=END_STATUSES[how]),
     ]
 
 
-def snoozed(memory: Memory, until: When, now: float) -> Revise:
+def snooze_reminder(memory: Memory, until: When, now: float) -> Revise:
     """It is due later, whatever it was. Of what recurs one time is put off; the series goes on as
     it would have.
     """
-    one = reminder_of(intended(memory))
+    one = read_reminder(require_intention(memory))
     if not memory.active:
         raise BadInput(
             f"{memory.id} does not count any more. `reverie restore {memory.id}` brings it back"
         )
     if until is None:
         raise BadInput("Until when? Say for instance “in 20 minutes” or “tomorrow at 9”")
-    when, resumes = ahead(until, now, one.zone), None
+    when, resumes = parse_time_ahead(until, now, one.zone), None
     if one.every and one.when is not None:
         missed = one.resumes is None and one.status == PENDING
-        resumes = next_time(one, now) if missed else one.resumes or one.when
-    return altered(memory, now, {"status": PENDING, "when": when, "resumes": resumes})
+        resumes = next_due_time(one, now) if missed else one.resumes or one.when
+    return change_details(memory, now, {"status": PENDING, "when": when, "resumes": resumes})
 
 
-def reopened(memory: Memory) -> dict[str, Any]:
+def reopened_details(memory: Memory) -> dict[str, Any]:
     """The details of one that is restored: it waits again."""
-    one = reminder_of(memory)
+    one = read_reminder(memory)
     return {**memory.details, "status": PENDING if one.status in (DONE, CANCELLED) else one.status}
 
 
-def altered(memory: Memory, now: float, more: Mapping[str, Any]) -> Revise:
+def change_details(memory: Memory, now: float, more: Mapping[str, Any]) -> Revise:
     """The change that puts these values among the details; None takes one away."""
     taken = {name for name, value in more.items() if value is None}
     details = {
@@ -259,7 +271,7 @@ def altered(memory: Memory, now: float, more: Mapping[str, Any]) -> Revise:
     return Revise(id=memory.id, fields={"details": details, "updated_at": now})
 
 
-def intended(memory: Memory) -> Memory:
+def require_intention(memory: Memory) -> Memory:
     """The memory, if it is an intention; else BadInput."""
     if memory.kind != INTENTION:
         raise BadInput(
@@ -269,7 +281,9 @@ def intended(memory: Memory) -> Memory:
     return memory
 
 
-def completed(details: Mapping[str, Any], now: float, local: Callable[[], str]) -> dict[str, Any]:
+def complete_intention_details(
+    details: Mapping[str, Any], now: float, local: Callable[[], str]
+) -> dict[str, Any]:
     """The details of an intention, with its times understood; what cannot be is refused, and so is
     a time gone by.
 
@@ -278,55 +292,59 @@ def completed(details: Mapping[str, Any], now: float, local: Callable[[], str]) 
     from a file.
     """
     said = {name: value for name, value in details.items() if value not in (None, "")}
-    priority, status = said.get("priority", PRIORITY), said.get("status", PENDING)
-    if not is_number(priority) or not 0.0 <= priority <= 1.0:
+    priority, status = said.get("priority", DEFAULT_PRIORITY), said.get("status", PENDING)
+    if not is_finite_number(priority) or not 0.0 <= priority <= 1.0:
         raise BadInput(f"priority={priority!r} must lie between 0 and 1")
     if status not in STATUSES:
         raise BadInput(f"status={status!r} is none; there are {', '.join(STATUSES)}")
     if said.keys() & {"when", "every"}:
-        said |= timed(said, now, said.get("zone") or local())
+        said |= resolve_times(said, now, said.get("zone") or local())
     return {**said, "priority": float(priority), "status": status}
 
 
-def timed(said: Mapping[str, Any], now: float, zone: str) -> dict[str, Any]:
+def resolve_times(said: Mapping[str, Any], now: float, zone: str) -> dict[str, Any]:
     """When, in which zone and how often, from what was said of them. A first time may be said of
     what recurs.
     """
-    zone_of(zone)
+    load_zone(zone)
     found: dict[str, Any] = {"zone": zone}
     if "when" in said:
         found["when"] = (
-            float(said["when"]) if is_moment(said["when"]) else ahead(said["when"], now, zone)
+            float(said["when"])
+            if is_timestamp(said["when"])
+            else parse_time_ahead(said["when"], now, zone)
         )
     if every := said.get("every"):
-        first = wall_of(found["when"], zone) if "when" in found else None
-        found["every"] = recurring(
+        first = to_wall_time(found["when"], zone) if "when" in found else None
+        found["every"] = parse_recurrence(
             every, found.get("when", now), zone, first.time() if first else MORNING
         )
-        found.setdefault("when", first_of(found["every"], now, zone))
-    if every and not is_moment(following(found["every"], found["when"], now, zone)):
-        raise BadInput(f"{every!r} from {told(found['when'], zone)} never comes a second time")
+        found.setdefault("when", first_occurrence(found["every"], now, zone))
+    if every and not is_timestamp(next_occurrence(found["every"], found["when"], now, zone)):
+        raise BadInput(
+            f"{every!r} from {format_wall_time(found['when'], zone)} never comes a second time"
+        )
     return found
 
 
-def meant(memory: Memory) -> str:
+def describe_due(memory: Memory) -> str:
     """When and where it is due, in words: what was understood is told back."""
-    one = reminder_of(memory)
-    parts = [told(one.when, one.zone)] if one.when is not None else []
+    one = read_reminder(memory)
+    parts = [format_wall_time(one.when, one.zone)] if one.when is not None else []
     if one.every:
         parts.append(
             f"then {one.every}" if one.every.startswith("every") else f"then by cron {one.every}"
         )
         parts += ["only in months that have this day"] if LATE_IN_MONTH.fullmatch(one.every) else []
     parts += (
-        [f"when the context meets {', '.join(map(shown, memory.triggers))}"]
+        [f"when the context meets {', '.join(map(display_pattern, memory.triggers))}"]
         if memory.triggers
         else []
     )
     return ", ".join(parts) or "nothing calls for it"
 
 
-def patterns_for(
+def build_trigger_patterns(
     files: Sequence[str] = (), commands: Sequence[str] = (), topics: Sequence[str] = ()
 ) -> list[str]:
     """Trigger patterns for files (globs of paths), commands (globs of what a shell is given), and
@@ -336,7 +354,12 @@ def patterns_for(
 
 
 _CLASS = r"\[!?[^\[\]\s/\\]+\]"  # [ab], [a-z], [!0-9]
-WILD = {"**/": r"(?:\S*/)?", "**": r"\S*", "*": r"[^\s/]*", "?": r"[^\s/]"}  # in a glob of paths
+WILDCARDS = {
+    "**/": r"(?:\S*/)?",
+    "**": r"\S*",
+    "*": r"[^\s/]*",
+    "?": r"[^\s/]",
+}  # in a glob of paths
 PATH, WORDS = (r"(?<![\w.-])", r"(?![\w-])"), (r"(?<!\w)", r"(?!\w)")  # what stands around them
 
 
@@ -345,13 +368,13 @@ def path_pattern(glob: str) -> str:
 
     A name without its folder is met in any: `auth.py` in src/auth.py, but not in oauth.py.
     """
-    pieces = re.split(rf"(\*\*/|\*\*|\*|\?|{_CLASS})", plain_path(glob))
-    return EXPRESSION + "".join(WILD.get(piece) or class_pattern(piece) for piece in pieces).join(
-        PATH
-    )
+    pieces = re.split(rf"(\*\*/|\*\*|\*|\?|{_CLASS})", normalize_path_glob(glob))
+    return REGEX_PREFIX + "".join(
+        WILDCARDS.get(piece) or class_pattern(piece) for piece in pieces
+    ).join(PATH)
 
 
-def plain_path(glob: str) -> str:
+def normalize_path_glob(glob: str) -> str:
     """A glob of paths as one writes it in a project: without ./ before it; a folder means all that
     is in it.
     """
@@ -386,7 +409,9 @@ def command_pattern(glob: str) -> str:
             f"{glob!r} names no command. Write for instance git push*, or tool:Bash for whatever it runs"
         )
     return (
-        glob.strip() if glob.strip().startswith(TOOL) else f"{TOOL}*({glob.strip().rstrip('*')}*)"
+        glob.strip()
+        if glob.strip().startswith(TOOL_PREFIX)
+        else f"{TOOL_PREFIX}*({glob.strip().rstrip('*')}*)"
     )
 
 
@@ -395,21 +420,21 @@ def topic_pattern(words: str) -> str:
     said = words.strip()
     if not said:
         raise BadInput(f"{words!r} are no words that a conversation could be about")
-    if said.startswith((EXPRESSION, TOOL)) or "*" in said or "?" in said:
+    if said.startswith((REGEX_PREFIX, TOOL_PREFIX)) or "*" in said or "?" in said:
         return said
-    return EXPRESSION + r"\s+".join(map(re.escape, said.split())).join(WORDS)
+    return REGEX_PREFIX + r"\s+".join(map(re.escape, said.split())).join(WORDS)
 
 
 # what `class_pattern` writes
 _EITHER = re.compile(r"\(\?:(\\\[\S+?\\\])\|\(\?!\[\\s/\]\)\[\S+?(?<!\\)\]\)")
 
 
-def shown(pattern: str) -> str:
+def display_pattern(pattern: str) -> str:
     """A pattern of these as a person would write it."""
     for before, after in (PATH, WORDS):
-        if pattern.startswith(EXPRESSION + before) and pattern.endswith(after):
-            inner = pattern[len(EXPRESSION + before) : -len(after)].replace(r"\s+", " ")
-            for written, expression in WILD.items():
+        if pattern.startswith(REGEX_PREFIX + before) and pattern.endswith(after):
+            inner = pattern[len(REGEX_PREFIX + before) : -len(after)].replace(r"\s+", " ")
+            for written, expression in WILDCARDS.items():
                 inner = inner.replace(expression, written)
             return re.sub(r"\\(.)", r"\1", _EITHER.sub(r"\1", inner))
     return pattern

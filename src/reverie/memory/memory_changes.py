@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from reverie.core.errors import BadInput
-from reverie.core.kinds import INTENTION, unverified
+from reverie.core.kinds import INTENTION, is_unverified
 from reverie.core.model import (
-    BETWEEN,
+    MEMORY_RELATIONS,
     Change,
     Edge,
     Link,
@@ -18,7 +18,7 @@ from reverie.core.model import (
     Reinforcement,
     Retire,
     Revise,
-    lineage,
+    visible_spaces,
 )
 
 HELPFUL, UNHELPFUL = 0.05, -0.10  # what one explicit verdict does to confidence (B70, B71; CC-52)
@@ -34,11 +34,14 @@ VERDICTS = {
 retrieved, rejected.
 """
 
-MUTUAL = ("relates_to", "resembles")  # relations that say the same read from either end
-MOST_REINFORCEMENTS = 200  # breadcrumbs kept on one memory; `strength` counts them all
+SYMMETRIC_RELATIONS = (
+    "relates_to",
+    "resembles",
+)  # relations that say the same read from either end
+MAX_REINFORCEMENTS = 200  # breadcrumbs kept on one memory; `strength` counts them all
 
 
-def used(
+def record_use(
     memory: Memory,
     now: float,
     *,
@@ -56,7 +59,7 @@ def used(
         raise BadInput(f"by={by!r} is nobody who judges; there are {', '.join(VERDICTS)}")
     at = now if at is None else at
     gain, loss = VERDICTS[by]
-    most = memory.trust if unverified(memory) else 1.0
+    most = memory.trust if is_unverified(memory) else 1.0
     believed = round(min(most, max(0.0, memory.confidence + (gain if helpful else loss))), 4)
     fields: dict[str, Any] = {"confidence": believed, "updated_at": now}
     if helpful:
@@ -66,13 +69,13 @@ def used(
         }
     if helpful and by != "judge":
         trail = (*memory.reinforcements, Reinforcement(session=session, at=at))[
-            -MOST_REINFORCEMENTS:
+            -MAX_REINFORCEMENTS:
         ]
         fields |= {"strength": memory.strength + 1, "reinforcements": trail}
     return Revise(id=memory.id, fields=fields)
 
 
-def crumbs(memory: Memory, space: str) -> tuple[Reinforcement, ...]:
+def collect_reinforcements(memory: Memory, space: str) -> tuple[Reinforcement, ...]:
     """Where and when a memory was said, and said again, as it is noted on the one of this space
     that it repeats (B69).
 
@@ -90,18 +93,18 @@ def crumbs(memory: Memory, space: str) -> tuple[Reinforcement, ...]:
     )
 
 
-def seen_instead(old: Memory, new: Memory) -> None:
+def require_visible_successor(old: Memory, new: Memory) -> None:
     """Refuse to let a memory stand for another that is seen where it is not: it lies in the same
     space, or above.
     """
-    if new.space not in lineage(old.space):
+    if new.space not in visible_spaces(old.space):
         raise BadInput(
             f"{new.id} lies in {new.space}: who works in {old.space} could not see it in place of {old.id}. "
             f"Keep it in {old.space} or above first"
         )
 
 
-def superseded(old: Memory, new: Memory, now: float) -> list[Change]:
+def supersede_memory(old: Memory, new: Memory, now: float) -> list[Change]:
     """A newer memory takes the place of an older one, which can still be asked about
     (CC-5, A87).
     """
@@ -112,14 +115,14 @@ def superseded(old: Memory, new: Memory, now: float) -> list[Change]:
             raise BadInput(
                 f"{memory.id} does not count any more ({memory.retired_why}); restore it first"
             )
-    seen_instead(old, new)
+    require_visible_successor(old, new)
     return [
         Retire(id=old.id, at=now, why="superseded", superseded_by=new.id),
         Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id)),
     ]
 
 
-def contradicting(one: Memory, other: Memory, now: float) -> list[Change]:
+def flag_contradiction(one: Memory, other: Memory, now: float) -> list[Change]:
     """Both are kept and flagged until somebody decides (CC-6, A86)."""
     return [
         change
@@ -137,10 +140,12 @@ def contradicting(one: Memory, other: Memory, now: float) -> list[Change]:
     ]
 
 
-def linked(src: str, dst: str, rel: str, weight: float) -> Link:
+def link_memories(src: str, dst: str, rel: str, weight: float) -> Link:
     """An edge between two memories."""
-    if rel not in BETWEEN:
-        raise BadInput(f"{rel!r} does not tie memories together; there are {', '.join(BETWEEN)}")
+    if rel not in MEMORY_RELATIONS:
+        raise BadInput(
+            f"{rel!r} does not tie memories together; there are {', '.join(MEMORY_RELATIONS)}"
+        )
     if not 0.0 <= weight <= 1.0:
         raise BadInput(f"weight={weight!r} must lie between 0 and 1")
     if src == dst:
@@ -148,18 +153,18 @@ def linked(src: str, dst: str, rel: str, weight: float) -> Link:
     return Link(edge=Edge(src=src, rel=rel, dst=dst, weight=weight))
 
 
-def tie(edges: Sequence[Edge], src: str, dst: str, rel: str) -> Edge:
+def find_link(edges: Sequence[Edge], src: str, dst: str, rel: str) -> Edge:
     """The link of two memories as it stands, or one of weight 0. What has no direction is the same
     from both ends.
     """
-    ends = ((src, dst), (dst, src)) if rel in MUTUAL else ((src, dst),)
+    ends = ((src, dst), (dst, src)) if rel in SYMMETRIC_RELATIONS else ((src, dst),)
     return next(
         (edge for end in ends for edge in edges if edge.rel == rel and (edge.src, edge.dst) == end),
         Edge(src=src, rel=rel, dst=dst, weight=0.0),
     )
 
 
-def restored(memory: Memory, successor_edges: Sequence[Edge], now: float) -> list[Change]:
+def restore_memory(memory: Memory, successor_edges: Sequence[Edge], now: float) -> list[Change]:
     """It counts again; what had superseded it no longer does."""
     fields: dict[str, Any] = {
         "retired_at": None,
@@ -168,23 +173,23 @@ def restored(memory: Memory, successor_edges: Sequence[Edge], now: float) -> lis
         "updated_at": now,
     }
     if memory.kind == INTENTION:
-        from reverie.memory.intention import reopened
+        from reverie.memory.intention import reopened_details
 
-        fields["details"] = reopened(memory)
+        fields["details"] = reopened_details(memory)
     return [
         Revise(id=memory.id, fields=fields),
         *(Link(edge=Edge(src=e.src, rel=e.rel, dst=e.dst, weight=0.0)) for e in successor_edges),
     ]
 
 
-def unmerged(kept: Memory, gone: Memory, now: float) -> list[Change]:
+def unmerge_memory(kept: Memory, gone: Memory, now: float) -> list[Change]:
     """What was merged into another one stands by itself again: the other is as strong as without
     it. What others wrote had made it no stronger.
     """
-    if unverified(gone):
+    if is_unverified(gone):
         return []
     trail = list(kept.reinforcements)
-    for crumb in crumbs(gone, kept.space):
+    for crumb in collect_reinforcements(gone, kept.space):
         if crumb in trail:
             trail.remove(crumb)
     fields = {
@@ -195,14 +200,14 @@ def unmerged(kept: Memory, gone: Memory, now: float) -> list[Change]:
     return [Revise(id=kept.id, fields=fields)]
 
 
-def inverse(records: Sequence[Record], now: float) -> list[Change]:
+def invert_records(records: Sequence[Record], now: float) -> list[Change]:
     """The changes that take an event back, last thing first. Something added is retired, not
     erased.
     """
-    return [undone(record, now) for record in reversed(records)]
+    return [undo_record(record, now) for record in reversed(records)]
 
 
-def undone(record: Record, now: float) -> Change:
+def undo_record(record: Record, now: float) -> Change:
     """The change that takes one line of history back."""
     match record.op:
         case "add":
@@ -220,7 +225,7 @@ def undone(record: Record, now: float) -> Change:
             return Revise(id=record.memory_id, fields=dict(record.before))
 
 
-def moved_on(record: Record, memory: Memory) -> list[str]:
+def find_later_changes(record: Record, memory: Memory) -> list[str]:
     """Fields that somebody else changed after this line of history: taking it back would lose their
     work.
     """

@@ -16,22 +16,22 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.core import config
 from reverie.core.errors import BadInput, Refused
-from reverie.core.foreign_numbers import FARTHEST
+from reverie.core.foreign_numbers import MAX_TIMESTAMP
 from reverie.core.kinds import INTENTION
-from reverie.core.model import TRUST, UNTRUSTED, Memory, Revise
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.core.trigger_patterns import checked
-from reverie.privacy.redacted_text import private
-from reverie.text.text_cleaning import clean
+from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory, Revise
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.core.trigger_patterns import check_trigger
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.text.text_cleaning import clean_text
 
 if TYPE_CHECKING:
     from reverie.privacy import Redaction
 
 Moment = float | int | str | datetime | date | None
 
-MOST_TEXT = 4_000_000  # characters of one memory
-MOST_TAGS, MOST_TAG = 64, 64
-MOST_DEPTH = 16  # segments of a space
+MAX_TEXT_CHARS = 4_000_000  # characters of one memory
+MAX_TAGS, MAX_TAG_CHARS = 64, 64
+MAX_SPACE_DEPTH = 16  # segments of a space
 
 KIND = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 SEGMENT = re.compile(r"[^\s/\x00-\x1f\x7f]{1,128}")
@@ -41,40 +41,40 @@ SECONDS = re.compile(r"-?\d{6,12}(?:\.\d+)?")
 _LEADING = re.compile(r"^[\s#]+")
 
 
-def checked_text(text: object, what: str = "text") -> str:
+def validate_text(text: object, what: str = "text") -> str:
     """A text worth keeping."""
     if not isinstance(text, str):
         raise BadInput(f"The {what} must be a str, not {type(text).__name__}")
     if not text.strip():
         raise BadInput(f"There is nothing to remember: the {what} is empty")
-    if len(text) > MOST_TEXT:
+    if len(text) > MAX_TEXT_CHARS:
         raise BadInput(
-            f"The {what} has {len(text):,} characters; at most {MOST_TEXT:,} are kept as one memory. "
+            f"The {what} has {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are kept as one memory. "
             "Split it"
         )
-    return clean(text)
+    return clean_text(text)
 
 
-def checked_space(space: str) -> str:
+def validate_space(space: str) -> str:
     """A space is a path of names: "me/project/session"."""
     parts = space.split("/") if isinstance(space, str) else []
     if (
         not parts
-        or len(parts) > MOST_DEPTH
+        or len(parts) > MAX_SPACE_DEPTH
         or not all(SEGMENT.fullmatch(p) and p not in (".", "..") for p in parts)
     ):
         raise BadInput(
             f"{space!r} is not a space. A space is a path such as me/project or me/project/session"
         )
-    return clean(space)
+    return clean_text(space)
 
 
-def space_meant(space: str | None) -> str:
+def resolve_space(space: str | None) -> str:
     """That space, checked; without one that of the working directory."""
-    return config.default_space() if space is None else checked_space(space)
+    return config.default_space() if space is None else validate_space(space)
 
 
-def private_space(space: str, policy: Policy) -> str:
+def refuse_secret_space(space: str, policy: Policy) -> str:
     """A space to write in. A name that holds a secret cannot be redacted: others would not find it
     again.
     """
@@ -87,7 +87,7 @@ def private_space(space: str, policy: Policy) -> str:
     return space
 
 
-def checked_kind(kind: str) -> str:
+def validate_kind(kind: str) -> str:
     """A kind of the table or one of somebody's own: a short lower-case word."""
     if not isinstance(kind, str) or not KIND.fullmatch(kind):
         raise BadInput(
@@ -97,29 +97,31 @@ def checked_kind(kind: str) -> str:
     return kind
 
 
-def checked_tags(tags: Iterable[str], policy: Policy) -> tuple[str, ...]:
+def validate_tags(tags: Iterable[str], policy: Policy) -> tuple[str, ...]:
     """Tags without spaces around them, lower-case, each once, in the order given."""
     if isinstance(tags, str):
         raise BadInput(f"Tags are a list of words, not the one text {tags!r}")
     # Secrets first: many are known by their capitals.
     found = tuple(
         dict.fromkeys(
-            t for tag in tags if (t := _LEADING.sub("", accepted(tag, policy)).strip().lower())
+            t
+            for tag in tags
+            if (t := _LEADING.sub("", redact_or_refuse(tag, policy)).strip().lower())
         )
     )
-    if len(found) > MOST_TAGS or any(len(tag) > MOST_TAG for tag in found):
-        raise BadInput(f"At most {MOST_TAGS} tags of at most {MOST_TAG} characters")
+    if len(found) > MAX_TAGS or any(len(tag) > MAX_TAG_CHARS for tag in found):
+        raise BadInput(f"At most {MAX_TAGS} tags of at most {MAX_TAG_CHARS} characters")
     return found
 
 
-def checked_title(title: object) -> str:
+def validate_title(title: object) -> str:
     """A short description, on one line."""
     if not isinstance(title, str):
         raise BadInput(f"The title must be a str, not {type(title).__name__}")
-    return clean(title)
+    return clean_text(title)
 
 
-def checked_details(
+def validate_details(
     details: object, policy: Policy
 ) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
     """Named JSON values without secrets, and what was taken out."""
@@ -132,15 +134,15 @@ def checked_details(
             f"The details must be a mapping of names to values, not {type(details).__name__}"
         )
     try:
-        plain, within = redact_value(cleaned(details), policy)
-        check_kept(within, policy)
+        plain, within = redact_value(to_clean_json(details), policy)
+        refuse_personal_data(within, policy)
         dumps(plain)
     except RecursionError as err:
         raise BadInput("The details are nested too deeply to be kept") from err
     return dict(plain) if isinstance(plain, dict) else {}, within
 
 
-def checked_messages(messages: Sequence[int]) -> tuple[int, int]:
+def validate_messages(messages: Sequence[int]) -> tuple[int, int]:
     """The first and the last message that a memory rests on."""
     try:
         first, last = (int(number) for number in messages)
@@ -151,14 +153,16 @@ def checked_messages(messages: Sequence[int]) -> tuple[int, int]:
     return first, last
 
 
-def checked_provenance(provenance: str) -> str:
+def validate_provenance(provenance: str) -> str:
     """Who said so."""
-    if provenance not in TRUST:
-        raise BadInput(f"{provenance!r} is not a provenance; there are {', '.join(TRUST)}")
+    if provenance not in TRUST_BY_PROVENANCE:
+        raise BadInput(
+            f"{provenance!r} is not a provenance; there are {', '.join(TRUST_BY_PROVENANCE)}"
+        )
     return provenance
 
 
-def moment(value: Moment, what: str = "at") -> float | None:
+def parse_moment(value: Moment, what: str = "at") -> float | None:
     """Seconds since 1970 from a number, a datetime, a date or ISO 8601. Without a zone, UTC is
     meant.
     """
@@ -174,7 +178,7 @@ def moment(value: Moment, what: str = "at") -> float | None:
         if (
             isinstance(value, (int, float))
             and not isinstance(value, bool)
-            and abs(value) < FARTHEST
+            and abs(value) < MAX_TIMESTAMP
         ):
             return float(value)
     except (ValueError, OverflowError, OSError) as err:
@@ -185,7 +189,7 @@ def moment(value: Moment, what: str = "at") -> float | None:
     )
 
 
-def moment_then(value: Moment, what: str = "as_of") -> float | None:
+def parse_moment_as_of(value: Moment, what: str = "as_of") -> float | None:
     """The same for a moment to look back from: a bare date means the end of that day: all of it had
     happened.
     """
@@ -195,29 +199,29 @@ def moment_then(value: Moment, what: str = "as_of") -> float | None:
             day = date.fromisoformat(value)
     if isinstance(day, date) and not isinstance(day, datetime):
         return datetime.combine(day, time.max, UTC).timestamp()
-    return moment(value, what)
+    return parse_moment(value, what)
 
 
-def check_kept(found: Iterable[Redaction], policy: Policy) -> None:
+def refuse_personal_data(found: Iterable[Redaction], policy: Policy) -> None:
     """Refused where something was found that the policy refuses to keep at all."""
-    if (policy.personal, policy.contact) == (USUAL.personal, USUAL.contact):
+    if (policy.personal, policy.contact) == (DEFAULT_POLICY.personal, DEFAULT_POLICY.contact):
         return
-    from reverie.privacy import FAMILIES, refused
+    from reverie.privacy import KINDS_BY_FAMILY, refused_kinds
 
-    for kind in refused(found, policy):
-        name = next(name for name, kinds in FAMILIES.items() if kind in kinds)
+    for kind in refused_kinds(found, policy):
+        name = next(name for name, kinds in KINDS_BY_FAMILY.items() if kind in kinds)
         raise Refused(
             f'There is personal data in it ({kind}), and {name} = "refuse" in config.toml says that such a '
             f'text is not kept. Leave it out; {name} = "mask" would keep the text with a mark in its place'
         )
 
 
-def spent(redactions: Sequence[Redaction]) -> list[str]:
+def redaction_kinds(redactions: Sequence[Redaction]) -> list[str]:
     """What was taken out, each kind once."""
     return sorted({redaction.kind for redaction in redactions})
 
 
-def built(  # noqa: PLR0913 - the fields of a memory are its arguments
+def build_memory(  # noqa: PLR0913 - the fields of a memory are its arguments
     id: str,
     now: float,
     text: str,
@@ -246,55 +250,59 @@ def built(  # noqa: PLR0913 - the fields of a memory are its arguments
 
     Refused where the policy refuses what is in it, or where nothing is in it but what is private.
     """
-    from reverie.privacy import (
-        only_private,
+    from reverie.privacy import (  # not before something is kept: a cold recall needs none of it
+        is_fully_redacted,
         redact,
-    )  # not before something is kept: a cold recall needs none of it
+    )
 
-    text, redacted = redact(checked_text(text), policy)
-    title, more = redact(checked_title(title), policy) if title else ("", ())
-    check_kept((*redacted, *more), policy)
-    if redacted and only_private(text):
+    text, redacted = redact(validate_text(text), policy)
+    title, more = redact(validate_title(title), policy) if title else ("", ())
+    refuse_personal_data((*redacted, *more), policy)
+    if redacted and is_fully_redacted(text):
         raise Refused("There is nothing to remember: all of the text is private")
     kept: dict[str, Any] = {}
     if details:
-        kept, within = checked_details(details, policy)
+        kept, within = validate_details(details, policy)
         more += within
     if redacted or more:
-        kept["redacted"] = spent((*redacted, *more))
-    believed = TRUST[checked_provenance(provenance)] if trust is None else unit(trust, "trust")
+        kept["redacted"] = redaction_kinds((*redacted, *more))
+    believed = (
+        TRUST_BY_PROVENANCE[validate_provenance(provenance)]
+        if trust is None
+        else validate_share(trust, "trust")
+    )
     memory = Memory(
         id=id,
         text=text,
-        space=private_space(checked_space(space), policy),
-        kind=checked_kind(kind),
+        space=refuse_secret_space(validate_space(space), policy),
+        kind=validate_kind(kind),
         title=title,
-        tags=checked_tags(tags, policy) if tags else (),
-        session=private(session, policy),
-        speaker=accepted(speaker, policy),
+        tags=validate_tags(tags, policy) if tags else (),
+        session=redact_short_text(session, policy),
+        speaker=redact_or_refuse(speaker, policy),
         provenance=provenance,
-        files=names(files, policy),
-        triggers=tuple(map(checked, names(triggers, policy))),
+        files=validate_texts(files, policy),
+        triggers=tuple(map(check_trigger, validate_texts(triggers, policy))),
         details=kept,
-        messages=checked_messages(messages) if messages is not None else None,
+        messages=validate_messages(messages) if messages is not None else None,
         trust=believed,
         confidence=believed,
-        salience=unit(salience, "salience"),
-        at=now if (when := moment(at)) is None else when,
+        salience=validate_share(salience, "salience"),
+        at=now if (when := parse_moment(at)) is None else when,
         created_at=now,
         updated_at=now,
-        valid_from=moment(valid_from, "valid_from"),
-        valid_to=moment(valid_to, "valid_to"),
-        expires_at=moment(expires_at, "expires_at"),
+        valid_from=parse_moment(valid_from, "valid_from"),
+        valid_to=parse_moment(valid_to, "valid_to"),
+        expires_at=parse_moment(expires_at, "expires_at"),
     )
     if provenance != UNTRUSTED:
         return memory
-    from reverie.privacy.untrusted_text import disarmed
+    from reverie.privacy.untrusted_text import disarm_memory
 
-    return disarmed(memory)
+    return disarm_memory(memory)
 
 
-FIELDS = (
+MEMORY_FIELDS = (
     "text",
     "title",
     "kind",
@@ -316,25 +324,25 @@ FIELDS = (
 )  # what `built` is given
 
 
-def rewritten(
+def build_revision(
     old: Memory, now: float, fields: Mapping[str, Any], zone: Callable[[], str], policy: Policy
 ) -> Revise:
     """Other values for some fields of a memory, checked and cleaned like those of a new one."""
-    from reverie.memory.procedure import reworded
+    from reverie.memory.procedure import drop_reworded_parts
 
     merged = (
-        {name: getattr(old, name) for name in FIELDS}
+        {name: getattr(old, name) for name in MEMORY_FIELDS}
         | dict(fields)
-        | rewatched(old, fields)
-        | reworded(old, fields)
+        | revise_derived_triggers(old, fields)
+        | drop_reworded_parts(old, fields)
     )
     if "provenance" in fields and "trust" not in fields:
         merged["trust"] = None
     if merged["provenance"] == UNTRUSTED and "text" in fields:
         merged["details"] = {
-            name: value for name, value in merged["details"].items() if name not in LOOKED_AT
+            name: value for name, value in merged["details"].items() if name not in CURATION_DETAILS
         }
-    new = built(old.id, now, **merged, policy=policy)
+    new = build_memory(old.id, now, **merged, policy=policy)
     told = (
         {"kind", "details"}
         if new.kind == INTENTION
@@ -342,7 +350,7 @@ def rewritten(
         if "triggers" not in fields
         else set()
     )
-    new = equipped(new, now, zone) if told & set(fields) else new
+    new = equip_for_kind(new, now, zone) if told & set(fields) else new
     values = {
         name: getattr(new, name)
         for name in (*fields, *(["trust"] if "provenance" in fields else []))
@@ -357,92 +365,96 @@ def rewritten(
     return Revise(id=old.id, fields={**values, "updated_at": now})
 
 
-LOOKED_AT = ("maturity", "curated")  # in details: that somebody looked at it, as it was then
-DERIVED = "derived_triggers"  # in details: the triggers were taken from the text and follow it
+CURATION_DETAILS = ("maturity", "curated")  # in details: that somebody looked at it, as it was then
+DERIVED_TRIGGERS = (
+    "derived_triggers"  # in details: the triggers were taken from the text and follow it
+)
 
 
-def equipped(memory: Memory, now: float, zone: Callable[[], str]) -> Memory:
+def equip_for_kind(memory: Memory, now: float, zone: Callable[[], str]) -> Memory:
     """A memory with what its kind needs: a prohibition watches, an intention knows when it is due.
 
     `zone` names the time zone in which times are meant that name none.
     """
     if memory.kind != INTENTION:
-        return watchful(memory)
-    from reverie.memory.intention import completed
+        return with_derived_triggers(memory)
+    from reverie.memory.intention import complete_intention_details
 
-    return memory._replace(details=completed(memory.details, now, zone))
+    return memory._replace(details=complete_intention_details(memory.details, now, zone))
 
 
-def watchful(memory: Memory) -> Memory:
+def with_derived_triggers(memory: Memory) -> Memory:
     """What must never be done watches for what its text plainly names, unless it was told what to
     watch for (B61).
     """
     if memory.kind != "negative" or memory.triggers:
         return memory
-    from reverie.text.text_signals import triggers_in  # only where something is forbidden
+    from reverie.text.text_signals import derive_triggers  # only where something is forbidden
 
-    found = triggers_in(memory.text)
+    found = derive_triggers(memory.text)
     return (
-        memory._replace(triggers=found, details={**memory.details, DERIVED: True})
+        memory._replace(triggers=found, details={**memory.details, DERIVED_TRIGGERS: True})
         if found
         else memory
     )
 
 
-def rewatched(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any]:
+def revise_derived_triggers(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any]:
     """What to revise besides `fields`: derived triggers go with the text and kind they were taken
     from, and are no
 
     longer derived once somebody gives triggers.
     """
     details = fields.get("details", old.details)
-    if not old.details.get(DERIVED) or not isinstance(details, Mapping):
+    if not old.details.get(DERIVED_TRIGGERS) or not isinstance(details, Mapping):
         return {}
-    plain = {name: value for name, value in details.items() if name != DERIVED}
+    plain = {name: value for name, value in details.items() if name != DERIVED_TRIGGERS}
     if "triggers" in fields:
         return {"details": plain}
     if fields.keys().isdisjoint(("text", "kind")):
-        return {"details": {**plain, DERIVED: True}}
+        return {"details": {**plain, DERIVED_TRIGGERS: True}}
     return {"details": plain, "triggers": ()}
 
 
-def unit(value: float, what: str) -> float:
+def validate_share(value: float, what: str) -> float:
     """A number from 0 to 1."""
     if not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
         raise BadInput(f"{what}={value!r} must lie between 0 and 1")
     return float(value)
 
 
-def accepted(text: str, policy: Policy) -> str:
+def redact_or_refuse(text: str, policy: Policy) -> str:
     """The same, but BadInput where the policy refuses what is in it."""
     from reverie.privacy import redact
 
-    kept, found = redact(clean(str(text)), policy) if text else ("", ())
-    check_kept(found, policy)
+    kept, found = redact(clean_text(str(text)), policy) if text else ("", ())
+    refuse_personal_data(found, policy)
     return kept
 
 
-def names(values: Iterable[str], policy: Policy) -> tuple[str, ...]:
+def validate_texts(values: Iterable[str], policy: Policy) -> tuple[str, ...]:
     """A list of short texts without secrets, each once."""
     if isinstance(values, str):
         raise BadInput(f"A list of texts is wanted, not the one text {values!r}")
     return (
-        tuple(dict.fromkeys(accepted(value, policy) for value in values if value)) if values else ()
+        tuple(dict.fromkeys(redact_or_refuse(value, policy) for value in values if value))
+        if values
+        else ()
     )
 
 
-def cleaned(value: Any) -> Any:
+def to_clean_json(value: Any) -> Any:
     """A JSON value in which every text is clean; what JSON does not know becomes its text."""
     if isinstance(value, str):
-        return clean(value)
+        return clean_text(value)
     if isinstance(value, Mapping):
-        return {clean(str(key)): cleaned(inner) for key, inner in value.items()}
+        return {clean_text(str(key)): to_clean_json(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [cleaned(inner) for inner in value]
+        return [to_clean_json(inner) for inner in value]
     if (
         value is None
         or isinstance(value, (bool, int))
         or (isinstance(value, float) and math.isfinite(value))
     ):
         return value
-    return clean(str(value))
+    return clean_text(str(value))

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Memory
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.memory.memory_validation import accepted
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.memory.memory_validation import redact_or_refuse
 
 if TYPE_CHECKING:
     from reverie.storage import Store
@@ -36,9 +36,11 @@ class Season(NamedTuple):
         return bool(self.label)
 
 
-def named(label: object, policy: Policy = USUAL) -> str:
+def validate_season_label(label: object, policy: Policy = DEFAULT_POLICY) -> str:
     """A label as it is kept: a short lower-case word; "Release week" becomes "release-week"."""
-    plain = "-".join(accepted(label, policy).lower().split()) if isinstance(label, str) else ""
+    plain = (
+        "-".join(redact_or_refuse(label, policy).lower().split()) if isinstance(label, str) else ""
+    )
     if not re.fullmatch(LABEL, plain):
         raise BadInput(
             f"{label!r} is not a name for a season; write a short one such as release-week"
@@ -46,15 +48,15 @@ def named(label: object, policy: Policy = USUAL) -> str:
     return plain
 
 
-def place(space: str) -> str:
+def season_meta_name(space: str) -> str:
     """The name under which a space's season is kept in the store."""
     return f"season:{space}"
 
 
-def season_of(store: "Store", spaces: Sequence[str], now: float) -> Season:
+def find_season(store: "Store", spaces: Sequence[str], now: float) -> Season:
     """The season of the nearest of these spaces that has one now."""
     for space in spaces:
-        if kept := store.meta(place(space)):
+        if kept := store.meta(season_meta_name(space)):
             from json import loads  # a cold recall waits for no JSON where there is no season
 
             season = Season(*loads(kept))
@@ -63,14 +65,14 @@ def season_of(store: "Store", spaces: Sequence[str], now: float) -> Season:
     return Season()
 
 
-def written(season: Season) -> str:
+def season_to_json(season: Season) -> str:
     """A season as it is kept."""
     from json import dumps
 
     return dumps(list(season))
 
 
-def stamped(memory: Memory, season: Season) -> Memory:
+def stamp_season(memory: Memory, season: Season) -> Memory:
     """The memory with the season's name, unless it was given one or comes from before."""
     if not season or memory.at < season.since or memory.details.get(FIELD):
         return memory

@@ -15,21 +15,21 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Change, Memory, Revise
-from reverie.memory.memory_changes import superseded
+from reverie.memory.memory_changes import supersede_memory
 
 KIND = "procedure"
 PARTS = ("steps", "prerequisites", "warnings")  # in the details, besides how it went
-START, ALPHA = 0.5, 0.1  # CONSTANTS: procedural start / EMA
-MOST_PARTS = 100  # steps, prerequisites or warnings
-MOST_PART = 4_000  # characters of one
+START_RATE, RATE_ALPHA = 0.5, 0.1  # CONSTANTS: procedural start / EMA
+MAX_PARTS = 100  # steps, prerequisites or warnings
+MAX_PART_CHARS = 4_000  # characters of one
 
 
-class Record(NamedTuple):
+class PracticeRecord(NamedTuple):
     """How a procedure went so far."""
 
     worked: int = 0
     failed: int = 0
-    rate: float = START  # recent outcomes weigh most
+    rate: float = START_RATE  # recent outcomes weigh most
 
     @property
     def chance(self) -> float:
@@ -37,19 +37,19 @@ class Record(NamedTuple):
         return (1 + self.worked) / (2 + self.worked + self.failed)
 
 
-def parts(values: Sequence[str], what: str) -> tuple[str, ...]:
+def validate_parts(values: Sequence[str], what: str) -> tuple[str, ...]:
     """Steps, prerequisites or warnings: some texts in order."""
     if isinstance(values, str) or not all(isinstance(value, str) for value in values):
         raise BadInput(f"The {what} are a list of texts, in order")
     found = tuple(" ".join(value.split()) for value in values)
     if not all(found):
         raise BadInput(f"One of the {what} is empty")
-    if len(found) > MOST_PARTS or any(len(part) > MOST_PART for part in found):
-        raise BadInput(f"At most {MOST_PARTS} {what} of at most {MOST_PART:,} characters")
+    if len(found) > MAX_PARTS or any(len(part) > MAX_PART_CHARS for part in found):
+        raise BadInput(f"At most {MAX_PARTS} {what} of at most {MAX_PART_CHARS:,} characters")
     return found
 
 
-def replaced(known: Sequence[Memory], new: Memory) -> list[Change]:
+def supersede_same_name(known: Sequence[Memory], new: Memory) -> list[Change]:
     """What was taught before under the name of the new one, and in other words, steps
     back for it.
     """
@@ -57,11 +57,11 @@ def replaced(known: Sequence[Memory], new: Memory) -> list[Change]:
         change
         for old in known
         if old.title.lower() == new.title.lower() and old.text != new.text
-        for change in superseded(old, new, new.created_at)
+        for change in supersede_memory(old, new, new.created_at)
     ]
 
 
-def reworded(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any]:
+def drop_reworded_parts(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any]:
     """What to revise besides `fields`: where somebody writes a procedure's text anew, that is what
     holds, and the parts
 
@@ -77,14 +77,14 @@ def reworded(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"details": {name: value for name, value in old.details.items() if name not in PARTS}}
 
 
-def described(
+def describe_procedure(
     name: str, steps: Sequence[str], prerequisites: Sequence[str], warnings: Sequence[str]
 ) -> dict[str, Any]:
     """The text and the details of a procedure."""
     if not isinstance(name, str) or not name.strip():
         raise BadInput("A procedure needs a name")
     first, ordered, careful = (
-        parts(values, what)
+        validate_parts(values, what)
         for values, what in (
             (prerequisites, "prerequisites"),
             (steps, "steps"),
@@ -95,9 +95,9 @@ def described(
         raise BadInput("A procedure needs at least one step")
     lines = [
         f"{name.strip()}:",
-        *(f"First: {part}." for part in map(bare, first)),
-        *(f"{place}. {part}." for place, part in enumerate(map(bare, ordered), start=1)),
-        *(f"Careful: {part}." for part in map(bare, careful)),
+        *(f"First: {part}." for part in map(strip_full_stop, first)),
+        *(f"{place}. {part}." for place, part in enumerate(map(strip_full_stop, ordered), start=1)),
+        *(f"Careful: {part}." for part in map(strip_full_stop, careful)),
     ]
     return {
         "text": " ".join(lines),
@@ -110,49 +110,49 @@ def described(
     }
 
 
-def bare(part: str) -> str:
+def strip_full_stop(part: str) -> str:
     """A part without its full stop."""
     return part.rstrip(".")
 
 
-def record_of(memory: Memory) -> Record:
+def read_practice_record(memory: Memory) -> PracticeRecord:
     """How it went so far. Details are anybody's: what is no number counts as nothing."""
     worked, failed, rate = (memory.details.get(name) for name in ("worked", "failed", "rate"))
-    return Record(
+    return PracticeRecord(
         worked if isinstance(worked, int) else 0,
         failed if isinstance(failed, int) else 0,
-        rate if isinstance(rate, float) and 0.0 <= rate <= 1.0 else START,
+        rate if isinstance(rate, float) and 0.0 <= rate <= 1.0 else START_RATE,
     )
 
 
-def best_first(memories: Iterable[Memory]) -> list[Memory]:
+def rank_procedures(memories: Iterable[Memory]) -> list[Memory]:
     """Procedures by how well they lately worked, then by how often they were tried (CC-66), ties by
     id.
     """
 
     def order(memory: Memory) -> tuple[float, int, str]:
-        record = record_of(memory)
+        record = read_practice_record(memory)
         return -record.rate, -(record.worked + record.failed), memory.id
 
     return sorted(memories, key=order)
 
 
-def after(record: Record, worked: bool) -> Record:
+def add_outcome(record: PracticeRecord, worked: bool) -> PracticeRecord:
     """The record with one more outcome."""
-    return Record(
+    return PracticeRecord(
         record.worked + worked,
         record.failed + (not worked),
-        (1 - ALPHA) * record.rate + ALPHA * float(worked),
+        (1 - RATE_ALPHA) * record.rate + RATE_ALPHA * float(worked),
     )
 
 
-def tried(memory: Memory, worked: bool, now: float) -> Revise:
+def record_outcome(memory: Memory, worked: bool, now: float) -> Revise:
     """It was followed and worked, or did not."""
     if memory.kind != KIND:
         raise BadInput(f"{memory.id} is a {memory.kind}; outcomes belong to a {KIND}")
     if not isinstance(worked, bool):
         raise BadInput(f"worked={worked!r} must be True or False")
-    record = after(record_of(memory), worked)
+    record = add_outcome(read_practice_record(memory), worked)
     details = {
         **memory.details,
         "worked": record.worked,

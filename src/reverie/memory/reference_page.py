@@ -13,20 +13,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reverie.core.model import Change, Memory, Revise
-from reverie.memory.curation import curated
-from reverie.text.tokenization import short
+from reverie.memory.curation import curate_memory
+from reverie.text.tokenization import shorten_line
 
-PAGE = "reference"  # in a memory's details: the page that was made of it
+PAGE_FIELD = "reference"  # in a memory's details: the page that was made of it
 # of other programs' memories, and what was said to rest on
-STAMPS = (
+STAMP_FIELDS = (
     "generated_by",
     "curated_by",
     "evidence",
 )
-HEADING = 100  # characters of a title that is made up
+MAX_TITLE_CHARS = 100  # characters of a title that is made up
 
 
-def page(memory: Memory, before: Sequence[Memory], now: float, *, by: str, note: str) -> str:
+def render_reference_page(
+    memory: Memory, before: Sequence[Memory], now: float, *, by: str, note: str
+) -> str:
     """What the page says. `before` are the memories that this one came from or took
     the place of.
     """
@@ -35,18 +37,18 @@ def page(memory: Memory, before: Sequence[Memory], now: float, *, by: str, note:
     sources = [memory, *before]
     lineage: dict[str, Any] = {
         "memories": [one.id for one in sources],
-        "said_by": distinct(one.speaker for one in sources),
+        "said_by": distinct_names(one.speaker for one in sources),
         "provenance": memory.provenance,
         "confidence": round(memory.confidence, 2),
         "said": memory.strength,
-        "sessions": distinct(session for one in sources for session in one.sources),
+        "sessions": distinct_names(session for one in sources for session in one.sources),
         "files": list(memory.files),
-        **{name: memory.details[name] for name in STAMPS if memory.details.get(name)},
+        **{name: memory.details[name] for name in STAMP_FIELDS if memory.details.get(name)},
         "approved_by": by,
         "approved_at": datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds"),
         "why": note,
     }
-    title = memory.title or short(memory.text, HEADING)
+    title = memory.title or shorten_line(memory.text, MAX_TITLE_CHARS)
     head = {
         "title": title,
         "kind": memory.kind,
@@ -56,21 +58,21 @@ def page(memory: Memory, before: Sequence[Memory], now: float, *, by: str, note:
     return f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n\n# {title}\n\n{memory.text}\n"
 
 
-def distinct(names: Any) -> list[str]:
+def distinct_names(names: Any) -> list[str]:
     """Names, each once, in order."""
     return list(dict.fromkeys(name for name in names if name))
 
 
-def promoted(memory: Memory, path: str, now: float, *, by: str, note: str) -> list[Change]:
+def promote_memory(memory: Memory, path: str, now: float, *, by: str, note: str) -> list[Change]:
     """The memory is approved and names its page."""
-    approved = curated(memory, "validated", now, by=by, note=note)
+    approved = curate_memory(memory, "validated", now, by=by, note=note)
     return [
         *approved,
-        Revise(id=memory.id, fields={"details": {**details_in(approved), PAGE: path}}),
+        Revise(id=memory.id, fields={"details": {**find_new_details(approved), PAGE_FIELD: path}}),
     ]
 
 
-def details_in(changes: Sequence[Change]) -> dict[str, Any]:
+def find_new_details(changes: Sequence[Change]) -> dict[str, Any]:
     """The details that changes give."""
     return next(
         dict(one.fields["details"])

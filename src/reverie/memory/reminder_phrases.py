@@ -11,12 +11,12 @@ import re
 from typing import NamedTuple
 
 from reverie.core.errors import BadInput
-from reverie.text.text_signals import files_in
-from reverie.text.time_expressions import recurring, understood
+from reverie.text.text_signals import find_file_names
+from reverie.text.time_expressions import parse_recurrence, parse_time_expression
 
 # some moment: whether words are a time does not depend on when they are said
-SYNTAX = 1_760_000_000.0
-MOST_WORDS = 8  # of a time
+ANY_MOMENT = 1_760_000_000.0
+MAX_TIME_WORDS = 8  # of a time
 BEGINS = re.compile(
     r"(?:in|every|each|on|at|tomorrow|tonight|today|next|this|the day|mon|tue|wed|thu|fri|sat|sun|\d|"
     r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)",
@@ -43,7 +43,7 @@ BEFORE_FILE = re.compile(rf"(?:to |that |about )?(?P<do>.+?),? {TOUCH}[.!]?", re
 LEAD = re.compile(r"(?:(?P<lead>.+?),? )?(?:to|that|about) (?P<do>.+)", re.IGNORECASE)
 
 
-class Later(NamedTuple):
+class ReminderPhrase(NamedTuple):
     """What to do, and when: in the words for a time, for how it recurs, or the file that calls for
     it.
     """
@@ -54,39 +54,39 @@ class Later(NamedTuple):
     file: str = ""
 
 
-def later_in(what: str) -> Later | None:
+def parse_reminder_phrase(what: str) -> ReminderPhrase | None:
     """What is to be done later and when, from what follows "remind me"; None where it does not
     plainly say.
     """
     said = what.strip(" .!,;:")
     for form in (AFTER_FILE, BEFORE_FILE):
-        if (found := form.fullmatch(said)) and (files := files_in(found["file"])):
-            return Later(found["do"], file=files[0])
+        if (found := form.fullmatch(said)) and (files := find_file_names(found["file"])):
+            return ReminderPhrase(found["do"], file=files[0])
     found = LEAD.fullmatch(said)
     if found is None:
         return None
     if found["lead"]:
-        return timed(found["do"], found["lead"])
+        return parse_timed_task(found["do"], found["lead"])
     words = found["do"].split()
-    for start in range(max(1, len(words) - MOST_WORDS), len(words)):
+    for start in range(max(1, len(words) - MAX_TIME_WORDS), len(words)):
         head, tail = " ".join(words[:start]).rstrip(","), " ".join(words[start:])
         if (
             BEGINS.match(tail)
             and not AMOUNT.fullmatch(tail)
             and not BEFORE_A_NOUN.fullmatch(head)
-            and (one := timed(head, tail))
+            and (one := parse_timed_task(head, tail))
         ):
             return one
     return None
 
 
-def timed(text: str, phrase: str) -> Later | None:
+def parse_timed_task(text: str, phrase: str) -> ReminderPhrase | None:
     """The thing to do with its time, if that is one."""
     try:
         if phrase.lower().startswith(("every ", "each ")):
-            recurring(phrase, SYNTAX, "UTC")
-            return Later(text, every=phrase)
-        understood(phrase, SYNTAX, "UTC")
-        return Later(text, when=phrase)
+            parse_recurrence(phrase, ANY_MOMENT, "UTC")
+            return ReminderPhrase(text, every=phrase)
+        parse_time_expression(phrase, ANY_MOMENT, "UTC")
+        return ReminderPhrase(text, when=phrase)
     except BadInput:
         return None

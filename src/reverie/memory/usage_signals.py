@@ -10,24 +10,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from reverie.core.model import Change, Edge, Link, Memory, Revise
-from reverie.memory.memory_validation import MOST_TAGS
-from reverie.retrieval.graph_walk import strengthened
-from reverie.text.tokenization import STOP
+from reverie.memory.memory_validation import MAX_TAGS
+from reverie.retrieval.graph_walk import strengthen_weight
+from reverie.text.tokenization import STOP_WORDS
 
-TOGETHER = 0.6  # weight of a new link of memories that were given together (CONSTANTS: RelatesTo)
-MOST_TOGETHER = 8  # memories of one retrieval that are tied to each other: 28 links at most
-MOST_LINKS = 64  # links of one memory that come from use: what goes with everything says nothing
-SNIPPET = 200  # characters of a context that tags are inferred from (CONSTANTS: tag inference)
-OFTEN = 2  # times that a word stands in the context, and memories that share it
-LOOKED_AT = 2_000  # characters of a memory in which its words are looked for
-MOST_SUGGESTED = 8  # suggestions to one memory, ever: what has more is about nothing in particular
+NEW_LINK_WEIGHT = (
+    0.6  # weight of a new link of memories that were given together (CONSTANTS: RelatesTo)
+)
+MAX_LINKED_TOGETHER = 8  # memories of one retrieval that are tied to each other: 28 links at most
+MAX_USE_LINKS = 64  # links of one memory that come from use: what goes with everything says nothing
+MAX_CONTEXT_CHARS = (
+    200  # characters of a context that tags are inferred from (CONSTANTS: tag inference)
+)
+MIN_OCCURRENCES = 2  # times that a word stands in the context, and memories that share it
+MAX_COMPARED_CHARS = 2_000  # characters of a memory in which its words are looked for
+MAX_SUGGESTIONS = 8  # suggestions to one memory, ever: what has more is about nothing in particular
 # in a memory's details: tags that nobody gave; also those that were taken off since
-SUGGESTED = "suggested_tags"
+SUGGESTED_FIELD = "suggested_tags"
 
 _WORD = re.compile(r"\b[^\W\d_]{4,32}\b")
 
 
-def together(memories: Sequence[Memory], edges: Iterable[Edge]) -> list[Change]:
+def link_used_together(memories: Sequence[Memory], edges: Iterable[Edge]) -> list[Change]:
     """Links between memories that were given together; where there is one, either way round, it
     grows (CC-58, B75).
 
@@ -37,17 +41,19 @@ def together(memories: Sequence[Memory], edges: Iterable[Edge]) -> list[Change]:
     there = {frozenset((edge.src, edge.dst)): edge for edge in edges if edge.rel == "relates_to"}
     links = Counter(id for pair in there for id in pair)
     changes: list[Change] = []
-    for one, other in combinations(sorted(memory.id for memory in memories[:MOST_TOGETHER]), 2):
+    for one, other in combinations(
+        sorted(memory.id for memory in memories[:MAX_LINKED_TOGETHER]), 2
+    ):
         old = there.get(
             frozenset((one, other)), Edge(src=one, rel="relates_to", dst=other, weight=0.0)
         )
-        new = old._replace(weight=strengthened(old.weight, TOGETHER))
-        if new != old and (old.weight or max(links[one], links[other]) < MOST_LINKS):
+        new = old._replace(weight=strengthen_weight(old.weight, NEW_LINK_WEIGHT))
+        if new != old and (old.weight or max(links[one], links[other]) < MAX_USE_LINKS):
             changes.append(Link(edge=new))
     return changes
 
 
-def suggested(memories: Sequence[Memory], context: str, now: float) -> list[Change]:
+def suggest_tags(memories: Sequence[Memory], context: str, now: float) -> list[Change]:
     """Tags for memories that share a word of the context and have no tag in common (CC-60, B18,
     B84).
 
@@ -55,50 +61,62 @@ def suggested(memories: Sequence[Memory], context: str, now: float) -> list[Chan
     stop word. A tag that was suggested once and taken off is not suggested to that memory again.
     """
     tags: dict[str, list[str]] = {}
-    for word in sorted(word for word, times in words(context[:SNIPPET]).items() if times >= OFTEN):
-        sharing = [memory for memory in memories if word in words(memory.text[:LOOKED_AT])]
-        if len(sharing) < OFTEN or set.intersection(*(set(memory.tags) for memory in sharing)):
+    for word in sorted(
+        word
+        for word, times in count_telling_words(context[:MAX_CONTEXT_CHARS]).items()
+        if times >= MIN_OCCURRENCES
+    ):
+        sharing = [
+            memory
+            for memory in memories
+            if word in count_telling_words(memory.text[:MAX_COMPARED_CHARS])
+        ]
+        if len(sharing) < MIN_OCCURRENCES or set.intersection(
+            *(set(memory.tags) for memory in sharing)
+        ):
             continue
         for memory in sharing:
             if (
-                word not in (*memory.tags, *guesses(memory))
-                and len(guesses(memory)) < MOST_SUGGESTED
+                word not in (*memory.tags, *suggested_tags(memory))
+                and len(suggested_tags(memory)) < MAX_SUGGESTIONS
             ):
                 tags.setdefault(memory.id, []).append(word)
     return [
-        tagged(memory, tags[memory.id][: MOST_SUGGESTED - len(guesses(memory))], now)
+        add_suggested_tags(
+            memory, tags[memory.id][: MAX_SUGGESTIONS - len(suggested_tags(memory))], now
+        )
         for memory in memories
-        if memory.id in tags and len(memory.tags) + MOST_SUGGESTED <= MOST_TAGS
+        if memory.id in tags and len(memory.tags) + MAX_SUGGESTIONS <= MAX_TAGS
     ]
 
 
-def tagged(memory: Memory, new: Sequence[str], now: float) -> Revise:
+def add_suggested_tags(memory: Memory, new: Sequence[str], now: float) -> Revise:
     """The memory with tags that nobody gave, and a note that nobody did."""
-    details = {**memory.details, SUGGESTED: [*guesses(memory), *new]}
+    details = {**memory.details, SUGGESTED_FIELD: [*suggested_tags(memory), *new]}
     return Revise(
         id=memory.id, fields={"tags": (*memory.tags, *new), "details": details, "updated_at": now}
     )
 
 
-def confirmed(details: Mapping[str, object], tags: Iterable[str]) -> dict[str, object]:
+def confirm_tags(details: Mapping[str, object], tags: Iterable[str]) -> dict[str, object]:
     """The details of a memory whose tags somebody has now given: they are suggestions no longer."""
-    kept = [tag for tag in names(details.get(SUGGESTED)) if tag not in set(tags)]
-    return {name: value for name, value in details.items() if name != SUGGESTED} | (
-        {SUGGESTED: kept} if kept else {}
+    kept = [tag for tag in to_texts(details.get(SUGGESTED_FIELD)) if tag not in set(tags)]
+    return {name: value for name, value in details.items() if name != SUGGESTED_FIELD} | (
+        {SUGGESTED_FIELD: kept} if kept else {}
     )
 
 
-def guesses(memory: Memory) -> tuple[str, ...]:
+def suggested_tags(memory: Memory) -> tuple[str, ...]:
     """Tags of a memory that nobody gave, and such that were taken off again."""
-    return names(memory.details.get(SUGGESTED))
+    return to_texts(memory.details.get(SUGGESTED_FIELD))
 
 
-def names(value: object) -> tuple[str, ...]:
+def to_texts(value: object) -> tuple[str, ...]:
     """A list of texts; anybody may use the name in the details for something else."""
     return tuple(map(str, value)) if isinstance(value, (list, tuple)) else ()
 
 
-def words(text: str) -> Counter[str]:
+def count_telling_words(text: str) -> Counter[str]:
     """Words of 4 to 32 letters that say something, and how often each stands there."""
     found = Counter(word.lower() for word in _WORD.findall(text))
-    return Counter({word: times for word, times in found.items() if word not in STOP})
+    return Counter({word: times for word, times in found.items() if word not in STOP_WORDS})

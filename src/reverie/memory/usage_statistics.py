@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from reverie.core.kinds import DAY, effective
+from reverie.core.kinds import DAY, effective_confidence
 from reverie.core.model import Memory
 
-LATELY = 30.0  # days in which a memory was used "lately"
+RECENT_DAYS = 30.0  # days in which a memory was used "lately"
 
 
 class Usage(NamedTuple):
@@ -22,24 +22,26 @@ class Usage(NamedTuple):
     best: tuple[Memory, ...] = ()  # most valuable first; none that was never used or confirmed
 
 
-def worth(memory: Memory, now: float) -> float:
+def memory_worth(memory: Memory, now: float) -> float:
     """How often it was used or said again, times how far it is believed now; 0 for what nobody ever
     needed.
     """
-    return (memory.access_count + memory.strength - 1) * effective(memory, now)
+    return (memory.access_count + memory.strength - 1) * effective_confidence(memory, now)
 
 
-def usage(memories: Sequence[Memory], now: float, limit: int) -> Usage:
+def summarize_usage(memories: Sequence[Memory], now: float, limit: int) -> Usage:
     """The figures, and the most valuable; of equals the newer, then by id."""
     ranked = sorted(
-        (memory for memory in memories if worth(memory, now) > 0),
-        key=lambda memory: (-worth(memory, now), -memory.at, memory.id),
+        (memory for memory in memories if memory_worth(memory, now) > 0),
+        key=lambda memory: (-memory_worth(memory, now), -memory.at, memory.id),
     )
     return Usage(
         memories=len(memories),
         used=sum(memory.access_count > 0 for memory in memories),
         uses=sum(memory.access_count for memory in memories),
         best=tuple(ranked[:limit]),
-        lately=sum(now - (memory.last_accessed_at or 0.0) <= LATELY * DAY for memory in memories),
+        lately=sum(
+            now - (memory.last_accessed_at or 0.0) <= RECENT_DAYS * DAY for memory in memories
+        ),
         confirmed=sum(memory.strength > 1 for memory in memories),
     )

@@ -13,20 +13,20 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Memory
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.memory.memory_validation import SEGMENT, built, checked_details
-from reverie.text.tokenization import fingerprint
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.memory.memory_validation import SEGMENT, build_memory, validate_details
+from reverie.text.tokenization import fingerprint_text
 
 KIND = "scratch"
-MINUTES = 60.0
-MOST_MINUTES = 24 * 60.0  # what is needed longer is no working memory
-MOST_HELD = 8_000  # characters of what is held, as JSON: a task's notes, not its files
-MOST_TURN = 500  # characters of the user's last words
+DEFAULT_MINUTES = 60.0
+MAX_MINUTES = 24 * 60.0  # what is needed longer is no working memory
+MAX_HELD_CHARS = 8_000  # characters of what is held, as JSON: a task's notes, not its files
+MAX_TURN_CHARS = 500  # characters of the user's last words
 
 _ODD = r"[\s/\x00-\x1f\x7f]+"
 
 
-class Held(NamedTuple):
+class HeldContent(NamedTuple):
     """What a conversation's working memory holds; false where there is none."""
 
     content: Any = None  # what was put there: a text or a JSON object
@@ -40,7 +40,7 @@ class Held(NamedTuple):
         return bool(self.id)
 
 
-def space_of(home: str, session: str) -> str:
+def conversation_space(home: str, session: str) -> str:
     """A conversation's own space: below the project, or the space itself if it is the
     conversation's.
 
@@ -52,13 +52,13 @@ def space_of(home: str, session: str) -> str:
     name = (
         session
         if SEGMENT.fullmatch(session) and session not in (".", "..")
-        else f"{re.sub(_ODD, '-', session)[:100]}-{fingerprint(session).hex()[:8]}"
+        else f"{re.sub(_ODD, '-', session)[:100]}-{fingerprint_text(session).hex()[:8]}"
     )
     own = home.count("/") > 1 and home.rpartition("/")[2] == name
     return home if own else f"{home}/{name}"
 
 
-def checked_content(content: object) -> Any:
+def validate_held_content(content: object) -> Any:
     """A text, or a JSON object, that is small enough."""
     from json import dumps
 
@@ -72,30 +72,30 @@ def checked_content(content: object) -> Any:
             "mind.release(session) lets go"
         )
     size = len(content if isinstance(content, str) else dumps(content, default=str))
-    if size > MOST_HELD:
+    if size > MAX_HELD_CHARS:
         raise BadInput(
-            f"Working memory holds {MOST_HELD:,} characters, not {size:,}: keep what the task at hand "
+            f"Working memory holds {MAX_HELD_CHARS:,} characters, not {size:,}: keep what the task at hand "
             "needs, and remember the rest"
         )
     return content
 
 
-def checked_minutes(minutes: object) -> float:
+def validate_minutes(minutes: object) -> float:
     """How long it is held."""
     if (
         isinstance(minutes, bool)
         or not isinstance(minutes, (int, float))
-        or not 0 < minutes <= MOST_MINUTES
+        or not 0 < minutes <= MAX_MINUTES
     ):
-        raise BadInput(f"minutes={minutes!r} must be above 0 and at most {MOST_MINUTES:g}")
+        raise BadInput(f"minutes={minutes!r} must be above 0 and at most {MAX_MINUTES:g}")
     return float(minutes)
 
 
-def held_by(memory: Memory, now: float) -> Held:
+def read_held_content(memory: Memory, now: float) -> HeldContent:
     """What a scratch pad holds at a moment; nothing after its time."""
     if not memory.active or (memory.expires_at or 0.0) <= now:
-        return Held()
-    return Held(
+        return HeldContent()
+    return HeldContent(
         memory.details.get("content"),
         str(memory.details.get("turn", "")),
         memory.at,
@@ -104,7 +104,7 @@ def held_by(memory: Memory, now: float) -> Held:
     )
 
 
-def pad(
+def build_scratch_pad(
     id: str,
     now: float,
     space: str,
@@ -112,15 +112,15 @@ def pad(
     content: Any,
     turn: str,
     minutes: float,
-    policy: Policy = USUAL,
+    policy: Policy = DEFAULT_POLICY,
 ) -> Memory:
     """A scratch pad with this content. Secrets are taken out of it as of every memory."""
     from json import dumps
 
-    parts, _ = checked_details(
+    parts, _ = validate_details(
         {
             name: value
-            for name, value in (("content", content), ("turn", turn[:MOST_TURN]))
+            for name, value in (("content", content), ("turn", turn[:MAX_TURN_CHARS]))
             if value
         },
         policy,
@@ -129,7 +129,7 @@ def pad(
         value if isinstance(value, str) else dumps(value, ensure_ascii=False)
         for value in parts.values()
     )
-    return built(
+    return build_memory(
         id,
         now,
         text,
@@ -142,7 +142,7 @@ def pad(
     )
 
 
-def replaced(old: Memory, new: Memory) -> dict[str, Any]:
+def changed_pad_fields(old: Memory, new: Memory) -> dict[str, Any]:
     """The fields that setting it alters."""
     names = ("text", "details", "at", "expires_at", "updated_at")
     return {name: getattr(new, name) for name in names if getattr(new, name) != getattr(old, name)}

@@ -15,57 +15,64 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from reverie.core import clock
-from reverie.core.authorship import AUTHOR, rewritten_by, under
+from reverie.core.authorship import AUTHOR, apply_curate_setting, protect_revision
 from reverie.core.errors import BadInput
-from reverie.core.kinds import is_talk, kind_of
-from reverie.core.model import TRUST, Add, Change, Memory, Retire, Revise, revised
-from reverie.memory.memory_validation import built, equipped, rewritten
-from reverie.mirror.page_blocks import Item
+from reverie.core.kinds import is_conversation_turn, kind_of
+from reverie.core.model import TRUST_BY_PROVENANCE, Add, Change, Memory, Retire, Revise, with_fields
+from reverie.memory.memory_validation import build_memory, build_revision, equip_for_kind
+from reverie.mirror.page_blocks import PageItem
 from reverie.mirror.page_placement import (
     SAID,
-    Line,
-    at_of,
-    day_of,
-    kind_under,
-    moment,
-    place,
-    usual,
+    PageLine,
+    default_heading,
+    kind_for_heading,
+    parse_page_day,
+    place_memory,
+    resolve_line_time,
+    to_calendar_time,
 )
-from reverie.mirror.three_way_merge import Fresh, Lines, Merged, Reword, clashes, differing
-from reverie.pipeline.event_reader import Work
-from reverie.reconciliation.memory_restore import restoring
+from reverie.mirror.three_way_merge import (
+    NewLine,
+    PageLines,
+    PageMerge,
+    RewordedLine,
+    is_clash,
+    list_differing_fields,
+)
+from reverie.pipeline.event_reader import WorkContext
+from reverie.reconciliation.memory_restore import plan_restore
 from reverie.storage import Store
 
-SAID_SO = "user_stated"
+USER_STATED = "user_stated"
 # the fields of a memory that a person's line becomes
-PERSON: Mapping[str, Any] = {"provenance": SAID_SO}
+PERSON_SOURCE: Mapping[str, Any] = {"provenance": USER_STATED}
 NOON = "12:00"  # when something was, on a day of which no time is told
 
 
-class Obeyed(NamedTuple):
+class PageEdits(NamedTuple):
     """What the edits of one page, or of several, come to."""
 
     changes: tuple[Change, ...] = ()
     ids: tuple[str, ...] = ()  # of the memories that the person touched
     # (page, block) → the new memory that its line is about now
-    fresh: Mapping[tuple[str, int], str] = {}
+    new_ids: Mapping[tuple[str, int], str] = {}
     revised: int = 0
     forgotten: int = 0
     revived: int = 0
     clashes: tuple[str, ...] = ()  # ids that the program had altered meanwhile
-    settled: tuple[tuple[str, ...], ...] = ()
+    settled_pairs: tuple[tuple[str, ...], ...] = ()
     refused: tuple[tuple[str, str], ...] = ()  # (page, why a line could not be taken in)
-    held: frozenset[tuple[str, int]] = frozenset()  # (page, block) of these lines
+    refused_items: frozenset[tuple[str, int]] = frozenset()  # (page, block) of these lines
     # (page, block) that are about no memory of this space
-    prose: frozenset[tuple[str, int]] = frozenset()
+    prose_items: frozenset[tuple[str, int]] = frozenset()
 
 
-def obeyed(
-    work: Work,
+def decide_page_edits(
+    work: WorkContext,
     space: str,
-    pages: Sequence[tuple[Merged, Lines]],
-    source: Mapping[str, Any] = PERSON,
-) -> Obeyed:
+    pages: Sequence[tuple[PageMerge, PageLines]],
+    source: Mapping[str, Any] = PERSON_SOURCE,
+) -> PageEdits:
     """The changes that these edits, each page with the store's lines for it, come to.
 
     `source` are fields of what is new: whose word it is, at least.
@@ -75,42 +82,44 @@ def obeyed(
     done = []
     for merged, ours in pages:
         done += [
-            one(work, space, merged, wish, there.get(wish.id), ours, source)
+            decide_item(work, space, merged, wish, there.get(wish.id), ours, source)
             for wish in merged.reworded
         ]
-        done += [kept(work, space, merged.page.name, fresh, source) for fresh in merged.fresh]
+        done += [
+            remember_line(work, space, merged.page.name, fresh, source) for fresh in merged.fresh
+        ]
     dropped = tuple(dict.fromkeys(id for merged, _ in pages for id in merged.dropped))
-    return together(
+    return merge_page_edits(
         [
             *done,
-            Obeyed(
+            PageEdits(
                 tuple(Retire(id=id, at=work.now) for id in dropped),
                 dropped,
                 forgotten=len(dropped),
-                clashes=tuple(altered_meanwhile(pages)),
+                clashes=tuple(list_deletion_clashes(pages)),
             ),
         ]
     )
 
 
-def together(some: Sequence[Obeyed]) -> Obeyed:
+def merge_page_edits(some: Sequence[PageEdits]) -> PageEdits:
     """All of them as one."""
-    return Obeyed(
+    return PageEdits(
         tuple(chain.from_iterable(one.changes for one in some)),
         tuple(chain.from_iterable(one.ids for one in some)),
-        {key: id for one in some for key, id in one.fresh.items()},
+        {key: id for one in some for key, id in one.new_ids.items()},
         sum(one.revised for one in some),
         sum(one.forgotten for one in some),
         sum(one.revived for one in some),
         tuple(chain.from_iterable(one.clashes for one in some)),
-        tuple(chain.from_iterable(one.settled for one in some)),
+        tuple(chain.from_iterable(one.settled_pairs for one in some)),
         tuple(chain.from_iterable(one.refused for one in some)),
-        frozenset(chain.from_iterable(one.held for one in some)),
-        frozenset(chain.from_iterable(one.prose for one in some)),
+        frozenset(chain.from_iterable(one.refused_items for one in some)),
+        frozenset(chain.from_iterable(one.prose_items for one in some)),
     )
 
 
-def altered_meanwhile(pages: Iterable[tuple[Merged, Lines]]) -> list[str]:
+def list_deletion_clashes(pages: Iterable[tuple[PageMerge, PageLines]]) -> list[str]:
     """Lines that the person deleted and the program had altered: the deletion holds, the new
     version is in history.
     """
@@ -122,15 +131,15 @@ def altered_meanwhile(pages: Iterable[tuple[Merged, Lines]]) -> list[str]:
     ]
 
 
-def one(
-    work: Work,
+def decide_item(
+    work: WorkContext,
     space: str,
-    merged: Merged,
-    wish: Reword,
+    merged: PageMerge,
+    wish: RewordedLine,
     memory: Memory | None,
-    ours: Lines,
+    ours: PageLines,
     source: Mapping[str, Any],
-) -> Obeyed:
+) -> PageEdits:
     """An item with an id. One of nobody, or of another space that was never on this page, is a new
     line, or prose.
     """
@@ -138,52 +147,52 @@ def one(
     block = next(
         n
         for n, item in enumerate(merged.page.blocks)
-        if isinstance(item, Item) and item.id == wish.id
+        if isinstance(item, PageItem) and item.id == wish.id
     )
     if memory is None or (memory.space != space and wish.base is None):
         return (
-            kept(work, space, page, Fresh(block, wish.line), source)
+            remember_line(work, space, page, NewLine(block, wish.line), source)
             if wish.line.heading
-            else Obeyed(prose=frozenset({(page, block)}))
+            else PageEdits(prose_items=frozenset({(page, block)}))
         )
-    if merged.old and wish.line.text in ever_said(work.store, [memory]):
-        return Obeyed()  # it stands there from before
-    changes, settled = ([], []) if memory.active else restoring(work.store, memory, work.now)
+    if merged.base_unknown and wish.line.text in list_past_texts(work.store, [memory]):
+        return PageEdits()  # it stands there from before
+    changes, settled = ([], []) if memory.active else plan_restore(work.store, memory, work.now)
     back = (
         memory
         if memory.active
-        else revised(memory, changes[0].fields)
+        else with_fields(memory, changes[0].fields)
         if isinstance(changes[0], Revise)
         else memory
     )
     try:
-        fields = wanted(back, page, wish)
+        fields = diff_fields(back, page, wish)
         if fields:
             changes = [
                 *changes,
-                stated(work, back, fields)
-                if source["provenance"] == SAID_SO
-                else corrected(work, back, fields, source),
+                revise_as_user(work, back, fields)
+                if source["provenance"] == USER_STATED
+                else revise_as_tool(work, back, fields, source),
             ]
     except BadInput as err:
-        return refusal(page, block, err)
+        return refuse_item(page, block, err)
     if not changes:
-        return Obeyed()
-    return Obeyed(
+        return PageEdits()
+    return PageEdits(
         tuple(changes),
         (memory.id,),
         revised=1,
         revived=0 if memory.active else 1,
-        clashes=(memory.id,) if clashes(wish, ours.get(wish.id)) else (),
-        settled=tuple(tuple(pair) for pair in settled),
+        clashes=(memory.id,) if is_clash(wish, ours.get(wish.id)) else (),
+        settled_pairs=tuple(tuple(pair) for pair in settled),
     )
 
 
-def refusal(page: str, block: int, err: BadInput) -> Obeyed:
+def refuse_item(page: str, block: int, err: BadInput) -> PageEdits:
     """An item that cannot be taken in stands as it is, until somebody alters it, and it is told
     why.
     """
-    return Obeyed(
+    return PageEdits(
         refused=(
             (
                 page,
@@ -191,11 +200,11 @@ def refusal(page: str, block: int, err: BadInput) -> Obeyed:
                 f"{err}",
             ),
         ),
-        held=frozenset({(page, block)}),
+        refused_items=frozenset({(page, block)}),
     )
 
 
-def ever_said(store: Store, memories: Iterable[Memory]) -> set[str]:
+def list_past_texts(store: Store, memories: Iterable[Memory]) -> set[str]:
     """Every text that these memories ever had."""
     found = set()
     for memory in memories:
@@ -209,13 +218,13 @@ def ever_said(store: Store, memories: Iterable[Memory]) -> set[str]:
     return found
 
 
-def wanted(memory: Memory, page: str, wish: Reword) -> dict[str, object]:
+def diff_fields(memory: Memory, page: str, wish: RewordedLine) -> dict[str, object]:
     """The fields that a line asks for: those that it says otherwise than what was written, or than
     the memory.
     """
-    there = place(memory)
-    old = wish.base or (there.line if there else Line(""))
-    touched = set(differing(old, wish.line))
+    there = place_memory(memory)
+    old = wish.base or (there.line if there else PageLine(""))
+    touched = set(list_differing_fields(old, wish.line))
     fields: dict[str, object] = {}
     if "text" in touched and wish.line.text != memory.text:
         fields["text"] = wish.line.text
@@ -225,30 +234,40 @@ def wanted(memory: Memory, page: str, wish: Reword) -> dict[str, object]:
         and ("heading" in touched or moved)
         and (there is None or there.line.heading != wish.line.heading)
     ):
-        group = kind_of(kind_under(wish.line.heading)).group
+        group = kind_of(kind_for_heading(wish.line.heading)).group
         if kind_of(memory.kind).group != group:
-            fields["kind"] = kind_under(wish.line.heading)
-    if is_talk(memory) and wish.line.heading not in ("", SAID) and ("heading" in touched or moved):
-        fields["provenance"] = SAID_SO  # it is no longer what somebody happened to say
-    at = at_of(page, wish.line.time if "time" in touched else "", memory.at)
-    if day_of(page) and (moved or "time" in touched) and at != memory.at:
+            fields["kind"] = kind_for_heading(wish.line.heading)
+    if (
+        is_conversation_turn(memory)
+        and wish.line.heading not in ("", SAID)
+        and ("heading" in touched or moved)
+    ):
+        fields["provenance"] = USER_STATED  # it is no longer what somebody happened to say
+    at = resolve_line_time(page, wish.line.time if "time" in touched else "", memory.at)
+    if parse_page_day(page) and (moved or "time" in touched) and at != memory.at:
         fields["at"] = at
     return fields
 
 
-def stated(work: Work, memory: Memory, fields: Mapping[str, object]) -> Revise:
+def revise_as_user(work: WorkContext, memory: Memory, fields: Mapping[str, object]) -> Revise:
     """The memory as the user states it; what they had corrected before stays their correction."""
     if "text" not in fields:
-        return rewritten(memory, work.now, fields, work.zone, work.policy)
-    source = memory.provenance if TRUST[memory.provenance] > TRUST[SAID_SO] else SAID_SO
-    change = rewritten(memory, work.now, {**fields, "provenance": source}, work.zone, work.policy)
+        return build_revision(memory, work.now, fields, work.zone, work.policy)
+    source = (
+        memory.provenance
+        if TRUST_BY_PROVENANCE[memory.provenance] > TRUST_BY_PROVENANCE[USER_STATED]
+        else USER_STATED
+    )
+    change = build_revision(
+        memory, work.now, {**fields, "provenance": source}, work.zone, work.policy
+    )
     return change._replace(
-        fields={**change.fields, "confidence": max(memory.confidence, TRUST[source])}
+        fields={**change.fields, "confidence": max(memory.confidence, TRUST_BY_PROVENANCE[source])}
     )
 
 
-def corrected(
-    work: Work, memory: Memory, fields: Mapping[str, object], source: Mapping[str, Any]
+def revise_as_tool(
+    work: WorkContext, memory: Memory, fields: Mapping[str, object], source: Mapping[str, Any]
 ) -> Revise:
     """The memory as a tool wants it: whose word it was, it stays."""
     plain = {name: value for name, value in fields.items() if name != "provenance"}
@@ -257,36 +276,40 @@ def corrected(
         if AUTHOR in source.get("details", {})
         else {}
     )
-    return rewritten(
+    return build_revision(
         memory,
         work.now,
-        rewritten_by({**plain, **anew}, memory, work.settings.curate),
+        protect_revision({**plain, **anew}, memory, work.settings.curate),
         work.zone,
         work.policy,
     )
 
 
-def new(work: Work, space: str, page: str, line: Line, source: Mapping[str, Any]) -> Memory:
+def build_line_memory(
+    work: WorkContext, space: str, page: str, line: PageLine, source: Mapping[str, Any]
+) -> Memory:
     """What a line of nobody yet becomes: what its heading says. Raises BadInput for what cannot be
     kept.
     """
-    told = line.time or ("" if day_of(page) == moment(work.now).date() else NOON)
-    plain = built(
+    told = line.time or ("" if parse_page_day(page) == to_calendar_time(work.now).date() else NOON)
+    plain = build_memory(
         clock.new_id(),
         work.now,
         line.text,
         space=space,
-        at=at_of(page, told, work.now),
+        at=resolve_line_time(page, told, work.now),
         policy=work.policy,
-        **{"kind": kind_under(line.heading or usual(page)), **source},
+        **{"kind": kind_for_heading(line.heading or default_heading(page)), **source},
     )
-    return under(equipped(plain, work.now, work.zone), work.settings.curate)
+    return apply_curate_setting(equip_for_kind(plain, work.now, work.zone), work.settings.curate)
 
 
-def kept(work: Work, space: str, page: str, fresh: Fresh, source: Mapping[str, Any]) -> Obeyed:
+def remember_line(
+    work: WorkContext, space: str, page: str, fresh: NewLine, source: Mapping[str, Any]
+) -> PageEdits:
     """A new line, remembered."""
     try:
-        memory = new(work, space, page, fresh.line, source)
+        memory = build_line_memory(work, space, page, fresh.line, source)
     except BadInput as err:
-        return refusal(page, fresh.block, err)
-    return Obeyed((Add(memory),), (memory.id,), {(page, fresh.block): memory.id})
+        return refuse_item(page, fresh.block, err)
+    return PageEdits((Add(memory),), (memory.id,), {(page, fresh.block): memory.id})

@@ -10,25 +10,25 @@ import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from reverie.core.model import NOTHING
-from reverie.mirror.page_blocks import stamp_of
-from reverie.mirror.page_placement import Line
-from reverie.mirror.three_way_merge import Lines
+from reverie.core.model import EMPTY_MAPPING
+from reverie.mirror.page_blocks import compute_page_stamp
+from reverie.mirror.page_placement import PageLine
+from reverie.mirror.three_way_merge import PageLines
 
-KEPT = 100  # states of a page; of older ones it is not known what stood there
+MAX_STATES = 100  # states of a page; of older ones it is not known what stood there
 
 
-class Copy(NamedTuple):
+class BaseCopy(NamedTuple):
     """The lines as they were written last, and the way back to states before, the newest first."""
 
     stamp: str = ""
-    lines: Lines = NOTHING
+    lines: PageLines = EMPTY_MAPPING
     # stamp, what else its lines were; None: not there
-    before: tuple[tuple[str, dict[str, Line | None]], ...] = ()
+    before: tuple[tuple[str, dict[str, PageLine | None]], ...] = ()
     # fingerprints of the ids of purged memories that stood here
     erased: frozenset[str] = frozenset()
 
-    def at(self, stamp: str) -> Lines:
+    def lines_at(self, stamp: str) -> PageLines:
         """The lines of a state; those of the oldest one that is left if it is not known."""
         lines = dict(self.lines)
         if stamp == self.stamp:
@@ -42,15 +42,15 @@ class Copy(NamedTuple):
                 return lines
         return lines
 
-    def knows(self, stamp: str) -> bool:
+    def has_state(self, stamp: str) -> bool:
         """Whether it can tell that state; a copy of nothing does not miss any."""
         return (
             not self.stamp or stamp == self.stamp or any(older == stamp for older, _ in self.before)
         )
 
-    def then(self, lines: Lines) -> "Copy":
+    def with_lines(self, lines: PageLines) -> "BaseCopy":
         """The copy once these lines are written."""
-        stamp = stamp_of(lines.items())
+        stamp = compute_page_stamp(lines.items())
         if stamp == self.stamp:
             return self._replace(lines=lines)
         delta = {
@@ -58,33 +58,33 @@ class Copy(NamedTuple):
             for id in (*self.lines, *lines)
             if self.lines.get(id) != lines.get(id)
         }
-        before = ((self.stamp, delta), *self.before)[:KEPT] if self.stamp else ()
-        return Copy(stamp, lines, before, self.erased)
+        before = ((self.stamp, delta), *self.before)[:MAX_STATES] if self.stamp else ()
+        return BaseCopy(stamp, lines, before, self.erased)
 
-    def without(self, ids: Iterable[str]) -> "Copy":
+    def without_memories(self, ids: Iterable[str]) -> "BaseCopy":
         """The copy without anything of these memories but that some stood here."""
         gone = set(ids)
         stood = gone & {
             id for lines in (self.lines, *(delta for _, delta in self.before)) for id in lines
         }
-        return Copy(
+        return BaseCopy(
             self.stamp,
             {id: line for id, line in self.lines.items() if id not in gone},
             tuple(
                 (stamp, {id: line for id, line in delta.items() if id not in gone})
                 for stamp, delta in self.before
             ),
-            self.erased | {_print_of(id) for id in stood},
+            self.erased | {_fingerprint_id(id) for id in stood},
         )
 
-    def purged(self, ids: Iterable[str]) -> set[str]:
+    def filter_purged(self, ids: Iterable[str]) -> set[str]:
         """Those of these memories that stood here and were purged: an old buffer does not bring
         them back.
         """
-        return {id for id in ids if _print_of(id) in self.erased} if self.erased else set()
+        return {id for id in ids if _fingerprint_id(id) in self.erased} if self.erased else set()
 
 
-def told(copy: Copy) -> str:
+def dump_base_copy(copy: BaseCopy) -> str:
     """A copy as JSON."""
     return json.dumps(
         {
@@ -97,30 +97,30 @@ def told(copy: Copy) -> str:
     )
 
 
-def read(text: str) -> Copy:
+def parse_base_copy(text: str) -> BaseCopy:
     """A copy from its JSON; what cannot be read is an empty one: then the store's own history has
     to do.
     """
     try:
         value = json.loads(text)
-        return Copy(
+        return BaseCopy(
             str(value["stamp"]),
-            _lines(value["lines"]),
+            _parse_lines(value["lines"]),
             tuple(
-                (str(stamp), {id: line and Line(*line) for id, line in delta.items()})
+                (str(stamp), {id: line and PageLine(*line) for id, line in delta.items()})
                 for stamp, delta in value["before"]
             ),
             frozenset(map(str, value.get("erased", ()))),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
-        return Copy()
+        return BaseCopy()
 
 
-def _print_of(id: str) -> str:
-    from reverie.text.tokenization import fingerprint
+def _fingerprint_id(id: str) -> str:
+    from reverie.text.tokenization import fingerprint_text
 
-    return fingerprint(id).hex()[:16]
+    return fingerprint_text(id).hex()[:16]
 
 
-def _lines(value: dict[str, Any]) -> dict[str, Line]:
-    return {id: Line(*line) for id, line in value.items()}
+def _parse_lines(value: dict[str, Any]) -> dict[str, PageLine]:
+    return {id: PageLine(*line) for id, line in value.items()}

@@ -18,23 +18,27 @@ from pathlib import Path
 from typing import Any
 
 NO_REPLACE, EXCHANGE = 1, 2  # renameat2(2)
-HERE = -100  # AT_FDCWD: paths as they are
-NOT_POSSIBLE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)  # by this kernel, or on this file system
+AT_FDCWD = -100  # AT_FDCWD: paths as they are
+UNSUPPORTED_ERRNOS = (
+    errno.ENOSYS,
+    errno.EINVAL,
+    errno.ENOTSUP,
+)  # by this kernel, or on this file system
 
-Look = tuple[int, int, int]  # of a file: when it was altered (ns), bytes, inode
-ABSENT: Look = (0, 0, 0)
+FileLook = tuple[int, int, int]  # of a file: when it was altered (ns), bytes, inode
+NO_LOOK: FileLook = (0, 0, 0)
 
 
-def look_of(path: Path) -> Look:
+def stat_look(path: Path) -> FileLook:
     """How a file looks from outside."""
     try:
         seen = path.lstat()
     except OSError:
-        return ABSENT
+        return NO_LOOK
     return (seen.st_mtime_ns, seen.st_size, seen.st_ino)
 
 
-def bytes_of(path: Path) -> bytes | None:
+def read_bytes_if_present(path: Path) -> bytes | None:
     """What a file holds; None if it is not there."""
     try:
         return path.read_bytes()
@@ -42,25 +46,25 @@ def bytes_of(path: Path) -> bytes | None:
         return None
 
 
-def replace(path: Path, data: bytes) -> Look:
+def replace_whole_file(path: Path, data: bytes) -> FileLook:
     """Put a file in the place of whatever stands there, whole or not at all. How it looks then."""
-    with beside(path, data) as half:
-        look = look_of(half)  # a rename keeps it
+    with write_beside(path, data) as half:
+        look = stat_look(half)  # a rename keeps it
         half.replace(path)
     return look
 
 
-def swapped(path: Path, data: bytes, old: bytes | None) -> Look | None:
+def swap_file(path: Path, data: bytes, old: bytes | None) -> FileLook | None:
     """Put a file in the place of one that holds `old`; None, and nothing is done, if it holds
     something else.
     """
-    with beside(path, data) as half:
-        look = look_of(half)
-        return look if placed(half, path, data, old) else None
+    with write_beside(path, data) as half:
+        look = stat_look(half)
+        return look if put_in_place(half, path, data, old) else None
 
 
 @contextmanager
-def beside(path: Path, data: bytes) -> Iterator[Path]:
+def write_beside(path: Path, data: bytes) -> Iterator[Path]:
     """A new file beside another one, which is gone afterwards unless it was renamed."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     half = path.with_name(f".{path.name}.{os.getpid()}.part")
@@ -74,43 +78,43 @@ def beside(path: Path, data: bytes) -> Iterator[Path]:
         half.unlink(missing_ok=True)
 
 
-def placed(half: Path, path: Path, data: bytes, old: bytes | None) -> bool:
+def put_in_place(half: Path, path: Path, data: bytes, old: bytes | None) -> bool:
     """Whether a file could be put in the place of one that holds `old`; if not, what stood there
     stands there again.
     """
-    if bytes_of(path) != old:
+    if read_bytes_if_present(path) != old:
         return False
     try:
-        renamed(half, path, NO_REPLACE if old is None else EXCHANGE)
+        rename_with_flag(half, path, NO_REPLACE if old is None else EXCHANGE)
     except OSError as err:
         if err.errno in (errno.EEXIST, errno.ENOENT):
             return False
-        if err.errno not in NOT_POSSIBLE:
+        if err.errno not in UNSUPPORTED_ERRNOS:
             raise
         half.replace(path)
         return True
-    if old is None or (not being_written(half) and bytes_of(half) == old):
+    if old is None or (not is_being_written(half) and read_bytes_if_present(half) == old):
         return True
-    put_back(half, path, data)
+    swap_back(half, path, data)
     return False
 
 
-def put_back(half: Path, path: Path, ours: bytes) -> None:
+def swap_back(half: Path, path: Path, ours: bytes) -> None:
     """Exchange them again; what was added to ours by then is added there, and a later save of the
     whole holds.
     """
-    renamed(half, path, EXCHANGE if path.exists() else NO_REPLACE)
-    later = bytes_of(half) or ours
+    rename_with_flag(half, path, EXCHANGE if path.exists() else NO_REPLACE)
+    later = read_bytes_if_present(half) or ours
     if later == ours:
         return
     if later.startswith(ours):
         with path.open("ab") as file:
             file.write(later[len(ours) :])
     else:
-        renamed(half, path, EXCHANGE)
+        rename_with_flag(half, path, EXCHANGE)
 
 
-def being_written(path: Path) -> bool:
+def is_being_written(path: Path) -> bool:
     """Whether somebody has a file open for writing: then no read lease on it is given (fcntl(2),
     Linux).
     """
@@ -130,17 +134,17 @@ def being_written(path: Path) -> bool:
     return False
 
 
-def renamed(one: Path, other: Path, flag: int) -> None:
+def rename_with_flag(one: Path, other: Path, flag: int) -> None:
     """Rename by renameat2; OSError, with ENOSYS where there is none."""
-    call = renameat2()
+    call = load_renameat2()
     if call is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    if call(HERE, os.fsencode(one), HERE, os.fsencode(other), flag):
+    if call(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), flag):
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(other))
 
 
 @cache
-def renameat2() -> Any:
+def load_renameat2() -> Any:
     """The system's call of this name; None where there is none."""
     return (
         getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

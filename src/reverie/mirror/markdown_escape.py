@@ -9,8 +9,8 @@ as it was said.
 
 import re
 
-OURS = r"(?:lt;!--|#[0-9]{1,7};)"
-_LIKE_OURS = re.compile(rf"&(?=(?:amp;)*{OURS})")
+OUR_ENTITY = r"(?:lt;!--|#[0-9]{1,7};)"
+_LIKE_OURS = re.compile(rf"&(?=(?:amp;)*{OUR_ENTITY})")
 _WRITTEN = re.compile(r"&((?:amp;)*)(?:lt;!--|#([0-9]{1,7});)")
 # NUL … US but tab and newline, DEL, C1, what Unicode calls line ends, halves of characters, the
 # byte order mark.
@@ -19,41 +19,43 @@ _LAST = re.compile(r"[ \t](?=\n|\Z)")
 INDENT = "  "
 
 
-def entity(ch: str) -> str:
+def to_entity(ch: str) -> str:
     """A character by its number."""
     return f"&#{ord(ch)};"
 
 
-def encoded(text: str) -> list[str]:
+def encode_item(text: str) -> list[str]:
     """The lines of an item: the first without its bullet, the others indented; an empty one stays
     empty.
     """
     safe = _LIKE_OURS.sub("&amp;", text).replace("<!--", "&lt;!--")
-    safe = _UNSEEN.sub(lambda found: entity(found[0]), safe)
+    safe = _UNSEEN.sub(lambda found: to_entity(found[0]), safe)
     body = safe.strip("\n")
     before, after = len(safe) - len(safe.lstrip("\n")), len(safe) - len(safe.rstrip("\n"))
-    body = entity("\n") * before + body + entity("\n") * (after if body else 0)
-    body = _LAST.sub(lambda found: entity(found[0]), body)
+    body = to_entity("\n") * before + body + to_entity("\n") * (after if body else 0)
+    body = _LAST.sub(lambda found: to_entity(found[0]), body)
     if body[:1].isspace():
-        body = entity(body[0]) + body[1:]
+        body = to_entity(body[0]) + body[1:]
     first, *others = body.split("\n")
     return [first, *(INDENT + line if line else "" for line in others)]
 
 
-def decoded(lines: list[str]) -> str:
+def decode_item(lines: list[str]) -> str:
     """The text that the lines of an item say; the first comes without its bullet."""
     first, *others = (line.rstrip(" \t\r\n") for line in lines)
-    return _WRITTEN.sub(_meant, "\n".join([first.lstrip(" \t"), *map(outdented, others)]))
+    return _WRITTEN.sub(
+        _decode_entity, "\n".join([first.lstrip(" \t"), *map(strip_indent, others)])
+    )
 
 
-def outdented(line: str) -> str:
+def strip_indent(line: str) -> str:
     """A further line of an item without what made it one."""
     if line.startswith(INDENT):
         return line[len(INDENT) :]
     return line[1:] if line[:1] in (" ", "\t") else line
 
 
-def _meant(found: re.Match[str]) -> str:
+def _decode_entity(found: re.Match[str]) -> str:
     """What an entity stands for; with an `amp;` it stands for itself with one less."""
     guarded, number = found[1], found[2]
     if guarded:

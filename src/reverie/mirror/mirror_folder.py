@@ -17,33 +17,38 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from reverie.core.model import NOTHING
+from reverie.core.model import EMPTY_MAPPING
 from reverie.mirror import base_copy
-from reverie.mirror.base_copy import Copy
-from reverie.mirror.file_exchange import ABSENT, Look, look_of, replace, swapped
-from reverie.mirror.page_blocks import Page, claimed, ids_in, parse
-from reverie.mirror.page_placement import day_of
+from reverie.mirror.base_copy import BaseCopy
+from reverie.mirror.file_exchange import NO_LOOK, FileLook, replace_whole_file, stat_look, swap_file
+from reverie.mirror.page_blocks import (
+    MirrorPage,
+    find_memory_ids,
+    parse_mirror_page,
+    render_claiming_mark,
+)
+from reverie.mirror.page_placement import parse_page_day
 
 HIDDEN = ".mirror"
 BOM = "\ufeff"
-LONGEST = 200  # bytes of a folder's name; file systems end at 255
+MAX_NAME_BYTES = 200  # bytes of a folder's name; file systems end at 255
 RESERVED = ("memory", "memory.md", "con", "nul", "aux", "prn")
 
 _HALF = re.compile(r"\.\d+\.part$")
-KEPT = ("looks", "questions", "troubles")  # of a state, by page
+STATE_TABLES = ("looks", "questions", "troubles")  # of a state, by page
 
 
-class Trouble(Exception):
+class PageTrouble(Exception):
     """Why a page is left alone, and what to do about it."""
 
 
-class Found(NamedTuple):
+class FoundPage(NamedTuple):
     """A page as it was found. `data` None: there is no file."""
 
-    page: Page
+    page: MirrorPage
     data: bytes | None = None
     bom: bool = False
-    look: Look = ABSENT
+    look: FileLook = NO_LOOK
 
     @property
     def blank(self) -> bool:
@@ -51,14 +56,14 @@ class Found(NamedTuple):
         return self.data is None or not self.page.text.strip()
 
 
-class State(NamedTuple):
+class MirrorState(NamedTuple):
     """How a space's mirror stood after it was last written."""
 
     seq: int = -1  # the last event that its pages know of; -1: it was never written
-    looks: Mapping[str, Look] = NOTHING  # of its pages, by path
+    looks: Mapping[str, FileLook] = EMPTY_MAPPING  # of its pages, by path
     # pages of which many lines are gone: (how many, of how many)
-    questions: Mapping[str, tuple[int, int]] = NOTHING
-    troubles: Mapping[str, str] = NOTHING  # pages that are left alone, and why
+    questions: Mapping[str, tuple[int, int]] = EMPTY_MAPPING
+    troubles: Mapping[str, str] = EMPTY_MAPPING  # pages that are left alone, and why
 
     @property
     def held(self) -> set[str]:
@@ -66,7 +71,7 @@ class State(NamedTuple):
         return {*self.questions, *self.troubles}
 
 
-class Folder(NamedTuple):
+class MirrorFolder(NamedTuple):
     """The folder of one space."""
 
     root: Path
@@ -75,18 +80,18 @@ class Folder(NamedTuple):
     @property
     def path(self) -> Path:
         """Where it is."""
-        return self.root.joinpath(*map(folder_name, self.space.split("/")))
+        return self.root.joinpath(*map(to_folder_name, self.space.split("/")))
 
     @property
     def hidden(self) -> Path:
         """Where the copies are."""
         return self.path / HIDDEN
 
-    def state(self) -> State:
+    def state(self) -> MirrorState:
         """How it stood; a state that cannot be read is none."""
         try:
             value = json.loads((self.hidden / "state.json").read_text("utf-8"))
-            return State(
+            return MirrorState(
                 int(value["seq"]),
                 {
                     name: (int(ns), int(size), int(inode))
@@ -96,34 +101,36 @@ class Folder(NamedTuple):
                 {str(name): str(why) for name, why in value["troubles"].items()},
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return State()
+            return MirrorState()
 
-    def keep_state(self, state: State) -> None:
+    def keep_state(self, state: MirrorState) -> None:
         """Write down how it stands; Trouble where that would lead out of the root."""
         whole = {
             "space": self.space,
             "seq": state.seq,
-            **{name: dict(getattr(state, name)) for name in KEPT},
+            **{name: dict(getattr(state, name)) for name in STATE_TABLES},
         }
-        self.inside(self.hidden / "state.json")
-        replace(self.hidden / "state.json", json.dumps(whole, ensure_ascii=True).encode())
+        self.check_inside(self.hidden / "state.json")
+        replace_whole_file(
+            self.hidden / "state.json", json.dumps(whole, ensure_ascii=True).encode()
+        )
 
-    def looks(self, names: Iterable[str]) -> dict[str, Look]:
+    def looks(self, names: Iterable[str]) -> dict[str, FileLook]:
         """How these pages look now."""
-        return {name: look_of(self.path / name) for name in names}
+        return {name: stat_look(self.path / name) for name in names}
 
-    def altered(self, state: State) -> dict[str, Look]:
+    def altered_looks(self, state: MirrorState) -> dict[str, FileLook]:
         """How those pages look that look otherwise than in this state, and those that are new."""
-        looks = self.looks({*state.looks, *self.days()})
+        looks = self.looks({*state.looks, *self.day_pages()})
         return {name: look for name, look in looks.items() if look != state.looks.get(name)}
 
-    def days(self) -> set[str]:
+    def day_pages(self) -> set[str]:
         """The pages of days that are there, also those that somebody has made."""
         try:
             return {
                 name
                 for file in (self.path / "memory").iterdir()
-                if day_of(name := f"memory/{file.name}")
+                if parse_page_day(name := f"memory/{file.name}")
             }
         except OSError:
             return set()
@@ -131,46 +138,46 @@ class Folder(NamedTuple):
     def ids(self, name: str) -> set[str]:
         """The memories whose ids stand on a page, also on one that is left alone."""
         try:
-            return ids_in((self.path / name).read_bytes().decode("utf-8", "replace"))
+            return find_memory_ids((self.path / name).read_bytes().decode("utf-8", "replace"))
         except OSError:
             return set()
 
-    def copy(self, name: str) -> Copy:
+    def copy(self, name: str) -> BaseCopy:
         """What was last written on a page."""
         try:
-            return base_copy.read(self._copy_of(name).read_text("utf-8"))
+            return base_copy.parse_base_copy(self._copy_of(name).read_text("utf-8"))
         except (OSError, UnicodeDecodeError):
-            return Copy()
+            return BaseCopy()
 
-    def keep_copy(self, name: str, copy: Copy) -> None:
+    def keep_copy(self, name: str, copy: BaseCopy) -> None:
         """Write down what is written on a page; Trouble where that would lead out of the root."""
-        self.inside(self._copy_of(name))
-        replace(self._copy_of(name), base_copy.told(copy).encode())
+        self.check_inside(self._copy_of(name))
+        replace_whole_file(self._copy_of(name), base_copy.dump_base_copy(copy).encode())
 
     def _copy_of(self, name: str) -> Path:
         return self.hidden / f"{name.replace('/', '-')}.json"
 
-    def read(self, name: str) -> Found:
+    def read(self, name: str) -> FoundPage:
         """A page; Trouble if it must be left alone."""
         path = self.path / name
-        self.inside(path)
+        self.check_inside(path)
         try:
-            look, data = look_of(path), path.read_bytes()
+            look, data = stat_look(path), path.read_bytes()
         except FileNotFoundError:
-            return Found(Page(name))
+            return FoundPage(MirrorPage(name))
         except OSError as err:
-            raise Trouble(
+            raise PageTrouble(
                 f"{path} cannot be read: {err.strerror or err}. Nothing of it was taken in"
             ) from err
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as err:
-            raise Trouble(
+            raise PageTrouble(
                 f"{path} is not UTF-8 (byte {err.start:,}): it is left alone. Save it as UTF-8, or delete it "
                 "and run: reverie mirror --no"
             ) from err
         bom = text.startswith(BOM)
-        page = parse(text.removeprefix(BOM), name)
+        page = parse_mirror_page(text.removeprefix(BOM), name)
         mark = page.mark
         if text.removeprefix(BOM).strip() and (
             mark is None or (mark.space, mark.page) != (self.space, name)
@@ -180,11 +187,11 @@ class Folder(NamedTuple):
                 if mark is None
                 else f"is the page {mark.page} of {mark.space}"
             )
-            raise Trouble(
+            raise PageTrouble(
                 f"{path} {whose}: it is left alone. Give it another name, or, if it is to be taken in, this "
-                f"first line: {claimed(self.space, name)}"
+                f"first line: {render_claiming_mark(self.space, name)}"
             )
-        return Found(page, data, bom, look)
+        return FoundPage(page, data, bom, look)
 
     def owns(self, name: str) -> bool:
         """Whether a page is ours: it has our first line, and is no link. Of what it holds besides
@@ -195,29 +202,29 @@ class Folder(NamedTuple):
             mark = (
                 None
                 if path.is_symlink()
-                else parse(path.read_bytes().decode("utf-8-sig", "replace"), name).mark
+                else parse_mirror_page(path.read_bytes().decode("utf-8-sig", "replace"), name).mark
             )
         except OSError:
             return False
         return mark is not None and (mark.space, mark.page) == (self.space, name)
 
-    def write(self, found: Found, page: Page) -> Look | None:
+    def write(self, found: FoundPage, page: MirrorPage) -> FileLook | None:
         """Replace a page by another; None, and nothing is done, if it is not any longer what was
         found.
         """
         path = self.path / page.name
-        self.inside(path)
+        self.check_inside(path)
         if path.exists() and not os.access(path, os.W_OK):
-            raise Trouble(f"{path} may not be written: it is left as it is")
+            raise PageTrouble(f"{path} may not be written: it is left as it is")
         data = ((BOM if found.bom else "") + page.text).encode("utf-8")
         try:
-            return swapped(path, data, found.data)
+            return swap_file(path, data, found.data)
         except OSError as err:
-            raise Trouble(
+            raise PageTrouble(
                 f"{path} cannot be written: {err.strerror or err}. Check who may write there"
             ) from err
 
-    def halves(self, names: Iterable[str]) -> list[Path]:
+    def temporary_files(self, names: Iterable[str]) -> list[Path]:
         """What a process that died has left of these pages and of the hidden files:
         ours by name.
         """
@@ -232,28 +239,28 @@ class Folder(NamedTuple):
             if _HALF.search(half.name)
         ]
 
-    def inside(self, path: Path) -> None:
+    def check_inside(self, path: Path) -> None:
         """Trouble if a file is a link, or lies beyond one that leads out of the root."""
         root = self.root.resolve()
         if path.is_symlink() or not path.parent.resolve().is_relative_to(root):
-            raise Trouble(
+            raise PageTrouble(
                 f"{path} is a link, or lies beyond one that leads out of {self.root}: it is left alone"
             )
 
 
-def folder_name(segment: str) -> str:
+def to_folder_name(segment: str) -> str:
     """A part of a space as the name of a folder on every system, and none of the mirror's own
     names.
     """
-    odd = re.sub(r'[<>:"\\|?*%]|^\.|\.$', _percent, segment)
+    odd = re.sub(r'[<>:"\\|?*%]|^\.|\.$', _percent_encode, segment)
     if odd.casefold() in RESERVED:
         odd = f"%{ord(odd[0]):02x}{odd[1:]}"
-    if len(odd.encode("utf-8", "surrogatepass")) > LONGEST:
-        from reverie.text.tokenization import fingerprint
+    if len(odd.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
+        from reverie.text.tokenization import fingerprint_text
 
-        odd = f"{odd[: LONGEST // 4]}%{fingerprint(segment).hex()[:16]}"
+        odd = f"{odd[: MAX_NAME_BYTES // 4]}%{fingerprint_text(segment).hex()[:16]}"
     return odd
 
 
-def _percent(found: re.Match[str]) -> str:
+def _percent_encode(found: re.Match[str]) -> str:
     return f"%{ord(found[0]):02x}"

@@ -24,22 +24,24 @@ from reverie.core import clock
 from reverie.core.config import Settings
 from reverie.core.errors import StoreError
 from reverie.core.model import Record
-from reverie.mirror.file_exchange import ABSENT, Look, look_of
-from reverie.mirror.mirror_folder import Folder
-from reverie.mirror.space_sync import Mirrored, Order, left_alone, synced
-from reverie.pipeline.event_reader import Work
-from reverie.pipeline.leases import SECONDS, leased
+from reverie.mirror.file_exchange import NO_LOOK, FileLook, stat_look
+from reverie.mirror.mirror_folder import MirrorFolder
+from reverie.mirror.space_sync import MirrorReport, SyncRequest, record_space_trouble, sync_space
+from reverie.pipeline.event_reader import WorkContext
+from reverie.pipeline.leases import DEFAULT_LEASE_SECONDS, hold_lease
 from reverie.storage import UNLOGGED, Problem, Store
 from reverie.storage.erased_texts import PURGING
 
 MIRROR = "mirror"  # the lease and the cursor
-QUIET = 1.5  # seconds that a page must have been left alone (CONSTANTS: watch debounce, 1500 ms)
-SPACES = "mirror_spaces"  # meta: where there are pages
+QUIET_SECONDS = (
+    1.5  # seconds that a page must have been left alone (CONSTANTS: watch debounce, 1500 ms)
+)
+SPACES_KEY = "mirror_spaces"  # meta: where there are pages
 # meta: folders in which the mirror is, or was before it was moved or switched off
-ROOTS = "mirror_roots"
+ROOTS_KEY = "mirror_roots"
 
 
-class Question(NamedTuple):
+class DeletionQuestion(NamedTuple):
     """Many lines are gone from a page: were they deleted? Until somebody answers, nothing of it is
     forgotten.
     """
@@ -50,43 +52,50 @@ class Question(NamedTuple):
     of: int
 
 
-def root_of(settings: Settings, store: Store) -> Path | None:
+def find_mirror_root(settings: Settings, store: Store) -> Path | None:
     """Where the mirror of a store is; None if it has none: it is switched off, or the store is not
     the home's.
     """
     return settings.mirror_root if settings.enabled and store.url == settings.url else None
 
 
-def waits(work: Work) -> bool:
+def has_mirror_work(work: WorkContext) -> bool:
     """Whether something has happened in the store since the mirror was last looked after."""
-    return root_of(work.settings, work.store) is not None and bool(
-        work.store.meta(UNLOGGED) or work.store.altered_after(work.store.cursor(MIRROR))
+    return find_mirror_root(work.settings, work.store) is not None and bool(
+        work.store.meta(UNLOGGED) or work.store.changes_after(work.store.cursor(MIRROR))
     )
 
 
-def follow(work: Work) -> int:
+def follow_store(work: WorkContext) -> int:
     """Bring in step what is out of step, unless somebody else is at it; how many lines of people
     were taken in.
     """
-    root = root_of(work.settings, work.store)
+    root = find_mirror_root(work.settings, work.store)
     if root is None:
         return 0
     store, last, stale = work.store, work.store.last_event(), bool(work.store.meta(UNLOGGED))
-    altered = [] if stale else store.altered_after(store.cursor(MIRROR))
-    spaces = known(store) | living(store) if stale else due(work, root, altered)
-    done: list[Mirrored] = []
+    altered = [] if stale else store.changes_after(store.cursor(MIRROR))
+    spaces = (
+        list_mirrored_spaces(store) | list_living_spaces(store)
+        if stale
+        else list_due_spaces(work, root, altered)
+    )
+    done: list[MirrorReport] = []
     holder = clock.new_id("mirror")
     if spaces:
-        if not store.acquire(MIRROR, holder, SECONDS, work.now):
+        if not store.acquire(MIRROR, holder, DEFAULT_LEASE_SECONDS, work.now):
             return 0
         try:
-            done = [attempted(work, root, space, Order(afresh=stale)) for space in sorted(spaces)]
+            done = [
+                try_sync_space(work, root, space, SyncRequest(afresh=stale))
+                for space in sorted(spaces)
+            ]
         except BaseException:
             store.release(MIRROR, holder)
             raise
     if spaces or altered or stale:
         with (
-            store.alone()
+            store.transaction()
         ):  # one transaction: each costs some milliseconds, and this is done after every turn
             store.release(MIRROR, holder)
             store.advance(MIRROR, last)
@@ -95,78 +104,91 @@ def follow(work: Work) -> int:
     return sum(one.taken for one in done)
 
 
-def mirrored(
-    work: Work, spaces: Iterable[str] | None, order: Order, now: Callable[[], float]
-) -> list[Mirrored]:
+def sync_mirror(
+    work: WorkContext, spaces: Iterable[str] | None, order: SyncRequest, now: Callable[[], float]
+) -> list[MirrorReport]:
     """Bring these spaces, or all, in step, now; waits while another process is at it. StoreBusy if
     that takes long.
     """
-    root = root_of(work.settings, work.store)
+    root = find_mirror_root(work.settings, work.store)
     if root is None:
         return []
-    with alone(work.store, now):
-        some = known(work.store) | living(work.store) if spaces is None else set(spaces)
+    with hold_mirror_lease(work.store, now):
+        some = (
+            list_mirrored_spaces(work.store) | list_living_spaces(work.store)
+            if spaces is None
+            else set(spaces)
+        )
         stale = bool(work.store.meta(UNLOGGED))
         done = [
-            attempted(work, root, space, order._replace(afresh=order.afresh or stale))
+            try_sync_space(work, root, space, order._replace(afresh=order.afresh or stale))
             for space in sorted(some)
         ]
         if stale and spaces is None:
             work.store.set_meta(UNLOGGED, "")
         return [
-            one._replace(troubles=(*one.troubles, *left_behind(work, one.space))) for one in done
+            one._replace(troubles=(*one.troubles, *list_stray_edits(work, one.space)))
+            for one in done
         ]
 
 
-def alone(store: Store, now: Callable[[], float]) -> AbstractContextManager[Callable[[], bool]]:
+def hold_mirror_lease(
+    store: Store, now: Callable[[], float]
+) -> AbstractContextManager[Callable[[], bool]]:
     """Nobody else is at the mirror: see `leased`."""
-    return leased(
+    return hold_lease(
         store, MIRROR, now, "Another process is at the mirror. Nothing was changed: try again"
     )
 
 
-def attempted(work: Work, root: Path, space: str, order: Order) -> Mirrored:
+def try_sync_space(work: WorkContext, root: Path, space: str, order: SyncRequest) -> MirrorReport:
     """One space; what goes wrong in it, foreseen or not, is written down and told, and stops no
     other one.
 
     Only trouble of the store, or of the whole process, is everybody's: StoreError, MemoryError.
     """
     try:
-        return in_step(work, root, space, order)
+        return sync_enabled_space(work, root, space, order)
     except (StoreError, MemoryError):
         raise
     except Exception as err:  # a page holds whatever people and programs put there
-        folder = Folder(root, space)
+        folder = MirrorFolder(root, space)
         why = (
             f"{folder.path} could not be brought in step ({type(err).__name__}: {err}): its pages are left as they "
             "are. Take back your last edit there, then run: reverie mirror"
         )
-        return Mirrored(space, folder.path, troubles=left_alone(folder, why))
+        return MirrorReport(space, folder.path, troubles=record_space_trouble(folder, why))
 
 
-def in_step(work: Work, root: Path, space: str, order: Order) -> Mirrored:
+def sync_enabled_space(
+    work: WorkContext, root: Path, space: str, order: SyncRequest
+) -> MirrorReport:
     """One space; where memory is switched off its pages are let be."""
-    folder = Folder(root, space)
+    folder = MirrorFolder(root, space)
     if work.settings.is_off(space):
-        return Mirrored(space, folder.path)
+        return MirrorReport(space, folder.path)
     for name, one in (
-        (SPACES, space),
-        (ROOTS, str(root)),
+        (SPACES_KEY, space),
+        (ROOTS_KEY, str(root)),
     ):  # first: a purge reaches what a crash leaves behind
-        if one not in (there := listed(work.store, name)):
+        if one not in (there := load_meta_set(work.store, name)):
             work.store.set_meta(name, json.dumps(sorted({*there, one})))
-    return synced(work, folder, order)
+    return sync_space(work, folder, order)
 
 
-def due(work: Work, root: Path, altered: Iterable[Record]) -> set[str]:
+def list_due_spaces(work: WorkContext, root: Path, altered: Iterable[Record]) -> set[str]:
     """Spaces of which a memory was altered, or a page, since they were last in step."""
-    spaces = spaces_of(altered, work.store)
+    spaces = list_record_spaces(altered, work.store)
     if root.is_dir():
-        spaces |= {space for space in known(work.store) if edited(Folder(root, space))}
-    return {space for space in spaces if not fresh(Folder(root, space), work.now)}
+        spaces |= {
+            space
+            for space in list_mirrored_spaces(work.store)
+            if list_edited_pages(MirrorFolder(root, space))
+        }
+    return {space for space in spaces if not is_being_edited(MirrorFolder(root, space), work.now)}
 
 
-def spaces_of(records: Iterable[Record], store: Store) -> set[str]:
+def list_record_spaces(records: Iterable[Record], store: Store) -> set[str]:
     """Where these memories are, and where they were."""
     listed = list(records)
     there = store.get(list(dict.fromkeys(record.memory_id for record in listed)))
@@ -175,73 +197,85 @@ def spaces_of(records: Iterable[Record], store: Store) -> set[str]:
     }
 
 
-def edited(folder: Folder) -> dict[str, Look]:
+def list_edited_pages(folder: MirrorFolder) -> dict[str, FileLook]:
     """The pages that somebody has altered since the space was last in step, and how they look."""
-    return folder.altered(folder.state())
+    return folder.altered_looks(folder.state())
 
 
-def fresh(folder: Folder, now: float) -> bool:
+def is_being_edited(folder: MirrorFolder, now: float) -> bool:
     """Whether somebody is just writing a page: it was altered a moment ago."""
-    return any(abs(now - look[0] / 1e9) < QUIET for look in edited(folder).values())
+    return any(
+        abs(now - look[0] / 1e9) < QUIET_SECONDS for look in list_edited_pages(folder).values()
+    )
 
 
-def known(store: Store) -> set[str]:
+def list_mirrored_spaces(store: Store) -> set[str]:
     """Spaces that have pages."""
-    return listed(store, SPACES)
+    return load_meta_set(store, SPACES_KEY)
 
 
-def listed(store: Store, name: str) -> set[str]:
+def load_meta_set(store: Store, name: str) -> set[str]:
     """What is noted under a name."""
     return set(json.loads(store.meta(name) or "[]"))
 
 
-def former(settings: Settings, store: Store) -> list[Path]:
+def list_former_roots(settings: Settings, store: Store) -> list[Path]:
     """Folders in which the mirror was before it was moved or switched off; their pages follow the
     store no longer.
     """
     return (
         []
         if store.url != settings.url
-        else sorted(Path(root) for root in listed(store, ROOTS) - {str(root_of(settings, store))})
+        else sorted(
+            Path(root)
+            for root in load_meta_set(store, ROOTS_KEY) - {str(find_mirror_root(settings, store))}
+        )
     )
 
 
-def left_behind(work: Work, space: str) -> list[str]:
+def list_stray_edits(work: WorkContext, space: str) -> list[str]:
     """Pages of a space that somebody has edited in a folder in which the mirror is no longer."""
-    folders = [Folder(root, space) for root in former(work.settings, work.store)]
+    folders = [MirrorFolder(root, space) for root in list_former_roots(work.settings, work.store)]
     return [
         f"{folder.path / name} was edited, but the mirror is no longer there: nothing of it was taken in. Copy "
         f"what you want to keep to the page where the mirror is now, then delete {folder.path}"
         for folder in folders
         for name, look in folder.state().looks.items()
-        if look_of(folder.path / name) not in (look, ABSENT)
+        if stat_look(folder.path / name) not in (look, NO_LOOK)
     ]
 
 
-def living(store: Store) -> set[str]:
+def list_living_spaces(store: Store) -> set[str]:
     """Spaces in which a memory counts."""
     return set(store.stats().spaces)
 
 
-def questions(settings: Settings, store: Store) -> list[Question]:
+def list_deletion_questions(settings: Settings, store: Store) -> list[DeletionQuestion]:
     """What waits for an answer, by space and page."""
-    root = root_of(settings, store)
-    folders = [Folder(root, space) for space in sorted(known(store))] if root else []
+    root = find_mirror_root(settings, store)
+    folders = (
+        [MirrorFolder(root, space) for space in sorted(list_mirrored_spaces(store))] if root else []
+    )
     return [
-        Question(folder.space, folder.path / name, gone, of)
+        DeletionQuestion(folder.space, folder.path / name, gone, of)
         for folder in folders
         for name, (gone, of) in folder.state().questions.items()
     ]
 
 
-def problems(work: Work, repair: bool) -> list[Problem]:
+def find_mirror_problems(work: WorkContext, repair: bool) -> list[Problem]:
     """Pages that cannot be followed, or do not say what the store says although nothing is waiting;
     see `verify`.
     """
-    from reverie.mirror.mirror_check import WHAT, checked
+    from reverie.mirror.mirror_check import PROBLEM_AREA, check_space_pages
 
-    root, spaces = root_of(work.settings, work.store), sorted(known(work.store))
-    behind = [Problem(WHAT, why) for space in spaces for why in left_behind(work, space)]
+    root, spaces = (
+        find_mirror_root(work.settings, work.store),
+        sorted(list_mirrored_spaces(work.store)),
+    )
+    behind = [
+        Problem(PROBLEM_AREA, why) for space in spaces for why in list_stray_edits(work, space)
+    ]
     if (
         root is None or work.store.meta(UNLOGGED) or work.store.meta(PURGING)
     ):  # then it has not followed yet
@@ -250,12 +284,12 @@ def problems(work: Work, repair: bool) -> list[Problem]:
         problem
         for space in spaces
         if not work.settings.is_off(space)
-        for problem in checked(work, Folder(root, space), repair)
+        for problem in check_space_pages(work, MirrorFolder(root, space), repair)
     ]
 
 
-def erased(
-    work: Work, ids: Iterable[str], texts: Iterable[str], now: Callable[[], float]
+def erase_from_mirror(
+    work: WorkContext, ids: Iterable[str], texts: Iterable[str], now: Callable[[], float]
 ) -> tuple[Path, ...]:
     """Take memories out of every page and copy, whatever waits there, also where the mirror was
     before.
@@ -263,21 +297,24 @@ def erased(
     Returns files that may still hold them, and folders of before that are not there, or not there
     just now.
     """
-    root, before = root_of(work.settings, work.store), former(work.settings, work.store)
+    root, before = (
+        find_mirror_root(work.settings, work.store),
+        list_former_roots(work.settings, work.store),
+    )
     roots = [one for one in (root, *before) if one is not None and one.is_dir()]
-    if not (spaces := sorted(known(work.store))):
+    if not (spaces := sorted(list_mirrored_spaces(work.store))):
         return ()
-    from reverie.mirror.mirror_check import rid
+    from reverie.mirror.mirror_check import erase_from_pages
 
     gone, said = set(ids), {text.strip() for text in texts}
-    with alone(work.store, now):
+    with hold_mirror_lease(work.store, now):
         return (
             *(one for one in before if not one.is_dir()),
             *(
                 path
                 for one in roots
                 for space in spaces
-                if (folder := Folder(one, space)).hidden.is_dir()
-                for path in rid(folder, gone, said)
+                if (folder := MirrorFolder(one, space)).hidden.is_dir()
+                for path in erase_from_pages(folder, gone, said)
             ),
         )

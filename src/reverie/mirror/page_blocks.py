@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from reverie.core.private_passages import passages
-from reverie.mirror.markdown_escape import decoded, encoded
-from reverie.mirror.page_placement import ID, Line, day_of, headings
+from reverie.core.private_passages import find_private_passages
+from reverie.mirror.markdown_escape import decode_item, encode_item
+from reverie.mirror.page_placement import MEMORY_ID, PageLine, list_headings, parse_page_day
 
 _BULLET = re.compile(r"[-*+][ \t]+(?=\S)|[-*+]$")
 _HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t#]*$")
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"\d{1,9}[.)][ \t]")
 # before a line that an id makes an item all the same
 _LOOSE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$")  # CommonMark 4.5
-_ID = re.compile(rf"[ \t]*<!--[ \t]*({ID.pattern})[ \t]*-->")
+_ID = re.compile(rf"[ \t]*<!--[ \t]*({MEMORY_ID.pattern})[ \t]*-->")
 _TIME = re.compile(r"((?:[01]\d|2[0-3]):[0-5]\d)(?:[ \t]+|$)")
 _MARK = re.compile(r"<!-- reverie mirror (\S+) (\S+) ([0-9a-f]{8})\b.*-->")
 HINT = (
@@ -33,7 +33,7 @@ HINT = (
 )
 
 
-class Mark(NamedTuple):
+class PageMark(NamedTuple):
     """Our first line: whose page this is, and which of the states that we wrote it was
     made from.
     """
@@ -44,7 +44,7 @@ class Mark(NamedTuple):
     stamp: str
 
 
-class Heading(NamedTuple):
+class PageHeading(NamedTuple):
     """A heading. `group` is that of what stands under it; `opens` says whether it names the group
     itself.
     """
@@ -54,13 +54,13 @@ class Heading(NamedTuple):
     opens: bool
 
 
-class Item(NamedTuple):
+class PageItem(NamedTuple):
     """A bullet. `marked` is the id that stands in it, `id` the memory that it is about once that is
     decided.
     """
 
     raw: str
-    line: Line
+    line: PageLine
     marked: str = ""
     id: str = ""
 
@@ -70,30 +70,30 @@ class Item(NamedTuple):
         return not self.line.text.strip() and bool(_BULLET.match(self.raw.strip()))
 
 
-class Prose(NamedTuple):
+class PageProse(NamedTuple):
     """One line of somebody's own, or several that belong together."""
 
     raw: str
 
 
-Block = Mark | Heading | Item | Prose
+PageBlock = PageMark | PageHeading | PageItem | PageProse
 
 
-def as_prose(item: Item) -> Prose:
+def to_prose(item: PageItem) -> PageProse:
     """A bullet that is about no memory, without the comment that said it was."""
-    return Prose(_ID.sub("", item.raw))
+    return PageProse(_ID.sub("", item.raw))
 
 
-def ids_in(text: str) -> set[str]:
+def find_memory_ids(text: str) -> set[str]:
     """The memories whose ids stand somewhere in a text."""
     return {found[1] for found in _ID.finditer(text)}
 
 
-class Page(NamedTuple):
+class MirrorPage(NamedTuple):
     """A page, in order."""
 
     name: str
-    blocks: tuple[Block, ...] = ()
+    blocks: tuple[PageBlock, ...] = ()
 
     @property
     def text(self) -> str:
@@ -101,14 +101,14 @@ class Page(NamedTuple):
         return "".join(block.raw for block in self.blocks)
 
     @property
-    def mark(self) -> Mark | None:
+    def mark(self) -> PageMark | None:
         """Our first line, if it is there."""
-        return next((block for block in self.blocks if isinstance(block, Mark)), None)
+        return next((block for block in self.blocks if isinstance(block, PageMark)), None)
 
     @property
-    def items(self) -> list[Item]:
+    def items(self) -> list[PageItem]:
         """The bullets that are about a memory or may become one."""
-        return [block for block in self.blocks if isinstance(block, Item)]
+        return [block for block in self.blocks if isinstance(block, PageItem)]
 
     @property
     def ending(self) -> str:
@@ -117,24 +117,27 @@ class Page(NamedTuple):
         return "\r\n" if ends and 2 * sum(ends) > len(ends) else "\n"
 
 
-def parse(text: str, name: str, under: str = "") -> Page:
+def parse_mirror_page(text: str, name: str, under: str = "") -> MirrorPage:
     """A page from its text; what precedes its first heading stands under the heading `under`."""
-    return Page(name, tuple(_blocks(lines_of(text), name, private_in(text), under)))
+    return MirrorPage(
+        name, tuple(_iter_blocks(split_keeping_ends(text), name, find_private_lines(text), under))
+    )
 
 
-def private_in(text: str) -> frozenset[int]:
+def find_private_lines(text: str) -> frozenset[int]:
     """The lines, from 0, of passages between `<private>` and `</private>` that take
     more than one.
     """
     spans = [
-        (text.count("\n", 0, start), text.count("\n", 0, end)) for start, end in passages(text)
+        (text.count("\n", 0, start), text.count("\n", 0, end))
+        for start, end in find_private_passages(text)
     ]
     return frozenset(
         line for first, last in spans if last > first for line in range(first, last + 1)
     )
 
 
-def lines_of(text: str) -> list[str]:
+def split_keeping_ends(text: str) -> list[str]:
     """The lines with their ends. Only a newline ends one: a memory may hold anything else that
     Unicode calls an end.
     """
@@ -143,10 +146,10 @@ def lines_of(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def _blocks(
+def _iter_blocks(
     lines: Sequence[str], name: str, private: frozenset[int] = frozenset(), under: str = ""
-) -> Iterator[Block]:
-    known = {group.casefold(): group for group in headings(name)}
+) -> Iterator[PageBlock]:
+    known = {group.casefold(): group for group in list_headings(name)}
     at, group, level, marked = 0, under, 0, False
     while at < len(lines):
         raw = lines[at]
@@ -154,31 +157,31 @@ def _blocks(
         more = at + 1
         if at in private:  # the user's own words, which stay as they stand and are not taken in
             more = next((line for line in range(at, len(lines)) if line not in private), len(lines))
-            yield Prose("".join(lines[at:more]))
+            yield PageProse("".join(lines[at:more]))
         elif not marked and (found := _MARK.fullmatch(bare.rstrip())):
             marked = True
-            yield Mark(raw, unquote(found[1]), unquote(found[2]), found[3])
+            yield PageMark(raw, unquote(found[1]), unquote(found[2]), found[3])
         elif found := _HEADING.fullmatch(bare):
             own = known.get(found[2].casefold(), "")
             if own or len(found[1]) <= level:
                 group = own
                 level = len(found[1]) if own else 0
-            yield Heading(raw, group, bool(own))
+            yield PageHeading(raw, group, bool(own))
         elif found := _BULLET.match(bare) or (_LOOSE.match(bare) if _ID.search(bare) else None):
-            more = _end_of_item(lines, at)
-            yield _item(lines[at:more], bare[found.end() :], group, name)
+            more = _find_item_end(lines, at)
+            yield _parse_bullet(lines[at:more], bare[found.end() :], group, name)
         else:
-            more = _end_of_closed(lines, at)
-            yield Prose("".join(lines[at:more]))
+            more = _find_closed_end(lines, at)
+            yield PageProse("".join(lines[at:more]))
         at = more
 
 
-def _end_of_item(lines: Sequence[str], at: int) -> int:
+def _find_item_end(lines: Sequence[str], at: int) -> int:
     """Where the item that begins here ends: after its last indented line, or before one that is an
     item itself.
     """
     marked = bool(_ID.search(lines[at]))
-    end = ahead = at + 1 if marked else _end_of_wrapped(lines, at + 1)
+    end = ahead = at + 1 if marked else _find_wrapped_end(lines, at + 1)
     marked = marked or end > at + 1
     while ahead < len(lines):
         line = lines[ahead]
@@ -194,7 +197,7 @@ def _end_of_item(lines: Sequence[str], at: int) -> int:
     return end
 
 
-def _end_of_wrapped(lines: Sequence[str], at: int) -> int:
+def _find_wrapped_end(lines: Sequence[str], at: int) -> int:
     """Where an item ends that goes on here without indentation up to its id; `at` if
     it does not.
     """
@@ -209,7 +212,7 @@ def _end_of_wrapped(lines: Sequence[str], at: int) -> int:
     return at
 
 
-def _end_of_closed(lines: Sequence[str], at: int) -> int:
+def _find_closed_end(lines: Sequence[str], at: int) -> int:
     """Where a fence or a comment that begins here ends; the next line for all else, and for what is
     never closed.
     """
@@ -221,12 +224,12 @@ def _end_of_closed(lines: Sequence[str], at: int) -> int:
         line = lines[ahead]
         if _ID.search(line):
             return at + 1
-        if closes(mark, line) if mark else "-->" in line:
+        if closes_fence(mark, line) if mark else "-->" in line:
             return ahead + 1
     return at + 1
 
 
-def closes(fence: str, line: str) -> bool:
+def closes_fence(fence: str, line: str) -> bool:
     """Whether a line closes a fence: bare, of the same characters, at least as many (CommonMark
     4.5).
     """
@@ -238,53 +241,53 @@ def closes(fence: str, line: str) -> bool:
     )
 
 
-def _item(lines: Sequence[str], first: str, group: str, name: str) -> Block:
+def _parse_bullet(lines: Sequence[str], first: str, group: str, name: str) -> PageBlock:
     """What a bullet says: a memory's line, a new one, or, with nothing of either, prose."""
     raw, told = "".join(lines), [first, *lines[1:]]
     ids = [found[1] for line in told for found in _ID.finditer(line)]
     if not ids and not group:
-        return Prose(raw)
+        return PageProse(raw)
     if ids:  # an id that was wrapped into a line of its own leaves none
         told = [
             _ID.sub("", line)
             for n, line in enumerate(told)
             if not n or not _ID.fullmatch(line.strip())
         ]
-    time = _TIME.match(told[0]) if day_of(name) else None
+    time = _TIME.match(told[0]) if parse_page_day(name) else None
     if time:
         told[0] = told[0][time.end() :]
-    text = decoded(told)
+    text = decode_item(told)
     if not ids and not text.strip(" \t\n-*+"):
-        return Prose(raw)
-    return Item(
+        return PageProse(raw)
+    return PageItem(
         raw,
-        Line(text, group, time[1] if time else ""),
+        PageLine(text, group, time[1] if time else ""),
         ids[0] if ids else "",
         ids[0] if ids else "",
     )
 
 
-def written(line: Line, id: str, ending: str = "\n") -> str:
+def render_item(line: PageLine, id: str, ending: str = "\n") -> str:
     """A memory's line as it stands on a page."""
-    first, *others = encoded(line.text)
+    first, *others = encode_item(line.text)
     first = f"- {line.time} {first}" if line.time else f"- {first}"
     return "".join(one + ending for one in (f"{first} <!-- {id} -->", *others))
 
 
-def marked(space: str, name: str, stamp: str) -> str:
+def render_mark(space: str, name: str, stamp: str) -> str:
     """Our first line."""
     return (
         f"<!-- reverie mirror {quote(space, safe='/')} {quote(name, safe='/')} {stamp}: {HINT} -->"
     )
 
 
-def claimed(space: str, name: str) -> str:
+def render_claiming_mark(space: str, name: str) -> str:
     """The first line by which a person makes a page of their own one of ours."""
     return f"<!-- reverie mirror {quote(space, safe='/')} {quote(name, safe='/')} {'0' * 8} -->"
 
 
-def stamp_of(lines: Iterable[tuple[str, Line]]) -> str:
+def compute_page_stamp(lines: Iterable[tuple[str, PageLine]]) -> str:
     """What tells one state of a page's lines from another."""
-    from reverie.text.tokenization import fingerprint
+    from reverie.text.tokenization import fingerprint_text
 
-    return fingerprint(repr(sorted((id, *line) for id, line in lines))).hex()[:8]
+    return fingerprint_text(repr(sorted((id, *line) for id, line in lines))).hex()[:8]

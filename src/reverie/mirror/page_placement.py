@@ -8,15 +8,23 @@ import re
 from datetime import UTC, date, datetime, time
 from typing import NamedTuple
 
-from reverie.core.kinds import EXCERPT, FILE, GROUPS, KINDS, is_talk, kind_of, unverified
+from reverie.core.kinds import (
+    EXCERPT,
+    FILE,
+    GROUPS,
+    KINDS,
+    is_conversation_turn,
+    is_unverified,
+    kind_of,
+)
 from reverie.core.model import Memory
 
-LONG = "MEMORY.md"
+MAIN_PAGE = "MEMORY.md"
 HAPPENED, SAID = "What happened", "What was said"
-ON_DAYS = (HAPPENED, SAID)
-IN_LONG = tuple(group for group in GROUPS if group != KINDS["scratch"].group)
+DAY_HEADINGS = (HAPPENED, SAID)
+MAIN_HEADINGS = tuple(group for group in GROUPS if group != KINDS["scratch"].group)
 
-ID = re.compile(r"mem_[0-9A-Za-z]{1,64}")
+MEMORY_ID = re.compile(r"mem_[0-9A-Za-z]{1,64}")
 _DAY = re.compile(r"memory/(\d{4}-\d\d-\d\d)\.md")
 # what a calendar can say: the years 1 to 9999
 EARLIEST, LATEST = (
@@ -25,7 +33,7 @@ EARLIEST, LATEST = (
 )
 
 
-class Line(NamedTuple):
+class PageLine(NamedTuple):
     """What a page says about one memory. Empty fields say nothing: prose stands around it, or its
     time was left out.
     """
@@ -35,14 +43,14 @@ class Line(NamedTuple):
     time: str = ""  # "14:05", on the page of a day
 
 
-class Place(NamedTuple):
+class PagePlace(NamedTuple):
     """A page of a space, by its path, and the line on it."""
 
     page: str
-    line: Line
+    line: PageLine
 
 
-def place(memory: Memory) -> Place | None:
+def place_memory(memory: Memory) -> PagePlace | None:
     """Where a memory stands; None if it stands nowhere: what is of the moment, passages that left a
     context, files, and what others wrote, for pages are read as one's own.
     """
@@ -50,28 +58,28 @@ def place(memory: Memory) -> Place | None:
     if (
         kind.type == "working"
         or memory.kind in (EXCERPT, FILE)
-        or unverified(memory)
-        or not ID.fullmatch(memory.id)
+        or is_unverified(memory)
+        or not MEMORY_ID.fullmatch(memory.id)
     ):
         return None
-    if is_talk(memory) or kind.type == "episodic":
-        when = moment(memory.at)
-        heading = SAID if is_talk(memory) else HAPPENED
-        return Place(day_page(when), Line(memory.text, heading, f"{when:%H:%M}"))
-    return Place(LONG, Line(memory.text, kind.group))
+    if is_conversation_turn(memory) or kind.type == "episodic":
+        when = to_calendar_time(memory.at)
+        heading = SAID if is_conversation_turn(memory) else HAPPENED
+        return PagePlace(day_page_name(when), PageLine(memory.text, heading, f"{when:%H:%M}"))
+    return PagePlace(MAIN_PAGE, PageLine(memory.text, kind.group))
 
 
-def moment(at: float) -> datetime:
+def to_calendar_time(at: float) -> datetime:
     """A time as a calendar can say it, in UTC."""
     return datetime.fromtimestamp(min(max(at, EARLIEST), LATEST), UTC)
 
 
-def day_page(when: datetime) -> str:
+def day_page_name(when: datetime) -> str:
     """The page of a day."""
     return f"memory/{when.date().isoformat()}.md"
 
 
-def day_of(page: str) -> date | None:
+def parse_page_day(page: str) -> date | None:
     """The day that a page is about; None for MEMORY.md."""
     found = _DAY.fullmatch(page)
     try:
@@ -80,30 +88,30 @@ def day_of(page: str) -> date | None:
         return None
 
 
-def headings(page: str) -> tuple[str, ...]:
+def list_headings(page: str) -> tuple[str, ...]:
     """The headings of ours that a page may have, in their order."""
-    return ON_DAYS if day_of(page) else IN_LONG
+    return DAY_HEADINGS if parse_page_day(page) else MAIN_HEADINGS
 
 
-def usual(page: str) -> str:
+def default_heading(page: str) -> str:
     """The heading of what a page is told without one."""
-    return HAPPENED if day_of(page) else KINDS["fact"].group
+    return HAPPENED if parse_page_day(page) else KINDS["fact"].group
 
 
-def kind_under(heading: str) -> str:
+def kind_for_heading(heading: str) -> str:
     """The kind of what is written under a heading: the first one of its group in the table."""
     group = HAPPENED if heading == SAID else heading
     return next(name for name, row in KINDS.items() if row.group == group)
 
 
-def at_of(page: str, told: str, before: float) -> float:
+def resolve_line_time(page: str, told: str, before: float) -> float:
     """When a line's memory was: the day of its page, at the time that it says or else the time it
     had.
     """
-    day = day_of(page)
+    day = parse_page_day(page)
     if day is None:
         return before
-    old = moment(before)
+    old = to_calendar_time(before)
     if old.date() == day and told in ("", f"{old:%H:%M}"):
         return before
     try:

@@ -8,71 +8,82 @@ page's usual one.
 from collections.abc import Collection, Iterator
 from itertools import groupby
 
-from reverie.mirror.page_blocks import Block, Heading, Item, Mark, Page, Prose, parse
-from reverie.mirror.page_placement import Line, usual
+from reverie.mirror.page_blocks import (
+    MirrorPage,
+    PageBlock,
+    PageHeading,
+    PageItem,
+    PageMark,
+    PageProse,
+    parse_mirror_page,
+)
+from reverie.mirror.page_placement import PageLine, default_heading
 
 
-def itemised(text: str, name: str, prose: Collection[str] = ()) -> Page:
+def itemise_text(text: str, name: str, prose: Collection[str] = ()) -> MirrorPage:
     """The text as blocks of a page, without a first line of ours. Lines that are `prose` already
     stay so.
     """
-    page = parse(text, name)
-    blocks: list[Block] = []
+    page = parse_mirror_page(text, name)
+    blocks: list[PageBlock] = []
     group = ""
-    for is_prose, run in groupby(page.blocks, lambda block: _sayable(block, prose)):
+    for is_prose, run in groupby(page.blocks, lambda block: _is_new_prose(block, prose)):
         some = list(run)
         blocks += (
-            _items("".join(block.raw for block in some), name, group)
+            _iter_items("".join(block.raw for block in some), name, group)
             if is_prose
-            else [block for block in some if not isinstance(block, Mark)]
+            else [block for block in some if not isinstance(block, PageMark)]
         )
-        group = next((block.group for block in reversed(some) if isinstance(block, Heading)), group)
-    return Page(name, tuple(blocks))
+        group = next(
+            (block.group for block in reversed(some) if isinstance(block, PageHeading)), group
+        )
+    return MirrorPage(name, tuple(blocks))
 
 
-def prose_of(page: Page) -> set[str]:
+def list_prose_lines(page: MirrorPage) -> set[str]:
     """The lines of a page that are about no memory."""
     return {
         line
         for block in page.blocks
-        if isinstance(block, Prose)
+        if isinstance(block, PageProse)
         for line in (block.raw.strip(), *block.raw.splitlines())
         if line.strip()
     }
 
 
-def heading_over(page: Page, number: int) -> str:
+def find_heading_above(page: MirrorPage, number: int) -> str:
     """The words of somebody's own heading under which a block stands; "" under none or
     one of ours.
     """
     above = next(
-        (block for block in reversed(page.blocks[:number]) if isinstance(block, Heading)), None
+        (block for block in reversed(page.blocks[:number]) if isinstance(block, PageHeading)), None
     )
     return above.raw.strip().strip("#").strip() if above and not above.opens else ""
 
 
-def _sayable(block: Block, prose: Collection[str]) -> bool:
+def _is_new_prose(block: PageBlock, prose: Collection[str]) -> bool:
     """Whether a block of prose says something that nobody has remembered yet."""
     bare = block.raw.strip()
     return (
-        isinstance(block, Prose)
+        isinstance(block, PageProse)
         and bool(bare)
         and not bare.startswith("<!--")
         and bare not in prose
     )
 
 
-def _items(text: str, name: str, group: str) -> Iterator[Item]:
+def _iter_items(text: str, name: str, group: str) -> Iterator[PageItem]:
     """The bullets of a text, and its paragraphs."""
     for is_item, run in groupby(
-        parse(text, name, usual(name)).blocks, lambda block: isinstance(block, Item)
+        parse_mirror_page(text, name, default_heading(name)).blocks,
+        lambda block: isinstance(block, PageItem),
     ):
         if is_item:
             yield from (
                 block._replace(line=block.line._replace(heading=group))
                 for block in run
-                if isinstance(block, Item)
+                if isinstance(block, PageItem)
             )
         else:
             raw = "".join(block.raw for block in run)
-            yield Item(raw, Line(raw.strip("\n"), group))
+            yield PageItem(raw, PageLine(raw.strip("\n"), group))

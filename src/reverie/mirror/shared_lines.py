@@ -21,29 +21,29 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from reverie.core.authorship import from_record, to_record
-from reverie.core.clock import derived_id
+from reverie.core.authorship import from_jaato_stamps, to_jaato_stamps
+from reverie.core.clock import derive_id
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import fraction
-from reverie.core.kinds import FILE, MATURITIES, is_ripe, is_talk, kind_of
-from reverie.core.model import TRUST, UNTRUSTED, Memory
+from reverie.core.foreign_numbers import to_fraction
+from reverie.core.kinds import FILE, MATURITIES, is_conversation_turn, is_mature, kind_of
+from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory
 from reverie.mirror.page_placement import EARLIEST, LATEST
-from reverie.text.tokenization import fingerprint, short
+from reverie.text.tokenization import fingerprint_text, shorten_line
 
 SYSTEM = "jaato"
 ORIGIN = "imported_from"  # in a memory's details: {"system", "id", "zone"}
-OURS = re.compile(r"mem_[0-9a-hjkmnp-tv-z]{26}")
-CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|$)")
-SHORT = 100  # characters of a description that is made up
+OUR_ID = re.compile(r"mem_[0-9a-hjkmnp-tv-z]{26}")
+CONFLICT_MARK = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|$)")
+MAX_DESCRIPTION_CHARS = 100  # characters of a description that is made up
 # in details, of what others wrote: where we have it from
 HEARD, SHARED = (
     "heard_from",
     "a shared file",
 )
-PERSONAL = ("preference",)  # kinds that are the user's own business (E23)
+PERSONAL_KINDS = ("preference",)  # kinds that are the user's own business (E23)
 
 
-class Line(NamedTuple):
+class SharedLine(NamedTuple):
     """One line of a file: a record, or what could not be read and why."""
 
     raw: str
@@ -56,10 +56,10 @@ class Line(NamedTuple):
         return "" if self.why else str(self.record["id"])
 
 
-class Page(NamedTuple):
+class SharedFile(NamedTuple):
     """A file of such lines."""
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[SharedLine, ...] = ()
 
     @property
     def records(self) -> dict[str, Mapping[str, Any]]:
@@ -74,9 +74,9 @@ class Page(NamedTuple):
         return [(number, line.why) for number, line in enumerate(self.lines, start=1) if line.why]
 
     @property
-    def conflicting(self) -> bool:
+    def has_conflict(self) -> bool:
         """Whether a merge left its marks."""
-        return any(CONFLICT.match(line.raw) for line in self.lines)
+        return any(CONFLICT_MARK.match(line.raw) for line in self.lines)
 
     @property
     def text(self) -> str:
@@ -84,13 +84,15 @@ class Page(NamedTuple):
         return "".join(f"{line.raw}\n" for line in self.lines)
 
 
-def read(data: bytes) -> Page:
+def parse_shared_file(data: bytes) -> SharedFile:
     """A file's lines; empty ones do not count."""
     text = data.decode("utf-8-sig", "replace")
-    return Page(tuple(parsed(raw) for raw in re.split(r"\r?\n", text) if raw.strip()))
+    return SharedFile(
+        tuple(parse_shared_line(raw) for raw in re.split(r"\r?\n", text) if raw.strip())
+    )
 
 
-def parsed(raw: str) -> Line:
+def parse_shared_line(raw: str) -> SharedLine:
     """One line."""
     try:
         record = json.loads(raw)
@@ -102,16 +104,16 @@ def parsed(raw: str) -> Line:
         if not isinstance(record.get("tags", []), list):
             raise BadInput("tags is no list")
     except (ValueError, RecursionError) as err:
-        return Line(raw, {}, str(err).splitlines()[0])
-    return Line(raw, record)
+        return SharedLine(raw, {}, str(err).splitlines()[0])
+    return SharedLine(raw, record)
 
 
-def written(record: Mapping[str, Any]) -> Line:
+def render_shared_line(record: Mapping[str, Any]) -> SharedLine:
     """A record as a line."""
-    return Line(json.dumps(record, ensure_ascii=False), record)
+    return SharedLine(json.dumps(record, ensure_ascii=False), record)
 
 
-def belongs(memory: Memory) -> bool:
+def is_shareable(memory: Memory) -> bool:
     """Whether a memory is knowledge that a team shares: facts, decisions, procedures and the like
     that count and have proved themselves; not the user's preferences, not what was said, happened
     or is to be done (E5, E23). What others wrote is theirs to share: it belongs where it came from
@@ -122,86 +124,87 @@ def belongs(memory: Memory) -> bool:
     return (
         memory.active
         and kind_of(memory.kind).type in ("semantic", "procedural")
-        and is_ripe(memory)
-        and memory.kind not in (*PERSONAL, FILE)
-        and not is_talk(memory)
+        and is_mature(memory)
+        and memory.kind not in (*PERSONAL_KINDS, FILE)
+        and not is_conversation_turn(memory)
     )
 
 
-def name_of(memory: Memory) -> str:
+def shared_name(memory: Memory) -> str:
     """What a memory is called in a file: what it was called where it came from, or its id."""
     origin = memory.details.get(ORIGIN)
     known = origin if isinstance(origin, Mapping) and origin.get("system") == SYSTEM else {}
     return str(known.get("id") or memory.id)
 
 
-def record_of(memory: Memory, zone: str) -> dict[str, Any]:
+def to_shared_record(memory: Memory, zone: str) -> dict[str, Any]:
     """A memory as a record."""
     return {
-        "id": name_of(memory),
+        "id": shared_name(memory),
         "content": memory.text,
-        "description": memory.title or short(memory.text, SHORT),
+        "description": memory.title or shorten_line(memory.text, MAX_DESCRIPTION_CHARS),
         "tags": list(memory.tags),
-        "timestamp": local(memory.at, zone),
+        "timestamp": to_local_iso(memory.at, zone),
         "usage_count": memory.access_count,
         "last_accessed": None
         if memory.last_accessed_at is None
-        else local(memory.last_accessed_at, zone),
-        **to_record(memory),
+        else to_local_iso(memory.last_accessed_at, zone),
+        **to_jaato_stamps(memory),
         **(
             {"provenance": memory.provenance}
-            if TRUST[memory.provenance] < TRUST["extracted"]
+            if TRUST_BY_PROVENANCE[memory.provenance] < TRUST_BY_PROVENANCE["extracted"]
             else {}
         ),
     }
 
 
-def essence(record: Mapping[str, Any]) -> str:
+def digest_record(record: Mapping[str, Any]) -> str:
     """What a record says, in a few letters: who used it and when is not part of that."""
     tags = sorted({str(tag).strip().lower() for tag in record.get("tags") or ()})
     said = [
         record.get("content"),
-        record.get("description") or short(str(record.get("content")), SHORT),
+        record.get("description")
+        or shorten_line(str(record.get("content")), MAX_DESCRIPTION_CHARS),
         tags,
     ]
-    return fingerprint(json.dumps(said)).hex()[:32]
+    return fingerprint_text(json.dumps(said)).hex()[:32]
 
 
-def id_for(record: Mapping[str, Any], at: float, space: str) -> str:
+def derive_shared_id(record: Mapping[str, Any], at: float, space: str) -> str:
     """The id that a record gets here: its own if it is one of ours, else one that follows from it
     and the space.
     """
     name = str(record["id"])
-    return name if OURS.fullmatch(name) else derived_id(f"{space}\n{name}", at)
+    return name if OUR_ID.fullmatch(name) else derive_id(f"{space}\n{name}", at)
 
 
-def fields_of(record: Mapping[str, Any], zone: str) -> dict[str, Any]:
+def from_shared_record(record: Mapping[str, Any], zone: str) -> dict[str, Any]:
     """A record as the fields of a memory."""
     name, state = str(record["id"]), record.get("maturity")
     details: dict[str, Any] = {"evidence": record["evidence"]} if record.get("evidence") else {}
     if state in MATURITIES and state in ("validated", "escalated"):
         details["maturity"] = state
-    details |= from_record(record)
+    details |= from_jaato_stamps(record)
     claimed = record.get("provenance")
-    if not OURS.fullmatch(name):
+    if not OUR_ID.fullmatch(name):
         details[ORIGIN] = {"system": SYSTEM, "id": name, "zone": zone}
     return {
         "text": record["content"],
         "title": str(record.get("description") or ""),
         "tags": [str(tag) for tag in record.get("tags") or ()],
-        "at": moment_in(record.get("timestamp"), zone),
+        "at": parse_local_time(record.get("timestamp"), zone),
         "details": details,
-        "trust": fraction(record.get("confidence"), None),
+        "trust": to_fraction(record.get("confidence"), None),
         "provenance": claimed if claimed in ("inferred", UNTRUSTED) else "extracted",
     }
 
 
-def dismissed(record: Mapping[str, Any]) -> bool:
+def is_dismissed(record: Mapping[str, Any]) -> bool:
     """Whether somebody put it away there."""
     return record.get("maturity") == "dismissed"
 
 
-def local(at: float, zone: str) -> str:
+def to_local_iso(at: float, zone: str) -> str:
     """A moment as the format has it: ISO 8601 on the wall's clock, without a zone."""
     from zoneinfo import ZoneInfo
 
@@ -209,7 +212,7 @@ def local(at: float, zone: str) -> str:
     return when.astimezone(ZoneInfo(zone)).replace(tzinfo=None).isoformat()
 
 
-def moment_in(text: object, zone: str) -> float | None:
+def parse_local_time(text: object, zone: str) -> float | None:
     """A moment of the format; None for what is none."""
     from zoneinfo import ZoneInfo
 
@@ -220,7 +223,9 @@ def moment_in(text: object, zone: str) -> float | None:
         return None
 
 
-def merged(page: Page, ours: Iterable[Mapping[str, Any]], gone: frozenset[str]) -> Page:
+def merge_shared_file(
+    page: SharedFile, ours: Iterable[Mapping[str, Any]], gone: frozenset[str]
+) -> SharedFile:
     """The page with what we say: lines that say the same stay to the letter, others are replaced in
     their place, new ones follow at the end, those of `gone` leave.
     """
@@ -228,10 +233,12 @@ def merged(page: Page, ours: Iterable[Mapping[str, Any]], gone: frozenset[str]) 
     last = {line.id: place for place, line in enumerate(page.lines) if not line.why}
     kept = [
         line
-        if line.why or line.id not in wanted or essence(line.record) == essence(wanted[line.id])
-        else written({**line.record, **wanted[line.id]})
+        if line.why
+        or line.id not in wanted
+        or digest_record(line.record) == digest_record(wanted[line.id])
+        else render_shared_line({**line.record, **wanted[line.id]})
         for place, line in enumerate(page.lines)
         if line.why or (last[line.id] == place and line.id not in gone)
     ]
-    new = [written(record) for id, record in wanted.items() if id not in last]
-    return Page((*kept, *new))
+    new = [render_shared_line(record) for id, record in wanted.items() if id not in last]
+    return SharedFile((*kept, *new))

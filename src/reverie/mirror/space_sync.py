@@ -9,33 +9,33 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.core.errors import Conflict, NotFound
-from reverie.core.model import Event, Filter, Memory, Record, revised
-from reverie.mirror.apply_page_edits import Obeyed, obeyed
-from reverie.mirror.base_copy import Copy
-from reverie.mirror.file_exchange import Look
-from reverie.mirror.mirror_folder import HIDDEN, Folder, Found, State, Trouble
-from reverie.mirror.page_blocks import Block, Item, Page, as_prose
-from reverie.mirror.page_placement import LONG, Line, place
-from reverie.mirror.page_rendering import without, woven
-from reverie.mirror.three_way_merge import Merged, doubtful, merge
-from reverie.pipeline.event_reader import Work
+from reverie.core.model import Event, Filter, Memory, Record, with_fields
+from reverie.mirror.apply_page_edits import PageEdits, decide_page_edits
+from reverie.mirror.base_copy import BaseCopy
+from reverie.mirror.file_exchange import FileLook
+from reverie.mirror.mirror_folder import HIDDEN, FoundPage, MirrorFolder, MirrorState, PageTrouble
+from reverie.mirror.page_blocks import MirrorPage, PageBlock, PageItem, to_prose
+from reverie.mirror.page_placement import MAIN_PAGE, PageLine, place_memory
+from reverie.mirror.page_rendering import remove_memories, render_page
+from reverie.mirror.three_way_merge import PageMerge, is_doubtful_deletion, merge_page
+from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
 
-ANEW = 5  # times that it is done again because the store or a page was altered meanwhile
-EVERY = 1_000_000_000  # memories of a space
+MAX_ROUNDS = 5  # times that it is done again because the store or a page was altered meanwhile
+ALL_MEMORIES = 1_000_000_000  # memories of a space
 
 
-class Order(NamedTuple):
+class SyncRequest(NamedTuple):
     """What somebody asks for."""
 
     # where many lines are gone: True forgets them, False writes them anew, None asks
     forget: bool | None = None
     afresh: bool = False  # look at every memory and page, not only at what was altered
     retry: bool = False  # look again at pages that were left alone or that wait for an answer
-    begin: bool = False  # make MEMORY.md although there is nothing to say yet
+    create_main_page: bool = False  # make MEMORY.md although there is nothing to say yet
 
 
-class Mirrored(NamedTuple):
+class MirrorReport(NamedTuple):
     """What bringing one space in step did."""
 
     space: str
@@ -57,7 +57,7 @@ class Mirrored(NamedTuple):
         """How many lines of people were taken in."""
         return self.new + self.revised + self.forgotten
 
-    def then(self, later: Mirrored) -> Mirrored:
+    def followed_by(self, later: MirrorReport) -> MirrorReport:
         """This and one more round; questions and troubles are those that are left."""
         return later._replace(
             new=self.new + later.new,
@@ -70,38 +70,40 @@ class Mirrored(NamedTuple):
         )
 
 
-class Sheet(NamedTuple):
+class PageSheet(NamedTuple):
     """A page on the desk: as found, as it was written last, and what the store says now."""
 
-    found: Found
-    copy: Copy
-    ours: dict[str, Line]
-    merged: Merged
+    found: FoundPage
+    copy: BaseCopy
+    store_lines: dict[str, PageLine]
+    merged: PageMerge
 
 
-def synced(work: Work, folder: Folder, order: Order) -> Mirrored:
+def sync_space(work: WorkContext, folder: MirrorFolder, order: SyncRequest) -> MirrorReport:
     """A space brought in step."""
-    done = Mirrored(folder.space, folder.path)
-    for _ in range(ANEW):
-        step, again = one_round(work, folder, order)
-        done = done.then(step)
+    done = MirrorReport(folder.space, folder.path)
+    for _ in range(MAX_ROUNDS):
+        step, again = run_sync_round(work, folder, order)
+        done = done.followed_by(step)
         if not again:
             break
     return done
 
 
-def one_round(work: Work, folder: Folder, order: Order) -> tuple[Mirrored, bool]:
+def run_sync_round(
+    work: WorkContext, folder: MirrorFolder, order: SyncRequest
+) -> tuple[MirrorReport, bool]:
     """One round, and whether something was altered meanwhile, so that another one is needed."""
     store, state, seq = work.store, folder.state(), work.store.last_event()
     afresh = order.afresh or state.seq < 0 or state.seq > seq or HIDDEN in state.troubles
-    altered = folder.altered(state)
-    records = [] if afresh else store.altered_after(state.seq)
+    altered = folder.altered_looks(state)
+    records = [] if afresh else store.changes_after(state.seq)
     there = {m.id: m for m in store.get(list(dict.fromkeys(r.memory_id for r in records)))}
     names = (
         altered.keys()
-        | concerned(records, there, folder.space)
+        | list_concerned_pages(records, there, folder.space)
         | (state.held - {HIDDEN} if order.retry else set())
-        | ({LONG} if order.begin and LONG not in state.looks else set())
+        | ({MAIN_PAGE} if order.create_main_page and MAIN_PAGE not in state.looks else set())
     )
     copies = {name: folder.copy(name) for name in names}
     # A page that did not follow the store for a while, or whose copy is gone: what was altered
@@ -111,23 +113,26 @@ def one_round(work: Work, folder: Folder, order: Order) -> tuple[Mirrored, bool]
         for name, copy in copies.items()
     )
     memories = (
-        store.browse(Filter(spaces=(folder.space,), limit=EVERY))
+        store.browse(Filter(spaces=(folder.space,), limit=ALL_MEMORIES))
         if all_of_them
         else list(there.values())
     )
     if afresh:
-        names |= {*state.looks, *(spot.page for m in memories if m.active and (spot := place(m)))}
+        names |= {
+            *state.looks,
+            *(spot.page for m in memories if m.active and (spot := place_memory(m))),
+        }
     if not names:
         if HIDDEN in state.troubles:
             left = {name: why for name, why in state.troubles.items() if name != HIDDEN}
             state = state._replace(troubles=left, seq=-1)
         if state.seq < seq and folder.hidden.is_dir():
             state = state._replace(
-                troubles={**state.troubles, **noted(folder, state._replace(seq=seq))}
+                troubles={**state.troubles, **save_mirror_state(folder, state._replace(seq=seq))}
             )
-        return untouched(folder, state), False
+        return report_untouched(folder, state), False
     looks = {**state.looks, **folder.looks(names)}
-    desk, troubles = laid_out(
+    desk, troubles = compare_pages(
         folder,
         {name: copies.get(name) or folder.copy(name) for name in names},
         memories,
@@ -136,13 +141,15 @@ def one_round(work: Work, folder: Folder, order: Order) -> tuple[Mirrored, bool]
     elsewhere = {
         id for name in {*state.troubles, *troubles} - desk.keys() for id in folder.ids(name)
     }
-    desk, questions = asked(desk, elsewhere, order.forget)
-    return settled_with(work, folder, order, Round(state, seq, looks, desk, questions, troubles))
+    desk, questions = hold_back_questions(desk, elsewhere, order.forget)
+    return finish_round(
+        work, folder, order, SyncRound(state, seq, looks, desk, questions, troubles)
+    )
 
 
-def untouched(folder: Folder, state: State) -> Mirrored:
+def report_untouched(folder: MirrorFolder, state: MirrorState) -> MirrorReport:
     """Nothing was to be done; what waits, waits."""
-    return Mirrored(
+    return MirrorReport(
         folder.space,
         folder.path,
         questions=tuple((n, *q) for n, q in state.questions.items()),
@@ -150,7 +157,9 @@ def untouched(folder: Folder, state: State) -> Mirrored:
     )
 
 
-def concerned(records: Sequence[Record], there: Mapping[str, Memory], space: str) -> set[str]:
+def list_concerned_pages(
+    records: Sequence[Record], there: Mapping[str, Memory], space: str
+) -> set[str]:
     """The pages on which altered memories stand now, or stood before."""
     before: dict[str, dict[str, object] | None] = {}
     for record in records:
@@ -160,29 +169,29 @@ def concerned(records: Sequence[Record], there: Mapping[str, Memory], space: str
     found = set()
     for id, old in before.items():
         memory = there.get(id)
-        for one in (memory, revised(memory, old) if memory and old else None):
-            if one and one.active and one.space == space and (spot := place(one)):
+        for one in (memory, with_fields(memory, old) if memory and old else None):
+            if one and one.active and one.space == space and (spot := place_memory(one)):
                 found.add(spot.page)
     return found
 
 
-def laid_out(
-    folder: Folder,
-    copies: Mapping[str, Copy],
+def compare_pages(
+    folder: MirrorFolder,
+    copies: Mapping[str, BaseCopy],
     memories: Sequence[Memory],
     altered: Mapping[str, Memory] | None,
-) -> tuple[dict[str, Sheet], dict[str, str]]:
+) -> tuple[dict[str, PageSheet], dict[str, str]]:
     """These pages with what people did to them, and why others are left alone.
 
     Without `altered`, the memories are all of the space; with it, only these are otherwise than
     when it was written.
     """
-    lines = by_page(folder.space, memories)
+    lines = group_lines_by_page(folder.space, memories)
     desk, troubles = {}, {}
     for name, copy in sorted(copies.items()):
         try:
             found = folder.read(name)
-        except Trouble as trouble:
+        except PageTrouble as trouble:
             troubles[name] = str(trouble)
             continue
         ours = lines.get(name, {})
@@ -192,24 +201,28 @@ def laid_out(
                 **ours,
             }
         stamp = copy.stamp if found.blank or not found.page.mark else found.page.mark.stamp
-        page = without(found.page, copy.purged(item.marked for item in found.page.items), set())
-        merged = merge(copy.at(stamp), page, ours, earlier=stamp != copy.stamp)
-        desk[name] = Sheet(found, copy, ours, merged._replace(old=not copy.knows(stamp)))
+        page = remove_memories(
+            found.page, copy.filter_purged(item.marked for item in found.page.items), set()
+        )
+        merged = merge_page(copy.lines_at(stamp), page, ours, earlier=stamp != copy.stamp)
+        desk[name] = PageSheet(
+            found, copy, ours, merged._replace(base_unknown=not copy.has_state(stamp))
+        )
     return desk, troubles
 
 
-def by_page(space: str, memories: Iterable[Memory]) -> dict[str, dict[str, Line]]:
+def group_lines_by_page(space: str, memories: Iterable[Memory]) -> dict[str, dict[str, PageLine]]:
     """What the store says, page by page, in the order in which it happened."""
-    found: dict[str, dict[str, Line]] = {}
+    found: dict[str, dict[str, PageLine]] = {}
     for memory in sorted(memories, key=lambda m: (m.at, m.id)):
-        if memory.active and memory.space == space and (spot := place(memory)):
+        if memory.active and memory.space == space and (spot := place_memory(memory)):
             found.setdefault(spot.page, {})[memory.id] = spot.line
     return found
 
 
-def asked(
-    desk: dict[str, Sheet], elsewhere: set[str], forget: bool | None
-) -> tuple[dict[str, Sheet], dict[str, tuple[int, int]]]:
+def hold_back_questions(
+    desk: dict[str, PageSheet], elsewhere: set[str], forget: bool | None
+) -> tuple[dict[str, PageSheet], dict[str, tuple[int, int]]]:
     """The desk without the pages about which somebody has to be asked, and the questions.
 
     A line that is gone here and stands on another page, or `elsewhere`, was moved. Of a page of
@@ -222,8 +235,10 @@ def asked(
     left, questions = {}, {}
     for name, sheet in desk.items():
         dropped = tuple(id for id in sheet.merged.dropped if id not in moved)
-        written = sum(id in sheet.ours for id in sheet.merged.base)
-        if doubtful(len(dropped), written, sheet.found.blank) or (dropped and sheet.merged.old):
+        written = sum(id in sheet.store_lines for id in sheet.merged.base)
+        if is_doubtful_deletion(len(dropped), written, sheet.found.blank) or (
+            dropped and sheet.merged.base_unknown
+        ):
             if forget is None:
                 questions[name] = (len(dropped), written)
                 continue
@@ -232,52 +247,56 @@ def asked(
     return left, questions
 
 
-class Round(NamedTuple):
+class SyncRound(NamedTuple):
     """What one round found."""
 
-    state: State
+    state: MirrorState
     seq: int  # the event up to which the store was read
-    looks: dict[str, Look]
-    desk: dict[str, Sheet]
+    looks: dict[str, FileLook]
+    sheets: dict[str, PageSheet]
     questions: dict[str, tuple[int, int]]
     troubles: dict[str, str]
 
 
-def settled_with(work: Work, folder: Folder, order: Order, found: Round) -> tuple[Mirrored, bool]:
+def finish_round(
+    work: WorkContext, folder: MirrorFolder, order: SyncRequest, found: SyncRound
+) -> tuple[MirrorReport, bool]:
     """Apply what people did, then write; whether another round is needed."""
     store, seq, event = work.store, found.seq, 0
-    edits = obeyed(
+    edits = decide_page_edits(
         work,
         folder.space,
-        [(sheet.merged, sheet.ours) for sheet in found.desk.values() if sheet.merged],
+        [(sheet.merged, sheet.store_lines) for sheet in found.sheets.values() if sheet.merged],
     )
     if edits.changes:
         try:
-            event = applied(work, folder.space, found, edits)
+            event = apply_page_edits(work, folder.space, found, edits)
         except (Conflict, NotFound):
-            return Mirrored(folder.space, folder.path), True
+            return MirrorReport(folder.space, folder.path), True
         seq = event if event == seq + 1 else seq
-    desk = renewed(store, folder.space, found.desk, edits)
-    looks, pages, troubles, again = put(folder, desk, order)
-    troubles = {**refused(folder, edits), **found.troubles, **troubles}
-    seen = found.desk.keys() | found.questions.keys() | troubles.keys() | {HIDDEN}
+    desk = refresh_sheets(store, folder.space, found.sheets, edits)
+    looks, pages, troubles, again = write_pages(folder, desk, order)
+    troubles = {**report_refused(folder, edits), **found.troubles, **troubles}
+    seen = found.sheets.keys() | found.questions.keys() | troubles.keys() | {HIDDEN}
     if (
         event and not again
     ):  # pages that were not on the desk, on which these memories stand now or stood before
         edited = {memory.id: memory for memory in store.get(sorted(set(edits.ids)))}
-        again = bool(concerned(store.altered_after(found.seq), edited, folder.space) - seen)
-    state = State(
+        again = bool(
+            list_concerned_pages(store.changes_after(found.seq), edited, folder.space) - seen
+        )
+    state = MirrorState(
         found.seq if again else seq,
         {**found.looks, **looks},
         {**{n: q for n, q in found.state.questions.items() if n not in seen}, **found.questions},
         {**{n: t for n, t in found.state.troubles.items() if n not in seen}, **troubles},
     )
     if pages or troubles or folder.hidden.is_dir():
-        troubles |= noted(folder, state)
-    return Mirrored(
+        troubles |= save_mirror_state(folder, state)
+    return MirrorReport(
         folder.space,
         folder.path,
-        new=len(edits.fresh),
+        new=len(edits.new_ids),
         revised=edits.revised,
         forgotten=edits.forgotten,
         revived=edits.revived,
@@ -289,7 +308,7 @@ def settled_with(work: Work, folder: Folder, order: Order, found: Round) -> tupl
     ), again
 
 
-def refused(folder: Folder, edits: Obeyed) -> dict[str, str]:
+def report_refused(folder: MirrorFolder, edits: PageEdits) -> dict[str, str]:
     """What could not be taken in, by page."""
     return {
         page: f"{folder.path / page}: {' '.join(why for name, why in edits.refused if name == page)}"
@@ -297,37 +316,40 @@ def refused(folder: Folder, edits: Obeyed) -> dict[str, str]:
     }
 
 
-def left_alone(folder: Folder, why: str) -> tuple[str, ...]:
+def record_space_trouble(folder: MirrorFolder, why: str) -> tuple[str, ...]:
     """Write down why a whole space is left alone; what is wrong with it."""
     state = folder.state()
     troubles = {**state.troubles, HIDDEN: why}
-    return (*troubles.values(), *noted(folder, state._replace(troubles=troubles)).values())
+    return (
+        *troubles.values(),
+        *save_mirror_state(folder, state._replace(troubles=troubles)).values(),
+    )
 
 
-def noted(folder: Folder, state: State) -> dict[str, str]:
+def save_mirror_state(folder: MirrorFolder, state: MirrorState) -> dict[str, str]:
     """Write down how a space stands; what is in the way of that."""
     try:
         folder.keep_state(state)
     except OSError as err:
-        return {HIDDEN: cannot_be_written(folder, err)}
-    except Trouble as trouble:
+        return {HIDDEN: explain_write_error(folder, err)}
+    except PageTrouble as trouble:
         return {HIDDEN: str(trouble)}
     return {}
 
 
-def cannot_be_written(folder: Folder, err: OSError) -> str:
+def explain_write_error(folder: MirrorFolder, err: OSError) -> str:
     """What to do about a folder that refuses."""
     return (
         f"{folder.path} cannot be written: {err.strerror or err}. Check who may write to the folder"
     )
 
 
-def applied(work: Work, space: str, found: Round, edits: Obeyed) -> int:
+def apply_page_edits(work: WorkContext, space: str, found: SyncRound, edits: PageEdits) -> int:
     """One event for all that people did; Conflict if somebody altered one of these memories
     meanwhile.
     """
-    with work.store.alone():
-        meanwhile = {record.memory_id for record in work.store.altered_after(found.seq)}
+    with work.store.transaction():
+        meanwhile = {record.memory_id for record in work.store.changes_after(found.seq)}
         if meanwhile & set(edits.ids):
             raise Conflict
         return work.store.apply(
@@ -337,58 +359,62 @@ def applied(work: Work, space: str, found: Round, edits: Obeyed) -> int:
                 space=space,
                 at=work.now,
                 payload={
-                    "pages": [name for name, sheet in found.desk.items() if sheet.merged],
-                    "new": len(edits.fresh),
+                    "pages": [name for name, sheet in found.sheets.items() if sheet.merged],
+                    "new": len(edits.new_ids),
                     "revised": edits.revised,
                     "forgotten": edits.forgotten,
                     **({"clashes": list(edits.clashes)} if edits.clashes else {}),
                     **(
-                        {"settled": [list(pair) for pair in edits.settled]} if edits.settled else {}
+                        {"settled": [list(pair) for pair in edits.settled_pairs]}
+                        if edits.settled_pairs
+                        else {}
                     ),
                 },
             ),
         )
 
 
-def renewed(store: Store, space: str, desk: Mapping[str, Sheet], edits: Obeyed) -> dict[str, Sheet]:
+def refresh_sheets(
+    store: Store, space: str, desk: Mapping[str, PageSheet], edits: PageEdits
+) -> dict[str, PageSheet]:
     """The desk with what the store says after the edits, and new memories on their items."""
-    lines = by_page(space, store.get(sorted(set(edits.ids))))
+    lines = group_lines_by_page(space, store.get(sorted(set(edits.ids))))
     after = {}
     for name, sheet in desk.items():
         ours = {
             id: line
-            for id, line in sheet.ours.items()
+            for id, line in sheet.store_lines.items()
             if id not in edits.ids or id in lines.get(name, {})
         }
         blocks = tuple(
-            decided(block, (name, number), edits)
+            assign_memory(block, (name, number), edits)
             for number, block in enumerate(sheet.merged.page.blocks)
         )
         after[name] = sheet._replace(
-            ours={**ours, **lines.get(name, {})},
-            merged=sheet.merged._replace(page=Page(name, blocks)),
+            store_lines={**ours, **lines.get(name, {})},
+            merged=sheet.merged._replace(page=MirrorPage(name, blocks)),
         )
     return after
 
 
-def decided(block: Block, spot: tuple[str, int], edits: Obeyed) -> Block:
+def assign_memory(block: PageBlock, spot: tuple[str, int], edits: PageEdits) -> PageBlock:
     """A block with the memory that was made of it; as prose if it is about none, as it stands if it
     was refused.
     """
-    if not isinstance(block, Item):
+    if not isinstance(block, PageItem):
         return block
-    if spot in edits.held:
+    if spot in edits.refused_items:
         return block._replace(id="")
     return (
-        as_prose(block)
-        if spot in edits.prose
-        else block._replace(id=edits.fresh.get(spot, block.id))
+        to_prose(block)
+        if spot in edits.prose_items
+        else block._replace(id=edits.new_ids.get(spot, block.id))
     )
 
 
-def put(
-    folder: Folder, desk: Mapping[str, Sheet], order: Order
-) -> tuple[dict[str, Look], list[str], dict[str, str], bool]:
+def write_pages(
+    folder: MirrorFolder, desk: Mapping[str, PageSheet], order: SyncRequest
+) -> tuple[dict[str, FileLook], list[str], dict[str, str], bool]:
     """Write pages that are out of step: (how they look, which were written, trouble, whether one
     was altered).
     """
@@ -396,12 +422,16 @@ def put(
     for name, sheet in desk.items():
         found = sheet.found
         looks[name] = found.look
-        if found.data is None and not sheet.ours and not (order.begin and name == LONG):
+        if (
+            found.data is None
+            and not sheet.store_lines
+            and not (order.create_main_page and name == MAIN_PAGE)
+        ):
             continue
-        page = woven(sheet.merged.page, folder.space, sheet.ours)
+        page = render_page(sheet.merged.page, folder.space, sheet.store_lines)
         try:
-            if sheet.copy.lines != sheet.ours or not sheet.copy.stamp:
-                folder.keep_copy(name, sheet.copy.then(sheet.ours))
+            if sheet.copy.lines != sheet.store_lines or not sheet.copy.stamp:
+                folder.keep_copy(name, sheet.copy.with_lines(sheet.store_lines))
             if found.data is not None and page.text == found.page.text:
                 continue
             if (look := folder.write(found, page)) is None:
@@ -409,8 +439,8 @@ def put(
             else:
                 looks[name] = look
                 pages.append(name)
-        except Trouble as trouble:
+        except PageTrouble as trouble:
             troubles[name] = str(trouble)
         except OSError as err:
-            troubles[name] = cannot_be_written(folder, err)
+            troubles[name] = explain_write_error(folder, err)
     return looks, pages, troubles, again

@@ -11,71 +11,80 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from reverie.core.model import NOTHING
-from reverie.mirror.page_blocks import Block, Item, Page, as_prose, ids_in, written
-from reverie.mirror.page_placement import Line
-from reverie.privacy import MARK
+from reverie.core.model import EMPTY_MAPPING
+from reverie.mirror.page_blocks import (
+    MirrorPage,
+    PageBlock,
+    PageItem,
+    find_memory_ids,
+    render_item,
+    to_prose,
+)
+from reverie.mirror.page_placement import PageLine
+from reverie.privacy import MARK_PATTERN
 from reverie.storage.erased_texts import PURGED
 
 # lines that go without a question: up to 10 and 30 % of the page, or fewer than 3
-MANY, SHARE, FEW = (
+MAX_DROPPED_LINES, MAX_DROPPED_SHARE, MIN_DOUBTED_LINES = (
     10,
     0.3,
     3,
 )
 
-_BLANK = re.compile(f"{re.escape(PURGED)}|{MARK.pattern}")
+_BLANK = re.compile(f"{re.escape(PURGED)}|{MARK_PATTERN.pattern}")
 
-Lines = Mapping[str, Line]  # of one page, by the ids of the memories
+PageLines = Mapping[str, PageLine]  # of one page, by the ids of the memories
 
 
-class Reword(NamedTuple):
+class RewordedLine(NamedTuple):
     """The line of a memory says something else than what was written, or stands where it was not
     written.
     """
 
     id: str
-    line: Line
-    base: Line | None  # None: it was not written on this page
+    line: PageLine
+    base: PageLine | None  # None: it was not written on this page
 
 
-class Fresh(NamedTuple):
+class NewLine(NamedTuple):
     """A line of nobody yet; the number of its block."""
 
     block: int
-    line: Line
+    line: PageLine
 
 
-class Merged(NamedTuple):
+class PageMerge(NamedTuple):
     """What was found on one page."""
 
-    page: Page  # with the memory that each item is about
-    reworded: tuple[Reword, ...] = ()
-    fresh: tuple[Fresh, ...] = ()
+    page: MirrorPage  # with the memory that each item is about
+    reworded: tuple[RewordedLine, ...] = ()
+    fresh: tuple[NewLine, ...] = ()
     dropped: tuple[str, ...] = ()
-    base: Lines = NOTHING  # what was written when the person began
+    base: PageLines = EMPTY_MAPPING  # what was written when the person began
     # when they began is too long ago to know: the base is the oldest one that is left
-    old: bool = False
+    base_unknown: bool = False
 
     def __bool__(self) -> bool:
         """Whether a person did anything that concerns a memory."""
         return bool(self.reworded or self.fresh or self.dropped)
 
 
-def merge(base: Lines, page: Page, ours: Lines, *, earlier: bool = False) -> Merged:
+def merge_page(
+    base: PageLines, page: MirrorPage, ours: PageLines, *, earlier: bool = False
+) -> PageMerge:
     """What a person did between `base` and `page`, given that the store now says `ours`.
 
     An `earlier` state may have been loaded before something was taken out for good: what stood
     there is no edit.
     """
-    page = identified(base, page, ours)
+    page = identify_items(base, page, ours)
     reworded, fresh = [], []
     there, empty = set(), set()
     for number, item in enumerate(page.blocks):
-        if not isinstance(item, Item):
+        if not isinstance(item, PageItem):
             continue
         if not item.id:
-            fresh.append(Fresh(number, item.line))
+            fresh.append(NewLine(number, item.line))
         elif item.emptied:
             empty.add(item.id)
         else:
@@ -85,18 +94,20 @@ def merge(base: Lines, page: Page, ours: Lines, *, earlier: bool = False) -> Mer
             old = base.get(item.id, ours.get(item.id))
             line = (
                 item.line._replace(text=old.text)
-                if earlier and old and unblanked(old.text, item.line.text)
+                if earlier and old and is_unblanked(old.text, item.line.text)
                 else item.line
             )
-            if old is None or differing(old, line):
-                reworded.append(Reword(item.id, line, old))
+            if old is None or list_differing_fields(old, line):
+                reworded.append(RewordedLine(item.id, line, old))
     # an id that stands elsewhere, in a heading say, was not deleted
-    there |= ids_in(page.text) - empty
+    there |= find_memory_ids(page.text) - empty
     gone = [id for id in (*base, *sorted(empty - base.keys())) if id not in there]
-    return Merged(page, tuple(reworded), tuple(fresh), tuple(id for id in gone if id in ours), base)
+    return PageMerge(
+        page, tuple(reworded), tuple(fresh), tuple(id for id in gone if id in ours), base
+    )
 
 
-def differing(old: Line, new: Line) -> tuple[str, ...]:
+def list_differing_fields(old: PageLine, new: PageLine) -> tuple[str, ...]:
     """The fields in which a line on a page says something else than what was there; an empty one
     says nothing.
     """
@@ -105,13 +116,13 @@ def differing(old: Line, new: Line) -> tuple[str, ...]:
         if old == new
         else tuple(
             name
-            for name in Line._fields
+            for name in PageLine._fields
             if getattr(new, name) != getattr(old, name) and (name == "text" or getattr(new, name))
         )
     )
 
 
-def unblanked(text: str, before: str) -> bool:
+def is_unblanked(text: str, before: str) -> bool:
     """Whether `before` is this text with something where a purge or a scrub has left its mark."""
     parts = _BLANK.split(text)
     return len(parts) > 1 and bool(
@@ -119,20 +130,20 @@ def unblanked(text: str, before: str) -> bool:
     )
 
 
-def clashes(wish: Reword, ours: Line | None) -> bool:
+def is_clash(wish: RewordedLine, ours: PageLine | None) -> bool:
     """Whether the program, meanwhile, altered what the person altered, or let the memory go."""
     if wish.base is None:
         return False
     if ours is None:
         return True
-    touched = differing(wish.base, wish.line)
+    touched = list_differing_fields(wish.base, wish.line)
     return any(
         getattr(ours, name) not in (getattr(wish.base, name), getattr(wish.line, name))
         for name in touched
     )
 
 
-def identified(base: Lines, page: Page, ours: Lines) -> Page:
+def identify_items(base: PageLines, page: MirrorPage, ours: PageLines) -> MirrorPage:
     """The page with each memory on one item at most; items without an id get that of the memory
     which says the same.
 
@@ -144,32 +155,32 @@ def identified(base: Lines, page: Page, ours: Lines) -> Page:
     marked = {item.marked for item in page.items}
     if "" not in marked and len(marked) == len(page.items):
         return page
-    lost: dict[str, list[tuple[str, Line]]] = {}
+    lost: dict[str, list[tuple[str, PageLine]]] = {}
     for lines in (ours, base):
         for id, line in lines.items():
             if id not in marked and (id, line) not in (known := lost.setdefault(line.text, [])):
                 known.insert(0, (id, line))
-    torn = _torn(base, page, marked)
+    torn = _find_torn_line(base, page, marked)
     under_ours = {item.marked for item in page.items if item.line.heading}
     taken: set[str] = set()
-    blocks: list[Block] = list(page.blocks)
+    blocks: list[PageBlock] = list(page.blocks)
     for number, item in enumerate(blocks):
-        if not isinstance(item, Item):
+        if not isinstance(item, PageItem):
             continue
         id, line = item.marked, item.line
         if id and not line.heading and (id in taken or id in under_ours):
-            blocks[number] = as_prose(item)
+            blocks[number] = to_prose(item)
             continue
         if not id and number == len(blocks) - 1 and torn:
             id, line = torn
         elif not id:
-            id = _lost(lost.get(line.text, ()), line.heading, taken)
+            id = _find_lost_id(lost.get(line.text, ()), line.heading, taken)
         blocks[number] = item._replace(id="" if id in taken else id, line=line)
         taken.add(id)
     return page._replace(blocks=tuple(blocks))
 
 
-def _lost(candidates: Iterable[tuple[str, Line]], heading: str, taken: set[str]) -> str:
+def _find_lost_id(candidates: Iterable[tuple[str, PageLine]], heading: str, taken: set[str]) -> str:
     """The memory that a line without an id is about, best one under the same heading; "" if it is a
     new one.
     """
@@ -181,12 +192,14 @@ def _lost(candidates: Iterable[tuple[str, Line]], heading: str, taken: set[str])
     return free[0][2] if free else ""
 
 
-def _torn(base: Lines, page: Page, marked: set[str]) -> tuple[str, Line] | None:
+def _find_torn_line(
+    base: PageLines, page: MirrorPage, marked: set[str]
+) -> tuple[str, PageLine] | None:
     """The memory whose line was cut off where the page ends, with what its line said: nobody edited
     it.
     """
     last = page.blocks[-1] if page.blocks else None
-    if not isinstance(last, Item) or last.marked or last.raw.endswith("\n"):
+    if not isinstance(last, PageItem) or last.marked or last.raw.endswith("\n"):
         return None
     raw = last.raw.replace("\r\n", "\n")
     return next(
@@ -195,19 +208,19 @@ def _torn(base: Lines, page: Page, marked: set[str]) -> tuple[str, Line] | None:
             for id, line in base.items()
             if id not in marked
             and line.text != last.line.text
-            and written(line, id).startswith(raw)
+            and render_item(line, id).startswith(raw)
         ),
         None,
     )
 
 
-def doubtful(dropped: int, written: int, blank: bool) -> bool:
+def is_doubtful_deletion(dropped: int, written: int, blank: bool) -> bool:
     """Whether so many lines are gone, or all, that an accident is likely: a page emptied, cut off,
     or deleted.
     """
     return bool(dropped) and (
         blank
         or dropped >= written
-        or dropped > MANY
-        or (dropped >= FEW and dropped > SHARE * written)
+        or dropped > MAX_DROPPED_LINES
+        or (dropped >= MIN_DOUBTED_LINES and dropped > MAX_DROPPED_SHARE * written)
     )

@@ -19,30 +19,35 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
-from reverie.core.model import NOTHING, Add, Change, Event, Filter, Memory, Retire, Revise
-from reverie.mirror.apply_page_edits import PERSON, Obeyed, new, obeyed
-from reverie.mirror.mirror_folder import Folder, Found, Trouble
-from reverie.mirror.mirror_sync import alone
-from reverie.mirror.page_blocks import Page, claimed, parse
-from reverie.mirror.page_placement import Line
-from reverie.mirror.page_rendering import woven
-from reverie.mirror.page_rewrite import heading_over, itemised, prose_of
-from reverie.mirror.space_sync import EVERY, by_page, decided
-from reverie.mirror.three_way_merge import merge
+from reverie.core.model import EMPTY_MAPPING, Add, Change, Event, Filter, Memory, Retire, Revise
+from reverie.mirror.apply_page_edits import (
+    PERSON_SOURCE,
+    PageEdits,
+    build_line_memory,
+    decide_page_edits,
+)
+from reverie.mirror.mirror_folder import FoundPage, MirrorFolder, PageTrouble
+from reverie.mirror.mirror_sync import hold_mirror_lease
+from reverie.mirror.page_blocks import MirrorPage, parse_mirror_page, render_claiming_mark
+from reverie.mirror.page_placement import PageLine
+from reverie.mirror.page_rendering import render_page
+from reverie.mirror.page_rewrite import find_heading_above, itemise_text, list_prose_lines
+from reverie.mirror.space_sync import ALL_MEMORIES, assign_memory, group_lines_by_page
+from reverie.mirror.three_way_merge import merge_page
 from reverie.notes import file_versions
-from reverie.pipeline.event_reader import Work
+from reverie.pipeline.event_reader import WorkContext
 
 
-class Update(NamedTuple):
+class PageUpdate(NamedTuple):
     """What somebody wants of a page."""
 
     name: str
     text: str
     mode: str  # "append", "replace"; "restore": a page as it was, prose and all
-    source: Mapping[str, Any] = PERSON  # fields of what is new: whose word it is, at least
+    source: Mapping[str, Any] = PERSON_SOURCE  # fields of what is new: whose word it is, at least
 
 
-class Updated(NamedTuple):
+class UpdatedPage(NamedTuple):
     """What came of it."""
 
     version: int  # of the event: `undo` and `restore_file` take it
@@ -51,59 +56,68 @@ class Updated(NamedTuple):
     forgotten: int = 0
 
 
-def updated(work: Work, folder: Folder, update: Update, now: Callable[[], float]) -> Updated:
+def update_page(
+    work: WorkContext, folder: MirrorFolder, update: PageUpdate, now: Callable[[], float]
+) -> UpdatedPage:
     """Write to a page. BadInput, and nothing is done, where it is left alone or a line cannot be
     kept.
     """
-    with alone(work.store, now):
+    with hold_mirror_lease(work.store, now):
         try:
             found = folder.read(update.name)
-        except Trouble as err:
+        except PageTrouble as err:
             raise BadInput(f"{err}. Nothing was changed") from err
         if update.mode == "append":
-            return appended(work, folder, update, found)
+            return append_to_page(work, folder, update, found)
         if update.mode == "replace":
             # It refuses what would lose a secret of the page.
-            file_versions.altered(found.data, update.text, update.mode, work.policy)
-        return replaced(work, folder, update, found)
+            file_versions.compose_file_update(found.data, update.text, update.mode, work.policy)
+        return replace_page(work, folder, update, found)
 
 
-def appended(work: Work, folder: Folder, update: Update, found: Found) -> Updated:
+def append_to_page(
+    work: WorkContext, folder: MirrorFolder, update: PageUpdate, found: FoundPage
+) -> UpdatedPage:
     """Remember what is appended and does not stand there yet."""
-    page = itemised(update.text, update.name)
-    merged = merge(NOTHING, page, lines_of(work, folder.space, update.name))
+    page = itemise_text(update.text, update.name)
+    merged = merge_page(EMPTY_MAPPING, page, load_page_lines(work, folder.space, update.name))
     memories = tuple(
-        new(work, folder.space, update.name, one.line, titled(page, one.block, update.source))
+        build_line_memory(
+            work, folder.space, update.name, one.line, with_title(page, one.block, update.source)
+        )
         for one in merged.fresh
     )
-    return Updated(
-        applied(work, folder, update, found, [Add(memory) for memory in memories]), memories
+    return UpdatedPage(
+        record_page_update(work, folder, update, found, [Add(memory) for memory in memories]),
+        memories,
     )
 
 
-def titled(page: Page, number: int, source: Mapping[str, Any]) -> Mapping[str, Any]:
+def with_title(page: MirrorPage, number: int, source: Mapping[str, Any]) -> Mapping[str, Any]:
     """The fields of a new line; somebody's own heading is its title."""
-    over = heading_over(page, number)
+    over = find_heading_above(page, number)
     return {"title": over, **source} if over else source
 
 
-def replaced(work: Work, folder: Folder, update: Update, found: Found) -> Updated:
+def replace_page(
+    work: WorkContext, folder: MirrorFolder, update: PageUpdate, found: FoundPage
+) -> UpdatedPage:
     """Put a page in the place of what stands there."""
     name = update.name
     page = (
-        parse(update.text, name)
+        parse_mirror_page(update.text, name)
         if update.mode == "restore"
-        else itemised(update.text, name, prose_of(found.page))
+        else itemise_text(update.text, name, list_prose_lines(found.page))
     )
-    with work.store.alone():
-        ours = lines_of(work, folder.space, name)
-        merged = merge(ours, page, ours)
-        edits = obeyed(work, folder.space, [(merged, ours)], update.source)
+    with work.store.transaction():
+        ours = load_page_lines(work, folder.space, name)
+        merged = merge_page(ours, page, ours)
+        edits = decide_page_edits(work, folder.space, [(merged, ours)], update.source)
         if edits.refused:
             raise BadInput(f"{' '.join(why for _, why in edits.refused)} Nothing was changed")
-        seq = applied(work, folder, update, found, edits.changes)
-    written(work, folder, found, with_ids(merged.page, edits))
-    return Updated(
+        seq = record_page_update(work, folder, update, found, edits.changes)
+    write_updated_page(work, folder, found, assign_memories(merged.page, edits))
+    return UpdatedPage(
         seq,
         tuple(one.memory for one in edits.changes if isinstance(one, Add)),
         len({one.id for one in edits.changes if isinstance(one, Revise)}),
@@ -111,40 +125,49 @@ def replaced(work: Work, folder: Folder, update: Update, found: Found) -> Update
     )
 
 
-def with_ids(page: Page, edits: Obeyed) -> Page:
+def assign_memories(page: MirrorPage, edits: PageEdits) -> MirrorPage:
     """The page with what was made of its items."""
     return page._replace(
         blocks=tuple(
-            decided(block, (page.name, number), edits) for number, block in enumerate(page.blocks)
+            assign_memory(block, (page.name, number), edits)
+            for number, block in enumerate(page.blocks)
         )
     )
 
 
-def written(work: Work, folder: Folder, found: Found, page: Page) -> None:
+def write_updated_page(
+    work: WorkContext, folder: MirrorFolder, found: FoundPage, page: MirrorPage
+) -> None:
     """Write the page as the store has it now. What somebody altered meanwhile stays for the mirror
     to take in.
     """
-    ours = lines_of(work, folder.space, page.name)
-    ours_first = parse(f"{claimed(folder.space, page.name)}\n", page.name).blocks
+    ours = load_page_lines(work, folder.space, page.name)
+    ours_first = parse_mirror_page(
+        f"{render_claiming_mark(folder.space, page.name)}\n", page.name
+    ).blocks
     whole = page if page.mark else page._replace(blocks=(*ours_first, *page.blocks))
     try:
-        folder.keep_copy(page.name, folder.copy(page.name).then(ours))
-        folder.write(found, woven(whole, folder.space, ours))
-    except (Trouble, OSError) as err:
+        folder.keep_copy(page.name, folder.copy(page.name).with_lines(ours))
+        folder.write(found, render_page(whole, folder.space, ours))
+    except (PageTrouble, OSError) as err:
         raise BadInput(f"What you wrote is remembered, but the page is as it was: {err}") from err
 
 
-def applied(
-    work: Work, folder: Folder, update: Update, found: Found, changes: Sequence[Change]
+def record_page_update(
+    work: WorkContext,
+    folder: MirrorFolder,
+    update: PageUpdate,
+    found: FoundPage,
+    changes: Sequence[Change],
 ) -> int:
     """The event, with the bytes that the page had."""
     before = (
-        file_versions.ABSENT
+        file_versions.NO_FILE
         if found.data is None
-        else file_versions.keep(work.settings.home, found.data)
+        else file_versions.keep_version(work.settings.home, found.data)
     )
     payload = {
-        "path": str(page_of(folder, update.name)),
+        "path": str(resolve_page_path(folder, update.name)),
         "mode": update.mode,
         "before": before,
         "size": len(found.data or b""),
@@ -154,11 +177,13 @@ def applied(
     )
 
 
-def page_of(folder: Folder, name: str) -> Path:
+def resolve_page_path(folder: MirrorFolder, name: str) -> Path:
     """Where a page is, links resolved: so files are named."""
     return folder.path.resolve() / name
 
 
-def lines_of(work: Work, space: str, name: str) -> dict[str, Line]:
+def load_page_lines(work: WorkContext, space: str, name: str) -> dict[str, PageLine]:
     """What the store says on a page."""
-    return by_page(space, work.store.browse(Filter(spaces=(space,), limit=EVERY))).get(name, {})
+    return group_lines_by_page(
+        space, work.store.browse(Filter(spaces=(space,), limit=ALL_MEMORIES))
+    ).get(name, {})

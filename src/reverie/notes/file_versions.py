@@ -19,17 +19,17 @@ from typing import NamedTuple
 
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Event
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.privacy import MARK, redact
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.privacy import MARK_PATTERN, redact
 
 VERB = "file"  # of the events that tell of a file written
-MOST = 100_000  # of them that are looked at
-MODES = ("append", "replace")
+MAX_EVENTS = 100_000  # of them that are looked at
+UPDATE_MODES = ("append", "replace")
 BOM = "\ufeff"  # a file may begin with it
-ABSENT = ""  # the hash of a file that was not there
+NO_FILE = ""  # the hash of a file that was not there
 
 
-class Version(NamedTuple):
+class FileVersion(NamedTuple):
     """A file as it was until something was written to it."""
 
     number: int  # of the event: `restore_file` takes it
@@ -40,38 +40,38 @@ class Version(NamedTuple):
     size: int
 
 
-def folder(home: Path) -> Path:
+def versions_folder(home: Path) -> Path:
     """Where versions are kept."""
     return home / "versions"
 
 
-def hashed(data: bytes) -> str:
+def hash_version(data: bytes) -> str:
     """The name of a version."""
     return blake2b(data, digest_size=20).hexdigest()
 
 
-def keep(home: Path, data: bytes) -> str:
+def keep_version(home: Path, data: bytes) -> str:
     """Keep these bytes; returns their hash. The same bytes are kept once."""
-    name = hashed(data)
-    place = folder(home) / name[:2] / name
+    name = hash_version(data)
+    place = versions_folder(home) / name[:2] / name
     if not place.is_file():
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write(place, data, mode=0o600)
+        write_atomically(place, data, mode=0o600)
     return name
 
 
-def kept(home: Path, name: str) -> bytes:
+def read_version(home: Path, name: str) -> bytes:
     """The bytes of a version. Raises NotFound where they are gone or damaged."""
     try:
-        data = (folder(home) / name[:2] / name).read_bytes()
+        data = (versions_folder(home) / name[:2] / name).read_bytes()
     except FileNotFoundError as err:
-        raise NotFound(f"The version {name} is not in {folder(home)} any more") from err
-    if hashed(data) != name:
-        raise NotFound(f"The version {name} in {folder(home)} is damaged")
+        raise NotFound(f"The version {name} is not in {versions_folder(home)} any more") from err
+    if hash_version(data) != name:
+        raise NotFound(f"The version {name} in {versions_folder(home)} is damaged")
     return data
 
 
-def erase(
+def erase_versions(
     home: Path,
     events: Iterable[Event],
     ours: Callable[[str], bool],
@@ -84,7 +84,7 @@ def erase(
     for event in events:
         whose.setdefault(event.payload.get("before"), []).append(str(event.payload.get("path")))
     left = []
-    for place in sorted(folder(home).glob("*/*")):
+    for place in sorted(versions_folder(home).glob("*/*")):
         if not repeats(place.read_bytes()):
             continue
         if place.name in whose and all(map(ours, whose[place.name])):
@@ -94,15 +94,15 @@ def erase(
     return left
 
 
-def listed(events: Iterable[Event], path: str) -> list[Version]:
+def list_versions(events: Iterable[Event], path: str) -> list[FileVersion]:
     """The versions of a file, in the order of events."""
     return [
-        Version(
+        FileVersion(
             event.seq,
             path,
             event.at,
             str(event.payload.get("mode", "")),
-            str(event.payload.get("before", ABSENT)),
+            str(event.payload.get("before", NO_FILE)),
             int(event.payload.get("size", 0)),
         )
         for event in events
@@ -110,16 +110,18 @@ def listed(events: Iterable[Event], path: str) -> list[Version]:
     ]
 
 
-def altered(old: bytes | None, text: str, mode: str, policy: Policy = USUAL) -> bytes:
+def compose_file_update(
+    old: bytes | None, text: str, mode: str, policy: Policy = DEFAULT_POLICY
+) -> bytes:
     """A file's bytes after text was appended to it or put in its place; secrets are taken out of
     the text first.
 
     Appended text begins on a line of its own and ends with a line break; new lines end as most of
     the file's do. What it is appended to stays as it is, byte for byte.
     """
-    checked_mode(mode)
-    before = utf8(old or b"")
-    if mode == "replace" and MARK.search(text) and redact(before, policy)[1]:
+    check_update_mode(mode)
+    before = decode_utf8(old or b"")
+    if mode == "replace" and MARK_PATTERN.search(text) and redact(before, policy)[1]:
         raise BadInput(
             "The new text has a mark where the file holds a secret, which would be lost. "
             'Use mode="append", or edit the file by hand'
@@ -129,23 +131,25 @@ def altered(old: bytes | None, text: str, mode: str, policy: Policy = USUAL) -> 
     kept = (old or b"") if mode == "append" else b""
     if kept and not before.endswith(("\n", "\r", BOM)):
         clean = "\n" + clean
-    return kept + clean.replace("\n", line_end(before)).encode("utf-8", "replace")
+    return kept + clean.replace("\n", detect_line_end(before)).encode("utf-8", "replace")
 
 
-def checked_mode(mode: str) -> None:
+def check_update_mode(mode: str) -> None:
     """BadInput for what is no way of updating a file."""
-    if mode not in MODES:
-        raise BadInput(f"{mode!r} is not a way of updating a file; there are {', '.join(MODES)}")
+    if mode not in UPDATE_MODES:
+        raise BadInput(
+            f"{mode!r} is not a way of updating a file; there are {', '.join(UPDATE_MODES)}"
+        )
 
 
-def line_end(text: str) -> str:
+def detect_line_end(text: str) -> str:
     """How most lines of a text end: LF, CR LF or CR; LF where as many do."""
     both = text.count("\r\n")
     ends = {"\n": text.count("\n") - both, "\r\n": both, "\r": text.count("\r") - both}
     return max(ends, key=lambda end: ends[end])
 
 
-def utf8(data: bytes) -> str:
+def decode_utf8(data: bytes) -> str:
     """A file's text, its byte order mark included. What is not UTF-8 could not be written back as
     it was.
     """
@@ -157,7 +161,7 @@ def utf8(data: bytes) -> str:
         ) from err
 
 
-def current(place: Path) -> bytes | None:
+def read_if_present(place: Path) -> bytes | None:
     """A file's bytes; None where there is none."""
     try:
         return place.read_bytes()
@@ -165,7 +169,7 @@ def current(place: Path) -> bytes | None:
         return None
 
 
-def write(place: Path, data: bytes, mode: int | None = None) -> None:
+def write_atomically(place: Path, data: bytes, mode: int | None = None) -> None:
     """Put these bytes in a file's place at once; who reads meanwhile sees the old or the new, never
     half of it.
     """

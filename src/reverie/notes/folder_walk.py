@@ -23,18 +23,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.core.errors import BadInput, NotFound
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.notes.watched_roots import OWN, Root
-from reverie.privacy import impersonal
-from reverie.privacy.sensitive_files import SENSITIVE, is_marked, is_sensitive
-from reverie.storage.note_index_port import UNSURE, Stamp
-from reverie.text.tokenization import digest
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.notes.watched_roots import MIRROR_FILES, WatchedRoot
+from reverie.privacy import remove_personal_data
+from reverie.privacy.sensitive_files import SENSITIVE, is_marked_sensitive, is_sensitive
+from reverie.storage.note_index_port import UNSURE_STAMP, FileStamp
+from reverie.text.tokenization import digest_bytes
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-LONGEST_PATH = 4_096  # characters; what no system opens
-SUFFIXES = frozenset(
+MAX_PATH_CHARS = 4_096  # characters; what no system opens
+TEXT_SUFFIXES = frozenset(
     (
         ".md",
         ".markdown",
@@ -53,7 +53,7 @@ SUFFIXES = frozenset(
         ".qmd",
     )
 )
-NAMES = frozenset(
+TEXT_NAMES = frozenset(
     (
         "readme",
         "license",
@@ -68,20 +68,20 @@ NAMES = frozenset(
         "history",
     )
 )
-IGNORES = (".gitignore", ".secretsignore", ".reverieignore")
+IGNORE_FILES = (".gitignore", ".secretsignore", ".reverieignore")
 # nobody writes notes there
-LEFT = frozenset(("node_modules", "bower_components", "__pycache__", "site-packages"))
-MOST_BYTES = 2_000_000  # of one file: what is larger is data or a log
-BINARY = 8_192  # bytes in which a NUL says that it is no text
-MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+SKIPPED_FOLDERS = frozenset(("node_modules", "bower_components", "__pycache__", "site-packages"))
+MAX_FILE_BYTES = 2_000_000  # of one file: what is larger is data or a log
+BINARY_PROBE_BYTES = 8_192  # bytes in which a NUL says that it is no text
+BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 # no link, no waiting for a pipe
-READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-ODD = "lines of ignore files that are no pattern"
-LONGEST_LINK = 5_000  # characters of a `.git` file that are looked at
-FRESH = 2.0  # seconds in which a second change may leave the same stamp
+OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+INVALID_PATTERNS = "lines of ignore files that are no pattern"
+MAX_GIT_FILE_CHARS = 5_000  # characters of a `.git` file that are looked at
+UNSETTLED_SECONDS = 2.0  # seconds in which a second change may leave the same stamp
 
 
-class LeftOut(BadInput):
+class FileSkipped(BadInput):
     """That file is no text that memory reads."""
 
     def __init__(self, message: str | None = None, why: str = "") -> None:
@@ -89,73 +89,75 @@ class LeftOut(BadInput):
         self.why = why
 
 
-class Seen(NamedTuple):
+class ListedFile(NamedTuple):
     """A file that counts."""
 
     path: str  # from the root, with slashes
-    stamp: Stamp
+    stamp: FileStamp
 
 
-class Walked(NamedTuple):
+class FolderListing(NamedTuple):
     """What there is in a folder."""
 
-    files: list[Seen]
+    files: list[ListedFile]
     skipped: Counter[str]  # how many were left out, by reason
     unreadable: list[str]  # folders that could not be opened, from the root
 
 
-class Content(NamedTuple):
+class FileContent(NamedTuple):
     """A file as it was read."""
 
     text: str
     data: bytes
-    stamp: Stamp
+    stamp: FileStamp
 
     @property
     def hash(self) -> bytes:
         """What identifies its bytes."""
-        return digest(self.data)
+        return digest_bytes(self.data)
 
 
-Counts = Callable[[str], bool]
+NameTest = Callable[[str], bool]
 
 
-class Names(NamedTuple):
+class NameFilter(NamedTuple):
     """What counts and what does not, going by its name."""
 
-    counts: Counts
+    counts: NameTest
     policy: Policy
 
 
-class Rule(NamedTuple):
+class IgnoreRule(NamedTuple):
     """What the ignore files in one folder say."""
 
     folder: str  # from the top
     spec: GitIgnoreSpec
-    odd: int = 0  # lines that are no pattern
+    invalid_lines: int = 0  # lines that are no pattern
 
 
-Rules = tuple[Rule, ...]  # outermost first
+IgnoreRules = tuple[IgnoreRule, ...]  # outermost first
 
 
-class Ground(NamedTuple):
+class RootRules(NamedTuple):
     """A root within the folder from which ignore rules reach into it."""
 
     within: str  # the root from there; empty where they are the same
-    rules: Rules
+    rules: IgnoreRules
 
 
-def walked(root: Root, counts: Counts | None = None, policy: Policy = USUAL) -> Walked:
+def walk_folder(
+    root: WatchedRoot, counts: NameTest | None = None, policy: Policy = DEFAULT_POLICY
+) -> FolderListing:
     """Every file of a root that counts, by path. Raises NotFound if there is no such folder.
 
     `counts` says which names do, if it is not those of texts; `policy` which files are sensitive.
     """
     if os.path.realpath(root.path) != root.path:
         raise NotFound(f"The folder {root.path} is not there; a link is in its place")
-    found = Walked([], Counter(), [])
-    ground, names = ground_of(root), Names(counts or is_text, policy)
+    found = FolderListing([], Counter(), [])
+    ground, names = load_root_rules(root), NameFilter(counts or is_text_name, policy)
     waiting = [("", ground.rules)]
-    odd = sum(rule.odd for rule in ground.rules)
+    odd = sum(rule.invalid_lines for rule in ground.rules)
     while waiting:
         folder, rules = waiting.pop()
         try:
@@ -166,51 +168,55 @@ def walked(root: Root, counts: Counts | None = None, policy: Policy = USUAL) -> 
                 raise NotFound(f"The folder {root.path} cannot be read: {err.strerror}") from err
             found.unreadable.append(folder)
             continue
-        if folder and another_tree(listed):
+        if folder and is_linked_worktree(listed):
             found.skipped["another working tree"] += 1
             continue
-        if folder and any(entry.name in IGNORES for entry in listed):
-            more = rules_of(root, folder, ground)
-            rules, odd = (*rules, *more), odd + sum(rule.odd for rule in more)
-        inner = looked_at(root, folder, listed, ground.within, rules, found, names)
+        if folder and any(entry.name in IGNORE_FILES for entry in listed):
+            more = load_folder_rules(root, folder, ground)
+            rules, odd = (*rules, *more), odd + sum(rule.invalid_lines for rule in more)
+        inner = scan_entries(root, folder, listed, ground.within, rules, found, names)
         waiting += [(path, rules) for path in sorted(inner, reverse=True)]
     found.files.sort()
-    found.skipped[ODD] += odd
+    found.skipped[INVALID_PATTERNS] += odd
     return found
 
 
-def looked_at(
-    root: Root,
+def scan_entries(
+    root: WatchedRoot,
     folder: str,
     entries: Sequence[os.DirEntry[str]],
     within: str,
-    rules: Rules,
-    found: Walked,
-    names: Names,
+    rules: IgnoreRules,
+    found: FolderListing,
+    names: NameFilter,
 ) -> Iterator[str]:
     """The folders in a folder that are to be gone into; its files go into `found`."""
     for entry in entries:
         path = f"{folder}/{entry.name}" if folder else entry.name
         try:
             is_folder, link = entry.is_dir(follow_symlinks=False), entry.is_symlink()
-            why = "symbolic link" if link else why_not(root, path, is_folder, within, rules, names)
+            why = (
+                "symbolic link"
+                if link
+                else explain_exclusion(root, path, is_folder, within, rules, names)
+            )
             if why:
                 found.skipped[why] += not is_folder
             elif is_folder:
                 yield path
             else:
                 what = entry.stat(follow_symlinks=False)
-                if why := oddity(what):
+                if why := explain_unsuitable(what):
                     found.skipped[why] += 1
                 else:
-                    found.files.append(Seen(path, stamp_of(what)))
+                    found.files.append(ListedFile(path, to_stamp(what)))
         except FileNotFoundError:  # it has gone since we looked
             continue
         except OSError:
             found.skipped["unreadable"] += 1
 
 
-def another_tree(listed: Sequence[os.DirEntry[str]]) -> bool:
+def is_linked_worktree(listed: Sequence[os.DirEntry[str]]) -> bool:
     """Whether a folder is a further working tree (`git worktree add`): a copy of what is known
     already.
     """
@@ -218,18 +224,25 @@ def another_tree(listed: Sequence[os.DirEntry[str]]) -> bool:
         if entry.name == ".git" and entry.is_file(follow_symlinks=False):
             with suppress(OSError):
                 return "/worktrees/" in Path(entry.path).read_text("utf-8", "replace")[
-                    :LONGEST_LINK
+                    :MAX_GIT_FILE_CHARS
                 ].replace("\\", "/")
     return False
 
 
-def why_not(root: Root, path: str, is_folder: bool, within: str, rules: Rules, names: Names) -> str:
+def explain_exclusion(
+    root: WatchedRoot,
+    path: str,
+    is_folder: bool,
+    within: str,
+    rules: IgnoreRules,
+    names: NameFilter,
+) -> str:
     """Why a file or folder does not count, going by its name; empty if it does."""
     name = path.rpartition("/")[2]
     if root.own:
-        wanted = path == "memory" if is_folder else OWN.fullmatch(path)
+        wanted = path == "memory" if is_folder else MIRROR_FILES.fullmatch(path)
         return "" if wanted else "not of the mirror"
-    if name.startswith(".") or (is_folder and name in LEFT):
+    if name.startswith(".") or (is_folder and name in SKIPPED_FOLDERS):
         return "hidden"
     if not is_folder and is_sensitive(path, names.policy):
         return SENSITIVE
@@ -237,28 +250,28 @@ def why_not(root: Root, path: str, is_folder: bool, within: str, rules: Rules, n
         return "another type"
     if not name.isascii() and any("\ud800" <= ch <= "\udfff" for ch in name):
         return "name is not UTF-8"
-    return "ignored" if ignored(f"{within}/{path}" if within else path, is_folder, rules) else ""
+    return "ignored" if is_ignored(f"{within}/{path}" if within else path, is_folder, rules) else ""
 
 
-def is_text(name: str) -> bool:
+def is_text_name(name: str) -> bool:
     """Whether a file is text that people write, going by its name."""
     _, dot, suffix = name.lower().rpartition(".")
-    return f".{suffix}" in SUFFIXES if dot else suffix in NAMES
+    return f".{suffix}" in TEXT_SUFFIXES if dot else suffix in TEXT_NAMES
 
 
-def oddity(what: os.stat_result) -> str:
+def explain_unsuitable(what: os.stat_result) -> str:
     """Why a file is not read, going by what the file system says."""
     if not stat.S_ISREG(what.st_mode):
         return "no ordinary file"
-    return "too large" if what.st_size > MOST_BYTES else ""
+    return "too large" if what.st_size > MAX_FILE_BYTES else ""
 
 
-def stamp_of(what: os.stat_result) -> Stamp:
+def to_stamp(what: os.stat_result) -> FileStamp:
     """The stamp of a file."""
-    return Stamp(what.st_size, what.st_mtime_ns, what.st_ino)
+    return FileStamp(what.st_size, what.st_mtime_ns, what.st_ino)
 
 
-def ignored(path: str, is_folder: bool, rules: Rules) -> bool:
+def is_ignored(path: str, is_folder: bool, rules: IgnoreRules) -> bool:
     """Whether ignore files name a path; the innermost one that says anything decides, as in git."""
     for rule in reversed(rules):
         inner = path[len(rule.folder) + 1 :] if rule.folder else path
@@ -268,49 +281,49 @@ def ignored(path: str, is_folder: bool, rules: Rules) -> bool:
     return False
 
 
-def ground_of(root: Root) -> Ground:
+def load_root_rules(root: WatchedRoot) -> RootRules:
     """What applies at a root: its own ignore files, and those above it in its repository."""
     if root.own:
-        return Ground("", ())
+        return RootRules("", ())
     here = Path(root.path)
     top = next((place for place in (here, *here.parents) if (place / ".git").exists()), here)
     within = here.relative_to(top).as_posix().removeprefix(".")
     steps = within.split("/") if within else []
-    rules: Rules = ()
+    rules: IgnoreRules = ()
     for depth in range(len(steps)):
-        rules = (*rules, *read_rules(top, "/".join(steps[:depth])))
-        if ignored(
+        rules = (*rules, *read_ignore_files(top, "/".join(steps[:depth])))
+        if is_ignored(
             "/".join(steps[: depth + 1]), True, rules
         ):  # the repository ignores it, its owner wants it
             rules = ()
             break
-    return Ground(within, (*rules, *read_rules(top, within)))
+    return RootRules(within, (*rules, *read_ignore_files(top, within)))
 
 
-def rules_of(root: Root, folder: str, ground: Ground) -> Rules:
+def load_folder_rules(root: WatchedRoot, folder: str, ground: RootRules) -> IgnoreRules:
     """What the ignore files in a folder below a root say."""
     top = Path(root.path[: len(root.path) - len(ground.within)] if ground.within else root.path)
-    return read_rules(top, f"{ground.within}/{folder}" if ground.within else folder)
+    return read_ignore_files(top, f"{ground.within}/{folder}" if ground.within else folder)
 
 
-def read_rules(top: Path, folder: str) -> Rules:
+def read_ignore_files(top: Path, folder: str) -> IgnoreRules:
     """The ignore files in one folder as rules; none where there are none. One that cannot be read
     hides everything:
 
     what it would have kept from us is not known.
     """
     lines: list[str] = []
-    for name in IGNORES:
+    for name in IGNORE_FILES:
         try:
             lines += (top / folder / name).read_text("utf-8-sig", "replace").splitlines()
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             continue
         except OSError:
             lines.append("*")
-    return (rule_of(folder, lines),) if lines else ()
+    return (parse_ignore_lines(folder, lines),) if lines else ()
 
 
-def rule_of(folder: str, lines: Sequence[str]) -> Rule:
+def parse_ignore_lines(folder: str, lines: Sequence[str]) -> IgnoreRule:
     """Lines as a rule; those that are no pattern (`!`, `name\\`, `[z-a]`) name
     nothing, as in git.
     """
@@ -323,39 +336,41 @@ def rule_of(folder: str, lines: Sequence[str]) -> Rule:
             patterns += GitIgnoreSpec.from_lines([line]).patterns
         except (ValueError, re.error):
             odd += 1
-    return Rule(folder, GitIgnoreSpec(patterns), odd)
+    return IgnoreRule(folder, GitIgnoreSpec(patterns), odd)
 
 
-def inside(root: Root, path: Path) -> str | None:
+def relative_to_root(root: WatchedRoot, path: Path) -> str | None:
     """A path from its root, if it lies there by name; whether it may be read is another question.
 
     Links above the root are the user's own affair (macOS's /tmp is one), so the root may be named
     through them.
     """
     plain = Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow links
-    if len(str(plain)) > LONGEST_PATH:
+    if len(str(plain)) > MAX_PATH_CHARS:
         return None  # there is no such place, and looking at each of its folders takes minutes
     tops = (top for top in plain.parents if os.path.realpath(top) == root.path)
     top = min(tops, key=lambda top: len(top.parts), default=None)
     return None if top is None else plain.relative_to(top).as_posix()
 
 
-def admitted(root: Root, path: str, counts: Counts | None = None, policy: Policy = USUAL) -> Path:
+def admit_path(
+    root: WatchedRoot, path: str, counts: NameTest | None = None, policy: Policy = DEFAULT_POLICY
+) -> Path:
     """The place of a file that counts; it need not exist. Raises BadInput, with the reason, for one
     that does not.
 
     Every step from the root is looked at: none may be a symbolic link, hidden or ignored (CC-73).
     `counts` and `policy` as of `walked`.
     """
-    ground = ground_of(root)
-    rules, steps, names = ground.rules, path.split("/"), Names(counts or is_text, policy)
+    ground = load_root_rules(root)
+    rules, steps, names = ground.rules, path.split("/"), NameFilter(counts or is_text_name, policy)
     for depth in range(1, len(steps) + 1):
         step, last = "/".join(steps[:depth]), depth == len(steps)
         place = Path(root.path, step)
         why = (
             "a symbolic link"
             if place.is_symlink()
-            else why_not(root, step, not last, ground.within, rules, names)
+            else explain_exclusion(root, step, not last, ground.within, rules, names)
         )
         if why:
             raise BadInput(
@@ -363,44 +378,46 @@ def admitted(root: Root, path: str, counts: Counts | None = None, policy: Policy
                 f"{step} is {why}"
             )
         if not last:
-            rules = (*rules, *rules_of(root, step, ground))
+            rules = (*rules, *load_folder_rules(root, step, ground))
     with suppress(FileNotFoundError):
-        if why := oddity(place.stat()):
-            raise LeftOut(f"{place} is left out: {why}", why)
+        if why := explain_unsuitable(place.stat()):
+            raise FileSkipped(f"{place} is left out: {why}", why)
     return place
 
 
-def read(place: Path, now: float, policy: Policy = USUAL) -> Content:
+def read_text_file(place: Path, now: float, policy: Policy = DEFAULT_POLICY) -> FileContent:
     """A file's text with its stamp; UNSURE if it was written while or shortly before we read it.
 
     Without what is private or personal in it; secrets are taken out by whoever keeps some of it.
     Raises OSError, or LeftOut where it is no text, or says of itself that it is sensitive. The file
     is opened without following a link.
     """
-    with os.fdopen(os.open(place, READING), "rb") as file:
+    with os.fdopen(os.open(place, OPEN_FLAGS), "rb") as file:
         before = os.fstat(file.fileno())
-        if why := oddity(before):
-            raise LeftOut(f"{place} is left out: {why}", why)
-        data = file.read(MOST_BYTES + 1)
+        if why := explain_unsuitable(before):
+            raise FileSkipped(f"{place} is left out: {why}", why)
+        data = file.read(MAX_FILE_BYTES + 1)
         after = os.fstat(file.fileno())
-    if len(data) > MOST_BYTES:
-        raise LeftOut(f"{place} is left out: too large", "too large")
-    stamp = stamp_of(after)
+    if len(data) > MAX_FILE_BYTES:
+        raise FileSkipped(f"{place} is left out: too large", "too large")
+    stamp = to_stamp(after)
     settled = (
-        stamp_of(before) == stamp and len(data) == stamp.size and now - stamp.mtime / 1e9 > FRESH
+        to_stamp(before) == stamp
+        and len(data) == stamp.size
+        and now - stamp.mtime / 1e9 > UNSETTLED_SECONDS
     )
-    text = decoded(data, place)
-    if is_marked(text):
-        raise LeftOut(f"{place} is left out: {SENSITIVE}", SENSITIVE)
-    return Content(impersonal(text, policy), data, stamp if settled else UNSURE)
+    text = decode_file_text(data, place)
+    if is_marked_sensitive(text):
+        raise FileSkipped(f"{place} is left out: {SENSITIVE}", SENSITIVE)
+    return FileContent(remove_personal_data(text, policy), data, stamp if settled else UNSURE_STAMP)
 
 
-def decoded(data: bytes, place: Path) -> str:
+def decode_file_text(data: bytes, place: Path) -> str:
     """Bytes as text: UTF-8 or UTF-16 with its mark, else as Windows writes western languages."""
-    if data[:2] in MARKS:
-        return data.decode(MARKS[data[:2]], "replace").replace("\0", " ")
-    if b"\0" in data[:BINARY]:
-        raise LeftOut(f"{place} is left out: binary", "binary")
+    if data[:2] in BYTE_ORDER_MARKS:
+        return data.decode(BYTE_ORDER_MARKS[data[:2]], "replace").replace("\0", " ")
+    if b"\0" in data[:BINARY_PROBE_BYTES]:
+        raise FileSkipped(f"{place} is left out: binary", "binary")
     try:
         return data.decode("utf-8-sig").replace("\0", " ")
     except UnicodeDecodeError:

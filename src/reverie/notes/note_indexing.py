@@ -17,36 +17,49 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from reverie.core.errors import NotFound
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.notes.folder_walk import Content, LeftOut, Seen, Walked, read, walked
-from reverie.notes.text_chunks import chunked
-from reverie.notes.watched_roots import Root
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.notes.folder_walk import (
+    FileContent,
+    FileSkipped,
+    FolderListing,
+    ListedFile,
+    read_text_file,
+    walk_folder,
+)
+from reverie.notes.text_chunks import chunk_text
+from reverie.notes.watched_roots import WatchedRoot
 from reverie.privacy import redact
-from reverie.storage.note_index_port import UNSURE, Difference, Entry, FileIndex, Indexed
+from reverie.storage.note_index_port import (
+    UNSURE_STAMP,
+    ChunkDifference,
+    ChunkedFile,
+    FileIndex,
+    IndexedFile,
+)
 
-BATCH = 2_000_000  # bytes of files indexed in one transaction
+BATCH_BYTES = 2_000_000  # bytes of files indexed in one transaction
 
 Progress = Callable[[str, int, int | None], None]
-Going = Callable[[], bool]
+ContinueCheck = Callable[[], bool]
 Made = TypeVar("Made")
 
 
-class Synced(NamedTuple):
+class IndexReport(NamedTuple):
     """What a sync found and did."""
 
     files: int = 0  # that count now
     indexed: int = 0  # files that were new or had changed
     gone: int = 0  # files that are not there any more
     bytes: int = 0  # that were read
-    chunks: Difference = Difference()
+    chunks: ChunkDifference = ChunkDifference()
     skipped: Mapping[str, int] = {}  # files left out, by reason
     # folders that cannot be seen just now; what is known of them is kept
     missing: tuple[str, ...] = ()
     stopped: bool = False  # there was no time for all; the next sync goes on
 
-    def plus(self, other: Synced) -> Synced:
+    def plus(self, other: IndexReport) -> IndexReport:
         """Both together."""
-        return Synced(
+        return IndexReport(
             self.files + other.files,
             self.indexed + other.indexed,
             self.gone + other.gone,
@@ -58,14 +71,14 @@ class Synced(NamedTuple):
         )
 
 
-class Plan(NamedTuple):
+class SyncPlan(NamedTuple):
     """What a sync has to look at."""
 
-    changed: list[Seen]  # new, or with another stamp
+    changed: list[ListedFile]  # new, or with another stamp
     gone: list[str]
 
 
-def planned(known: Mapping[str, Indexed], found: Walked) -> Plan:
+def plan_sync(known: Mapping[str, IndexedFile], found: FolderListing) -> SyncPlan:
     """What may have changed, and what is not there any more. What lies in an unreadable folder is
     not gone.
     """
@@ -76,46 +89,46 @@ def planned(known: Mapping[str, Indexed], found: Walked) -> Plan:
         for file in found.files
         if file.path not in known or known[file.path].stamp != file.stamp
     ]
-    return Plan(
+    return SyncPlan(
         changed, [path for path in known if path not in there and not path.startswith(closed)]
     )
 
 
-class Opened(NamedTuple, Generic[Made]):
+class OpenedFiles(NamedTuple, Generic[Made]):
     """What opening some files that may have changed has found."""
 
     fresh: list[Made]  # what was made of those that have
-    same: list[Indexed]  # with another stamp, but the bytes that they had
+    same: list[IndexedFile]  # with another stamp, but the bytes that they had
     left: list[str]  # that are known and do not count any more
     bytes: int  # that were read
 
 
-def opened(
+def open_changed_files(
     root: str,
-    files: Iterable[Seen],
-    known: Mapping[str, Indexed],
+    files: Iterable[ListedFile],
+    known: Mapping[str, IndexedFile],
     now: Callable[[], float],
     skipped: Counter[str],
-    made: Callable[[Indexed, Content], Made],
-    policy: Policy = USUAL,
-) -> Opened[Made]:
+    made: Callable[[IndexedFile, FileContent], Made],
+    policy: Policy = DEFAULT_POLICY,
+) -> OpenedFiles[Made]:
     """Open some files that may have changed, and make something of each that has.
 
     What is no text, and what has a secret in its path, is left out and not kept; what cannot be
     read just now is kept as it is known. Why files are left out is counted in `skipped`.
     """
     fresh: list[Made] = []
-    same: list[Indexed] = []
+    same: list[IndexedFile] = []
     left: list[str] = []
     size = 0
     for file in files:
         try:
             if redact(file.path, policy)[1]:
-                raise LeftOut(why="a secret in its name")
-            content = read(Path(root, file.path), now(), policy)
+                raise FileSkipped(why="a secret in its name")
+            content = read_text_file(Path(root, file.path), now(), policy)
         except FileNotFoundError:
             continue
-        except LeftOut as err:
+        except FileSkipped as err:
             skipped[err.why] += 1
             left += [file.path] if file.path in known else []
             continue
@@ -123,80 +136,96 @@ def opened(
             skipped["unreadable"] += 1
             continue
         size += len(content.data)
-        indexed = Indexed(file.path, content.stamp, content.hash)
+        indexed = IndexedFile(file.path, content.stamp, content.hash)
         before = known.get(file.path)
         if before is None or before.hash != indexed.hash:
             fresh.append(made(indexed, content))
         elif before.stamp != indexed.stamp:
             same.append(indexed)
-    return Opened(fresh, same, left, size)
+    return OpenedFiles(fresh, same, left, size)
 
 
-def synced(
+def sync_root(
     index: FileIndex,
-    root: Root,
+    root: WatchedRoot,
     now: Callable[[], float],
     progress: Progress,
-    going: Going,
-    policy: Policy = USUAL,
-) -> Synced:
+    going: ContinueCheck,
+    policy: Policy = DEFAULT_POLICY,
+) -> IndexReport:
     """Bring the index of a root up to date, as long as `going` says so."""
     try:
-        found = walked(root, policy=policy)
+        found = walk_folder(root, policy=policy)
     except NotFound:
-        return Synced(missing=(root.path,))
-    known = index.known(root.path)
-    plan = planned(known, found)
+        return IndexReport(missing=(root.path,))
+    known = index.indexed_files(root.path)
+    plan = plan_sync(known, found)
     skipped = found.skipped.copy()
     skipped["unreadable"] += len(found.unreadable)
-    total, done = sum(file.stamp.size for file in plan.changed), Synced(len(found.files))
-    for batch in batches(plan.changed):
+    total, done = sum(file.stamp.size for file in plan.changed), IndexReport(len(found.files))
+    for batch in group_by_bytes(plan.changed):
         if not going():
             return done._replace(stopped=True, skipped=+skipped)
-        done = done.plus(put(index, root, batch, known, now, skipped, policy))
+        done = done.plus(index_files(index, root, batch, known, now, skipped, policy))
         progress(f"indexing {Path(root.path).name}", done.bytes, total)
-    dropped = Difference(dropped=index.drop(root.path, plan.gone))
+    dropped = ChunkDifference(dropped=index.drop(root.path, plan.gone))
     return done._replace(gone=len(plan.gone), chunks=done.chunks.plus(dropped), skipped=+skipped)
 
 
-def put(
+def index_files(
     index: FileIndex,
-    root: Root,
-    files: Iterable[Seen],
-    known: Mapping[str, Indexed],
+    root: WatchedRoot,
+    files: Iterable[ListedFile],
+    known: Mapping[str, IndexedFile],
     now: Callable[[], float],
     skipped: Counter[str],
     policy: Policy,
-) -> Synced:
+) -> IndexReport:
     """Index some files that may have changed."""
-    found = opened(root.path, files, known, now, skipped, partial(entry_of, policy=policy), policy)
-    index.stamp(root.path, found.same)
+    found = open_changed_files(
+        root.path, files, known, now, skipped, partial(to_index_entry, policy=policy), policy
+    )
+    index.update_stamps(root.path, found.same)
     index.drop(root.path, found.left)
-    return Synced(
+    return IndexReport(
         indexed=len(found.fresh), bytes=found.bytes, chunks=index.put(root.path, found.fresh)
     )
 
 
-def entry_of(file: Indexed, content: Content, policy: Policy = USUAL) -> Entry:
+def to_index_entry(
+    file: IndexedFile, content: FileContent, policy: Policy = DEFAULT_POLICY
+) -> ChunkedFile:
     """A file with its chunks."""
-    return Entry(file, chunked(redact(content.text, policy, keep_lines=True)[0]))
+    return ChunkedFile(file, chunk_text(redact(content.text, policy, keep_lines=True)[0]))
 
 
-def renew(
-    index: FileIndex, root: Root, path: str, now: Callable[[], float], policy: Policy = USUAL
+def reindex_file(
+    index: FileIndex,
+    root: WatchedRoot,
+    path: str,
+    now: Callable[[], float],
+    policy: Policy = DEFAULT_POLICY,
 ) -> None:
     """Bring the index of one file that was just written up to date."""
-    put(index, root, [Seen(path, UNSURE)], index.known(root.path), now, Counter(), policy)
+    index_files(
+        index,
+        root,
+        [ListedFile(path, UNSURE_STAMP)],
+        index.indexed_files(root.path),
+        now,
+        Counter(),
+        policy,
+    )
 
 
-def batches(files: Iterable[Seen]) -> Iterator[list[Seen]]:
+def group_by_bytes(files: Iterable[ListedFile]) -> Iterator[list[ListedFile]]:
     """Files in groups of about BATCH bytes."""
-    group: list[Seen] = []
+    group: list[ListedFile] = []
     size = 0
     for file in files:
         group.append(file)
         size += file.stamp.size + 1_000  # a thousand empty files are some work too
-        if size >= BATCH:
+        if size >= BATCH_BYTES:
             yield group
             group, size = [], 0
     if group:

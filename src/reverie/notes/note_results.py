@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from reverie.core.model import Memory
-    from reverie.storage.note_index_port import Count
+    from reverie.storage.note_index_port import IndexCount
 
 
-class Folder(NamedTuple):
+class SearchedFolder(NamedTuple):
     """A folder that is searched, and how much of it is indexed."""
 
     path: str
     space: str
     own: bool  # the Markdown mirror of the space, always searched
     there: bool  # whether it can be seen just now
-    indexed: Count
+    indexed: IndexCount
 
 
-class Excerpt(NamedTuple):
+class FileExcerpt(NamedTuple):
     """Lines of a file, without secrets."""
 
     path: str
@@ -31,7 +31,7 @@ class Excerpt(NamedTuple):
     text: str
 
 
-class Written(NamedTuple):
+class WrittenFile(NamedTuple):
     """A file that was written, what is remembered of it, and the version before, by number.
 
     On a page of the mirror each line is a memory: what was written there may also revise some, and
@@ -52,7 +52,7 @@ class Written(NamedTuple):
         return len(self.memories)
 
 
-class Noted(NamedTuple):
+class SavedNote(NamedTuple):
     """A note: the memory that is kept, and the page that tells of it."""
 
     memory: Memory

@@ -14,25 +14,25 @@ from contextlib import AbstractContextManager
 from itertools import accumulate
 
 from reverie.embedding import Embedder
-from reverie.pipeline.event_reader import Work
-from reverie.pipeline.leases import leased
-from reverie.pipeline.pending_vectors import model_of
+from reverie.pipeline.event_reader import WorkContext
+from reverie.pipeline.leases import hold_lease
+from reverie.pipeline.pending_vectors import embedding_model_of
 from reverie.storage import Store
 from reverie.storage.note_index_port import FileIndex
 
-WHOLE = 1_000  # characters that every model reads at once
-LEASE = "files"  # of who brings the index up to date: the work is done once
+MAX_WHOLE_CHARS = 1_000  # characters that every model reads at once
+INDEX_LEASE = "files"  # of who brings the index up to date: the work is done once
 LEASE_SECONDS = 60.0
 PATIENCE = 600.0  # seconds that a sync waits for another one
 
 
-def indexing(
-    store: Store, now: Callable[[], float], patience: float, lease: str = LEASE
+def hold_index_lease(
+    store: Store, now: Callable[[], float], patience: float, lease: str = INDEX_LEASE
 ) -> AbstractContextManager[Callable[[], bool]]:
     """Nobody else brings the index of files, or with its lease that of code, up to date: see
     `leased`.
     """
-    return leased(
+    return hold_lease(
         store,
         lease,
         now,
@@ -46,15 +46,17 @@ def embed_chunks(store: Store, embedder: Embedder, size: int) -> int:
     """Give up to so many texts of chunks their vectors, those of notes before those of code; how
     many got one.
     """
-    return embed_some(store.files, embedder, size) or embed_some(store.code_chunks, embedder, size)
+    return embed_index_batch(store.files, embedder, size) or embed_index_batch(
+        store.code_chunks, embedder, size
+    )
 
 
-def embed_some(index: FileIndex, embedder: Embedder, size: int) -> int:
+def embed_index_batch(index: FileIndex, embedder: Embedder, size: int) -> int:
     """The same of one index."""
-    batch = index.waiting(embedder.model, size)
+    batch = index.unembedded_texts(embedder.model, size)
     if not batch:
         return 0
-    halves = [halved(text) for _, text in batch]
+    halves = [split_in_halves(text) for _, text in batch]
     rows = embedder.embed([part for parts in halves for part in parts])
     ends = list(accumulate(map(len, halves)))
     index.put_vectors(
@@ -67,19 +69,19 @@ def embed_some(index: FileIndex, embedder: Embedder, size: int) -> int:
     return len(batch)
 
 
-def chunk_waits(work: Work) -> bool:
+def has_waiting_chunks(work: WorkContext) -> bool:
     """Whether a chunk waits for a vector."""
-    model = model_of(work.embedder)
+    model = embedding_model_of(work.embedder)
     return model is not None and any(
-        index.waiting(model, 1) for index in (work.store.files, work.store.code_chunks)
+        index.unembedded_texts(model, 1) for index in (work.store.files, work.store.code_chunks)
     )
 
 
-def chunks_left(work: Work) -> int:
+def count_waiting_chunks(work: WorkContext) -> int:
     """How many chunks have no vector of our model yet. Looks at each: not to be asked
     all the time.
     """
-    model = model_of(work.embedder)
+    model = embedding_model_of(work.embedder)
     return (
         sum(
             index.count(None, model).waiting for index in (work.store.files, work.store.code_chunks)
@@ -89,9 +91,9 @@ def chunks_left(work: Work) -> int:
     )
 
 
-def halved(text: str) -> list[str]:
+def split_in_halves(text: str) -> list[str]:
     """A text as it is embedded: whole, or cut at the line or word nearest to its middle."""
-    if len(text) <= WHOLE:
+    if len(text) <= MAX_WHOLE_CHARS:
         return [text]
     middle = len(text) // 2
     for mark in ("\n", " "):

@@ -19,17 +19,17 @@ from typing import NamedTuple
 from zlib import crc32
 
 from reverie.storage.note_index_port import Chunk
-from reverie.text.tokenization import fingerprint
+from reverie.text.tokenization import fingerprint_text
 
-TOKEN = 4  # characters that count as a token
-SIZE = 400 * TOKEN  # characters of a chunk, at most
-OVERLAP = 80 * TOKEN  # of them repeated from the chunk before, at most
-ROOM = SIZE - OVERLAP  # new characters in a chunk, at most
+CHARS_PER_TOKEN = 4  # characters that count as a token
+MAX_CHUNK_CHARS = 400 * CHARS_PER_TOKEN  # characters of a chunk, at most
+MAX_OVERLAP_CHARS = 80 * CHARS_PER_TOKEN  # of them repeated from the chunk before, at most
+MAX_NEW_CHARS = MAX_CHUNK_CHARS - MAX_OVERLAP_CHARS  # new characters in a chunk, at most
 
 _HEADING = re.compile(r"#{1,6}\s")
 
 
-class Piece(NamedTuple):
+class LinePiece(NamedTuple):
     """A line with its line break, or a part of one that is too long."""
 
     line: int  # its number, from 1
@@ -37,62 +37,68 @@ class Piece(NamedTuple):
     whole: bool = True
 
 
-def chunked(text: str) -> list[Chunk]:
+def chunk_text(text: str) -> list[Chunk]:
     """The chunks of a text, in order; none of a text of nothing but blanks. Secrets should be gone
     already.
     """
-    pieces = list(pieces_of(lines_of(text)))
-    return [chunk for start, end in cores(pieces) if (chunk := built(pieces, start, end))]
+    pieces = list(split_into_pieces(split_lines(text)))
+    return [
+        chunk
+        for start, end in iter_chunk_bounds(pieces)
+        if (chunk := build_chunk(pieces, start, end))
+    ]
 
 
-def lines_of(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """The lines as an editor numbers them: ended by LF, CR LF or CR, and by nothing else."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def pieces_of(lines: Sequence[str]) -> Iterator[Piece]:
+def split_into_pieces(lines: Sequence[str]) -> Iterator[LinePiece]:
     """The lines, those cut that would not fit into a chunk."""
     for number, line in enumerate(lines, start=1):
-        if len(line) < ROOM:
-            yield Piece(number, line + "\n")
+        if len(line) < MAX_NEW_CHARS:
+            yield LinePiece(number, line + "\n")
         else:
-            yield from (Piece(number, part, whole=False) for part in parts_of(line + "\n"))
+            yield from (
+                LinePiece(number, part, whole=False) for part in split_long_line(line + "\n")
+            )
 
 
-def parts_of(line: str) -> Iterator[str]:
+def split_long_line(line: str) -> Iterator[str]:
     """A long line in parts that fit, cut after a blank in the second half of the room where there
     is one.
     """
     start = 0
-    while len(line) - start > ROOM:
-        blank = line.rfind(" ", start + ROOM // 2, start + ROOM)
-        end = blank + 1 if blank >= 0 else start + ROOM
+    while len(line) - start > MAX_NEW_CHARS:
+        blank = line.rfind(" ", start + MAX_NEW_CHARS // 2, start + MAX_NEW_CHARS)
+        end = blank + 1 if blank >= 0 else start + MAX_NEW_CHARS
         yield line[start:end]
         start = end
     yield line[start:]
 
 
-def cores(pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
+def iter_chunk_bounds(pieces: Sequence[LinePiece]) -> Iterator[tuple[int, int]]:
     """(start, end) of the new pieces of each chunk: together they are all pieces, each once."""
     lengths = [0, *accumulate(len(piece.text) for piece in pieces)]
     start = 0
     while start < len(pieces):
         end = start + 1
-        while end < len(pieces) and lengths[end + 1] - lengths[start] <= ROOM:
+        while end < len(pieces) and lengths[end + 1] - lengths[start] <= MAX_NEW_CHARS:
             end += 1
         if end < len(pieces):
             late = [
                 place
                 for place in range(start + 1, end + 1)
-                if lengths[place] - lengths[start] >= ROOM // 2
+                if lengths[place] - lengths[start] >= MAX_NEW_CHARS // 2
             ]
-            end = max(late or [end], key=lambda place: strength(pieces, place))
+            end = max(late or [end], key=lambda place: rate_cut(pieces, place))
         yield start, end
         start = end
 
 
-def strength(pieces: Sequence[Piece], place: int) -> tuple[int, int]:
+def rate_cut(pieces: Sequence[LinePiece], place: int) -> tuple[int, int]:
     """How good a place before a piece is to cut: by what stands around it, then by its checksum."""
     before, after = pieces[place - 1].text.rstrip(), pieces[place].text
     kind = (
@@ -107,7 +113,7 @@ def strength(pieces: Sequence[Piece], place: int) -> tuple[int, int]:
     return kind, crc32(f"{before}\n{after}".encode("utf-8", "surrogatepass"))
 
 
-def built(pieces: Sequence[Piece], start: int, end: int) -> Chunk | None:
+def build_chunk(pieces: Sequence[LinePiece], start: int, end: int) -> Chunk | None:
     """The chunk of these new pieces, with whole lines from before; None where there is nothing but
     blanks.
     """
@@ -115,11 +121,11 @@ def built(pieces: Sequence[Piece], start: int, end: int) -> Chunk | None:
         end -= 1
     if end == start:
         return None
-    first, room = start, OVERLAP
+    first, room = start, MAX_OVERLAP_CHARS
     while first > 0 and pieces[first - 1].whole and len(pieces[first - 1].text) <= room:
         first -= 1
         room -= len(pieces[first].text)
     while not pieces[first].text.strip():
         first += 1
     text = "".join(piece.text for piece in pieces[first:end]).rstrip("\n")
-    return Chunk(pieces[first].line, pieces[end - 1].line, text, fingerprint(text))
+    return Chunk(pieces[first].line, pieces[end - 1].line, text, fingerprint_text(text))

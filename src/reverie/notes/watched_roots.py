@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from reverie.storage import Store
 
 VERB = "folder"  # of the events that add or remove a root
-MOST = 100_000  # events that are read
+MAX_EVENTS = 100_000  # events that are read
 # files of a space's mirror, from its folder
-OWN = re.compile(r"MEMORY\.md|memory/\d{4}-\d\d-\d\d\.md")
+MIRROR_FILES = re.compile(r"MEMORY\.md|memory/\d{4}-\d\d-\d\d\.md")
 
 
-class Root(NamedTuple):
+class WatchedRoot(NamedTuple):
     """A folder that is searched by those who may see a space."""
 
     path: str  # absolute, links resolved
@@ -33,49 +33,51 @@ class Root(NamedTuple):
     own: bool = False  # the space's mirror
 
     @property
-    def there(self) -> bool:
+    def is_reachable(self) -> bool:
         """Whether the folder can be seen just now; a drive may be unplugged."""
         return Path(self.path).is_dir()
 
 
-def roots(store: Store, spaces: Sequence[str], mirror: Callable[[str], Path | None]) -> list[Root]:
+def list_roots(
+    store: Store, spaces: Sequence[str], mirror: Callable[[str], Path | None]
+) -> list[WatchedRoot]:
     """The roots of these spaces: what was added, in order, then mirrors that exist; `mirror` tells
     their folders.
     """
     return [
-        *added(store.events(verbs=(VERB,), limit=MOST), spaces),
+        *list_added_roots(store.events(verbs=(VERB,), limit=MAX_EVENTS), spaces),
         *(
             root
             for space in spaces
-            if (folder := mirror(space)) and (root := own(folder, space)).there
+            if (folder := mirror(space)) and (root := to_mirror_root(folder, space)).is_reachable
         ),
     ]
 
 
-def added(events: Iterable[Event], spaces: Sequence[str]) -> list[Root]:
+def list_added_roots(events: Iterable[Event], spaces: Sequence[str]) -> list[WatchedRoot]:
     """The roots that were added to these spaces and not removed since."""
-    found: dict[Root, bool] = {}
+    found: dict[WatchedRoot, bool] = {}
     for event in events:
         path = event.payload.get("path")
         if event.space in spaces and isinstance(path, str):
-            found[Root(path, event.space)] = bool(event.payload.get("watched"))
+            found[WatchedRoot(path, event.space)] = bool(event.payload.get("watched"))
     return [root for root, watched in found.items() if watched]
 
 
-def watched(store: Store) -> list[Event]:
+def list_watch_events(store: Store) -> list[Event]:
     """For each folder that anybody has, the event that added it."""
     last = {
         (event.space, event.payload.get("path")): event
-        for event in store.events(verbs=(VERB,), limit=MOST)
+        for event in store.events(verbs=(VERB,), limit=MAX_EVENTS)
     }
     return [event for event in last.values() if event.payload.get("watched")]
 
 
-def own(folder: Path, space: str) -> Root:
+def to_mirror_root(folder: Path, space: str) -> WatchedRoot:
     """The folder of a space's mirror."""
-    return Root(os.path.realpath(folder), space, own=True)
+    return WatchedRoot(os.path.realpath(folder), space, own=True)
 
 
-def event(root: Root, watched: bool, now: float) -> Event:
+def build_watch_event(root: WatchedRoot, watched: bool, now: float) -> Event:
     """That a root is watched from now on, or is not any longer."""
     return Event(VERB, root.space, now, payload={"path": root.path, "watched": watched})

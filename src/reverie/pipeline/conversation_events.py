@@ -5,7 +5,7 @@ from __future__ import annotations
 from reverie.core.model import Event
 
 
-def said_in(event: Event) -> list[tuple[int, str, str]]:
+def numbered_messages(event: Event) -> list[tuple[int, str, str]]:
     """The messages of a turn as (number in the conversation, role, text)."""
     messages = event.payload.get("messages", ())
     start = event.payload.get("first", 0)
@@ -16,7 +16,7 @@ def said_in(event: Event) -> list[tuple[int, str, str]]:
     ]
 
 
-def home_of(event: Event) -> str:
+def lesson_space_of(event: Event) -> str:
     """Where a conversation's lessons go: the space that its own space lies in, so that the next
     session has them.
     """

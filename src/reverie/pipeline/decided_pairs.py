@@ -19,43 +19,43 @@ from weakref import WeakKeyDictionary
 
 from reverie.core.model import Event
 from reverie.storage import Store
-from reverie.storage.paging import events_after
+from reverie.storage.paging import iter_events_after
 
-DECIDING = ("review", "restore", "undo", "weigh", "mirror")
+DECIDING_VERBS = ("review", "restore", "undo", "weigh", "mirror")
 # whose `pairs`, (one, other, relation), nobody was asked about
-UNASKED = (
+UNASKED_VERBS = (
     "reconcile",
     "sleep",
     "weigh",
 )
 
 
-class Decided(NamedTuple):
+class DecidedPairs(NamedTuple):
     """What the deciding events say, up to the one of this number."""
 
-    upto: int = 0
+    last_seq: int = 0
     pairs: frozenset[frozenset[str]] = frozenset()
 
 
 # some 300 bytes a pair; gone with the store
-_READ: WeakKeyDictionary[Store, Decided] = WeakKeyDictionary()
+_DECIDED_BY_STORE: WeakKeyDictionary[Store, DecidedPairs] = WeakKeyDictionary()
 
 
-def settled_pairs(store: Store) -> frozenset[frozenset[str]]:
+def load_settled_pairs(store: Store) -> frozenset[frozenset[str]]:
     """The pairs that are decided."""
-    known = _READ.get(store, Decided())
-    if not (first := store.events(after=known.upto, verbs=DECIDING, limit=1)):
+    known = _DECIDED_BY_STORE.get(store, DecidedPairs())
+    if not (first := store.events(after=known.last_seq, verbs=DECIDING_VERBS, limit=1)):
         return known.pairs
     decided, last = set(known.pairs), first[0].seq
-    for event in events_after(store, known.upto, DECIDING):
-        decided |= pairs(event, "settled")
-        decided -= pairs(event, "reopened")
+    for event in iter_events_after(store, known.last_seq, DECIDING_VERBS):
+        decided |= named_pairs(event, "settled")
+        decided -= named_pairs(event, "reopened")
         last = event.seq
-    known = _READ[store] = Decided(last, frozenset(decided))
+    known = _DECIDED_BY_STORE[store] = DecidedPairs(last, frozenset(decided))
     return known.pairs
 
 
-def pairs(event: Event, name: str) -> set[frozenset[str]]:
+def named_pairs(event: Event, name: str) -> set[frozenset[str]]:
     """The pairs that an event names; what was erased in it leaves none."""
     found = event.payload.get(name, ())
     some = [pair[:2] for pair in found if isinstance(pair, list)] if isinstance(found, list) else []
@@ -63,10 +63,10 @@ def pairs(event: Event, name: str) -> set[frozenset[str]]:
     return {pair for pair in named if len(pair) == 2}
 
 
-def taken_back(event: Event) -> dict[str, Any]:
+def reverse_pair_decisions(event: Event) -> dict[str, Any]:
     """What the event that undoes this one says about pairs."""
-    unwanted = pairs(event, "reopened") | (
-        pairs(event, "pairs") if event.verb in UNASKED else set()
+    unwanted = named_pairs(event, "reopened") | (
+        named_pairs(event, "pairs") if event.verb in UNASKED_VERBS else set()
     )
-    found = {"settled": unwanted, "reopened": pairs(event, "settled")}
+    found = {"settled": unwanted, "reopened": named_pairs(event, "settled")}
     return {name: sorted(map(sorted, some)) for name, some in found.items() if some}

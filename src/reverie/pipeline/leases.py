@@ -12,19 +12,19 @@ from reverie.core.errors import StoreBusy
 from reverie.storage import Store
 
 # that a lease is good for, unless renewed: so long whoever died with it is in the way
-SECONDS = 30.0
-PATIENCE = 60.0  # seconds that somebody who asks for the work waits for another one at it
+DEFAULT_LEASE_SECONDS = 30.0
+MAX_WAIT_SECONDS = 60.0  # seconds that somebody who asks for the work waits for another one at it
 
 
 @contextmanager
-def leased(
+def hold_lease(
     store: Store,
     lease: str,
     now: Callable[[], float],
     busy: str,
     *,
-    seconds: float = SECONDS,
-    patience: float = PATIENCE,
+    seconds: float = DEFAULT_LEASE_SECONDS,
+    patience: float = MAX_WAIT_SECONDS,
 ) -> Iterator[Callable[[], bool]]:
     """Nobody else has this lease. Gives a function that renews it and says whether it is still
     ours.
@@ -46,7 +46,7 @@ def leased(
         store.release(lease, holder)
 
 
-LEASE = "settle"
+SETTLE_LEASE = "settle"
 
 
-LEASE_SECONDS = 30.0  # renewed at each step; a settler that died is replaced after this long
+SETTLE_LEASE_SECONDS = 30.0  # renewed at each step; a settler that died is replaced after this long

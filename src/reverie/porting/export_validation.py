@@ -23,29 +23,29 @@ from tempfile import SpooledTemporaryFile
 from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import HIGHEST
+from reverie.core.foreign_numbers import MAX_INTEGER
 from reverie.core.kinds import ANYBODY, kind_of
-from reverie.core.model import RELATIONS, TRUST, UNTRUSTED, Event, Memory, Revise
-from reverie.core.privacy_policy import USUAL, Policy
+from reverie.core.model import RELATIONS, TRUST_BY_PROVENANCE, UNTRUSTED, Event, Memory, Revise
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.memory.memory_validation import (
-    check_kept,
-    checked_kind,
-    checked_messages,
-    checked_space,
-    checked_text,
-    cleaned,
-    spent,
-    unit,
+    redaction_kinds,
+    refuse_personal_data,
+    to_clean_json,
+    validate_kind,
+    validate_messages,
+    validate_share,
+    validate_space,
+    validate_text,
 )
-from reverie.privacy import only_private, redact_value
-from reverie.privacy.sensitive_files import without_contents
+from reverie.privacy import is_fully_redacted, redact_value
+from reverie.privacy.sensitive_files import drop_sensitive_contents
 from reverie.storage import Store
 
 VERSION = 1
 Row = dict[str, Any]
 
 # The fields of a memory that hold somebody's words. The others are numbers, ids and names of ours.
-WORDS = (
+WORD_FIELDS = (
     "text",
     "title",
     "tags",
@@ -57,22 +57,22 @@ WORDS = (
     "reinforcements",
     "retired_why",
 )
-NUMBERS = ("at", "created_at", "updated_at")
-MAYBE_NUMBERS = ("last_accessed_at", "valid_from", "valid_to", "expires_at", "retired_at")
-LISTS = ("tags", "files", "triggers", "conflicts_with")
-KNOWN = frozenset(Memory._fields)
+TIME_FIELDS = ("at", "created_at", "updated_at")
+OPTIONAL_TIME_FIELDS = ("last_accessed_at", "valid_from", "valid_to", "expires_at", "retired_at")
+LIST_FIELDS = ("tags", "files", "triggers", "conflicts_with")
+MEMORY_FIELDS = frozenset(Memory._fields)
 
 
 # of a memory: it becomes part of names of files and of links
-ID = re.compile(r"[A-Za-z0-9][\w.:-]{0,127}")
+ID_PATTERN = re.compile(r"[A-Za-z0-9][\w.:-]{0,127}")
 # seconds since 1970 of the years 1 to 9999, which a calendar can hold
-TIMES = (
+TIME_RANGE = (
     -62_135_596_800,
     253_402_300_800,
 )
-IN_MEMORY = 8 << 20  # characters of accepted rows; what is more waits on the disk
-NAMED = 20  # bad rows that are named one by one; a file of them would bury what matters
-UNUSABLE = (BadInput, KeyError, TypeError, ValueError, AttributeError, RecursionError)
+MAX_CHARS_IN_MEMORY = 8 << 20  # characters of accepted rows; what is more waits on the disk
+MAX_NAMED_ROWS = 20  # bad rows that are named one by one; a file of them would bury what matters
+UNUSABLE_ERRORS = (BadInput, KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
 class BadRow(NamedTuple):
@@ -82,7 +82,7 @@ class BadRow(NamedTuple):
     why: str
 
 
-class Imported(NamedTuple):
+class ImportReport(NamedTuple):
     """What an import brought."""
 
     new: Mapping[str, int]  # how many of each type were not there before
@@ -92,7 +92,7 @@ class Imported(NamedTuple):
     unknown: Mapping[str, int] = {}
 
 
-class Filtered(NamedTuple):
+class RowFilter(NamedTuple):
     """What is taken out of the words that come in, and the memories whose text was
     altered by that.
     """
@@ -102,7 +102,7 @@ class Filtered(NamedTuple):
 
 
 @dataclass(slots=True)
-class LeftOut:
+class SkippedRows:
     """What of one import was left out."""
 
     skips: bool = True  # else the first bad row ends the import
@@ -117,7 +117,7 @@ class LeftOut:
     def note(self, number: int, row: Any, why: str) -> None:
         """One more."""
         self.count += 1
-        if len(self.bad) < NAMED:
+        if len(self.bad) < MAX_NAMED_ROWS:
             self.bad.append(BadRow(number, why))
         if isinstance(row, dict) and row.get("type") == "memory" and isinstance(row.get("id"), str):
             self.ids.add(row["id"])
@@ -135,22 +135,24 @@ class LeftOut:
         return [id for id, newer in self.successors.items() if newer in self.ids]
 
 
-def accepted(
-    rows: Iterable[Row | BadInput], left_out: LeftOut | None = None, policy: Policy = USUAL
+def accept_rows(
+    rows: Iterable[Row | BadInput],
+    left_out: SkippedRows | None = None,
+    policy: Policy = DEFAULT_POLICY,
 ) -> Iterator[Row]:
     """The rows after the header, checked and without secrets. A BadInput stands for a row that
     could not be read.
     """
     incoming = enumerate(rows, start=1)
-    header(next(incoming, (1, {}))[1])
-    left_out = left_out or LeftOut(skips=False)
-    filtered = Filtered(policy, set())
+    check_header(next(incoming, (1, {}))[1])
+    left_out = left_out or SkippedRows(skips=False)
+    filtered = RowFilter(policy, set())
     for number, row in incoming:
         try:
-            taken = checked(row, filtered, left_out.unknown)
+            taken = check_row(row, filtered, left_out.unknown)
             if taken is not None and left_out.skips:
                 taken = left_out.passed(taken)
-        except UNUSABLE as err:
+        except UNUSABLE_ERRORS as err:
             why = f"{err.args[0]} is missing" if isinstance(err, KeyError) else str(err)
             if not left_out.skips:
                 raise BadInput(f"row {number} cannot be taken in: {why}") from err
@@ -160,39 +162,39 @@ def accepted(
             yield taken
 
 
-def checked(row: Row | BadInput, filtered: Filtered, unknown: Counter[str]) -> Row | None:
+def check_row(row: Row | BadInput, filtered: RowFilter, unknown: Counter[str]) -> Row | None:
     """One row as it may come in; None for one that is not needed."""
     if isinstance(row, BadInput):
         raise row
     type = row.get("type", "")
-    if type not in CHECKS:
-        unknown[f'row type "{clean_text(type, filtered.policy)[:40]}"'] += 1
+    if type not in ROW_CHECKS:
+        unknown[f'row type "{redact_plain_text(type, filtered.policy)[:40]}"'] += 1
         return None
     if type == "memory":
         unknown.update(
-            f'field "{clean_text(name, filtered.policy)[:40]}"'
-            for name in row.keys() - KNOWN - {"type"}
+            f'field "{redact_plain_text(name, filtered.policy)[:40]}"'
+            for name in row.keys() - MEMORY_FIELDS - {"type"}
         )
-    return CHECKS[type](row, filtered)
+    return ROW_CHECKS[type](row, filtered)
 
 
-def taken_in(
+def load_export(
     store: Store,
     rows: Iterable[Row | BadInput],
     now: float,
     *,
     skip_bad: bool,
-    policy: Policy = USUAL,
-) -> Imported:
+    policy: Policy = DEFAULT_POLICY,
+) -> ImportReport:
     """Check all rows, then load them in one transaction. Who names a successor that was left out
     stays retired without one.
     """
-    left_out = LeftOut(skips=skip_bad)
-    with SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8") as waiting:
-        for row in accepted(rows, left_out, policy):
+    left_out = SkippedRows(skips=skip_bad)
+    with SpooledTemporaryFile(MAX_CHARS_IN_MEMORY, "w+", encoding="utf-8") as waiting:
+        for row in accept_rows(rows, left_out, policy):
             waiting.write(json.dumps(row) + "\n")
         waiting.seek(0)
-        with store.alone():
+        with store.transaction():
             new = store.load(map(json.loads, waiting))
             lone = [
                 m
@@ -205,10 +207,10 @@ def taken_in(
             if changes:
                 store.apply(changes, Event(verb="import", space=lone[0].space, at=now))
     refused = new.pop("refused", 0)  # an edge to a memory that is in neither place, for instance
-    return Imported(new, left_out.count + refused, tuple(left_out.bad), dict(left_out.unknown))
+    return ImportReport(new, left_out.count + refused, tuple(left_out.bad), dict(left_out.unknown))
 
 
-def header(row: Row | BadInput) -> None:
+def check_header(row: Row | BadInput) -> None:
     """The first row says what this is and which version wrote it."""
     if isinstance(row, BadInput):
         raise row
@@ -223,33 +225,33 @@ def header(row: Row | BadInput) -> None:
         )
 
 
-def memory(row: Row, filtered: Filtered) -> Row:
+def check_memory_row(row: Row, filtered: RowFilter) -> Row:
     """A memory as `remember` would have let it in."""
-    name = text_of(row, "id")
-    if not ID.fullmatch(name):
-        raise BadInput(f"{clean_text(name, filtered.policy)[:80]!r} is no id of a memory")
-    row = {key: value for key, value in row.items() if key in KNOWN} | {"type": "memory"}
-    checked_text(row["text"])
-    checked_space(row["space"])
-    checked_kind(row.get("kind", "fact"))
+    name = require_row_text(row, "id")
+    if not ID_PATTERN.fullmatch(name):
+        raise BadInput(f"{redact_plain_text(name, filtered.policy)[:80]!r} is no id of a memory")
+    row = {key: value for key, value in row.items() if key in MEMORY_FIELDS} | {"type": "memory"}
+    validate_text(row["text"])
+    validate_space(row["space"])
+    validate_kind(row.get("kind", "fact"))
     row.setdefault("created_at", row["at"])
     row.setdefault("updated_at", row["created_at"])
-    for key in NUMBERS:
-        row[key] = number_of(row, key)
-    for key in MAYBE_NUMBERS:
+    for key in TIME_FIELDS:
+        row[key] = require_timestamp(row, key)
+    for key in OPTIONAL_TIME_FIELDS:
         if row.get(key) is not None:
-            row[key] = number_of(row, key)
+            row[key] = require_timestamp(row, key)
     for key in ("trust", "confidence", "salience"):
-        unit(row.get(key, 0.5), key)
-    for key in LISTS:
-        texts_of(row, key)
+        validate_share(row.get(key, 0.5), key)
+    for key in LIST_FIELDS:
+        check_text_list(row, key)
     for key, least in (("access_count", 0), ("strength", 1)):
-        count_of(row, key, least)
+        check_count(row, key, least)
     if row.get("messages"):
-        row["messages"] = list(checked_messages(row["messages"]))
+        row["messages"] = list(validate_messages(row["messages"]))
     if not isinstance(row.get("superseded_by"), str | None):
         raise BadInput("superseded_by must be an id")
-    if row.get("provenance", "observed") not in TRUST:
+    if row.get("provenance", "observed") not in TRUST_BY_PROVENANCE:
         raise BadInput(f"{row['provenance']!r} is not a provenance")
     commands = row.get("triggers") or kind_of(row.get("kind", "fact")).voice != ANYBODY
     if row.get("provenance") == UNTRUSTED and commands:
@@ -258,52 +260,55 @@ def memory(row: Row, filtered: Filtered) -> Row:
         )
     if not isinstance(row.get("details", {}), Mapping):
         raise BadInput("details must be an object")
-    return without_secrets(row, filtered, name)
+    return redact_memory_row(row, filtered, name)
 
 
-def without_secrets(row: Row, filtered: Filtered, name: str) -> Row:
+def redact_memory_row(row: Row, filtered: RowFilter, name: str) -> Row:
     """The memory with its words cleaned; the very same values where there was nothing to take.
 
     BadInput where the policy refuses what is in them, or where nothing of the text would be left.
     """
-    said = {key: row[key] for key in WORDS if key in row}
-    plain = cleaned(said)
+    said = {key: row[key] for key in WORD_FIELDS if key in row}
+    plain = to_clean_json(said)
     kept, found = redact_value(plain, filtered.policy)
     if not found and plain == said:
         return row
-    check_kept(found, filtered.policy)
+    refuse_personal_data(found, filtered.policy)
     if not isinstance(kept, dict):
         raise BadInput("its words are no object")
-    if only_private(str(kept["text"])) and kept["text"] != said["text"]:
+    if is_fully_redacted(str(kept["text"])) and kept["text"] != said["text"]:
         raise BadInput("all of its text is private")
     row |= kept
     if found:
         before = row.get("details", {}).get("redacted", ())
-        row["details"] = {**row.get("details", {}), "redacted": sorted({*before, *spent(found)})}
+        row["details"] = {
+            **row.get("details", {}),
+            "redacted": sorted({*before, *redaction_kinds(found)}),
+        }
     if row["text"] != said["text"]:
         filtered.altered.add(name)
     return row
 
 
-def event(row: Row, filtered: Filtered) -> Row:
+def check_event_row(row: Row, filtered: RowFilter) -> Row:
     """Something that happened, and what it changed."""
-    checked_space(row["space"])
-    told = without_contents(row.get("payload") or {}, filtered.policy)
-    payload, _ = redact_value(cleaned(dict(told)), filtered.policy)
-    count_of(row, "seq", 1)
+    validate_space(row["space"])
+    told = drop_sensitive_contents(row.get("payload") or {}, filtered.policy)
+    payload, _ = redact_value(to_clean_json(dict(told)), filtered.policy)
+    check_count(row, "seq", 1)
     return {
         "type": "event",
         "seq": row["seq"],
-        "at": number_of(row, "at"),
-        "verb": text_of(row, "verb"),
+        "at": require_timestamp(row, "at"),
+        "verb": require_row_text(row, "verb"),
         "space": row["space"],
-        "session": clean_text(row.get("session", ""), filtered.policy),
+        "session": redact_plain_text(row.get("session", ""), filtered.policy),
         "payload": payload,
-        "changes": [change(item, filtered.policy) for item in row.get("changes", ())],
+        "changes": [check_change(item, filtered.policy) for item in row.get("changes", ())],
     }
 
 
-def change(item: list[Any], policy: Policy) -> list[Any]:
+def check_change(item: list[Any], policy: Policy) -> list[Any]:
     """[memory, place, op, before, after]; the last two are JSON texts and come back to
     the letter.
     """
@@ -314,15 +319,15 @@ def change(item: list[Any], policy: Policy) -> list[Any]:
         or op not in ("add", "revise", "retire", "link")
     ):
         raise BadInput(f"a change is not as it should be: {[name, place, op]}")
-    return [name, place, op, clean_json(before, policy), clean_json(after, policy)]
+    return [name, place, op, redact_json(before, policy), redact_json(after, policy)]
 
 
-def clean_json(text: str | None, policy: Policy) -> str | None:
+def redact_json(text: str | None, policy: Policy) -> str | None:
     """JSON text without secrets, untouched if there are none."""
     if text is None:
         return None
     value = json.loads(text)
-    plain = cleaned(value)
+    plain = to_clean_json(value)
     kept, found = redact_value(plain, policy)
     return (
         text
@@ -331,7 +336,7 @@ def clean_json(text: str | None, policy: Policy) -> str | None:
     )
 
 
-def edge(row: Row, filtered: Filtered) -> Row:
+def check_edge_row(row: Row, filtered: RowFilter) -> Row:
     """A link of a known relation."""
     if row["rel"] not in RELATIONS:
         raise BadInput(f"{row['rel']!r} is not a relation")
@@ -339,44 +344,44 @@ def edge(row: Row, filtered: Filtered) -> Row:
         raise BadInput("a weight must lie between 0 and 1")
     return {
         "type": "edge",
-        "src": clean_text(text_of(row, "src"), filtered.policy),
+        "src": redact_plain_text(require_row_text(row, "src"), filtered.policy),
         "rel": row["rel"],
-        "dst": clean_text(text_of(row, "dst"), filtered.policy),
+        "dst": redact_plain_text(require_row_text(row, "dst"), filtered.policy),
         "weight": float(row["weight"]),
     }
 
 
-def vector(row: Row, filtered: Filtered) -> Row | None:
+def check_vector_row(row: Row, filtered: RowFilter) -> Row | None:
     """A vector, unless its text was altered on the way in."""
     import base64
 
-    bytes.fromhex(text_of(row, "hash"))
-    values = base64.b64decode(text_of(row, "vec"), validate=True)
+    bytes.fromhex(require_row_text(row, "hash"))
+    values = base64.b64decode(require_row_text(row, "vec"), validate=True)
     if not values or len(values) % 4:
         raise BadInput("a vector is not whole")
     return (
         None
         if row["id"] in filtered.altered
-        else {**row, "id": text_of(row, "id"), "model": text_of(row, "model")}
+        else {**row, "id": require_row_text(row, "id"), "model": require_row_text(row, "model")}
     )
 
 
-def cursor(row: Row, _filtered: Filtered) -> Row:
+def check_cursor_row(row: Row, _filtered: RowFilter) -> Row:
     """How far a reader had come."""
-    count_of(row, "seq", 0)
-    return {"type": "cursor", "name": text_of(row, "name"), "seq": row["seq"]}
+    check_count(row, "seq", 0)
+    return {"type": "cursor", "name": require_row_text(row, "name"), "seq": row["seq"]}
 
 
-CHECKS: dict[str, Callable[[Row, Filtered], Row | None]] = {
-    "memory": memory,
-    "event": event,
-    "edge": edge,
-    "vector": vector,
-    "cursor": cursor,
+ROW_CHECKS: dict[str, Callable[[Row, RowFilter], Row | None]] = {
+    "memory": check_memory_row,
+    "event": check_event_row,
+    "edge": check_edge_row,
+    "vector": check_vector_row,
+    "cursor": check_cursor_row,
 }
 
 
-def text_of(row: Row, key: str) -> str:
+def require_row_text(row: Row, key: str) -> str:
     """A field that must be a text with something in it."""
     value = row[key]
     if not isinstance(value, str) or not value:
@@ -384,33 +389,33 @@ def text_of(row: Row, key: str) -> str:
     return value
 
 
-def clean_text(text: str, policy: Policy) -> str:
+def redact_plain_text(text: str, policy: Policy) -> str:
     """A text without secrets."""
-    kept, _ = redact_value(cleaned(str(text)), policy)
+    kept, _ = redact_value(to_clean_json(str(text)), policy)
     return str(kept)
 
 
-def texts_of(row: Row, key: str) -> None:
+def check_text_list(row: Row, key: str) -> None:
     """A field that must be a list of texts."""
     values = row.get(key) or ()
     if not isinstance(values, (list, tuple)) or not all(isinstance(value, str) for value in values):
         raise BadInput(f"{key} must be a list of texts")
 
 
-def count_of(row: Row, key: str, least: int) -> None:
+def check_count(row: Row, key: str, least: int) -> None:
     """A field that must be a whole number, if it is there."""
     value = row.get(key, least)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= HIGHEST:
-        raise BadInput(f"{key} must be a whole number from {least} to {HIGHEST:,}")
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_INTEGER:
+        raise BadInput(f"{key} must be a whole number from {least} to {MAX_INTEGER:,}")
 
 
-def number_of(row: Row, key: str) -> float:
+def require_timestamp(row: Row, key: str) -> float:
     """A field that must be a moment; left as it is, so that it comes back the same."""
     value: float = row[key]
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float))
-        or not TIMES[0] <= value < TIMES[1]
+        or not TIME_RANGE[0] <= value < TIME_RANGE[1]
     ):
         raise BadInput(f"{key} must be a moment of the years 1 to 9999, in seconds since 1970")
     return value

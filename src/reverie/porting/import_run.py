@@ -17,27 +17,32 @@ from reverie.activity import FILE, TOOL
 from reverie.core.errors import BadInput, ExtraMissing
 from reverie.core.model import Add, Event, Filter
 from reverie.mirror.shared_lines import ORIGIN
-from reverie.pipeline.event_reader import Work
-from reverie.porting.importers import Format, format_of
-from reverie.porting.importers.import_plan import Into, Plan, planned
-from reverie.porting.importers.import_records import Bad, Deed, Item, Reading
-from reverie.privacy.redacted_text import private
+from reverie.pipeline.event_reader import WorkContext
+from reverie.porting.importers import ImportFormat, choose_format
+from reverie.porting.importers.import_plan import ImportPlan, ImportTarget, plan_import
+from reverie.porting.importers.import_records import (
+    BadRecord,
+    DeedRecord,
+    ImportItem,
+    ReadingContext,
+)
+from reverie.privacy.redacted_text import redact_short_text
 from reverie.storage import Store
 
-EVERY = 1_000_000_000  # deeds of a space
-DEEDS = (TOOL, FILE)
+NO_LIMIT = 1_000_000_000  # deeds of a space
+DEED_VERBS = (TOOL, FILE)
 
 
-class TakenAlong(NamedTuple):
+class ImportOutcome(NamedTuple):
     """What was taken along, or would be."""
 
     system: str
-    plan: Plan
+    plan: ImportPlan
     event: int = 0  # what `undo` takes; 0 where no memory is new
 
 
-def taken_along(
-    work: Work,
+def import_memories(
+    work: WorkContext,
     path: Path,
     system: str,
     space: str,
@@ -45,51 +50,55 @@ def taken_along(
     *,
     untrusted: bool,
     dry_run: bool,
-) -> TakenAlong:
+) -> ImportOutcome:
     """Read a file or folder and take in what is new."""
-    form, zone, store = format_of(path, system), work.zone(), work.store
-    items = list(form.read(path, Reading(zone, folders)))
-    into = Into(form.name, space, work.now, zone, untrusted, work.policy)
+    form, zone, store = choose_format(path, system), work.zone(), work.store
+    items = list(form.read(path, ReadingContext(zone, folders)))
+    into = ImportTarget(form.name, space, work.now, zone, untrusted, work.policy)
     seen = store.last_event()
-    plan = held_against(store, items, into)
+    plan = plan_against_store(store, items, into)
     if dry_run or not (plan.changes or plan.events):
-        return TakenAlong(form.name, plan)
-    with store.alone():
-        if overtaken(store, plan, seen, space):
-            plan = held_against(store, items, into)
+        return ImportOutcome(form.name, plan)
+    with store.transaction():
+        if is_overtaken(store, plan, seen, space):
+            plan = plan_against_store(store, items, into)
         cause = Event(
             "import",
             space,
             work.now,
-            payload={"system": form.name, "from": private(path.name, work.policy)},
+            payload={"system": form.name, "from": redact_short_text(path.name, work.policy)},
         )
         event = store.apply(plan.changes, cause) if plan.changes else 0
         store.append(plan.events)
-        keep_vectors(store, plan)
-    return TakenAlong(form.name, plan, event)
+        store_imported_vectors(store, plan)
+    return ImportOutcome(form.name, plan, event)
 
 
-def held_against(store: Store, items: Sequence[Item], into: Into) -> Plan:
+def plan_against_store(store: Store, items: Sequence[ImportItem], into: ImportTarget) -> ImportPlan:
     """What of the items is new to the store, and what becomes of it."""
     done = (
-        deeds_there(store, into.space)
-        if any(isinstance(item, Deed) for item in items)
+        load_known_deeds(store, into.space)
+        if any(isinstance(item, DeedRecord) for item in items)
         else frozenset[str]()
     )
-    return planned(items, into, lambda ids: {one.id: one for one in store.get(ids)}, done)
+    return plan_import(items, into, lambda ids: {one.id: one for one in store.get(ids)}, done)
 
 
-def overtaken(store: Store, plan: Plan, seen: int, space: str) -> bool:
+def is_overtaken(store: Store, plan: ImportPlan, seen: int, space: str) -> bool:
     """Whether something of the plan has come in since that event."""
-    deeds = store.events(after=seen, verbs=DEEDS, space=space, limit=EVERY) if plan.events else ()
+    deeds = (
+        store.events(after=seen, verbs=DEED_VERBS, space=space, limit=NO_LIMIT)
+        if plan.events
+        else ()
+    )
     return any(ORIGIN in event.payload for event in deeds) or bool(store.get(list(plan.hashes)))
 
 
-class Beside(NamedTuple):
+class NeighbourImport(NamedTuple):
     """What another program remembers, where that program keeps it, beside our own."""
 
     path: Path
-    done: TakenAlong
+    done: ImportOutcome
     left: bool  # it was left, for where it would go there is something already
 
     @property
@@ -98,58 +107,60 @@ class Beside(NamedTuple):
         return bool(self.done.plan.changes or self.done.plan.events)
 
 
-def beside(
-    work: Work,
-    found: Sequence[tuple[Format, Path]],
+def import_neighbours(
+    work: WorkContext,
+    found: Sequence[tuple[ImportFormat, Path]],
     space: str,
     folders: tuple[Path, ...],
     *,
     untrusted: bool,
     dry_run: bool,
-) -> list[Beside]:
+) -> list[NeighbourImport]:
     """Take along what lies there if nothing is remembered yet where it would go; what would mix is
     left (X46, CC-88).
 
     What cannot be read at all is one bad record, and keeps nobody from the others.
     """
 
-    def taken(row: Format, path: Path, dry_run: bool) -> TakenAlong:
+    def taken(row: ImportFormat, path: Path, dry_run: bool) -> ImportOutcome:
         try:
-            return taken_along(
+            return import_memories(
                 work, path, row.name, space, folders, untrusted=untrusted, dry_run=dry_run
             )
         except (BadInput, ExtraMissing, OSError) as err:
-            return TakenAlong(row.name, Plan(bad=(Bad(path.name, str(err)),)))
+            return ImportOutcome(row.name, ImportPlan(bad=(BadRecord(path.name, str(err)),)))
 
     looks = [(row, path, taken(row, path, True)) for row, path in found]
     full = [
         any(
             work.store.browse(Filter(spaces=(one,), active=None, limit=1))
-            for one in spaces_of(look.plan)
+            for one in list_plan_spaces(look.plan)
         )
         for _, _, look in looks
     ]
     return [
-        Beside(path, look if dry_run or mixes else taken(row, path, False), mixes)
+        NeighbourImport(path, look if dry_run or mixes else taken(row, path, False), mixes)
         for (row, path, look), mixes in zip(looks, full, strict=True)
     ]
 
 
-def spaces_of(plan: Plan) -> set[str]:
+def list_plan_spaces(plan: ImportPlan) -> set[str]:
     """The spaces in which a plan adds memories."""
     return {one.memory.space for one in plan.changes if isinstance(one, Add)}
 
 
-def deeds_there(store: Store, space: str) -> frozenset[str]:
+def load_known_deeds(store: Store, space: str) -> frozenset[str]:
     """The deeds of other programs that are in the log, as "system:name"."""
     origins = (
         event.payload.get(ORIGIN)
-        for event in store.happened(DEEDS, space=space, containing=(ORIGIN,), limit=EVERY)
+        for event in store.search_events(
+            DEED_VERBS, space=space, containing=(ORIGIN,), limit=NO_LIMIT
+        )
     )
     return frozenset(f"{one['system']}:{one['id']}" for one in origins if isinstance(one, dict))
 
 
-def keep_vectors(store: Store, plan: Plan) -> None:
+def store_imported_vectors(store: Store, plan: ImportPlan) -> None:
     """Vectors that came with memories, of unit length, each under the name of its model."""
     if not plan.vectors:
         return

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from reverie.core.errors import BadInput, BadTranscript
-from reverie.memory.memory_validation import moment
-from reverie.text.host_messages import called
-from reverie.text.text_cleaning import clean
+from reverie.memory.memory_validation import parse_moment
+from reverie.text.host_messages import format_tool_call
+from reverie.text.text_cleaning import clean_text
 
 # the number of the line (or of the item of a list), and what stands there
 Entry = tuple[int, dict[str, Any]]
@@ -36,7 +36,7 @@ ROLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class RecordedMessage:
     """Something that somebody said, or that a tool answered."""
 
     role: str  # user, assistant, system, tool
@@ -46,29 +46,29 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class RecordedConversation:
     """One session, in order."""
 
     session: str
-    messages: tuple[Message, ...]
+    messages: tuple[RecordedMessage, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RecordedTranscript:
     """A file of conversations, and which format it was in: "messages", "claude" or "corpus"."""
 
     form: str
-    conversations: tuple[Conversation, ...]
+    conversations: tuple[RecordedConversation, ...]
     remarks: tuple[str, ...] = ()  # what was left out or replaced
 
 
-def read(data: bytes, name: str = "recording") -> Recording:
+def read_transcript(data: bytes, name: str = "recording") -> RecordedTranscript:
     """The conversations in a file; a session without a name of its own gets the file's."""
-    text, remarks = decoded(data)
-    text, more = finished(text)
+    text, remarks = decode_transcript(data)
+    text, more = drop_unfinished_line(text)
     remarks += more
     try:
-        entries = list(objects(text))
+        entries = list(iter_json_objects(text))
     except BadTranscript as err:
         raise BadTranscript(". ".join((str(err), *remarks))) from err
     if not entries:
@@ -78,7 +78,7 @@ def read(data: bytes, name: str = "recording") -> Recording:
             found = tuple(talk for talk in reader(entries, name) if talk.messages)
             if not found:
                 raise BadTranscript("There is no message in that file")
-            return Recording(form, found, remarks)
+            return RecordedTranscript(form, found, remarks)
     number, entry = entries[0]
     raise BadTranscript(
         f"Line {number} is no message: it has {', '.join(sorted(entry)[:6]) or 'nothing in it'}. "
@@ -87,55 +87,60 @@ def read(data: bytes, name: str = "recording") -> Recording:
     )
 
 
-def uncut(data: bytes) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+def read_provider_messages(data: bytes) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """The messages of a file in the shape in which a provider takes them, tools' calls and results
     included, all as one conversation; and what was left out or replaced. When one was said stands
     in it as `at`, where that is known.
     """
-    remarks = read(data).remarks  # says what is wrong with a file that cannot be read
-    entries = list(objects(finished(decoded(data)[0])[0]))
-    if any(is_claude(entry) for _, entry in entries):
-        return joined(entries), remarks
-    if any(is_message(entry) for _, entry in entries):
+    remarks = read_transcript(data).remarks  # says what is wrong with a file that cannot be read
+    entries = list(iter_json_objects(drop_unfinished_line(decode_transcript(data)[0])[0]))
+    if any(is_claude_entry(entry) for _, entry in entries):
+        return join_claude_entries(entries), remarks
+    if any(is_openai_message(entry) for _, entry in entries):
         return [
-            stamped(entry, entry.get("timestamp", entry.get("at")), number)
+            stamp_message(entry, entry.get("timestamp", entry.get("at")), number)
             for number, entry in entries
         ], remarks
     talks = (talk for _, _, reader in FORMATS[-1:] for talk in reader(entries, ""))
     said = [message for talk in talks for message in talk.messages]
-    return [stamped({"role": one.role, "content": one.text}, one.at, 0) for one in said], remarks
+    return [
+        stamp_message({"role": one.role, "content": one.text}, one.at, 0) for one in said
+    ], remarks
 
 
-def joined(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+def join_claude_entries(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """The messages of a Claude Code transcript: it writes a line for each part of one, here they
     are whole again.
     """
     found: list[dict[str, Any]] = []
     for number, entry in entries:
-        if not is_claude(entry) or entry.get("isSidechain") or entry.get("isMeta"):
+        if not is_claude_entry(entry) or entry.get("isSidechain") or entry.get("isMeta"):
             continue
-        message = {"role": entry["type"], "content": as_parts(entry["message"].get("content"))}
+        message = {
+            "role": entry["type"],
+            "content": to_content_parts(entry["message"].get("content")),
+        }
         if found and found[-1]["role"] == message["role"]:
             found[-1]["content"] += message["content"]
         else:
-            found.append(stamped(message, entry.get("timestamp"), number))
+            found.append(stamp_message(message, entry.get("timestamp"), number))
     return found
 
 
-def as_parts(content: Any) -> list[Any]:
+def to_content_parts(content: Any) -> list[Any]:
     """A content as a list of parts."""
     if isinstance(content, list):
         return list(content)
     return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
 
 
-def stamped(message: Mapping[str, Any], when: Any, number: int) -> dict[str, Any]:
+def stamp_message(message: Mapping[str, Any], when: Any, number: int) -> dict[str, Any]:
     """A message with the moment at which it was said."""
-    at = time_of(when, number)
+    at = parse_entry_time(when, number)
     return {**message, "at": at} if at is not None else dict(message)
 
 
-def decoded(data: bytes) -> tuple[str, tuple[str, ...]]:
+def decode_transcript(data: bytes) -> tuple[str, tuple[str, ...]]:
     """Text from bytes, with or without a byte order mark, and where it was none; what is no text
     becomes �.
     """
@@ -149,7 +154,7 @@ def decoded(data: bytes) -> tuple[str, tuple[str, ...]]:
         )
 
 
-def finished(text: str) -> tuple[str, tuple[str, ...]]:
+def drop_unfinished_line(text: str) -> tuple[str, tuple[str, ...]]:
     """JSON Lines without a last line that was cut off, and a word about it; all else as it is."""
     head, _, last = text.rstrip().rpartition("\n")
     first = next((line for line in head.split("\n") if line.strip()), "")
@@ -158,27 +163,29 @@ def finished(text: str) -> tuple[str, tuple[str, ...]]:
     return head, (f"Line {head.count(chr(10)) + 2} is unfinished and was left out",)
 
 
-def objects(text: str) -> Iterator[Entry]:
+def iter_json_objects(text: str) -> Iterator[Entry]:
     """The JSON objects of a file: of one list, of one object with messages, or one a line."""
     whole = text.strip()
     if whole.startswith("["):
-        yield from listed(parsed(whole, 1))
+        yield from number_list_objects(parse_transcript_json(whole, 1))
         return
     lines = [
         (number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()
     ]
     if whole.startswith("{") and not is_json(lines[0][1]):
-        value = parsed(whole, lines[0][0])  # one object over several lines
+        value = parse_transcript_json(whole, lines[0][0])  # one object over several lines
         yield from (
-            listed(value["messages"]) if isinstance(value.get("messages"), list) else [(1, value)]
+            number_list_objects(value["messages"])
+            if isinstance(value.get("messages"), list)
+            else [(1, value)]
         )
         return
     for number, line in lines:
-        value = parsed(line, number)
+        value = parse_transcript_json(line, number)
         if not isinstance(value, dict):
             raise BadTranscript(f"Line {number} is not a JSON object")
         if len(lines) == 1 and isinstance(value.get("messages"), list):
-            yield from listed(value["messages"])
+            yield from number_list_objects(value["messages"])
         else:
             yield number, value
 
@@ -192,7 +199,7 @@ def is_json(line: str) -> bool:
     return True
 
 
-def listed(values: Any) -> Iterator[Entry]:
+def number_list_objects(values: Any) -> Iterator[Entry]:
     """The objects of a list."""
     for number, value in enumerate(values, start=1):
         if not isinstance(value, dict):
@@ -200,7 +207,7 @@ def listed(values: Any) -> Iterator[Entry]:
         yield number, value
 
 
-def parsed(text: str, line: int) -> Any:
+def parse_transcript_json(text: str, line: int) -> Any:
     """JSON, or an error with the number of the line."""
     try:
         return json.loads(text)
@@ -214,16 +221,16 @@ def parsed(text: str, line: int) -> Any:
 # OpenAI-shaped messages
 
 
-def is_message(entry: Mapping[str, Any]) -> bool:
+def is_openai_message(entry: Mapping[str, Any]) -> bool:
     """{"role", "content"}"""
     return isinstance(entry.get("role"), str) and ("content" in entry or "tool_calls" in entry)
 
 
-def messages(entries: Sequence[Entry], name: str) -> Iterator[Conversation]:
+def read_openai_messages(entries: Sequence[Entry], name: str) -> Iterator[RecordedConversation]:
     """One conversation a session; without a name, all is one."""
-    talks: dict[str, list[Message]] = {}
+    talks: dict[str, list[RecordedMessage]] = {}
     for number, entry in entries:
-        if not is_message(entry):
+        if not is_openai_message(entry):
             raise BadTranscript(f"Line {number} is no message: role or content is missing")
         role = ROLES.get(entry["role"])
         if role is None:
@@ -231,54 +238,59 @@ def messages(entries: Sequence[Entry], name: str) -> Iterator[Conversation]:
                 f"Line {number} has the role {entry['role']!r}; known are {', '.join(ROLES)}"
             )
         text = "\n".join(
-            part for part in (spoken(entry.get("content")), calls(entry.get("tool_calls"))) if part
+            part
+            for part in (
+                extract_spoken_text(entry.get("content")),
+                render_tool_calls(entry.get("tool_calls")),
+            )
+            if part
         )
         if text:
             session = str(entry.get("session_id") or entry.get("session") or name)
             speaker = str(entry.get("name") or entry.get("speaker") or "")
             talks.setdefault(session, []).append(
-                Message(
+                RecordedMessage(
                     role,
-                    clean(text),
-                    clean(speaker),
-                    time_of(entry.get("timestamp", entry.get("at")), number),
+                    clean_text(text),
+                    clean_text(speaker),
+                    parse_entry_time(entry.get("timestamp", entry.get("at")), number),
                 )
             )
-    yield from (Conversation(session, tuple(said)) for session, said in talks.items())
+    yield from (RecordedConversation(session, tuple(said)) for session, said in talks.items())
 
 
-def spoken(content: Any) -> str:
+def extract_spoken_text(content: Any) -> str:
     """What is said in a content: a text, or the texts among its parts."""
     if isinstance(content, str):
         return content.strip()
     if not isinstance(content, list):
         return ""
-    parts = (part if isinstance(part, str) else part_text(part) for part in content)
+    parts = (part if isinstance(part, str) else extract_content_part(part) for part in content)
     return "\n".join(text for text in parts if text).strip()
 
 
-def part_text(part: Any) -> str:
+def extract_content_part(part: Any) -> str:
     """What is said in one part of a content."""
     if not isinstance(part, Mapping):
         return ""
     match part.get("type"):
         case "tool_use":
-            return called(str(part.get("name", "tool")), part.get("input"))
+            return format_tool_call(str(part.get("name", "tool")), part.get("input"))
         case "tool_result":
-            return spoken(part.get("content"))
+            return extract_spoken_text(part.get("content"))
         case "thinking" | "redacted_thinking" | "image" | "document":
             return ""
     text = part.get("text")
     return text if isinstance(text, str) else ""
 
 
-def calls(tool_calls: Any) -> str:
+def render_tool_calls(tool_calls: Any) -> str:
     """What an assistant asked of its tools."""
     if not isinstance(tool_calls, list):
         return ""
     functions = (call.get("function", {}) for call in tool_calls if isinstance(call, Mapping))
     return "\n".join(
-        called(str(f.get("name", "tool")), f.get("arguments"))
+        format_tool_call(str(f.get("name", "tool")), f.get("arguments"))
         for f in functions
         if isinstance(f, Mapping)
     )
@@ -287,30 +299,32 @@ def calls(tool_calls: Any) -> str:
 # Claude Code
 
 
-def is_claude(entry: Mapping[str, Any]) -> bool:
+def is_claude_entry(entry: Mapping[str, Any]) -> bool:
     """{"type": "user" | "assistant", "message": {…}}"""
     return entry.get("type") in ("user", "assistant") and isinstance(entry.get("message"), Mapping)
 
 
-def claude(entries: Sequence[Entry], name: str) -> Iterator[Conversation]:
+def read_claude_entries(entries: Sequence[Entry], name: str) -> Iterator[RecordedConversation]:
     """What user and assistant said; side conversations, the program's notes and the like do not
     count.
     """
-    talks: dict[str, list[Message]] = {}
+    talks: dict[str, list[RecordedMessage]] = {}
     for number, entry in entries:
-        if not is_claude(entry) or entry.get("isSidechain") or entry.get("isMeta"):
+        if not is_claude_entry(entry) or entry.get("isSidechain") or entry.get("isMeta"):
             continue
         message = entry["message"]
         content = message.get("content")
-        if text := spoken(content):
-            role = "tool" if answers_tool(content) else str(entry["type"])
+        if text := extract_spoken_text(content):
+            role = "tool" if is_tool_answer(content) else str(entry["type"])
             talks.setdefault(str(entry.get("sessionId") or name), []).append(
-                Message(role, clean(text), "", time_of(entry.get("timestamp"), number))
+                RecordedMessage(
+                    role, clean_text(text), "", parse_entry_time(entry.get("timestamp"), number)
+                )
             )
-    yield from (Conversation(session, tuple(said)) for session, said in talks.items())
+    yield from (RecordedConversation(session, tuple(said)) for session, said in talks.items())
 
 
-def answers_tool(content: Any) -> bool:
+def is_tool_answer(content: Any) -> bool:
     """Whether a "user" message is what a tool answered."""
     return isinstance(content, list) and any(
         isinstance(p, Mapping) and p.get("type") == "tool_result" for p in content
@@ -320,47 +334,49 @@ def answers_tool(content: Any) -> bool:
 # Corpora
 
 
-def is_corpus(entry: Mapping[str, Any]) -> bool:
+def is_corpus_entry(entry: Mapping[str, Any]) -> bool:
     """{"text", "session_id" or "speaker" or "id"}"""
     return isinstance(entry.get("text"), str) and bool(
         {"session_id", "speaker", "id"} & entry.keys()
     )
 
 
-def corpus(entries: Sequence[Entry], name: str) -> Iterator[Conversation]:
+def read_corpus_entries(entries: Sequence[Entry], name: str) -> Iterator[RecordedConversation]:
     """One conversation a session; whoever is not an assistant speaks as a user."""
-    talks: dict[str, list[Message]] = {}
+    talks: dict[str, list[RecordedMessage]] = {}
     for number, entry in entries:
         if not isinstance(entry.get("text"), str):
             raise BadTranscript(f"Line {number} has no text")
         if text := entry["text"].strip():
             speaker = str(entry.get("speaker") or "")
             talks.setdefault(str(entry.get("session_id") or name), []).append(
-                Message(
+                RecordedMessage(
                     ROLES.get(speaker.lower(), "user"),
-                    clean(text),
-                    clean(speaker),
-                    time_of(entry.get("timestamp"), number),
+                    clean_text(text),
+                    clean_text(speaker),
+                    parse_entry_time(entry.get("timestamp"), number),
                 )
             )
-    yield from (Conversation(session, tuple(said)) for session, said in talks.items())
+    yield from (RecordedConversation(session, tuple(said)) for session, said in talks.items())
 
 
-Fits = Callable[[Mapping[str, Any]], bool]
-Reader = Callable[[Sequence[Entry], str], Iterator[Conversation]]
-FORMATS: tuple[tuple[str, Fits, Reader], ...] = (
-    ("claude", is_claude, claude),
-    ("messages", is_message, messages),
-    ("corpus", is_corpus, corpus),
+EntryTest = Callable[[Mapping[str, Any]], bool]
+EntryReader = Callable[[Sequence[Entry], str], Iterator[RecordedConversation]]
+FORMATS: tuple[tuple[str, EntryTest, EntryReader], ...] = (
+    ("claude", is_claude_entry, read_claude_entries),
+    ("messages", is_openai_message, read_openai_messages),
+    ("corpus", is_corpus_entry, read_corpus_entries),
 )
 
 
-def time_of(value: Any, line: int) -> float | None:
+def parse_entry_time(value: Any, line: int) -> float | None:
     """When it was said; a number may count milliseconds."""
     if value in (None, ""):
         return None
     try:
-        at = moment(value.replace("Z", "+00:00") if isinstance(value, str) else value, "timestamp")
+        at = parse_moment(
+            value.replace("Z", "+00:00") if isinstance(value, str) else value, "timestamp"
+        )
     except BadInput as err:
         raise BadTranscript(f"Line {line}: {err}") from err
     return at / 1000 if at is not None and at > 1e11 else at

@@ -33,34 +33,44 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.privacy.named_secrets import aligned_lower, assignment_spans, family_of, kind_of
-from reverie.privacy.personal_data import CONTACT, PERSONAL, iban_spans, personal_spans
-from reverie.privacy.secret_lookalikes import compiled
-from reverie.privacy.secret_shapes import SHAPES, Span, rows_in, shape_spans
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.privacy.named_secrets import (
+    aligned_lower,
+    find_assignment_spans,
+    named_secret_kind,
+    secret_family_of,
+)
+from reverie.privacy.personal_data import (
+    CONTACT_SHAPES,
+    PERSONAL_SHAPES,
+    find_iban_spans,
+    find_personal_spans,
+)
+from reverie.privacy.secret_lookalikes import compile_ascii
+from reverie.privacy.secret_shapes import SHAPES, SecretSpan, find_shape_spans, select_shape_rows
 
 __all__ = [
     "JSON",
-    "MARK",
+    "MARK_PATTERN",
     "Policy",
     "Redaction",
-    "hidden",
-    "impersonal",
-    "only_private",
+    "hide_private_passages",
+    "is_fully_redacted",
     "redact",
     "redact_value",
-    "refused",
+    "refused_kinds",
+    "remove_personal_data",
 ]
 
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
-MARK = re.compile(r"\[REDACTED:[a-z0-9-]+\]")
-PRIVATE = "private"  # the kind of what stood between <private> and </private>
-FIRST = -1  # the rank of such a passage: it names the mark, whatever else stands within
-FAMILIES = {
+MARK_PATTERN = re.compile(r"\[REDACTED:[a-z0-9-]+\]")
+PRIVATE_KIND = "private"  # the kind of what stood between <private> and </private>
+PRIVATE_RANK = -1  # the rank of such a passage: it names the mark, whatever else stands within
+KINDS_BY_FAMILY = {
     "personal": frozenset(("payment-card", "us-ssn", "iban")),
     "contact": frozenset(("email", "phone")),
 }
-MOST_PASSES = 12  # each pass only shortens what is not a mark; two is what real text needs
+MAX_PASSES = 12  # each pass only shortens what is not a mark; two is what real text needs
 
 
 class Redaction(NamedTuple):
@@ -74,7 +84,7 @@ class Redaction(NamedTuple):
 
 
 def redact(
-    text: str, policy: Policy = USUAL, *, keep_lines: bool = False
+    text: str, policy: Policy = DEFAULT_POLICY, *, keep_lines: bool = False
 ) -> tuple[str, tuple[Redaction, ...]]:
     """The text without its secrets, and what was taken out. The same object when there was nothing
     to take.
@@ -84,58 +94,62 @@ def redact(
     so that what follows keeps its line number, and what is refused takes its line with it, not the
     whole text.
     """
-    return _without(text, policy, _spans, keep_lines)
+    return _redact_spans(text, policy, _find_spans, keep_lines)
 
 
-def impersonal(text: str, policy: Policy) -> str:
+def remove_personal_data(text: str, policy: Policy) -> str:
     """A file's text without what is private or personal in it, every line in its place; secrets
     stay.
     """
-    return _without(text, policy, _personal, True)[0]
+    return _redact_spans(text, policy, _find_personal, True)[0]
 
 
-def _without(
-    text: str, policy: Policy, find: Callable[[str, Policy], list[Span]], keep_lines: bool
+def _redact_spans(
+    text: str, policy: Policy, find: Callable[[str, Policy], list[SecretSpan]], keep_lines: bool
 ) -> tuple[str, tuple[Redaction, ...]]:
     """The text with a mark for each of the spans that are found, until there are none."""
     marks: tuple[Redaction, ...] = ()
     # A mark can bring a name and a value together that a longer secret kept apart: so look again.
-    for _ in range(MOST_PASSES):
+    for _ in range(MAX_PASSES):
         found = find(text, policy)
-        spans = _merged(_outside_marks(text, found)) if found else []
+        spans = _merge_spans(_outside_marks(text, found)) if found else []
         if not spans:
             break
-        if unwanted := [span for span in spans if span.kind in _kinds(policy)]:
+        if unwanted := [span for span in spans if span.kind in _refused_by_policy(policy)]:
             if not keep_lines:
                 mark = f"[REDACTED:{unwanted[0].kind}]"
                 return mark, (Redaction(unwanted[0].kind, 0, len(mark)),)
-            spans = _merged(
-                _outside_marks(text, [*spans, *(_line_of(text, span) for span in unwanted)])
+            spans = _merge_spans(
+                _outside_marks(text, [*spans, *(_whole_line(text, span) for span in unwanted)])
             )
-        text, marks = _replaced(text, spans, marks, keep_lines)
+        text, marks = _replace_spans(text, spans, marks, keep_lines)
     return text, marks
 
 
-def hidden(text: str, *, keep_lines: bool = False) -> str:
+def hide_private_passages(text: str, *, keep_lines: bool = False) -> str:
     """The text without what stands between `<private>` and `</private>`: for whoever cuts it before
     it is redacted.
     """
-    spans = _private(text)
-    return _replaced(text, spans, (), keep_lines)[0] if spans else text
+    spans = _find_private(text)
+    return _replace_spans(text, spans, (), keep_lines)[0] if spans else text
 
 
-def only_private(text: str) -> bool:
+def is_fully_redacted(text: str) -> bool:
     """Whether nothing is left of a text but marks of what was private or refused."""
-    marks = compiled(r"\[REDACTED:(?:private|sensitive|payment-card|us-ssn|iban|email|phone)\]")
+    marks = compile_ascii(
+        r"\[REDACTED:(?:private|sensitive|payment-card|us-ssn|iban|email|phone)\]"
+    )
     return bool(text) and not marks.sub("", text).strip()
 
 
-def refused(found: Iterable[Redaction], policy: Policy) -> list[str]:
+def refused_kinds(found: Iterable[Redaction], policy: Policy) -> list[str]:
     """The kinds among what was taken out that the policy refuses to keep at all."""
-    return sorted({one.kind for one in found} & _kinds(policy))
+    return sorted({one.kind for one in found} & _refused_by_policy(policy))
 
 
-def redact_value(value: JSON, policy: Policy = USUAL) -> tuple[JSON, tuple[Redaction, ...]]:
+def redact_value(
+    value: JSON, policy: Policy = DEFAULT_POLICY
+) -> tuple[JSON, tuple[Redaction, ...]]:
     """The same for anything JSON can hold, however deep: strings, keys, and what stands under a
     telling key.
 
@@ -155,7 +169,7 @@ def redact_value(value: JSON, policy: Policy = USUAL) -> tuple[JSON, tuple[Redac
         box, place, name = todo.pop()
         item: JSON = box[place]
         if isinstance(item, str):
-            box[place] = _named(name, item, found) or clean(item)
+            box[place] = _mark_named_value(name, item, found) or clean(item)
         elif isinstance(item, list | tuple):
             copy = list(item)
             box[place] = copy
@@ -170,58 +184,63 @@ def redact_value(value: JSON, policy: Policy = USUAL) -> tuple[JSON, tuple[Redac
     return (holder[0], tuple(found)) if found else (value, ())
 
 
-def _kinds(policy: Policy) -> frozenset[str]:
+def _refused_by_policy(policy: Policy) -> frozenset[str]:
     """The kinds that a policy refuses."""
-    personal = FAMILIES["personal"] if policy.personal == "refuse" else frozenset()
-    return personal | FAMILIES["contact"] if policy.contact == "refuse" else personal
+    personal = KINDS_BY_FAMILY["personal"] if policy.personal == "refuse" else frozenset()
+    return personal | KINDS_BY_FAMILY["contact"] if policy.contact == "refuse" else personal
 
 
-def _line_of(text: str, span: Span) -> Span:
+def _whole_line(text: str, span: SecretSpan) -> SecretSpan:
     """A span with all of the line that it stands in."""
     end = text.find("\n", span.end)
     return span._replace(
-        start=text.rfind("\n", 0, span.start) + 1, end=end if end >= 0 else len(text), rank=FIRST
+        start=text.rfind("\n", 0, span.start) + 1,
+        end=end if end >= 0 else len(text),
+        rank=PRIVATE_RANK,
     )
 
 
-def _spans(text: str, policy: Policy) -> list[Span]:
+def _find_spans(text: str, policy: Policy) -> list[SecretSpan]:
     """Everything to hide in a text."""
     lower = aligned_lower(text)
-    spans = list(assignment_spans(text, lower))
-    for row in rows_in(text, lower):
-        spans.extend(shape_spans(text, SHAPES[row], row))
-    return spans + _personal(text, policy)
+    spans = list(find_assignment_spans(text, lower))
+    for row in select_shape_rows(text, lower):
+        spans.extend(find_shape_spans(text, SHAPES[row], row))
+    return spans + _find_personal(text, policy)
 
 
-def _private(text: str) -> list[Span]:
+def _find_private(text: str) -> list[SecretSpan]:
     """What somebody put between the tags that say so; nothing is loaded for a text without the
     word.
     """
     if "private" not in text.lower():
         return []
-    from reverie.core.private_passages import passages
+    from reverie.core.private_passages import find_private_passages
 
-    return [Span(start, end, FIRST, PRIVATE) for start, end in passages(text)]
+    return [
+        SecretSpan(start, end, PRIVATE_RANK, PRIVATE_KIND)
+        for start, end in find_private_passages(text)
+    ]
 
 
-def _personal(text: str, policy: Policy) -> list[Span]:
+def _find_personal(text: str, policy: Policy) -> list[SecretSpan]:
     """What is private or personal in a text."""
-    spans = _private(text)
+    spans = _find_private(text)
     if policy.personal != "off":
-        if compiled(r"[0-9][0-9 -]{9}").search(text):
-            spans.extend(personal_spans(text, PERSONAL))
-        if compiled(r"[A-Z][A-Z][0-9][0-9][ A-Z0-9]{11}").search(text):
-            spans.extend(iban_spans(text))
+        if compile_ascii(r"[0-9][0-9 -]{9}").search(text):
+            spans.extend(find_personal_spans(text, PERSONAL_SHAPES))
+        if compile_ascii(r"[A-Z][A-Z][0-9][0-9][ A-Z0-9]{11}").search(text):
+            spans.extend(find_iban_spans(text))
     if policy.contact != "off":
-        spans.extend(personal_spans(text, CONTACT))
+        spans.extend(find_personal_spans(text, CONTACT_SHAPES))
     return spans
 
 
-def _outside_marks(text: str, spans: list[Span]) -> list[Span]:
+def _outside_marks(text: str, spans: list[SecretSpan]) -> list[SecretSpan]:
     """Drop what lies within an earlier mark; a span that only touches one swallows it whole."""
     if "[REDACTED:" not in text:
         return spans
-    marks = [found.span() for found in MARK.finditer(text)]
+    marks = [found.span() for found in MARK_PATTERN.finditer(text)]
     starts = [start for start, _ in marks]
     kept = []
     for span in spans:
@@ -238,28 +257,28 @@ def _outside_marks(text: str, spans: list[Span]) -> list[Span]:
     return kept
 
 
-def _merged(spans: list[Span]) -> list[Span]:
+def _merge_spans(spans: list[SecretSpan]) -> list[SecretSpan]:
     """Overlapping spans become one, named by the most telling of them."""
-    merged: list[Span] = []
+    merged: list[SecretSpan] = []
     for span in sorted(spans):
         if merged and span.start < merged[-1].end:
             last = merged[-1]
             best = min(last, span, key=lambda s: s.rank)
-            merged[-1] = Span(last.start, max(last.end, span.end), best.rank, best.kind)
+            merged[-1] = SecretSpan(last.start, max(last.end, span.end), best.rank, best.kind)
         else:
             merged.append(span)
     return merged
 
 
-def _replaced(
-    text: str, spans: list[Span], earlier: tuple[Redaction, ...], keep_lines: bool
+def _replace_spans(
+    text: str, spans: list[SecretSpan], earlier: tuple[Redaction, ...], keep_lines: bool
 ) -> tuple[str, tuple[Redaction, ...]]:
     """Put the marks in, and keep the earlier redactions' places true."""
     pieces: list[str] = []
     marks: list[Redaction] = []
     waiting = list(reversed(earlier))
     here = length = 0
-    for span in [*spans, Span(len(text), len(text), 0, "")]:
+    for span in [*spans, SecretSpan(len(text), len(text), 0, "")]:
         while waiting and waiting[-1].start < span.end:
             old = waiting.pop()
             if old.end <= span.start:
@@ -302,15 +321,15 @@ def _clean_number(
 ) -> JSON:
     """A card number or a numeric password can come as a number; it leaves as a mark."""
     written = str(item) if item.bit_length() < 128 else ""
-    marked = (family_of(name) in ("password", "pin") and _named(name, written, found)) or clean(
-        written
-    )
+    marked = (
+        secret_family_of(name) in ("password", "pin") and _mark_named_value(name, written, found)
+    ) or clean(written)
     return marked if marked != written else item
 
 
-def _named(name: str, value: str, found: list[Redaction]) -> str | None:
+def _mark_named_value(name: str, value: str, found: list[Redaction]) -> str | None:
     """The mark for a value that its key tells to be a secret; `None` when the key tells nothing."""
-    kind = None if MARK.fullmatch(value) else kind_of(name, value)
+    kind = None if MARK_PATTERN.fullmatch(value) else named_secret_kind(name, value)
     if kind is None:
         return None
     mark = f"[REDACTED:{kind}]"

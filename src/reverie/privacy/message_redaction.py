@@ -2,23 +2,28 @@
 
 from collections.abc import Sequence
 
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.core.private_passages import GAP, SPARE
-from reverie.privacy import hidden, redact
-from reverie.privacy.redacted_text import private
-from reverie.privacy.sensitive_calls import bare_calls, touches
-from reverie.privacy.sensitive_files import MARK, is_marked, touched_by, without_lines
-from reverie.privacy.truncation import ends
-from reverie.text.host_messages import HEAD, MOST_CHARS, TAIL, Said
-from reverie.text.injection_fence import FENCE, without_injections
-from reverie.text.text_cleaning import clean
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.core.private_passages import CUT_MARGIN, CUT_MARK
+from reverie.privacy import hide_private_passages, redact
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.privacy.sensitive_calls import has_sensitive_call, strip_sensitive_calls
+from reverie.privacy.sensitive_files import (
+    SENSITIVE_MARK,
+    drop_sensitive_lines,
+    find_sensitive_files,
+    is_marked_sensitive,
+)
+from reverie.privacy.truncation import redact_both_ends
+from reverie.text.host_messages import HEAD_CHARS, MAX_MESSAGE_CHARS, TAIL_CHARS, HostMessage
+from reverie.text.injection_fence import FENCE, remove_injections
+from reverie.text.text_cleaning import clean_text
 
-MOST_ROLE = 32
-ASSISTANT, TOOLS = "assistant", ("tool", "function")
+MAX_ROLE_CHARS = 32
+ASSISTANT, TOOL_ROLES = "assistant", ("tool", "function")
 
 
-def redacted(
-    said: Sequence[Said], policy: Policy, before: Sequence[Said] = ()
+def redact_messages(
+    said: Sequence[HostMessage], policy: Policy, before: Sequence[HostMessage] = ()
 ) -> list[dict[str, str]]:
     """Messages as they may be written down: without secrets, and without what stands in sensitive
     files.
@@ -29,62 +34,73 @@ def redacted(
     """
     guarded = asking = False
     written = []
-    earlier = lately(before)
+    earlier = last_tool_exchange(before)
     for place, message in enumerate((*earlier, *said), -len(earlier)):
         if message.role == ASSISTANT:
-            guarded = reads(message, policy) or (asking and guarded)
+            guarded = reads_sensitive_file(message, policy) or (asking and guarded)
         asking = message.role == ASSISTANT
         if place >= 0:
-            text = open_part(message, policy, guarded=guarded)
+            text = drop_sensitive_text(message, policy, guarded=guarded)
             written.append(
-                {"role": short_role(message.role, policy), "text": shortened(text, policy)}
+                {
+                    "role": redact_role(message.role, policy),
+                    "text": redact_and_shorten(text, policy),
+                }
             )
     return written
 
 
-def open_part(message: Said, policy: Policy, *, guarded: bool) -> str:
+def drop_sensitive_text(message: HostMessage, policy: Policy, *, guarded: bool) -> str:
     """What a message says beside what stands in sensitive files; `guarded` if the call at hand is
     given one.
     """
-    text = clean(news_in(message))
+    text = clean_text(drop_injected_echo(message))
     if message.role == ASSISTANT:
-        return bare_calls(text, policy) if guarded else text
-    if message.role not in TOOLS:
+        return strip_sensitive_calls(text, policy) if guarded else text
+    if message.role not in TOOL_ROLES:
         return text
-    return MARK if text and (guarded or is_marked(text)) else without_lines(text, policy)
+    return (
+        SENSITIVE_MARK
+        if text and (guarded or is_marked_sensitive(text))
+        else drop_sensitive_lines(text, policy)
+    )
 
 
-def news_in(message: Said) -> str:
+def drop_injected_echo(message: HostMessage) -> str:
     """What a message says. An answer of `recall` is an echo: only what stands around it is new."""
-    answered = message.role in TOOLS and FENCE in message.text
-    return without_injections(message.text).strip() if answered else message.text
+    answered = message.role in TOOL_ROLES and FENCE in message.text
+    return remove_injections(message.text).strip() if answered else message.text
 
 
-def lately(before: Sequence[Said]) -> Sequence[Said]:
+def last_tool_exchange(before: Sequence[HostMessage]) -> Sequence[HostMessage]:
     """The last calls among some messages, with what answered them."""
     start = len(before)
-    while start and before[start - 1].role in (ASSISTANT, *TOOLS):
+    while start and before[start - 1].role in (ASSISTANT, *TOOL_ROLES):
         start -= 1
     return before[start:]
 
 
-def reads(message: Said, policy: Policy) -> bool:
+def reads_sensitive_file(message: HostMessage, policy: Policy) -> bool:
     """Whether a tool that is called in a message is given a sensitive file."""
-    return touches(message.text, policy) or any(
-        touched_by(command, policy) for _, command in message.ran
+    return has_sensitive_call(message.text, policy) or any(
+        find_sensitive_files(command, policy) for _, command in message.long_commands
     )
 
 
-def short_role(role: str, policy: Policy) -> str:
+def redact_role(role: str, policy: Policy) -> str:
     """A role as it may be written down."""
-    role = private(role, policy)
-    return role if len(role) <= MOST_ROLE else "other"  # a part of it may be half of a secret
+    role = redact_short_text(role, policy)
+    return role if len(role) <= MAX_ROLE_CHARS else "other"  # a part of it may be half of a secret
 
 
-def shortened(text: str, policy: Policy = USUAL) -> str:
+def redact_and_shorten(text: str, policy: Policy = DEFAULT_POLICY) -> str:
     """A text without secrets, of a long one its beginning and its end. First redacted, then cut."""
-    text = hidden(text)
-    if len(text) > MOST_CHARS + 2 * SPARE:
-        return ends(text, policy, HEAD, TAIL)
+    text = hide_private_passages(text)
+    if len(text) > MAX_MESSAGE_CHARS + 2 * CUT_MARGIN:
+        return redact_both_ends(text, policy, HEAD_CHARS, TAIL_CHARS)
     text = redact(text, policy)[0]
-    return text if len(text) <= MOST_CHARS else text[:HEAD] + GAP + text[-TAIL:]
+    return (
+        text
+        if len(text) <= MAX_MESSAGE_CHARS
+        else text[:HEAD_CHARS] + CUT_MARK + text[-TAIL_CHARS:]
+    )

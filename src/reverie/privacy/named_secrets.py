@@ -10,16 +10,16 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from reverie.privacy.secret_lookalikes import (
-    compiled,
+    compile_ascii,
     is_common_variable,
     is_measure,
     is_mixed,
-    is_prose,
+    is_placeholder,
+    is_prose_value,
     is_random,
-    refers,
-    stands_in,
+    is_reference,
 )
-from reverie.privacy.secret_shapes import SHAPES, Span
+from reverie.privacy.secret_shapes import SHAPES, SecretSpan
 
 Family = Literal["password", "key", "pin"]
 # A `key` alone says nothing; these words in front make it one.
@@ -28,7 +28,7 @@ _KEY_OF = (
     r"|license|webhook|storage|deploy|admin|client|session|jwt|hmac|aes|crypto|ssh|openai|anthropic|gemini|stripe"
     r"|subscription|x)[ _.-]?$"
 )
-NAMES: Mapping[str, Family] = {
+SECRET_NAMES: Mapping[str, Family] = {
     "password": "password",
     "passwd": "password",
     "passphrase": "password",
@@ -47,7 +47,7 @@ NAMES: Mapping[str, Family] = {
     "credential": "key",
     "pin": "pin",
 }
-WIDE_NAMES: Mapping[str, Family] = dict.fromkeys(
+WIDE_SECRET_NAMES: Mapping[str, Family] = dict.fromkeys(
     (
         "密码",
         "密碼",
@@ -69,14 +69,16 @@ WIDE_NAMES: Mapping[str, Family] = dict.fromkeys(
     ),
     "password",
 )
-LABELS = frozenset((*NAMES, *WIDE_NAMES))  # "password": "Passwort" is a label in another language
-_WITH_PASS = tuple(row for row in NAMES.items() if "pass" in row[0])
-_WITHOUT_PASS = tuple(row for row in NAMES.items() if "pass" not in row[0])
+PASSWORD_LABELS = frozenset(
+    (*SECRET_NAMES, *WIDE_SECRET_NAMES)
+)  # "password": "Passwort" is a label in another language
+_WITH_PASS = tuple(row for row in SECRET_NAMES.items() if "pass" in row[0])
+_WITHOUT_PASS = tuple(row for row in SECRET_NAMES.items() if "pass" not in row[0])
 
 _ASCII_LOWER = {upper: upper + 32 for upper in range(65, 91)}
 _NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$"
 
-LOOK = 250  # a bare value this long may go on beyond what `_TAIL` reads of it
+LONG_VALUE_CHARS = 250  # a bare value this long may go on beyond what `_TAIL` reads of it
 # What may end a name behind the word that tells: DB_PASSWORD_PROD, token2.
 _STAGE = (
     r"(?:[_-]?(?:\d{1,3}|prod|production|dev|staging|test|live|base|value|main|old|new|backup|primary|secondary"
@@ -113,7 +115,7 @@ _TAIL = (
 )
 
 
-class Assigned(NamedTuple):
+class AssignedValue(NamedTuple):
     """A name and what stands behind it, as far as one needs to judge it."""
 
     family: Family
@@ -121,32 +123,32 @@ class Assigned(NamedTuple):
     value: str
     quoted: bool
     weak: bool  # said in prose, passed in a call, given as a flag: not an assignment proper
-    equals: bool  # joined by "=", not by ":"
-    ends: bool  # nothing but the end of a line, or a closing sign, follows
-    argument: bool  # stands inside a call: f(password=…)
+    by_equals_sign: bool  # joined by "=", not by ":"
+    ends_line: bool  # nothing but the end of a line, or a closing sign, follows
+    in_call: bool  # stands inside a call: f(password=…)
 
 
 @lru_cache(maxsize=1)
-def _tail() -> re.Pattern[str]:
+def _tail_pattern() -> re.Pattern[str]:
     return re.compile(_TAIL)
 
 
-def _is_secret(a: Assigned) -> bool:
+def _is_secret(a: AssignedValue) -> bool:
     """Judge an assigned value; every `False` here is a false friend somebody really writes."""
     value = a.value
-    if stands_in(value) or refers(value):
+    if is_placeholder(value) or is_reference(value):
         return False
     if a.family == "pin":
         return value.isdigit() and 4 <= len(value) <= 8
     return _is_password(a) if a.family == "password" else _is_key(a)
 
 
-def _is_password(a: Assigned) -> bool:
+def _is_password(a: AssignedValue) -> bool:
     value = a.value
-    if len(value) < 4 or is_common_variable(value) or value.lower() in LABELS:
+    if len(value) < 4 or is_common_variable(value) or value.lower() in PASSWORD_LABELS:
         return False
     if " " in value:
-        return a.quoted and not a.weak and not is_prose(value)
+        return a.quoted and not a.weak and not is_prose_value(value)
     if a.weak:
         return (is_mixed(value) or (value.isdigit() and value.isascii())) and not is_measure(value)
     if a.name.lower() == "pass" and not a.quoted:
@@ -155,28 +157,28 @@ def _is_password(a: Assigned) -> bool:
         return _is_word_password(a)
     return (
         a.quoted
-        or a.equals
-        or a.ends
+        or a.by_equals_sign
+        or a.ends_line
         or (is_mixed(value) and not is_measure(value))
         or value.isdigit()
     )
 
 
-def _is_word_password(a: Assigned) -> bool:
+def _is_word_password(a: AssignedValue) -> bool:
     """`DB_PASSWORD=letmein` is one; `password=user_input`, `f(password=value)`, `password: must be
     …` not.
     """
-    if a.argument and not a.name.isupper():
+    if a.in_call and not a.name.isupper():
         return False
     identifier = "_" in a.value or (
         not a.value.islower() and not a.value.isupper() and not a.value.istitle()
     )
     if identifier and not a.name.isupper():
         return False
-    return a.ends
+    return a.ends_line
 
 
-def _is_key(a: Assigned) -> bool:
+def _is_key(a: AssignedValue) -> bool:
     value = a.value
     if len(value) < 6 or " " in value or is_common_variable(value):
         return False
@@ -189,18 +191,18 @@ def _is_key(a: Assigned) -> bool:
     return secret and len(value) >= 8 and value.isalnum()
 
 
-def _assigned(
+def _parse_assignment(
     text: str, lower: str, at: int, word: str, family: Family
-) -> tuple[Assigned, int, int] | None:
+) -> tuple[AssignedValue, int, int] | None:
     """What stands behind the name that holds `word` at `at`, and where; `None` when nothing is
     assigned.
     """
-    found = _tail().match(text, at + len(word))
+    found = _tail_pattern().match(text, at + len(word))
     if found is None or not _is_a_name(text, lower, at, word):
         return None
     group = found.lastgroup or "u"
     start, end = found.span(group)
-    end = start + len(_trimmed(found[group])) if group == "u" else end
+    end = start + len(_trim_value(found[group])) if group == "u" else end
     before = text[max(0, at - 64) : at]
     stem = before.rstrip(_NAME_CHARS)
     prefix = before[len(stem) :]
@@ -212,15 +214,15 @@ def _assigned(
     if found["xml"] is not None and text[end : end + 2] != "</":
         return None
     after = text[end : end + 2].lstrip("\"'`\\*)]}")
-    assigned = Assigned(
+    assigned = AssignedValue(
         family=family,
         name=prefix + text[at : at + len(word)],
         value=text[start:end],
         quoted=group != "u",
         weak=bare or (found["weak"] is not None and "value" not in found["weak"]),
-        equals="=" in found["sep"] or found["xml"] is not None or found["flag"] is not None,
-        ends=not after or after[0] in "\r\n,;&.<#" or after[:2] == " #" or group == "c",
-        argument=stem.rstrip("\"' \n").endswith(("(", ",")),
+        by_equals_sign="=" in found["sep"] or found["xml"] is not None or found["flag"] is not None,
+        ends_line=not after or after[0] in "\r\n,;&.<#" or after[:2] == " #" or group == "c",
+        in_call=stem.rstrip("\"' \n").endswith(("(", ",")),
     )
     return assigned, start, end
 
@@ -230,11 +232,11 @@ def _is_a_name(text: str, lower: str, at: int, word: str) -> bool:
     if word in ("pass", "pin"):
         return at == 0 or not text[at - 1].isalpha()
     if word == "key":
-        return bool(compiled(_KEY_OF).search(lower, max(0, at - 16), at))
+        return bool(compile_ascii(_KEY_OF).search(lower, max(0, at - 16), at))
     return True
 
 
-def _trimmed(value: str) -> str:
+def _trim_value(value: str) -> str:
     """An unquoted value without the sentence or the bracket that closes behind it."""
     if value.startswith("[REDACTED:"):
         return value
@@ -253,65 +255,72 @@ def aligned_lower(text: str) -> str:
     return lower if len(lower) == len(text) else text.translate(_ASCII_LOWER)
 
 
-def _names_in(text: str, lower: str) -> list[tuple[str, Family]]:
+def _find_names(text: str, lower: str) -> list[tuple[str, Family]]:
     found = [row for row in _WITHOUT_PASS if row[0] in lower]
     if "pass" in lower:
         found += [row for row in _WITH_PASS if row[0] in lower]
     if not text.isascii():
-        found += [row for row in WIDE_NAMES.items() if row[0] in lower]
+        found += [row for row in WIDE_SECRET_NAMES.items() if row[0] in lower]
     return found
 
 
-def assignment_spans(text: str, lower: str) -> Iterator[Span]:
+def find_assignment_spans(text: str, lower: str) -> Iterator[SecretSpan]:
     """Where values stand that their names tell to be secrets."""
-    for word, family in _names_in(text, lower):
-        kind = _kind(family)
+    for word, family in _find_names(text, lower):
+        kind = _assignment_kind(family)
         at = lower.find(word)
         while at >= 0:
             after = at + len(word)
-            found = _assigned(text, lower, at, word, family)
+            found = _parse_assignment(text, lower, at, word, family)
             if found and _is_secret(found[0]):
-                after = _to_its_end(text, *found)
-                yield Span(found[1], after, len(SHAPES), kind)
+                after = _find_value_end(text, *found)
+                yield SecretSpan(found[1], after, len(SHAPES), kind)
             at = lower.find(word, after)
 
 
-def _to_its_end(text: str, assigned: Assigned, start: int, end: int) -> int:
+def _find_value_end(text: str, assigned: AssignedValue, start: int, end: int) -> int:
     """Where to stop: a value is judged by its first 256 characters, for linear time, but goes as a
     whole.
     """
-    if assigned.quoted or end - start < LOOK:
+    if assigned.quoted or end - start < LONG_VALUE_CHARS:
         return end
-    rest = compiled(r"[^\s\"'`,;&<]*").match(text, end)
+    rest = compile_ascii(r"[^\s\"'`,;&<]*").match(text, end)
     return rest.end() if rest else end
 
 
-def family_of(name: str) -> Family | None:
+def secret_family_of(name: str) -> Family | None:
     """Which kind of secret a key's value is, by the key alone; `None` for most keys."""
     lower = aligned_lower(name)
-    for word, family in {**NAMES, **WIDE_NAMES}.items():
+    for word, family in {**SECRET_NAMES, **WIDE_SECRET_NAMES}.items():
         at = lower.rfind(word)
         if (
             at >= 0
             and _is_a_name(name, lower, at, word)
-            and compiled(_NAME_END).match(name, at + len(word))
+            and compile_ascii(_NAME_END).match(name, at + len(word))
         ):
             return family
     return None
 
 
-def kind_of(name: str, value: str) -> str | None:
+def named_secret_kind(name: str, value: str) -> str | None:
     """The kind of secret `value` is when it stands under the key `name`; `None` when that tells
     nothing.
     """
-    family = family_of(name) if name and value else None
+    family = secret_family_of(name) if name and value else None
     if family is None:
         return None
-    assigned = Assigned(
-        family, name, value, quoted=True, weak=False, equals=True, ends=True, argument=False
+    assigned = AssignedValue(
+        family,
+        name,
+        value,
+        quoted=True,
+        weak=False,
+        by_equals_sign=True,
+        ends_line=True,
+        in_call=False,
     )
-    return _kind(family) if _is_secret(assigned) else None
+    return _assignment_kind(family) if _is_secret(assigned) else None
 
 
-def _kind(family: Family) -> str:
+def _assignment_kind(family: Family) -> str:
     return "assignment" if family == "key" else f"{family}-assignment"

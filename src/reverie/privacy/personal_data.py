@@ -7,11 +7,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from reverie.privacy.secret_lookalikes import compiled
-from reverie.privacy.secret_shapes import SHAPES, Shape, Span, shape_spans
+from reverie.privacy.secret_lookalikes import compile_ascii
+from reverie.privacy.secret_shapes import SHAPES, SecretShape, SecretSpan, find_shape_spans
 
 
-def _luhn(digits: str) -> bool:
+def _passes_luhn(digits: str) -> bool:
     total = 0
     for place, digit in enumerate(reversed(digits)):
         n = int(digit) * (1 + place % 2)
@@ -35,7 +35,7 @@ def _is_card(written: str) -> bool:
         or all(len(g) == 4 for g in groups[:-1])
         or [len(g) for g in groups][:2] == [4, 6]
     )
-    return grouped and bool(compiled(_CARD).match(digits)) and _luhn(digits)
+    return grouped and bool(compile_ascii(_CARD).match(digits)) and _passes_luhn(digits)
 
 
 # Length of an IBAN by country (ISO 13616 registry).
@@ -68,31 +68,33 @@ def _is_iban(written: str) -> bool:
     return int("".join(str(int(c, 36)) for c in turned)) % 97 == 1
 
 
-PERSONAL: tuple[Shape, ...] = (
-    Shape("payment-card", (), r"(?<![\w.+-])\d(?:[ -]?\d){12,18}(?![\w-]|\.\d)", _is_card),
-    Shape("us-ssn", (), r"(?<![\w.-])(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)"),
+PERSONAL_SHAPES: tuple[SecretShape, ...] = (
+    SecretShape("payment-card", (), r"(?<![\w.+-])\d(?:[ -]?\d){12,18}(?![\w-]|\.\d)", _is_card),
+    SecretShape(
+        "us-ssn", (), r"(?<![\w.-])(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)"
+    ),
 )
 # An address or a number is often the fact to remember ("Ann's mail is …"), so these wait to be
 # asked for.
-CONTACT: tuple[Shape, ...] = (
-    Shape(
+CONTACT_SHAPES: tuple[SecretShape, ...] = (
+    SecretShape(
         "email",
         (),
         r"(?<![\w.+-])[A-Za-z0-9][\w.+-]{0,63}@"
         r"[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){0,4}\.[A-Za-z]{2,24}\b",
     ),
-    Shape(
+    SecretShape(
         "phone",
         (),
         r"(?<![\w.+])\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d(?:[ .-]?\d){6,11}(?![\w-])",
     ),
-    Shape("phone", (), r"(?<![\w.+-])(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\w-])"),
+    SecretShape("phone", (), r"(?<![\w.+-])(?:\(\d{3}\) ?|\d{3}[-. ])\d{3}[-. ]\d{4}(?![\w-])"),
 )
 
 
-def iban_spans(text: str) -> Iterator[Span]:
+def find_iban_spans(text: str) -> Iterator[SecretSpan]:
     """Where IBANs stand: each country's is of one length, in groups or not."""
-    for found in compiled(r"(?<![A-Za-z0-9])[A-Z]{2}\d\d[ A-Z0-9]{11,40}").finditer(text):
+    for found in compile_ascii(r"(?<![A-Za-z0-9])[A-Z]{2}\d\d[ A-Z0-9]{11,40}").finditer(text):
         left = _IBAN_LENGTH.get(text[found.start() : found.start() + 2], 0)
         end = found.start()
         while left and end < found.end():
@@ -100,10 +102,10 @@ def iban_spans(text: str) -> Iterator[Span]:
             end += 1
         whole = left == 0 and end > found.start() and not text[end : end + 1].isalnum()
         if whole and _is_iban(text[found.start() : end]):
-            yield Span(found.start(), end, len(SHAPES) + 1, "iban")
+            yield SecretSpan(found.start(), end, len(SHAPES) + 1, "iban")
 
 
-def personal_spans(text: str, shapes: tuple[Shape, ...]) -> Iterator[Span]:
+def find_personal_spans(text: str, shapes: tuple[SecretShape, ...]) -> Iterator[SecretSpan]:
     """Where numbers of `PERSONAL` or `CONTACT` stand."""
     for shape in shapes:
-        yield from shape_spans(text, shape, len(SHAPES) + 1)
+        yield from find_shape_spans(text, shape, len(SHAPES) + 1)

@@ -14,10 +14,10 @@ import unicodedata
 from functools import cache
 from typing import NamedTuple
 
-MOST = 20_000  # characters that are looked at
+MAX_CHARS_CHECKED = 20_000  # characters that are looked at
 
 
-class Sign(NamedTuple):
+class InjectionSign(NamedTuple):
     """What a planted instruction may be told by, in words for a person, and how it looks."""
 
     reason: str
@@ -27,13 +27,13 @@ class Sign(NamedTuple):
 _EARLIER = r"(?:previous|prior|earlier|above|preceding|existing|your|all|any|these|system)"
 _ORDERS = r"(?:instructions?|prompts?|rules?|guidelines?|directives?|orders|commands|constraints|polic(?:y|ies))"
 
-SIGNS = (
-    Sign(
+INJECTION_SIGNS = (
+    InjectionSign(
         "asks to ignore instructions",
         rf"\b(?:ignore|disregard|forget|override|bypass|neglect)\b(?:\W+\w+){{0,3}}?\W+{_EARLIER}\b(?:\W+\w+){{0,2}}?\W+"
         rf"{_ORDERS}\b|\b(?:ignore|disregard|forget)\b(?:\W+(?:what|everything|anything|all))+\W+(?:you|was|were|that)\b",
     ),
-    Sign(
+    InjectionSign(
         "asks to ignore instructions",
         r"\bignorier\w*\b.{0,40}\b(?:anweisung|regel|vorgabe)\w*|\bvergiss\b.{0,40}\b(?:anweisung|regel)\w*|"
         r"\bignor(?:e[zr]?|ons)\b.{0,40}\b(?:consignes?|instructions?|règles?)\b|"
@@ -41,7 +41,7 @@ SIGNS = (
         r"игнорируй.{0,60}(?:инструкци|указани|правил)|忽略.{0,20}(?:指令|指示|说明|规则)|(?:指示|命令).{0,10}無視|"
         r"무시.{0,20}(?:지시|명령)|(?:지시|명령).{0,20}무시|تجاهل.{0,40}(?:التعليمات|الأوامر)",
     ),
-    Sign(
+    InjectionSign(
         "gives the assistant another part to play",
         r"\byou are (?:now|from now on)\b(?!\W+(?:ready|able|done|set|logged|connected|good|finished|in (?:the|a|"
         r"your)))|"
@@ -51,13 +51,13 @@ SIGNS = (
         r"\bnew (?:system )?(?:instructions?|prompt)\s*:|\bdu bist (?:jetzt|ab jetzt|nun) (?:ein|der|die)\b|"
         r"\b(?:tu es|vous êtes) (?:maintenant|désormais)\b|\b(?:ahora|agora) (?:eres|você é)\b|你现在是|ты теперь",
     ),
-    Sign(
+    InjectionSign(
         "poses as the host or as a speaker",
         r"<\W{0,3}(?:system|assistant|user|human|tool_result|function_calls?|invoke|instructions?)(?:[\s_>-]|reminder)|"
         r"(?m:^\s*(?:\[?(?:SYSTEM|System|ASSISTANT|Assistant|HUMAN|Human)\]?)\s*:)|\[/?INST\]|<\|\w{2,20}\|>|"
         r"<<SYS>>|\b(?:SYSTEM|ASSISTANT):\s",
     ),
-    Sign(
+    InjectionSign(
         "asks to keep something from the user",
         r"\b(?:do not|don'?t|never|without)\b.{0,20}\b(?:tell(?:ing)?|inform(?:ing)?|mention\w*|reveal\w*|show\w*|"
         r"warn\w*|alert\w*|notify\w*|ask(?:ing)?)\b.{0,25}\b(?:the )?(?:user|human|owner|operator|developer)s?\b|"
@@ -69,7 +69,7 @@ SIGNS = (
         r"не (?:сообщай|говори|показывай).{0,20}пользовател|不要(?:告诉|通知|让).{0,6}用户|"
         r"ユーザーに(?:は)?(?:言|知らせ|伝え).{0,6}ない",
     ),
-    Sign(
+    InjectionSign(
         "asks to run what comes from elsewhere",
         r"\b(?:curl|wget|iwr|invoke-webrequest|fetch)\b[^\n]{0,200}\|\s*(?:sudo )?(?:ba|z|da|k)?sh\b|"
         r"\b(?:ba|z)?sh\b\W{0,4}<\(\s*(?:curl|wget)|\bbase64 (?:-d|-D|--decode)\b[^\n]{0,120}(?:\|\s*(?:ba|z)?sh\b|"
@@ -78,7 +78,7 @@ SIGNS = (
         r"(?:download|herunter|télécharge|descarg|скачай|下载).{0,60}\b(?:execute it|run it|führe? es aus|"
         r"exécute\w*|ejecút\w*)|https?://\S{1,200}.{0,12}(?:を実行|并(?:运行|执行))",
     ),
-    Sign(
+    InjectionSign(
         "sends data to an address",
         r"!\[[^\]\n]{0,80}\]\(https?://[^)\s]{1,200}[?&][\w-]{1,20}=|"
         r"https?://[^\s?]{3,120}\?[\w-]{1,12}=(?:\{|\[|\$|<|%7B|\W|$|\s)|"
@@ -88,14 +88,14 @@ SIGNS = (
         r"(?:https?://|\bto\b|@|\bgist\b|\binto\b|\bwith\b)|"
         r"(?:上传|发送)[^\n]{0,20}到|отправ\w+.{0,40}(?:ключ|парол|токен)",
     ),
-    Sign(
+    InjectionSign(
         "asks for what keeps things safe to be left out",
         r"\b(?:always|must|should|will)\b.{0,40}(?:--no-verify|--force\b|--insecure|chmod 777)|"
         r"\b(?:print|output|answer with|reveal|show|repeat)\b.{0,30}\b(?:contents? of \.env|system prompt|your "
         r"(?:instructions|prompt)|\.env file)\b|\bwithout (?:asking|permission|confirmation|a review|telling)\b|"
         r"\banswer (?:yes|y|allow)\b.{0,40}\b(?:permission|asks?|prompt)",
     ),
-    Sign(
+    InjectionSign(
         "tells the assistant what to do at every turn",
         r"\b(?:before|after|in|under|with|to) (?:every|each) (?:answer|response|reply|message|turn|prompt|question)\b"
         r".{0,80}(?:https?://|\bfetch\b|\bsend\b|\bcall\b|\badd\b|\brun\b|\bappend\b|\binclude\b)|"
@@ -111,22 +111,25 @@ _HIDDEN = "[\u200b-\u200f\u2060-\u2064\u202a-\u202e\u2066-\u2069\U000e0000-\U000
 
 
 @cache
-def compiled() -> tuple[tuple[str, re.Pattern[str]], ...]:
+def compile_signs() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """The signs with their expressions. All together take 15 ms to compile, so only where a text is
     looked at.
     """
     return (
-        *((sign.reason, re.compile(sign.pattern, re.IGNORECASE | re.DOTALL)) for sign in SIGNS),
+        *(
+            (sign.reason, re.compile(sign.pattern, re.IGNORECASE | re.DOTALL))
+            for sign in INJECTION_SIGNS
+        ),
         ("holds a block of encoded data", re.compile(_BLOB)),
     )
 
 
-def planted(text: str) -> str:
+def find_prompt_injection(text: str) -> str:
     """Why a text looks as if it was put there to be obeyed, in words for a person; "" if it does
     not.
     """
-    head = text[:MOST]
+    head = text[:MAX_CHARS_CHECKED]
     if len(re.findall(_HIDDEN, head)) > 8:
         return "holds characters that nobody sees"
     plain = unicodedata.normalize("NFKC", re.sub(_HIDDEN, "", head))
-    return next((reason for reason, pattern in compiled() if pattern.search(plain)), "")
+    return next((reason for reason, pattern in compile_signs() if pattern.search(plain)), "")

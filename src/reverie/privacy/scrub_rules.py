@@ -15,21 +15,21 @@ from urllib.parse import quote
 
 from reverie.core.errors import BadInput
 from reverie.core.kinds import GROUPS
-from reverie.core.model import OWN_VERBS, RELATIONS, TRUST, Event, Memory
-from reverie.core.privacy_policy import USUAL, Policy
+from reverie.core.model import OWN_VERBS, RELATIONS, TRUST_BY_PROVENANCE, Event, Memory
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.privacy import JSON, redact, redact_value
 
-GIVEN = "given"  # the kind of a text that somebody named
-GONE = f"[REDACTED:{GIVEN}]"
-NAME = re.compile(r"[a-z_]{1,24}")  # in written JSON, the name of a field of ours: it stays
-SHORTEST = 6  # characters of such a text: a shorter one stands in unrelated words
-OWN = frozenset(
+GIVEN_KIND = "given"  # the kind of a text that somebody named
+GIVEN_MARK = f"[REDACTED:{GIVEN_KIND}]"
+FIELD_NAME = re.compile(r"[a-z_]{1,24}")  # in written JSON, the name of a field of ours: it stays
+MIN_TEXT_CHARS = 6  # characters of such a text: a shorter one stands in unrelated words
+RESERVED_WORDS = frozenset(
     (
         *Memory._fields,
         *Event._fields,
         *OWN_VERBS,
         *RELATIONS,
-        *TRUST,
+        *TRUST_BY_PROVENANCE,
         "messages",
         "message",
         "payload",
@@ -37,7 +37,7 @@ OWN = frozenset(
         "assistant",
         "system",
         "redacted",
-        GIVEN,
+        GIVEN_KIND,
         "arguments",
         "output",
         "result",
@@ -50,29 +50,29 @@ OWN = frozenset(
     )
 )
 
-Kinds = tuple[str, ...]
+RedactedKinds = tuple[str, ...]
 
 
-class Cleaner:
+class TextScrubber:
     """Takes out what today's rules and the policy know; with `texts`, these and nothing else, in
     any letter case.
     """
 
-    def __init__(self, texts: tuple[str, ...] = (), policy: Policy = USUAL) -> None:
+    def __init__(self, texts: tuple[str, ...] = (), policy: Policy = DEFAULT_POLICY) -> None:
         self.policy = policy.masking
         self.texts = tuple(
-            sorted({checked(text) for text in texts}, key=lambda text: (-len(text), text))
+            sorted({check_scrub_text(text) for text in texts}, key=lambda text: (-len(text), text))
         )
 
-    def text(self, text: str) -> tuple[str, Kinds]:
+    def scrub_text(self, text: str) -> tuple[str, RedactedKinds]:
         """A text as it should stand; the same object where there is nothing to take out."""
         if not self.texts:
             clean, marks = redact(text, self.policy)
             return clean, tuple(mark.kind for mark in marks)
-        clean, times = self._passage.subn(GONE, text)
-        return (clean, (GIVEN,) * times) if times else (text, ())
+        clean, times = self._passage.subn(GIVEN_MARK, text)
+        return (clean, (GIVEN_KIND,) * times) if times else (text, ())
 
-    def value(self, value: JSON) -> tuple[JSON, Kinds]:
+    def scrub_value(self, value: JSON) -> tuple[JSON, RedactedKinds]:
         """A value of JSON as it should stand, however deep."""
         if not self.texts:
             clean, marks = redact_value(value, self.policy)
@@ -96,7 +96,7 @@ class Cleaner:
     def _within(self, value: Any, kinds: list[str]) -> Any:
         if isinstance(value, dict):
             return {
-                name if NAME.fullmatch(name) else self._within(name, kinds): self._within(
+                name if FIELD_NAME.fullmatch(name) else self._within(name, kinds): self._within(
                     inner, kinds
                 )
                 for name, inner in value.items()
@@ -106,22 +106,22 @@ class Cleaner:
         written = value if isinstance(value, str) else str(value)
         if isinstance(value, bool) or value is None:
             return value
-        clean, found = self.text(written)
+        clean, found = self.scrub_text(written)
         kinds += found
         return clean if found else value
 
 
-def checked(text: str) -> str:
+def check_scrub_text(text: str) -> str:
     """A text that can be looked for everywhere without tearing what is not meant. The message never
     repeats it.
     """
     text = text.strip()
-    if len(text) < SHORTEST:
+    if len(text) < MIN_TEXT_CHARS:
         raise BadInput(
-            f"The text to scrub has fewer than {SHORTEST} characters, so it stands in unrelated words too. "
+            f"The text to scrub has fewer than {MIN_TEXT_CHARS} characters, so it stands in unrelated words too. "
             "Use reverie revise on the memories that hold it"
         )
-    if any(text.lower() in name for name in OWN) or text.lower() in GONE.lower():
+    if any(text.lower() in name for name in RESERVED_WORDS) or text.lower() in GIVEN_MARK.lower():
         raise BadInput(
             "The text to scrub is a word that Reverie itself uses in what it stores, so it cannot be taken "
             "out everywhere. Use reverie revise on the memories that hold it"

@@ -119,26 +119,28 @@ _MEASURE = (
     r"|ms|kb|mb|px|k|x|s|h|d|m)\w*(?:-\w+)*|\d{4}-\d\d-\d\d.*|\d+%|\d+(?:st|nd|rd|th)|#\d+"
     r"|\w+\.(?:py|js|ts|go|rs|md|json|ya?ml|toml|txt|env|sh))$"
 )
-FEW_DIGITS = 3  # and more: no name in code
-LONGEST = 32  # characters of what may be a measure: "4h…" can begin a long random string too
+MIN_DIGITS = 3  # and more: no name in code
+MAX_MEASURE_CHARS = (
+    32  # characters of what may be a measure: "4h…" can begin a long random string too
+)
 
 
 @lru_cache(maxsize=512)
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_ascii(pattern: str) -> re.Pattern[str]:
     """The expression, compiled at its first use: an import pays for none of them."""
     return re.compile(pattern, re.ASCII)
 
 
-def stands_in(value: str) -> bool:
+def is_placeholder(value: str) -> bool:
     """Whether it only shows where a secret would go: `<token>`, `${X}`, `xxxx`, `YOUR_KEY`."""
-    return len(value) < 200 and bool(compiled(_STAND_IN).match(value))
+    return len(value) < 200 and bool(compile_ascii(_STAND_IN).match(value))
 
 
-def refers(value: str) -> bool:
+def is_reference(value: str) -> bool:
     """Whether it only tells where a secret is: `get_token()`, `self.token`, `vault://db`,
     `~/.ssh/id`.
     """
-    return len(value) < 400 and bool(compiled(_REFERENCE).match(value))
+    return len(value) < 400 and bool(compile_ascii(_REFERENCE).match(value))
 
 
 def is_common_variable(value: str) -> bool:
@@ -146,16 +148,16 @@ def is_common_variable(value: str) -> bool:
     return value.lower() in _COMMON_VARIABLE
 
 
-def is_prose(value: str) -> bool:
+def is_prose_value(value: str) -> bool:
     """Whether it talks: `must be at least 8 characters`."""
-    return bool(compiled(_PROSE).search(value))
+    return bool(compile_ascii(_PROSE).search(value))
 
 
 def is_measure(value: str) -> bool:
     """Whether it names a thing that has a number in it: `sha256`, `24-hour`, `v1.2.3`,
     `main.py`.
     """
-    return len(value) < LONGEST and bool(compiled(_MEASURE).match(value))
+    return len(value) < MAX_MEASURE_CHARS and bool(compile_ascii(_MEASURE).match(value))
 
 
 def is_varied(secret: str) -> bool:
@@ -187,12 +189,12 @@ def is_random(value: str) -> bool:
     if not is_varied(value) or any(c.isspace() for c in value):
         return False
     if any(c.isdigit() for c in value) and any(c.isalpha() for c in value):
-        return not compiled(_SLUG).match(value) and not is_measure(value)
+        return not compile_ascii(_SLUG).match(value) and not is_measure(value)
     turns = sum(a.islower() and b.isupper() for a, b in pairwise(value))
     return value.isascii() and len(value) >= 20 and turns * 5 >= len(value)
 
 
-def decoded(secret: str) -> str:
+def decode_base64(secret: str) -> str:
     """What base64 says; empty where it is none, or not text."""
     try:
         text = a2b_base64(secret + "=" * (-len(secret) % 4), strict_mode=True).decode()
@@ -203,12 +205,12 @@ def decoded(secret: str) -> str:
 
 def holds_private_key(secret: str) -> bool:
     """Whether it is a PEM block in base64, as in a kubeconfig, and not a certificate."""
-    return "PRIVATE KEY" in decoded(secret[:80])
+    return "PRIVATE KEY" in decode_base64(secret[:80])
 
 
 def is_login(secret: str) -> bool:
     """Whether it is `user:password` in base64, or random."""
-    return bool(compiled(r"^[\w.@$+-]+:.").match(decoded(secret))) or (
+    return bool(compile_ascii(r"^[\w.@$+-]+:.").match(decode_base64(secret))) or (
         len(secret) >= 20 and is_random(secret)
     )
 
@@ -224,4 +226,4 @@ def is_strong(secret: str) -> bool:
 
 def is_strong_and_random(secret: str) -> bool:
     """The same, woven together with more digits than a name has."""
-    return is_strong(secret) and is_random(secret) and sum(map(str.isdigit, secret)) >= FEW_DIGITS
+    return is_strong(secret) and is_random(secret) and sum(map(str.isdigit, secret)) >= MIN_DIGITS

@@ -13,50 +13,50 @@ from reverie.privacy.secret_lookalikes import (
     is_strong_and_random,
     is_varied,
 )
-from reverie.privacy.secret_rule import Shape
+from reverie.privacy.secret_rule import SecretShape
 
-PHRASES: tuple[Shape, ...] = (
-    Shape(
+PHRASES: tuple[SecretShape, ...] = (
+    SecretShape(
         "password-hash",
         ("$2a$", "$2b$", "$2y$", "$argon2", "$6$", "$5$", "$y$"),
         r"\$(?:2[aby]\$\d\d\$[./A-Za-z0-9]{53}|argon2id?\$[^\s\"']{40,}|[56y]\$[^\s\"':]{30,})",
     ),
-    Shape(
+    SecretShape(
         "url-password",
         ("://",),
         r"://[^\s/:@\"'<>]{0,64}:(?P<s>[^\s@/\"'<>]{1,256})@(?=[\w\[])",
         None,
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "url-password",
         ("://",),
         r"://(?P<s>[A-Za-z0-9_-]{20,256})@(?=[\w\[])",
         is_random,
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "bearer-token",
         ("bearer", "token "),
         r"(?:[Bb]earer|BEARER|[Aa]uthorization:? {0,2}[Tt]oken)\s{1,4}(?P<s>[A-Za-z0-9._~+/=-]{16,})",
         is_random,
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "basic-auth",
         ("basic ",),
         r"(?i:authorization)[\"'\\]{0,3}\s?[:=,]?\s?[\"'\\]{0,3}Basic (?P<s>[A-Za-z0-9+/_-]{6,}={0,2})",
         is_varied,
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "basic-auth",
         ("basic ",),
         r"\b[Bb]asic (?P<s>(?=[A-Za-z0-9+/]*\d)[A-Za-z0-9+/]{12,}={0,2})(?![A-Za-z0-9])",
         is_random,
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "authorization",
         ("authorization",),
         r"(?i:(?:proxy-)?authorization)[\"'\\]{0,3}\s?[:=]\s?[\"'\\]{0,3}"
@@ -64,7 +64,7 @@ PHRASES: tuple[Shape, ...] = (
         is_random,
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "cookie",
         ("cookie",),
         r"(?i:(?:set-)?cookie)[\"'\\]{0,3}\s?[:=]\s?[\"'\\]{0,3}"
@@ -72,50 +72,50 @@ PHRASES: tuple[Shape, ...] = (
         r"(?:; ?[A-Za-z0-9_.%-]{1,64}(?:=[^\s\"'\\;]*)?)*)",
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "cli-password",
         (" -p", " -a"),
         r"(?:mysql\w*|mariadb\w*|sshpass|docker login|redis-cli)\b"
         r"[^\n|;&]{0,120}?\s-[pa]\s?[\"']?(?P<s>[^\s\"'-][^\s\"']{3,})",
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "cli-password",
         (" -u", "--user"),
         r"(?:curl|wget)\s[^\n|;]{0,200}?(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,64}:(?P<s>[^\s\"']{2,})",
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "netrc-password", ("login ",), r"\blogin\s+[^\s]{1,64}\s+password\s+(?P<s>\S+)", spoken=True
     ),
-    Shape("okta-token", ("ssws 00",), r"SSWS (?P<s>00[A-Za-z0-9_-]{38,})", spoken=True),
-    Shape(
+    SecretShape("okta-token", ("ssws 00",), r"SSWS (?P<s>00[A-Za-z0-9_-]{38,})", spoken=True),
+    SecretShape(
         "basic-auth",
         ('"auth"',),
         r'"auth"\s?:\s?"(?P<s>[A-Za-z0-9+/]{8,}={0,2})"',
         is_login,
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "basic-auth",
         ("auth plain", "auth login"),
         r"AUTH (?:PLAIN|LOGIN) (?P<s>[A-Za-z0-9+/]{8,}={0,2})",
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "password-hash",
         ("$apr1$", "$1$"),
         r"\$(?:apr1|1)\$[./A-Za-z0-9]{1,8}\$[./A-Za-z0-9]{22}",
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "sql-password",
         ("identified", "password '", 'password "'),
         r"(?i:\bidentified(?: with [\w']{1,40})? by|\b(?:with|set|encrypted) password)\s{1,4}(?:=\s?)?"
         r"(?P<q>['\"])(?P<s>[^'\"\n]{4,256})(?P=q)",
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "cli-password",
         ("convertto-securestring", "bindpw", "/user:", "sudo"),
         r"(?i:convertto-securestring\s{1,4}(?:-string )?['\"]?|\bbindpw\s{1,8}"
@@ -124,14 +124,14 @@ PHRASES: tuple[Shape, ...] = (
         is_mixed,
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "cli-password",
         (" -p",),
         r"(?:az|oc|podman|helm registry)\b[^\n|;&]{0,120}?login[^\n|;&]{0,120}?\s-p\s?[\"']?"
         r"(?P<s>[^\s\"'$-][^\s\"']{3,})",
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "url-password",
         ("@",),
         r"(?<![\w/.@:+-])[A-Za-z][\w.-]{0,32}:(?P<s>[^\s:@/\"'<>]{6,64})@"
@@ -139,47 +139,47 @@ PHRASES: tuple[Shape, ...] = (
         is_strong,
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "pgpass-password",
         (":",),
         r"(?m:^)[\w.*-]{1,80}:\d{4,5}:[A-Za-z_*][\w*-]{0,63}:[A-Za-z_][\w.-]{0,63}:(?P<s>[^\s:]{4,128})$",
         is_mixed,
     ),
-    Shape(
+    SecretShape(
         "spoken-password",
         (" as the password", " as password", " as my password"),
         r"(?:\buse (?P<q>['\"`]?)(?P<s>[^\s'\"`]{6,64})(?P=q) as (?:the |my )?password\b)",
         is_mixed,
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "spoken-password",
         ("with passphrase ",),
         r"\bwith passphrase (?P<s>[^\s'\"]{6,64})",
         is_strong,
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "xml-password",
         ("<password ",),
         r"<password\s[^<>]{1,200}>(?P<s>[^<>\s]{4,256})</",
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "cli-password",
         ("sqlcmd", "rabbitmqctl"),
         r"(?:sqlcmd [^\n|;]{0,120}? -P|rabbitmqctl (?:add_user|change_password) [^\s]{1,64}) ?['\"]?"
         r"(?P<s>[^\s'\"$<-][^\s'\"]{3,})",
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "spoken-token",
         ("token ", "key ", "secret "),
         r"\b(?i:token|key|secret) (?P<s>[A-Za-z0-9_-]{24,256})(?![\w./-])",
         is_strong_and_random,
         spoken=True,
     ),
-    Shape(
+    SecretShape(
         "seed-phrase",
         ("phrase", "mnemonic"),
         r"(?:phrase|[Mm]nemonic)[\"']?\s?(?::|=|is)\s?[\"']?(?P<s>(?:[a-z]{3,8}[ \n]){11,23}[a-z]{3,8})\b",

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 # Begins a word, also after an escaped newline.
-FREE = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
+WORD_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
 
 
-class Span(NamedTuple):
+class SecretSpan(NamedTuple):
     """A piece of the text to hide. When two overlap, the lower `rank` names the mark."""
 
     start: int
@@ -18,7 +18,7 @@ class Span(NamedTuple):
     kind: str
 
 
-class Shape(NamedTuple):
+class SecretShape(NamedTuple):
     """A row: text holding one of `anchors` is searched with `pattern`; group `s`, or all of it, is
     secret.
 

@@ -9,28 +9,37 @@ from __future__ import annotations
 import re
 
 from reverie.core.privacy_policy import Policy
-from reverie.privacy.sensitive_files import bare, is_marked, touched_by
-from reverie.text.host_messages import CALL, arguments, called, tools_in
+from reverie.privacy.sensitive_files import (
+    find_sensitive_files,
+    is_marked_sensitive,
+    strip_arguments,
+)
+from reverie.text.host_messages import (
+    TOOL_CALL_LINE,
+    find_tool_calls,
+    format_tool_call,
+    parse_arguments,
+)
 
 
-def touches(text: str, policy: Policy) -> bool:
+def has_sensitive_call(text: str, policy: Policy) -> bool:
     """Whether a call of a tool in a message is given a sensitive file."""
-    return any(touched_by(given, policy) for _, given in tools_in(text))
+    return any(find_sensitive_files(given, policy) for _, given in find_tool_calls(text))
 
 
-def bare_calls(text: str, policy: Policy) -> str:
+def strip_sensitive_calls(text: str, policy: Policy) -> str:
     """A message in which calls that are given a sensitive file hold no text of it."""
 
     def without(call: re.Match[str]) -> str:
-        given = arguments(call[2])
-        touched = touched_by(given, policy)
-        return called(call[1], bare(given, touched)) if touched else call[0]
+        given = parse_arguments(call[2])
+        touched = find_sensitive_files(given, policy)
+        return format_tool_call(call[1], strip_arguments(given, touched)) if touched else call[0]
 
-    return CALL.sub(without, text)
+    return TOOL_CALL_LINE.sub(without, text)
 
 
-def is_marked_within(text: str) -> bool:
+def has_marked_answer(text: str) -> bool:
     """Whether a tool answered with a text that says it is sensitive: one that begins behind the
     calls in a message.
     """
-    return is_marked(CALL.sub("", text).lstrip())
+    return is_marked_sensitive(TOOL_CALL_LINE.sub("", text).lstrip())

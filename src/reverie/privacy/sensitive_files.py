@@ -19,14 +19,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.core.privacy_policy import Policy
-from reverie.privacy.secret_lookalikes import compiled
+from reverie.privacy.secret_lookalikes import compile_ascii
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 SENSITIVE = "sensitive"
-MARK = f"[REDACTED:{SENSITIVE}]"
-NAMES = frozenset(
+SENSITIVE_MARK = f"[REDACTED:{SENSITIVE}]"
+SECRET_FILE_NAMES = frozenset(
     (
         ".env",
         ".envrc",
@@ -54,9 +54,11 @@ NAMES = frozenset(
     )
 )
 # and "id_rsa.bak"
-KEYS = frozenset(("id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk"))
-BEGINNINGS = (".env.", "msal_token_cache.")
-ENDINGS = (
+SSH_KEY_NAMES = frozenset(
+    ("id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk")
+)
+NAME_PREFIXES = (".env.", "msal_token_cache.")
+NAME_SUFFIXES = (
     ".env",
     ".pem",
     ".key",
@@ -70,8 +72,12 @@ ENDINGS = (
     ".agekey",
     ".keychain-db",
 )
-ACCOUNTS = ("service-account", "service_account", "client_secret")  # of a name that ends with .json
-PLACES = (
+ACCOUNT_PREFIXES = (
+    "service-account",
+    "service_account",
+    "client_secret",
+)  # of a name that ends with .json
+PATH_SUFFIXES = (
     "/.aws/credentials",
     "/.kube/config",
     "/.docker/config.json",
@@ -79,19 +85,27 @@ PLACES = (
     "/.config/hub",
     "/.oci/config",
 )
-FOLDERS = ("/.gnupg/", "/.password-store/")
-SPARED = (".example", ".sample", ".template", ".tmpl", ".dist", ".pub")
+SECRET_FOLDERS = ("/.gnupg/", "/.password-store/")
+SPARED_SUFFIXES = (".example", ".sample", ".template", ".tmpl", ".dist", ".pub")
 # words of code, no files
-SPOKEN = frozenset(("process.env", "import.meta.env", "meta.env", "deno.env", "bun.env"))
-TEXTS = (".md", ".markdown", ".mdx", ".txt", ".rst", ".org", ".adoc")  # what may have front matter
-LOOK = 4_096  # characters, or bytes of a file, in which front matter is looked for
-MOST_FILES = 50  # files that a tool is given which are opened, to look for front matter
+CODE_WORDS = frozenset(("process.env", "import.meta.env", "meta.env", "deno.env", "bun.env"))
+NOTE_SUFFIXES = (
+    ".md",
+    ".markdown",
+    ".mdx",
+    ".txt",
+    ".rst",
+    ".org",
+    ".adoc",
+)  # what may have front matter
+FRONT_MATTER_CHARS = 4_096  # characters, or bytes of a file, in which front matter is looked for
+MAX_OPENED_FILES = 50  # files that a tool is given which are opened, to look for front matter
 _NUMBERED = r"(?:[ \t]*\d+(?:→|\t|\||:)[ \t]?)?"  # a line as tools show it, with its number
 _FRONT = (
     rf"(?i)\A\ufeff?\s*(?:<[^>\n]{{1,80}}>\s*)?{_NUMBERED}---[ \t]*\r?\n(?:(?!{_NUMBERED}---).*\r?\n)*?"
     rf"{_NUMBERED}[\"']?sensitive[\"']?[ \t]*:[ \t]*[\"']?(?:true|yes|on|1)\b"
 )
-PATHS = (
+PATH_ARGUMENTS = (
     "file_path",
     "path",
     "paths",
@@ -108,8 +122,8 @@ PATHS = (
     "destination",
     "glob",
 )  # what tools call a file
-COMMANDS = ("command", "cmd", "script", "code")
-CONTENTS = (
+COMMAND_ARGUMENTS = ("command", "cmd", "script", "code")
+CONTENT_FIELDS = (
     "result",
     "error",
     "output",
@@ -141,32 +155,32 @@ _HEADED = (
 def is_sensitive(path: str, policy: Policy) -> bool:
     """Whether a file of this name is sensitive."""
     steps = [step for step in path.replace("\\", "/").split("/") if step not in ("", ".")]
-    if is_known("/" + "/".join(steps).lower()):
+    if is_secret_file("/" + "/".join(steps).lower()):
         return True
     return bool(policy.sensitive) and any(
-        patterns(policy.sensitive).match_file("/".join(steps[place:]))
+        compile_ignore_patterns(policy.sensitive).match_file("/".join(steps[place:]))
         for place in range(len(steps))
     )
 
 
-def is_known(path: str) -> bool:
+def is_secret_file(path: str) -> bool:
     """Whether a path, in small letters, is of a file that holds secrets and little else."""
     name = path.rpartition("/")[2].rstrip("*?")  # a shell's ".env*"
-    if name.endswith(SPARED) or name in SPOKEN:
+    if name.endswith(SPARED_SUFFIXES) or name in CODE_WORDS:
         return False
     return (
-        name in NAMES
-        or name.partition(".")[0] in KEYS
-        or name.startswith(BEGINNINGS)
-        or (name.endswith(ENDINGS) and name not in ENDINGS)
-        or (name.startswith(ACCOUNTS) and name.endswith(".json"))
-        or path.endswith(PLACES)
-        or any(folder in path for folder in FOLDERS)
+        name in SECRET_FILE_NAMES
+        or name.partition(".")[0] in SSH_KEY_NAMES
+        or name.startswith(NAME_PREFIXES)
+        or (name.endswith(NAME_SUFFIXES) and name not in NAME_SUFFIXES)
+        or (name.startswith(ACCOUNT_PREFIXES) and name.endswith(".json"))
+        or path.endswith(PATH_SUFFIXES)
+        or any(folder in path for folder in SECRET_FOLDERS)
     )
 
 
 @lru_cache(maxsize=8)
-def patterns(lines: tuple[str, ...]) -> GitIgnoreSpec:
+def compile_ignore_patterns(lines: tuple[str, ...]) -> GitIgnoreSpec:
     """The patterns of the setting. BadInput for one that is none: it would guard nothing."""
     from pathspec import GitIgnoreSpec
 
@@ -180,15 +194,15 @@ def patterns(lines: tuple[str, ...]) -> GitIgnoreSpec:
         ) from err
 
 
-def is_marked(text: str) -> bool:
+def is_marked_sensitive(text: str) -> bool:
     """Whether a text begins with front matter that says it is sensitive."""
-    start = text[:LOOK]
+    start = text[:FRONT_MATTER_CHARS]
     return "ensitive" in start and bool(re.match(_FRONT, start))
 
 
 def is_marked_file(path: str, folder: str = "") -> bool:
     """Whether there is such a text in a file."""
-    if not path.lower().endswith(TEXTS):
+    if not path.lower().endswith(NOTE_SUFFIXES):
         return False
     whole = path if path.startswith("/") or not folder else f"{folder}/{path}"
     try:
@@ -196,14 +210,14 @@ def is_marked_file(path: str, folder: str = "") -> bool:
     except (OSError, ValueError):
         return False
     try:
-        return is_marked(os.read(number, LOOK).decode("utf-8", "replace"))
+        return is_marked_sensitive(os.read(number, FRONT_MATTER_CHARS).decode("utf-8", "replace"))
     except OSError:
         return False
     finally:
         os.close(number)
 
 
-class Deed(NamedTuple):
+class ToolExchange(NamedTuple):
     """A run of a tool: what it was given, and what it said."""
 
     given: Any
@@ -211,86 +225,99 @@ class Deed(NamedTuple):
     error: Any = None
 
 
-def guarded(deed: Deed, policy: Policy, folder: str = "") -> Deed:
+def guard_tool_run(deed: ToolExchange, policy: Policy, folder: str = "") -> ToolExchange:
     """What may be kept of a run: of one that reads or writes a sensitive file its path, and nothing
     that stood in it.
 
     `folder` is where relative paths begin.
     """
-    touched = touched_by(deed.given, policy, folder)
-    shown = any(is_marked(text) for text in (deed.result, deed.error) if isinstance(text, str))
+    touched = find_sensitive_files(deed.given, policy, folder)
+    shown = any(
+        is_marked_sensitive(text) for text in (deed.result, deed.error) if isinstance(text, str)
+    )
     if not touched and not shown:
         return deed._replace(
-            result=without_lines(deed.result, policy), error=without_lines(deed.error, policy)
+            result=drop_sensitive_lines(deed.result, policy),
+            error=drop_sensitive_lines(deed.error, policy),
         )
-    return Deed(
-        bare(deed.given, touched),
-        MARK if deed.result else deed.result,
-        MARK if deed.error else deed.error,
+    return ToolExchange(
+        strip_arguments(deed.given, touched),
+        SENSITIVE_MARK if deed.result else deed.result,
+        SENSITIVE_MARK if deed.error else deed.error,
     )
 
 
-def without_contents(payload: Mapping[str, Any], policy: Policy) -> Mapping[str, Any]:
+def drop_sensitive_contents(payload: Mapping[str, Any], policy: Policy) -> Mapping[str, Any]:
     """What the log may keep of a deed: of one done to a sensitive file that it was done, to which,
     and how it went.
     """
     parameters = payload.get("parameters")
     given = parameters if isinstance(parameters, Mapping) else {}
     told = {
-        name: payload[name] for name in (*PATHS, *COMMANDS) if isinstance(payload.get(name), str)
+        name: payload[name]
+        for name in (*PATH_ARGUMENTS, *COMMAND_ARGUMENTS)
+        if isinstance(payload.get(name), str)
     }
-    touched = touched_by({**given, **told}, policy)
-    shown = any(is_marked(text) for name in CONTENTS if isinstance(text := payload.get(name), str))
+    touched = find_sensitive_files({**given, **told}, policy)
+    shown = any(
+        is_marked_sensitive(text)
+        for name in CONTENT_FIELDS
+        if isinstance(text := payload.get(name), str)
+    )
     if not touched and not shown:
-        lines = {name: without_lines(payload[name], policy) for name in CONTENTS if name in payload}
+        lines = {
+            name: drop_sensitive_lines(payload[name], policy)
+            for name in CONTENT_FIELDS
+            if name in payload
+        }
         return (
             {**payload, **lines}
             if any(payload[name] is not line for name, line in lines.items())
             else payload
         )
     return {
-        name: bare(value, touched)
+        name: strip_arguments(value, touched)
         if name == "parameters"
-        else MARK
-        if name in CONTENTS and value
-        else bare_command(value, touched)
-        if name in COMMANDS and isinstance(value, str)
+        else SENSITIVE_MARK
+        if name in CONTENT_FIELDS and value
+        else strip_command(value, touched)
+        if name in COMMAND_ARGUMENTS and isinstance(value, str)
         else value
         for name, value in payload.items()
     }
 
 
-def touched_by(given: Any, policy: Policy, folder: str = "") -> list[str]:
+def find_sensitive_files(given: Any, policy: Policy, folder: str = "") -> list[str]:
     """The sensitive files that a tool is given, or that its command names."""
-    paths = list(dict.fromkeys(paths_in(given)))
+    paths = list(dict.fromkeys(find_paths(given)))
     found = [path for path in paths if is_sensitive(path, policy)]
     return (
         found
-        or [path for path in paths[:MOST_FILES] if is_marked_file(path, folder)]
-        or ([""] if written_in(given) else [])
+        or [path for path in paths[:MAX_OPENED_FILES] if is_marked_file(path, folder)]
+        or ([""] if has_marked_argument(given) else [])
     )
 
 
-def paths_in(given: Any) -> Iterator[str]:
+def find_paths(given: Any) -> Iterator[str]:
     """What may be paths in what a tool is given: its files, the words of its command, the files of
     its patch.
     """
     if isinstance(given, str):
-        yield from words_of(given)
+        yield from find_path_words(given)
     elif isinstance(given, (list, tuple)):
-        yield from (path for one in given if isinstance(one, str) for path in words_of(one))
+        yield from (path for one in given if isinstance(one, str) for path in find_path_words(one))
     elif isinstance(given, Mapping):
         for name, value in given.items():
             for one in value if isinstance(value, (list, tuple)) else (value,):
                 if isinstance(one, str):
-                    yield from (one.removeprefix("file://"),) if name in PATHS else ()
-                    yield from words_of(one) if name in COMMANDS else ()
-                    yield from patched(one)
+                    yield from (one.removeprefix("file://"),) if name in PATH_ARGUMENTS else ()
+                    yield from find_path_words(one) if name in COMMAND_ARGUMENTS else ()
+                    yield from find_patched_files(one)
 
 
-def words_of(command: str) -> list[str]:
+def find_path_words(command: str) -> list[str]:
     """The words of a command that may be paths."""
-    words = compiled(_WORD).findall(command)
+    words = compile_ascii(_WORD).findall(command)
     return [word for word in words if is_pathlike(word)]
 
 
@@ -299,80 +326,88 @@ def is_pathlike(word: str) -> bool:
     return "." in word or "/" in word or "_" in word
 
 
-def patched(text: str) -> list[str]:
+def find_patched_files(text: str) -> list[str]:
     """The files that a patch is of."""
     there = "*** " in text or "diff --git " in text or "+++ b/" in text
-    return [found["path"].strip() for found in compiled(_PATCHED).finditer(text)] if there else []
-
-
-def written_in(given: Any) -> bool:
-    """Whether a tool is given a text that says it is sensitive: a note that is being written."""
-    return isinstance(given, Mapping) and any(
-        is_marked(text) for text in given.values() if isinstance(text, str)
+    return (
+        [found["path"].strip() for found in compile_ascii(_PATCHED).finditer(text)] if there else []
     )
 
 
-def bare(given: Any, touched: Iterable[str]) -> Any:
+def has_marked_argument(given: Any) -> bool:
+    """Whether a tool is given a text that says it is sensitive: a note that is being written."""
+    return isinstance(given, Mapping) and any(
+        is_marked_sensitive(text) for text in given.values() if isinstance(text, str)
+    )
+
+
+def strip_arguments(given: Any, touched: Iterable[str]) -> Any:
     """What a tool was given, without any text that may be a file's."""
     if isinstance(given, str):
-        return bare_command(given, touched)
+        return strip_command(given, touched)
     if not isinstance(given, Mapping):
-        return MARK if given else given
+        return SENSITIVE_MARK if given else given
     return {
         name: value
-        if name in PATHS or not isinstance(value, (str, list, tuple, Mapping))
-        else bare_command(value, touched)
-        if name in COMMANDS and isinstance(value, str)
-        else MARK
+        if name in PATH_ARGUMENTS or not isinstance(value, (str, list, tuple, Mapping))
+        else strip_command(value, touched)
+        if name in COMMAND_ARGUMENTS and isinstance(value, str)
+        else SENSITIVE_MARK
         for name, value in given.items()
     }
 
 
-def bare_command(command: str, touched: Iterable[str]) -> str:
+def strip_command(command: str, touched: Iterable[str]) -> str:
     """A command that only names files as it is; of one that may write a text only the program and
     the files.
     """
-    if compiled(_PLAIN).fullmatch(command):
+    if compile_ascii(_PLAIN).fullmatch(command):
         return command
-    program = command.split(maxsplit=1)[0] if compiled(_WORD).match(command) else ""
-    return " ".join(filter(None, (program, MARK, *dict.fromkeys(touched))))
+    program = command.split(maxsplit=1)[0] if compile_ascii(_WORD).match(command) else ""
+    return " ".join(filter(None, (program, SENSITIVE_MARK, *dict.fromkeys(touched))))
 
 
-def without_lines(text: Any, policy: Policy) -> Any:
+def drop_sensitive_lines(text: Any, policy: Policy) -> Any:
     """An answer without lines that are from a sensitive file, as a search (`.env:3:…`) or a diff
     shows them.
     """
     if not isinstance(text, str):
         return text
     if "diff --git " in text:
-        text = compiled(_HUNKS).sub(
+        text = compile_ascii(_HUNKS).sub(
             lambda found: (
-                f"{found['path']}: {MARK}\n" if is_sensitive(found["path"], policy) else found[0]
+                f"{found['path']}: {SENSITIVE_MARK}\n"
+                if is_sensitive(found["path"], policy)
+                else found[0]
             ),
             text,
         )
-    text = compiled(_HEADED).sub(lambda found: without_block(found, policy), text)
-    names = {path_of(found) for found in compiled(_NAMED_LINE).finditer(text)}
+    text = compile_ascii(_HEADED).sub(lambda found: drop_sensitive_block(found, policy), text)
+    names = {matched_path(found) for found in compile_ascii(_NAMED_LINE).finditer(text)}
     guarded_names = {name for name in names if is_pathlike(name) and is_sensitive(name, policy)}
     if not guarded_names:
         return text
-    return compiled(_NAMED_LINE).sub(
-        lambda found: f"{path_of(found)}:{MARK}" if path_of(found) in guarded_names else found[0],
+    return compile_ascii(_NAMED_LINE).sub(
+        lambda found: (
+            f"{matched_path(found)}:{SENSITIVE_MARK}"
+            if matched_path(found) in guarded_names
+            else found[0]
+        ),
         text,
     )
 
 
-def path_of(found: re.Match[str]) -> str:
+def matched_path(found: re.Match[str]) -> str:
     """The file that a line, or a block, is of."""
     return str(found[1] or found[2])
 
 
-def without_block(found: re.Match[str], policy: Policy) -> str:
+def drop_sensitive_block(found: re.Match[str], policy: Policy) -> str:
     """The lines of one file without what they say if it is sensitive; what follows them stays
     apart.
     """
-    name = path_of(found)
+    name = matched_path(found)
     if not is_pathlike(name) or not is_sensitive(name, policy):
         return found[0]
     heading = found[0].partition("\n")[0]
-    return f"{heading}\n{MARK}" + "\n" * found[0].endswith("\n")
+    return f"{heading}\n{SENSITIVE_MARK}" + "\n" * found[0].endswith("\n")

@@ -1,21 +1,21 @@
 """Both ends of a text that is too long to be kept, or looked at, as a whole."""
 
 from reverie.core.privacy_policy import Policy
-from reverie.core.private_passages import GAP, SPARE
-from reverie.privacy import only_private, redact
+from reverie.core.private_passages import CUT_MARGIN, CUT_MARK
+from reverie.privacy import is_fully_redacted, redact
 
 
-def ends(text: str, policy: Policy, head: int, tail: int) -> str:
+def redact_both_ends(text: str, policy: Policy, head: int, tail: int) -> str:
     """The beginning and the end of a text longer than both with SPARE beside each, without secrets.
 
     Only so much is looked at. What then stands next to a cut is left out, as it may be half of a
     secret. What is private has to be taken out before (`hidden`): it may be longer.
     """
     first, last = (
-        redact(text[: head + SPARE], policy)[0],
-        redact(text[-(tail + SPARE) :], policy)[0],
+        redact(text[: head + CUT_MARGIN], policy)[0],
+        redact(text[-(tail + CUT_MARGIN) :], policy)[0],
     )
     for end in (first, last):
-        if only_private(end):
+        if is_fully_redacted(end):
             return end
-    return first[:-SPARE][:head] + GAP + last[SPARE:][-tail:]
+    return first[:-CUT_MARGIN][:head] + CUT_MARK + last[CUT_MARGIN:][-tail:]

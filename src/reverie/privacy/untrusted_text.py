@@ -14,31 +14,32 @@ Always true of every way in, for `intake.built` ends here. Pure.
 from __future__ import annotations
 
 from reverie.core.kinds import ANYBODY, kind_of
-from reverie.core.model import TRUST, UNTRUSTED, Memory
-from reverie.privacy.prompt_injection import planted
+from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory
+from reverie.privacy.prompt_injection import find_prompt_injection
 
-ASKED, PLANTED, HEARD = "asked_kind", "planted", "heard_from"  # names in details
-RESULT, THEIRS, PASTED = (
+ASKED_KIND, PLANTED, HEARD_FROM = "asked_kind", "planted", "heard_from"  # names in details
+TOOL_RESULT, FOREIGN_MEMORIES, PASTED_TEXT = (
     "a tool's result",
     "somebody else's memories",
     "a text that was read or pasted",
 )
-WEIGHTY = ("emotion", "rate", "when", "every", "priority")
+PROMOTING_DETAILS = ("emotion", "rate", "when", "every", "priority")
 """Details that would raise its rank or call it up."""
 
 
-def disarmed(memory: Memory) -> Memory:
+def disarm_memory(memory: Memory) -> Memory:
     """The memory as what others wrote may be. Doing it twice changes nothing more."""
     looked_at = "curated" in memory.details
     details = {
         name: value
         for name, value in memory.details.items()
-        if name not in WEIGHTY and (name != "maturity" or looked_at or value == "escalated")
+        if name not in PROMOTING_DETAILS
+        and (name != "maturity" or looked_at or value == "escalated")
     }
     kind = memory.kind
     if kind_of(kind).voice != ANYBODY:
-        kind, details = "note", {ASKED: kind, **details}
-    most = TRUST[UNTRUSTED]
+        kind, details = "note", {ASKED_KIND: kind, **details}
+    most = TRUST_BY_PROVENANCE[UNTRUSTED]
     plain = memory._replace(
         kind=kind,
         details=details,
@@ -47,14 +48,14 @@ def disarmed(memory: Memory) -> Memory:
         confidence=min(memory.confidence, most),
         salience=min(memory.salience, 0.5),
     )
-    return plain if looked_at else screened(plain)
+    return plain if looked_at else screen_for_injection(plain)
 
 
-def screened(memory: Memory) -> Memory:
+def screen_for_injection(memory: Memory) -> Memory:
     """The memory, waiting for a person if its words address the assistant. Also for what we wrote
     around words of others, such as the error in a remedy.
     """
-    why = planted(f"{memory.title}\n{memory.text}")
+    why = find_prompt_injection(f"{memory.title}\n{memory.text}")
     return (
         memory._replace(details={**memory.details, "maturity": "escalated", PLANTED: why})
         if why

@@ -24,26 +24,40 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from reverie.core.code_anchors import joined
-from reverie.core.kinds import EXCERPT, FILE, KINDS, holds, is_talk, kind_of, unverified
+from reverie.core.code_anchors import merge_anchor_details
+from reverie.core.kinds import (
+    EXCERPT,
+    FILE,
+    KINDS,
+    is_conversation_turn,
+    is_unverified,
+    is_valid_at,
+    kind_of,
+)
 from reverie.core.model import Change, Edge, Link, Memory, Retire, Revise
-from reverie.memory.memory_changes import HELPFUL, MOST_REINFORCEMENTS, crumbs
+from reverie.memory.memory_changes import HELPFUL, MAX_REINFORCEMENTS, collect_reinforcements
 from reverie.memory.procedure import PARTS
-from reverie.reconciliation.paraphrase.statement_comparison import RELATIONS, Verdict, compare
-from reverie.reconciliation.paraphrase.statement_parser import read
-from reverie.reconciliation.paraphrase.wording_vote import WELL_KNOWN
-from reverie.text.tokenization import folded
+from reverie.reconciliation.paraphrase.statement_comparison import (
+    RELATIONS,
+    Verdict,
+    compare_memories,
+)
+from reverie.reconciliation.paraphrase.statement_parser import read_statement
+from reverie.reconciliation.paraphrase.wording_vote import MIN_VOTING
+from reverie.text.tokenization import fold_text
 
-TALK = ("fact", "note")  # kinds that turns of a conversation are kept as, with a speaker
+TALK_KINDS = ("fact", "note")  # kinds that turns of a conversation are kept as, with a speaker
 # kinds that are raw material as soon as they come out of a session
-RAW = (
+RAW_KINDS = (
     "observation",
     "event",
     EXCERPT,
 )
-LONG = 600  # characters; what is longer is a document, and only the same words are the same
+MAX_STATEMENT_CHARS = (
+    600  # characters; what is longer is a document, and only the same words are the same
+)
 # cosine from which two documents are told to be nearly the same (CONSTANTS: duplicate deep)
-NEAR_DOCUMENT = 0.95
+NEAR_DOCUMENT_COSINE = 0.95
 # where the new one says itself that it replaces something ("no longer", "instead of")
 SURE_UPDATE = 0.5
 SURE_CORRECTED = 0.7
@@ -51,37 +65,41 @@ SURE_CORRECTED = 0.7
 it is about something that was believed. Without one, even verdicts above 0.9 are wrong in one case
 of seven (bench/reconcile), so they are flagged.
 """
-TEN = 10  # relatives that a new memory is held against (CONSTANTS: contradiction probe)
+MAX_RELATIVES = 10  # relatives that a new memory is held against (CONSTANTS: contradiction probe)
 SURE_BRIDGE = 0.7  # that a new wording says the same as two memories, to make one of these
 # that one memory is held against: a loop of "attempt 5", "attempt 6" must not flood the queue
-MOST_RIVALS = 3
-MOST_ASKED = 8  # wordings of a memory that are held against those of another
-MOST_AGREE = 0.75  # share of these that must say the same to make one memory of two
+MAX_RIVALS = 3
+MAX_WORDINGS_COMPARED = 8  # wordings of a memory that are held against those of another
+MIN_AGREEING = 0.75  # share of these that must say the same to make one memory of two
 # share that may say otherwise, as readings fail, without keeping two apart that a wording bridges
-FEW_AGAINST = 0.25
-LEAST_AKIN = 0.5  # share that must be akin at least
-MOST_CASES = 3  # open questions that name one memory, but for the first about what is new (CC-87)
+MAX_OPPOSING = 0.25
+MIN_AKIN = 0.5  # share that must be akin at least
+MAX_OPEN_CASES = (
+    3  # open questions that name one memory, but for the first about what is new (CC-87)
+)
 # cosine from which a near-duplicate is shown to a person (CONSTANTS: duplicate on write) …
-NEAR = 0.80
-ALIKE = 0.75  # … or this part of the words of both in common (CONSTANTS row 7: tokens, report)
-OPPOSED = ("contradicts", "updates")
-DOUBTED = Verdict(
+NEAR_COSINE = 0.80
+NEAR_WORD_SHARE = (
+    0.75  # … or this part of the words of both in common (CONSTANTS row 7: tokens, report)
+)
+OPPOSED_RELATIONS = ("contradicts", "updates")
+DOUBTED_VERDICT = Verdict(
     "contradicts",
     0.0,
     "a correction puts one thing right: what else it contradicts is only flagged",
 )
 # what a memory has of its own, which nobody in another space is told
-OWN = (
+OWN_FIELDS = (
     "triggers",
     "files",
     "tags",
 )
-RETIRED = ("retired_at", "retired_why", "superseded_by")
+RETIRED_FIELDS = ("retired_at", "retired_why", "superseded_by")
 
-Pair = frozenset[str]
+IdPair = frozenset[str]
 
 
-class Near(NamedTuple):
+class Neighbour(NamedTuple):
     """A memory that a new one is held against, and the cosine of the two; None where one has no
     vector.
     """
@@ -90,7 +108,7 @@ class Near(NamedTuple):
     cosine: float | None
 
 
-class View(NamedTuple):
+class PairComparison(NamedTuple):
     """What a new memory is to an older one that counts."""
 
     old: Memory
@@ -98,7 +116,7 @@ class View(NamedTuple):
     cosine: float | None
 
 
-class Ruling(NamedTuple):
+class PairRuling(NamedTuple):
     """What was found out about a pair: "same", "near", "contradicts" or "updates"."""
 
     new: str
@@ -109,7 +127,7 @@ class Ruling(NamedTuple):
 # Who takes part
 
 
-def takes_part(memory: Memory, now: float) -> bool:
+def is_reconcilable(memory: Memory, now: float) -> bool:
     """Whether a memory is held against others: lasting knowledge, and how things are done, that
     counts and is true now.
 
@@ -120,27 +138,27 @@ def takes_part(memory: Memory, now: float) -> bool:
         memory.active
         and memory.kind != FILE
         and kind_of(memory.kind).type in ("semantic", "procedural")
-        and not is_raw(memory)
+        and not is_raw_material(memory)
         and (memory.expires_at is None or memory.expires_at > now)
-        and holds(memory, now)
+        and is_valid_at(memory, now)
     )
 
 
-def is_raw(memory: Memory) -> bool:
+def is_raw_material(memory: Memory) -> bool:
     """Whether it is a turn of a conversation, or what was seen in one: nothing that somebody chose
     to keep.
     """
-    return (is_talk(memory) and memory.kind in TALK) or bool(
-        memory.session and memory.provenance == "observed" and memory.kind in RAW
+    return (is_conversation_turn(memory) and memory.kind in TALK_KINDS) or bool(
+        memory.session and memory.provenance == "observed" and memory.kind in RAW_KINDS
     )
 
 
-def above(old: Memory, new: Memory) -> bool:
+def is_in_wider_space(old: Memory, new: Memory) -> bool:
     """Whether the old one lies in a space that contains the new one's."""
     return new.space.startswith(f"{old.space}/")
 
 
-def may_merge(old: Memory, new: Memory) -> bool:
+def can_merge(old: Memory, new: Memory) -> bool:
     """Whether the new one, if it says the same, may become one with the old.
 
     Within a space, kinds that both hold lasting knowledge may meet; else kinds must be equal. A
@@ -149,37 +167,42 @@ def may_merge(old: Memory, new: Memory) -> bool:
     more (CC-55, X15).
     """
     if old.space != new.space and not (
-        above(old, new) and old.trust >= new.trust and old.kind == new.kind and covers(old, new)
+        is_in_wider_space(old, new)
+        and old.trust >= new.trust
+        and old.kind == new.kind
+        and covers_own_fields(old, new)
     ):
         return False
-    if (old.valid_from, old.valid_to) != (new.valid_from, new.valid_to) or not same_steps(old, new):
+    if (old.valid_from, old.valid_to) != (new.valid_from, new.valid_to) or not has_same_steps(
+        old, new
+    ):
         return False
     return old.kind == new.kind or all(
         m.kind in KINDS and kind_of(m.kind).type == "semantic" for m in (old, new)
     )
 
 
-def covers(old: Memory, new: Memory) -> bool:
+def covers_own_fields(old: Memory, new: Memory) -> bool:
     """Whether a memory elsewhere is called up by all that calls the new one up, and for as long."""
     return old.expires_at == new.expires_at and all(
-        set(getattr(new, name)) <= set(getattr(old, name)) for name in OWN
+        set(getattr(new, name)) <= set(getattr(old, name)) for name in OWN_FIELDS
     )
 
 
-def same_steps(old: Memory, new: Memory) -> bool:
+def has_same_steps(old: Memory, new: Memory) -> bool:
     """Whether two procedures do the same; of other memories the text says it all, whatever is told
     about them.
     """
-    return meaning(old) == meaning(new)
+    return get_procedure_parts(old) == get_procedure_parts(new)
 
 
-def meaning(memory: Memory) -> dict[str, object]:
+def get_procedure_parts(memory: Memory) -> dict[str, object]:
     """The details that bear on what is meant: the parts of a procedure, as far as it has some."""
     found = {name: memory.details.get(name) for name in PARTS} if memory.kind == "procedure" else {}
     return {name: value for name, value in found.items() if value}
 
 
-def worth_a_look(old: Memory, new: Memory, cosine: float | None) -> bool:
+def is_worth_review(old: Memory, new: Memory, cosine: float | None) -> bool:
     """Whether a person is asked about two that nearly say the same: close, about the same, and of
     one type.
 
@@ -190,15 +213,19 @@ def worth_a_look(old: Memory, new: Memory, cosine: float | None) -> bool:
         "negative",
     }:
         return False
-    mine, theirs = ((said := read(memory.text)).pro | said.con for memory in (old, new))
+    mine, theirs = (
+        (said := read_statement(memory.text)).affirmed | said.denied for memory in (old, new)
+    )
     shared = len(mine & theirs)
-    return shared > 0 and ((cosine or 0.0) >= NEAR or shared >= ALIKE * len(mine | theirs))
+    return shared > 0 and (
+        (cosine or 0.0) >= NEAR_COSINE or shared >= NEAR_WORD_SHARE * len(mine | theirs)
+    )
 
 
 # What becomes of two
 
 
-def absorbed(kept: Memory, gone: Memory, now: float) -> Memory:
+def absorb_memory(kept: Memory, gone: Memory, now: float) -> Memory:
     """The memory that stays when another one said the same: stronger, believed as the better of
     both (A78–A81).
 
@@ -207,15 +234,15 @@ def absorbed(kept: Memory, gone: Memory, now: float) -> Memory:
     all, however often it is met.
     """
     own = kept.space == gone.space
-    if unverified(gone):
+    if is_unverified(gone):
         return (
             kept._replace(
-                reinforcements=(*kept.reinforcements, *crumbs(gone, kept.space))[
-                    -MOST_REINFORCEMENTS:
+                reinforcements=(*kept.reinforcements, *collect_reinforcements(gone, kept.space))[
+                    -MAX_REINFORCEMENTS:
                 ],
                 updated_at=now,
             )
-            if unverified(kept)
+            if is_unverified(kept)
             else kept
         )
     better = gone if own and gone.trust > kept.trust else kept
@@ -226,7 +253,9 @@ def absorbed(kept: Memory, gone: Memory, now: float) -> Memory:
     )
     stronger = kept._replace(
         strength=kept.strength + gone.strength,
-        reinforcements=(*kept.reinforcements, *crumbs(gone, kept.space))[-MOST_REINFORCEMENTS:],
+        reinforcements=(*kept.reinforcements, *collect_reinforcements(gone, kept.space))[
+            -MAX_REINFORCEMENTS:
+        ],
         confidence=min(1.0, max(kept.confidence, gone.confidence if own else 0.0) + HELPFUL),
         last_accessed_at=max(kept.last_accessed_at or kept.at, gone.at),
         updated_at=now,
@@ -240,56 +269,61 @@ def absorbed(kept: Memory, gone: Memory, now: float) -> Memory:
         salience=max(kept.salience, gone.salience),
         access_count=kept.access_count + gone.access_count,
         title=kept.title or gone.title,
-        tags=both(kept.tags, gone.tags),
-        files=both(kept.files, gone.files),
-        triggers=both(kept.triggers, gone.triggers),
-        details=joined(kept, gone),
+        tags=union_in_order(kept.tags, gone.tags),
+        files=union_in_order(kept.files, gone.files),
+        triggers=union_in_order(kept.triggers, gone.triggers),
+        details=merge_anchor_details(kept, gone),
         expires_at=None
         if kept.expires_at is None or gone.expires_at is None
         else max(kept.expires_at, gone.expires_at),
     )
 
 
-def mixed(one: Memory, other: Memory) -> bool:
+def is_mixed_authorship(one: Memory, other: Memory) -> bool:
     """Whether others wrote one of two, and somebody stands behind the other: then the words of that
     one stay, and nothing that the first says is held against it.
     """
-    return unverified(one) != unverified(other)
+    return is_unverified(one) != is_unverified(other)
 
 
-def firm_first(kept: Memory, gone: Memory) -> tuple[Memory, Memory]:
+def order_by_authorship(kept: Memory, gone: Memory) -> tuple[Memory, Memory]:
     """Which of two stays and which goes, if the first is to stay: one that others wrote never stays
     for one of ours.
     """
-    return (gone, kept) if mixed(kept, gone) and unverified(kept) else (kept, gone)
+    return (gone, kept) if is_mixed_authorship(kept, gone) and is_unverified(kept) else (kept, gone)
 
 
-def both(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
+def union_in_order(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
     """All of both lists, each once."""
     return tuple(dict.fromkeys((*one, *other)))
 
 
-def retired(memory: Memory, now: float, why: str, newer: str) -> Memory:
+def mark_retired(memory: Memory, now: float, why: str, newer: str) -> Memory:
     """The memory when another one stands for it."""
     return memory._replace(retired_at=now, retired_why=why, superseded_by=newer)
 
 
-def judged(old: Memory, new: Memory, cosine: float | None, wordings: Sequence[str]) -> Verdict:
+def judge_pair(old: Memory, new: Memory, cosine: float | None, wordings: Sequence[str]) -> Verdict:
     """What the new one is to the old. Statements are compared; of a document only a repetition can
     be told.
     """
-    if max(len(old.text), len(new.text)) <= LONG:
-        return compare(old, new, cosine, wordings=[text for text in wordings if len(text) <= LONG])
-    if folded(new.text) in map(folded, (old.text, *wordings)):
+    if max(len(old.text), len(new.text)) <= MAX_STATEMENT_CHARS:
+        return compare_memories(
+            old,
+            new,
+            cosine,
+            wordings=[text for text in wordings if len(text) <= MAX_STATEMENT_CHARS],
+        )
+    if fold_text(new.text) in map(fold_text, (old.text, *wordings)):
         return Verdict("same", 1.0, "the same words")
     return Verdict(
-        "near" if (cosine or 0.0) >= NEAR_DOCUMENT else "apart",
+        "near" if (cosine or 0.0) >= NEAR_DOCUMENT_COSINE else "apart",
         cosine or 0.0,
         "nearly the same document",
     )
 
 
-def stronger(old: Memory, new: Memory, at: float) -> Memory | None:
+def pick_believed(old: Memory, new: Memory, at: float) -> Memory | None:
     """Which of two that contradict each other is believed; None where the newer one comes from a
     weaker source.
 
@@ -302,14 +336,14 @@ def stronger(old: Memory, new: Memory, at: float) -> Memory | None:
     return new if at >= old.at else old
 
 
-def sure(verdict: Verdict, winner: Memory) -> bool:
+def is_sure_conflict(verdict: Verdict, winner: Memory) -> bool:
     """Whether a contradiction is plain enough to let one step back unasked."""
     if verdict.relation == "updates":
         return verdict.confidence >= SURE_UPDATE
     return winner.provenance == "user_corrected" and verdict.confidence >= SURE_CORRECTED
 
 
-def may_yield(loser: Memory, winner: Memory) -> bool:
+def can_yield(loser: Memory, winner: Memory) -> bool:
     """Whether one may take the other's place: rules and skills never yield, nor anything to what
     will expire.
     """
@@ -323,7 +357,7 @@ def may_yield(loser: Memory, winner: Memory) -> bool:
     )
 
 
-def standing(memories: Mapping[str, Memory], id: str) -> Memory | None:
+def resolve_merged(memories: Mapping[str, Memory], id: str) -> Memory | None:
     """The memory that stands for this one: itself, or what it was merged into, to the end; None if
     that counts not.
     """
@@ -335,7 +369,7 @@ def standing(memories: Mapping[str, Memory], id: str) -> Memory | None:
     return memory if memory and memory.active else None
 
 
-def one_family(
+def is_same_family(
     one: Memory, ones: Sequence[str], other: Memory, others: Sequence[str], cosine: float | None
 ) -> bool:
     """Whether of two memories the one of fewer wordings says what the other says, in nearly all of
@@ -344,11 +378,11 @@ def one_family(
     Only where that other is known well enough for its wordings to vote; else the pair was compared
     as it is.
     """
-    known = max(len(ones), len(others)) + 1 >= WELL_KNOWN
-    return known and family_says(one, ones, other, others, cosine)["same"] >= MOST_AGREE
+    known = max(len(ones), len(others)) + 1 >= MIN_VOTING
+    return known and compare_families(one, ones, other, others, cosine)["same"] >= MIN_AGREEING
 
 
-def family_says(
+def compare_families(
     one: Memory, ones: Sequence[str], other: Memory, others: Sequence[str], cosine: float | None
 ) -> dict[str, float]:
     """What share of the wordings of the lesser known of two memories is what to the
@@ -356,22 +390,24 @@ def family_says(
     """
     if len(others) > len(ones):
         one, ones, other, others = other, others, one, ones
-    said = (other.text, *others)[:MOST_ASKED]
-    count = Counter(judged(one, other._replace(text=text), cosine, ones).relation for text in said)
+    said = (other.text, *others)[:MAX_WORDINGS_COMPARED]
+    count = Counter(
+        judge_pair(one, other._replace(text=text), cosine, ones).relation for text in said
+    )
     return {relation: count[relation] / len(said) for relation in RELATIONS}
 
 
-def merging(kept: Memory, gone: Memory, now: float) -> list[Change]:
+def plan_merge(kept: Memory, gone: Memory, now: float) -> list[Change]:
     """The changes that make one memory of two, when a person says so (B134)."""
-    kept, gone = firm_first(kept, gone)
+    kept, gone = order_by_authorship(kept, gone)
     return [
-        *altered(kept, absorbed(kept, gone, now)),
-        *altered(gone, retired(gone, now, "merged", kept.id)),
+        *diff_memory(kept, absorb_memory(kept, gone, now)),
+        *diff_memory(gone, mark_retired(gone, now, "merged", kept.id)),
         Link(edge=Edge(src=kept.id, rel="derived_from", dst=gone.id)),
     ]
 
 
-def altered(before: Memory, after: Memory) -> list[Change]:
+def diff_memory(before: Memory, after: Memory) -> list[Change]:
     """The changes that make one value of a memory into the other."""
     fields = {
         name: new
@@ -388,5 +424,5 @@ def altered(before: Memory, after: Memory) -> list[Change]:
                 superseded_by=after.superseded_by,
             )
         )
-        fields = {name: value for name, value in fields.items() if name not in RETIRED}
+        fields = {name: value for name, value in fields.items() if name not in RETIRED_FIELDS}
     return [Revise(id=after.id, fields=fields), *changes] if fields else changes

@@ -17,26 +17,26 @@ from collections.abc import Sequence
 from typing import Literal
 
 from reverie.core.model import Change, Edge, Memory
-from reverie.memory.memory_changes import contradicting, superseded
+from reverie.memory.memory_changes import flag_contradiction, supersede_memory
 from reverie.reconciliation.merge_rules import (
-    OPPOSED,
-    may_merge,
-    may_yield,
-    merging,
-    mixed,
-    stronger,
-    sure,
+    OPPOSED_RELATIONS,
+    can_merge,
+    can_yield,
+    is_mixed_authorship,
+    is_sure_conflict,
+    pick_believed,
+    plan_merge,
 )
 from reverie.reconciliation.paraphrase.statement_comparison import Verdict
-from reverie.reconciliation.review_questions import untied
+from reverie.reconciliation.review_questions import clear_question
 
-SURE = 0.7
+MIN_CONFIDENCE = 0.7
 """Below this an opinion that two say the same, or have nothing to do with each other, is left to a
 person: what rules need to make one memory of two (reconcile.SURE_BRIDGE). A model that does not say
 how sure it is counts as 0.5.
 """
 
-Outcome = Literal[
+OpinionOutcome = Literal[
     "merged",  # they say the same and one stands for both
     "superseded",  # the newer one took the place of the older
     "flagged",  # they contradict each other, and a person is asked
@@ -45,41 +45,47 @@ Outcome = Literal[
 ]
 
 
-def follows(
+def apply_opinion(
     old: Memory, new: Memory, said: Verdict, ties: Sequence[Edge], now: float
-) -> tuple[Outcome, list[Change]]:
+) -> tuple[OpinionOutcome, list[Change]]:
     """The outcome, and the changes that make it so. `ties` are the edges that hold the question
     open.
     """
-    older, newer, undone = untied(old, new, ties)
-    if said.relation == "same" and said.confidence >= SURE and (two := stand_in(older, newer)):
-        return "merged", [*undone, *merging(*two, now)]
-    if said.relation == "apart" and said.confidence >= SURE:
+    older, newer, undone = clear_question(old, new, ties)
+    if (
+        said.relation == "same"
+        and said.confidence >= MIN_CONFIDENCE
+        and (two := choose_stand_in(older, newer))
+    ):
+        return "merged", [*undone, *plan_merge(*two, now)]
+    if said.relation == "apart" and said.confidence >= MIN_CONFIDENCE:
         return "parted", undone
-    if said.relation in OPPOSED:
-        winner = stronger(older, newer, max(older.at, newer.at))
-        if winner is newer and sure(said, newer) and may_yield(older, newer):
-            return "superseded", [*undone, *superseded(older, newer, now)]
-        if not mixed(older, newer) and not any(tie.rel == "contradicts" for tie in ties):
-            return "flagged", [*undone, *contradicting(newer, older, now)]
+    if said.relation in OPPOSED_RELATIONS:
+        winner = pick_believed(older, newer, max(older.at, newer.at))
+        if winner is newer and is_sure_conflict(said, newer) and can_yield(older, newer):
+            return "superseded", [*undone, *supersede_memory(older, newer, now)]
+        if not is_mixed_authorship(older, newer) and not any(
+            tie.rel == "contradicts" for tie in ties
+        ):
+            return "flagged", [*undone, *flag_contradiction(newer, older, now)]
     return "left", []
 
 
-def stand_in(old: Memory, new: Memory) -> tuple[Memory, Memory] | None:
+def choose_stand_in(old: Memory, new: Memory) -> tuple[Memory, Memory] | None:
     """(the one that stays, the one that goes), if one of two that say the same can stand for the
     other.
     """
-    from reverie.reconciliation.stand_in_rules import replaces
+    from reverie.reconciliation.stand_in_rules import can_replace
 
-    if not may_merge(old, new):
+    if not can_merge(old, new):
         return None
-    both = sorted((old, new), key=lambda memory: (not_corrected(memory), -memory.trust))
+    both = sorted((old, new), key=lambda memory: (is_not_correction(memory), -memory.trust))
     for keep, gone in (both, both[::-1]):
-        if replaces(keep, gone) and not_corrected(keep) <= not_corrected(gone):
+        if can_replace(keep, gone) and is_not_correction(keep) <= is_not_correction(gone):
             return keep, gone
     return None
 
 
-def not_corrected(memory: Memory) -> bool:
+def is_not_correction(memory: Memory) -> bool:
     """Whether it is anything but a correction by the user."""
     return memory.provenance != "user_corrected"

@@ -12,22 +12,26 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from reverie.core.errors import ModelAway
-from reverie.pipeline.event_reader import Work
+from reverie.pipeline.event_reader import WorkContext
 
 if TYPE_CHECKING:
     from reverie.core.model import Event, Memory
-    from reverie.llm.extraction_task import Extracted
-    from reverie.llm.language_model import Answer, Llm, Request
-    from reverie.llm.pair_task import Opinion
-    from reverie.text.host_messages import Said
+    from reverie.llm.extraction_task import ExtractionAnswer
+    from reverie.llm.language_model import LanguageModel, LlmAnswer, LlmRequest
+    from reverie.llm.pair_task import PairOpinion
+    from reverie.text.host_messages import HostMessage
 
 T = TypeVar("T")
-TRIES = 3  # answers to one event that may fail to come in time
+MAX_TIMEOUTS = 3  # answers to one event that may fail to come in time
 
 
-def about(
-    work: Work, llm: Llm, event: Event, request: Request, read: Callable[[str], T]
-) -> Answer[T]:
+def ask_about_event(
+    work: WorkContext,
+    llm: LanguageModel,
+    event: Event,
+    request: LlmRequest,
+    read: Callable[[str], T],
+) -> LlmAnswer[T]:
     """What a model answers about an event. Raises ModelAway if it is away; after TRIES times that
     it did not answer in
 
@@ -36,15 +40,15 @@ def about(
     from reverie.llm.language_model import TIMEOUT, BadAnswer
 
     answer = llm.ask(request, read, space=event.space, session=event.session, about=event.seq)
-    if answer.outcome == TIMEOUT and timeouts(work, event) >= TRIES:
-        raise BadAnswer(f"{llm.name} did not answer in time, {TRIES} times")
-    if answer.away:
+    if answer.outcome == TIMEOUT and count_timeouts(work, event) >= MAX_TIMEOUTS:
+        raise BadAnswer(f"{llm.name} did not answer in time, {MAX_TIMEOUTS} times")
+    if answer.unavailable:
         why = f" ({answer.why})" if answer.why else ""
         raise ModelAway(f"{llm.name}: {answer.outcome}{why}. What it was to read waits")
     return answer
 
 
-def timeouts(work: Work, event: Event) -> int:
+def count_timeouts(work: WorkContext, event: Event) -> int:
     """How often the model did not answer in time about this event."""
     calls = work.store.events(
         session=event.session, space=event.space, verbs=("llm",), newest=True, limit=50
@@ -55,23 +59,31 @@ def timeouts(work: Work, event: Event) -> int:
     )
 
 
-def opinion(work: Work, event: Event, old: Memory, new: Memory) -> Opinion | None:
+def ask_pair_opinion(
+    work: WorkContext, event: Event, old: Memory, new: Memory
+) -> PairOpinion | None:
     """What the newer memory is to the older: same, near, contradicts, updates or apart."""
     if work.llm is None:
         return None
-    from reverie.llm.pair_task import compare_request, read_comparison
+    from reverie.llm.pair_task import build_comparison_request, read_comparison
 
-    return about(work, work.llm, event, compare_request(old, new), read_comparison).value
+    return ask_about_event(
+        work, work.llm, event, build_comparison_request(old, new), read_comparison
+    ).value
 
 
-def answered(
-    work: Work, event: Event, questions: Sequence[str], said: Sequence[Said]
-) -> Extracted | None:
+def ask_open_questions(
+    work: WorkContext, event: Event, questions: Sequence[str], said: Sequence[HostMessage]
+) -> ExtractionAnswer | None:
     """What a session answers of the questions that found nothing while it went on (B82)."""
     if work.llm is None or not questions or not said:
         return None
-    from reverie.llm.group_naming_task import gaps_request, read_gaps
+    from reverie.llm.group_naming_task import build_gaps_request, read_gap_answers
 
-    return about(
-        work, work.llm, event, gaps_request(questions, said), lambda text: read_gaps(text, said)
+    return ask_about_event(
+        work,
+        work.llm,
+        event,
+        build_gaps_request(questions, said),
+        lambda text: read_gap_answers(text, said),
     ).value

@@ -13,88 +13,103 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from reverie.core.model import Memory, lineage
-from reverie.pipeline.event_reader import Work
-from reverie.reconciliation.merge_rules import Near
+from reverie.core.model import Memory, visible_spaces
+from reverie.pipeline.event_reader import WorkContext
+from reverie.reconciliation.merge_rules import Neighbour
 from reverie.storage.column_cache import Floats, Ints, Shard
-from reverie.text.tokenization import query_terms
+from reverie.text.tokenization import tokenize_query
 
 # that count; ten of them are held against it (`reconcile.TEN`), the rest may be turns of talk
-MOST = 30
-MOST_WORDINGS = 5  # wordings that were merged into something
-FLOOR = 0.5  # cosine below which nothing is a relative (CONSTANTS: contradiction probe)
-FAR = 0.3  # cosine from which words in common make a relative: short texts of one meaning
-FARTHER = 10  # looked up by words, where fewer are near by meaning
+MAX_NEIGHBOURS = 30
+MAX_MERGED_NEIGHBOURS = 5  # wordings that were merged into something
+MIN_COSINE = 0.5  # cosine below which nothing is a relative (CONSTANTS: contradiction probe)
+MIN_WORD_COSINE = (
+    0.3  # cosine from which words in common make a relative: short texts of one meaning
+)
+MAX_WORD_NEIGHBOURS = 10  # looked up by words, where fewer are near by meaning
 # characters up to which this is so: a longer text says enough to be found by its meaning
-SHORT = 100
+SHORT_TEXT_CHARS = 100
 # new memories of one event up to which words are asked as well: not for what is loaded in bulk
-FEW = 50
-BLOCK = 8_192  # rows compared at a time: with 500 new ones 16 MB
+MAX_FRESH_FOR_WORDS = 50
+BLOCK_ROWS = 8_192  # rows compared at a time: with 500 new ones 16 MB
 
 
-def neighbours(work: Work, fresh: Sequence[Memory], *, older: bool) -> dict[str, list[Near]]:
+def find_neighbours(
+    work: WorkContext, fresh: Sequence[Memory], *, older: bool
+) -> dict[str, list[Neighbour]]:
     """The neighbours of each new memory, in its space and above; with `older` only what was there
     before it.
     """
-    found: dict[str, list[Near]] = {}
+    found: dict[str, list[Neighbour]] = {}
     vectors = (
-        work.store.vectors(work.model, [memory.id for memory in fresh]) if work.embedder else {}
+        work.store.vectors(work.embedding_model, [memory.id for memory in fresh])
+        if work.embedder
+        else {}
     )
-    few = len(fresh) <= FEW
+    few = len(fresh) <= MAX_FRESH_FOR_WORDS
     for space in dict.fromkeys(memory.space for memory in fresh):
         here = [memory for memory in fresh if memory.space == space]
         known = [memory for memory in here if memory.id in vectors]
-        found |= by_meaning(work, known, vectors, older=older) if known else {}
+        found |= find_by_vector(work, known, vectors, older=older) if known else {}
         for memory in known if few else ():
-            found[memory.id] += farther(
+            found[memory.id] += find_farther_by_words(
                 work, memory, vectors[memory.id], found[memory.id], older=older
             )
         found |= {
-            memory.id: by_words(work, memory, older=older)
+            memory.id: find_by_words(work, memory, older=older)
             for memory in here
             if memory.id not in vectors
         }
     return found
 
 
-def by_words(work: Work, new: Memory, *, older: bool) -> list[Near]:
+def find_by_words(work: WorkContext, new: Memory, *, older: bool) -> list[Neighbour]:
     """Memories that share words with this one, best first."""
-    found = work.store.words(query_terms(new.text), lineage(new.space), MOST + 1, now=work.now)
-    return [Near(id, None) for id, _ in found if id != new.id and (id < new.id or not older)]
+    found = work.store.search_words(
+        tokenize_query(new.text), visible_spaces(new.space), MAX_NEIGHBOURS + 1, now=work.now
+    )
+    return [Neighbour(id, None) for id, _ in found if id != new.id and (id < new.id or not older)]
 
 
-def farther(
-    work: Work, new: Memory, vector: Floats, known: Sequence[Near], *, older: bool
-) -> list[Near]:
+def find_farther_by_words(
+    work: WorkContext, new: Memory, vector: Floats, known: Sequence[Neighbour], *, older: bool
+) -> list[Neighbour]:
     """Memories that share words and of which the cosine alone says little: "PRs" lies far from
     "pull requests".
     """
-    if len(known) >= FARTHER or len(new.text) > SHORT:
+    if len(known) >= MAX_WORD_NEIGHBOURS or len(new.text) > SHORT_TEXT_CHARS:
         return []
     there = {one.id for one in known}
-    some = [one.id for one in by_words(work, new, older=older) if one.id not in there][:FARTHER]
+    some = [one.id for one in find_by_words(work, new, older=older) if one.id not in there][
+        :MAX_WORD_NEIGHBOURS
+    ]
     cosines = {
-        id: float(other @ vector) for id, other in work.store.vectors(work.model, some).items()
+        id: float(other @ vector)
+        for id, other in work.store.vectors(work.embedding_model, some).items()
     }
-    return [Near(id, cosines[id]) for id in some if FAR <= cosines.get(id, -1.0) < FLOOR]
+    return [
+        Neighbour(id, cosines[id])
+        for id in some
+        if MIN_WORD_COSINE <= cosines.get(id, -1.0) < MIN_COSINE
+    ]
 
 
-def by_meaning(
-    work: Work, fresh: Sequence[Memory], vectors: Mapping[str, Floats], *, older: bool
-) -> dict[str, list[Near]]:
+def find_by_vector(
+    work: WorkContext, fresh: Sequence[Memory], vectors: Mapping[str, Floats], *, older: bool
+) -> dict[str, list[Neighbour]]:
     """Memories of a high cosine, best first. All `fresh` are of one space."""
     asked = np.stack([vectors[memory.id] for memory in fresh]).astype(np.float32)
-    found: dict[str, list[Near]] = {memory.id: [] for memory in fresh}
-    for shard in work.store.corpus(work.model, lineage(fresh[0].space)).shards:
+    found: dict[str, list[Neighbour]] = {memory.id: [] for memory in fresh}
+    for shard in work.store.corpus(work.embedding_model, visible_spaces(fresh[0].space)).shards:
         if shard.dims != asked.shape[1]:
             continue
-        own = rows_of(shard, [memory.id for memory in fresh])
-        for counts, most in ((True, MOST), (False, MOST_WORDINGS)):
+        own = find_shard_rows(shard, [memory.id for memory in fresh])
+        for counts, most in ((True, MAX_NEIGHBOURS), (False, MAX_MERGED_NEIGHBOURS)):
             allowed = shard.known[: shard.n] & (shard.counts[: shard.n] == counts)
-            where, cosines = nearest(shard, asked, allowed, own, most, older=older)
+            where, cosines = find_nearest_rows(shard, asked, allowed, own, most, older=older)
             for memory, rows, likes in zip(fresh, where.tolist(), cosines.tolist(), strict=True):
                 found[memory.id] += [
-                    Near(shard.ids[row], like)
+                    Neighbour(shard.ids[row], like)
                     for row, like in zip(rows, likes, strict=True)
                     if row >= 0
                 ]
@@ -104,7 +119,7 @@ def by_meaning(
     }
 
 
-def rows_of(shard: Shard, ids: Sequence[str]) -> Ints:
+def find_shard_rows(shard: Shard, ids: Sequence[str]) -> Ints:
     """The row of each memory, -1 where it is not in this shard. New ones stand at its end."""
     wanted = dict.fromkeys(ids, -1)
     left = len(wanted)
@@ -117,7 +132,7 @@ def rows_of(shard: Shard, ids: Sequence[str]) -> Ints:
     return np.array([wanted[id] for id in ids], np.int64)
 
 
-def nearest(
+def find_nearest_rows(
     shard: Shard,
     asked: Floats,
     allowed: npt.NDArray[np.bool_],
@@ -135,12 +150,12 @@ def nearest(
     best = np.full((len(asked), most), -1.0, np.float32)
     where = np.full((len(asked), most), -1, np.int64)
     last = int(own.max()) + 1 if older and (own >= 0).all() else shard.n
-    for start in range(0, last, BLOCK):
-        rows = start + np.flatnonzero(allowed[start : min(start + BLOCK, last)])
-        cosines = asked @ vectors_of(shard, rows).T
+    for start in range(0, last, BLOCK_ROWS):
+        rows = start + np.flatnonzero(allowed[start : min(start + BLOCK_ROWS, last)])
+        cosines = asked @ take_vectors(shard, rows).T
         hidden = (rows >= own[:, None]) & (own[:, None] >= 0) if older else rows == own[:, None]
         cosines[hidden] = -1.0
-        better = each[cosines.max(axis=1, initial=-1.0) > np.maximum(best.min(axis=1), FLOOR)]
+        better = each[cosines.max(axis=1, initial=-1.0) > np.maximum(best.min(axis=1), MIN_COSINE)]
         both = np.concatenate([best[better], cosines[better]], axis=1)
         sources = np.concatenate(
             [where[better], np.broadcast_to(rows, (len(better), len(rows)))], axis=1
@@ -148,11 +163,11 @@ def nearest(
         top = np.argpartition(-both, most - 1, axis=1)[:, :most]
         best[better] = np.take_along_axis(both, top, axis=1)
         where[better] = np.take_along_axis(sources, top, axis=1)
-    where[best < FLOOR] = -1
+    where[best < MIN_COSINE] = -1
     return where, best
 
 
-def vectors_of(shard: Shard, rows: Ints) -> Floats:
+def take_vectors(shard: Shard, rows: Ints) -> Floats:
     """The vectors of some rising rows; without a copy where none is left out."""
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
         return shard.vectors[rows[0] : rows[-1] + 1]

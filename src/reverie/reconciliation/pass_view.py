@@ -12,13 +12,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from reverie.core.model import NOTHING, Add, Change, Edge, Link, Memory, Retire, Revise, revised
-from reverie.reconciliation.merge_rules import takes_part
+from reverie.core.model import (
+    EMPTY_MAPPING,
+    Add,
+    Change,
+    Edge,
+    Link,
+    Memory,
+    Retire,
+    Revise,
+    with_fields,
+)
+from reverie.reconciliation.merge_rules import is_reconcilable
 
-Edges = Mapping[tuple[str, str, str], float]  # (src, rel, dst) → weight
+EdgeWeights = Mapping[tuple[str, str, str], float]  # (src, rel, dst) → weight
 
 
-class Pair(NamedTuple):
+class ClosePair(NamedTuple):
     """Two memories whose vectors lie close; `one` is the older id."""
 
     one: str
@@ -26,18 +36,18 @@ class Pair(NamedTuple):
     cosine: float
 
 
-class View(NamedTuple):
+class PassView(NamedTuple):
     """What a pass is shown: a batch, never the whole store."""
 
     now: float
     memories: Mapping[str, Memory]
-    edges: Edges = MappingProxyType({})
-    pairs: Sequence[Pair] = ()
-    wordings: Mapping[str, Sequence[str]] = NOTHING  # further texts that a memory is known by
+    edges: EdgeWeights = MappingProxyType({})
+    pairs: Sequence[ClosePair] = ()
+    wordings: Mapping[str, Sequence[str]] = EMPTY_MAPPING  # further texts that a memory is known by
     settled: frozenset[frozenset[str]] = frozenset()  # pairs about which a person has decided
 
 
-class Step(NamedTuple):
+class PassStep(NamedTuple):
     """Changes that only make sense together, the memories they rest on, and the reason in words."""
 
     changes: tuple[Change, ...]
@@ -47,62 +57,66 @@ class Step(NamedTuple):
     ruling: tuple[str, str, str] | None = None
 
 
-class Pass(NamedTuple):
+class ConsolidationPass(NamedTuple):
     """One kind of tidying, as a row of `PASSES`."""
 
     name: str
     meaning: str
     over: str  # a key of `settle.sleeping.rounds.OVER`
     safe: bool  # whether sleep does it by itself, unless it is told otherwise
-    decide: Callable[[View], list[Step]] | None = None
+    decide: Callable[[PassView], list[PassStep]] | None = None
     floor: float = 0.0  # the least cosine of its pairs
 
 
-def told(edges: Iterable[Edge]) -> dict[tuple[str, str, str], float]:
+def index_edges(edges: Iterable[Edge]) -> dict[tuple[str, str, str], float]:
     """Edges by their ends."""
     return {(edge.src, edge.rel, edge.dst): edge.weight for edge in edges}
 
 
-def tied(edges: Edges, one: str, other: str, *rels: str) -> bool:
+def has_edge(edges: EdgeWeights, one: str, other: str, *rels: str) -> bool:
     """Whether two memories are tied by one of these relations, in either direction."""
     return any((a, rel, b) in edges for rel in rels for a, b in ((one, other), (other, one)))
 
 
-def after(memory: Memory, changes: Iterable[Change]) -> Memory:
+def apply_to_memory(memory: Memory, changes: Iterable[Change]) -> Memory:
     """The memory as these changes leave it: the next step of the same batch sees it so."""
     for change in changes:
         match change:
             case Revise(id=id, fields=fields) if id == memory.id:
-                memory = revised(memory, fields)
+                memory = with_fields(memory, fields)
             case Retire(id=id, at=at, why=why, superseded_by=newer) if id == memory.id:
                 memory = memory._replace(retired_at=at, retired_why=why, superseded_by=newer)
     return memory
 
 
-def each_pair(
-    view: View, judge: Callable[[View, Memory, Memory, float], Step | None]
-) -> list[Step]:
+def visit_pairs(
+    view: PassView, judge: Callable[[PassView, Memory, Memory, float], PassStep | None]
+) -> list[PassStep]:
     """Ask `judge` about every pair worth a look: both take part after the steps before it, nobody
     has decided.
     """
-    there, edges, steps = dict(view.memories), dict(view.edges), list[Step]()
+    there, edges, steps = dict(view.memories), dict(view.edges), list[PassStep]()
     seen = view._replace(memories=there, edges=edges)
     for pair in view.pairs:
         one, other = there.get(pair.one), there.get(pair.other)
         if one is None or other is None or frozenset((pair.one, pair.other)) in view.settled:
             continue
-        if not (takes_part(one, view.now) and takes_part(other, view.now)):
+        if not (is_reconcilable(one, view.now) and is_reconcilable(other, view.now)):
             continue
         step = judge(seen, one, other, pair.cosine)
         if step is None:
             continue
         steps.append(step)
-        there.update({id: after(there[id], step.changes) for id in (pair.one, pair.other)})
-        edges.update(told(change.edge for change in step.changes if isinstance(change, Link)))
+        there.update(
+            {id: apply_to_memory(there[id], step.changes) for id in (pair.one, pair.other)}
+        )
+        edges.update(
+            index_edges(change.edge for change in step.changes if isinstance(change, Link))
+        )
     return steps
 
 
-def difference(step: Step, texts: Mapping[str, str]) -> list[str]:
+def render_step_diff(step: PassStep, texts: Mapping[str, str]) -> list[str]:
     """A step as a diff for people: − what goes, + what comes, = what stands for what goes, ~ what
     is altered.
     """

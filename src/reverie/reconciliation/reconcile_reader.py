@@ -13,34 +13,43 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from reverie.core.model import UNDECIDED, Event, Memory
-from reverie.pipeline.decided_pairs import settled_pairs
-from reverie.pipeline.event_reader import Decision, Reader, Work
-from reverie.reconciliation.merge_rules import TEN, Near, standing, takes_part
-from reverie.reconciliation.reconciliation_plan import Ledger
+from reverie.core.model import UNDECIDED_RELATIONS, Event, Memory
+from reverie.pipeline.decided_pairs import load_settled_pairs
+from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
+from reverie.reconciliation.merge_rules import (
+    MAX_RELATIVES,
+    Neighbour,
+    is_reconcilable,
+    resolve_merged,
+)
+from reverie.reconciliation.reconciliation_plan import ReconciliationPlan
 
 if TYPE_CHECKING:
     from reverie.storage import Store
 
-ADDING = ("remember", "learn", "gather", "extract", "answer", "revise", "mirror")
-FIVE = 5  # relatives by words alone that a new memory is held against
-FLOOR = 0.5  # cosine from which two are relatives by meaning (CONSTANTS: contradiction probe)
-PATIENCE = 3_600.0  # seconds that an event waits for an embedder that does not answer
-DEEPEST = 100  # merges into merges that are followed
+ADDING_VERBS = ("remember", "learn", "gather", "extract", "answer", "revise", "mirror")
+MAX_WORD_RELATIVES = 5  # relatives by words alone that a new memory is held against
+RELATED_COSINE = (
+    0.5  # cosine from which two are relatives by meaning (CONSTANTS: contradiction probe)
+)
+PATIENCE_SECONDS = 3_600.0  # seconds that an event waits for an embedder that does not answer
+MAX_MERGE_DEPTH = 100  # merges into merges that are followed
 
 
-def has_turn(work: Work, event: Event) -> bool:
+def is_ready(work: WorkContext, event: Event) -> bool:
     """Whether everything is there that reconciling an event needs, or nothing more is to be waited
     for.
     """
-    late = work.hopeless or (bool(work.trouble) and work.now - event.at > PATIENCE)
-    if work.embedder is None or late or not work.store.waiting(1, work.model):
+    late = work.embedder_unavailable or (
+        bool(work.embedder_error) and work.now - event.at > PATIENCE_SECONDS
+    )
+    if work.embedder is None or late or not work.store.unembedded_texts(1, work.embedding_model):
         return True
-    ids = [memory.id for memory in fresh(work, event)]
-    return len(work.store.vectors(work.model, ids)) == len(ids)
+    ids = [memory.id for memory in list_fresh_memories(work, event)]
+    return len(work.store.vectors(work.embedding_model, ids)) == len(ids)
 
 
-def fresh(work: Work, event: Event) -> list[Memory]:
+def list_fresh_memories(work: WorkContext, event: Event) -> list[Memory]:
     """The memories that this event added or gave another text or space, as far as they
     take part.
     """
@@ -51,40 +60,52 @@ def fresh(work: Work, event: Event) -> list[Memory]:
     return [
         memory
         for memory in work.store.get(list(dict.fromkeys(ids)))
-        if takes_part(memory, work.now)
+        if is_reconcilable(memory, work.now)
     ]
 
 
-def reconciled(work: Work, event: Event) -> Decision:
+def reconcile_event(work: WorkContext, event: Event) -> ReaderDecision:
     """What becomes of an event's memories and of their relatives."""
-    new = [memory for memory in fresh(work, event) if not work.settings.is_off(memory.space)]
+    new = [
+        memory
+        for memory in list_fresh_memories(work, event)
+        if not work.settings.is_off(memory.space)
+    ]
     if not new:
-        return Decision()
-    from reverie.reconciliation.neighbour_lookup import neighbours
+        return ReaderDecision()
+    from reverie.reconciliation.neighbour_lookup import find_neighbours
 
-    near = neighbours(work, new, older=event.verb not in ("revise", "mirror"))
-    known = families(
+    near = find_neighbours(work, new, older=event.verb not in ("revise", "mirror"))
+    known = load_merge_families(
         work.store, [*new, *work.store.get([one.id for some in near.values() for one in some])]
     )
-    near = {id: counting(some, known, work.now) for id, some in near.items()}
+    near = {id: select_relatives(some, known, work.now) for id, some in near.items()}
     if not any(near.values()):
-        return Decision()
-    ends = {end.id for some in near.values() for one in some if (end := standing(known, one.id))}
-    wordings = wordings_of(work.store, ends)
-    ledger = Ledger(
-        known.values(), wordings, settled_pairs(work.store), work.now, cases_of(work.store, known)
+        return ReaderDecision()
+    ends = {
+        end.id for some in near.values() for one in some if (end := resolve_merged(known, one.id))
+    }
+    wordings = load_wordings(work.store, ends)
+    ledger = ReconciliationPlan(
+        known.values(),
+        wordings,
+        load_settled_pairs(work.store),
+        work.now,
+        count_open_cases(work.store, known),
     )
     for memory in new:
-        ledger.place(memory.id, near[memory.id])
-    return Decision(
-        ledger.changes(), ledger.rests_on(), {"pairs": [list(ruling) for ruling in ledger.rulings]}
+        ledger.place_memory(memory.id, near[memory.id])
+    return ReaderDecision(
+        ledger.list_changes(),
+        ledger.list_dependencies(),
+        {"pairs": [list(ruling) for ruling in ledger.rulings]},
     )
 
 
-def families(store: Store, memories: Sequence[Memory]) -> dict[str, Memory]:
+def load_merge_families(store: Store, memories: Sequence[Memory]) -> dict[str, Memory]:
     """These memories by id, and what they were merged into, to the living end."""
     known = {memory.id: memory for memory in memories}
-    for _ in range(DEEPEST):
+    for _ in range(MAX_MERGE_DEPTH):
         heirs = {
             m.superseded_by for m in known.values() if m.retired_why == "merged" and m.superseded_by
         } - set(known)
@@ -94,20 +115,28 @@ def families(store: Store, memories: Sequence[Memory]) -> dict[str, Memory]:
     return known
 
 
-def counting(near: Sequence[Near], known: Mapping[str, Memory], now: float) -> list[Near]:
+def select_relatives(
+    near: Sequence[Neighbour], known: Mapping[str, Memory], now: float
+) -> list[Neighbour]:
     """The nearest ten of those that take part, five that only share words, and wordings merged into
     one that does.
     """
     there = [one for one in near if one.id in known]
-    alive = [one for one in there if takes_part(known[one.id], now)]
-    close = [one for one in alive if one.cosine is None or one.cosine >= FLOOR][:TEN]
-    far = [one for one in alive if one.cosine is not None and one.cosine < FLOOR][:FIVE]
+    alive = [one for one in there if is_reconcilable(known[one.id], now)]
+    close = [one for one in alive if one.cosine is None or one.cosine >= RELATED_COSINE][
+        :MAX_RELATIVES
+    ]
+    far = [one for one in alive if one.cosine is not None and one.cosine < RELATED_COSINE][
+        :MAX_WORD_RELATIVES
+    ]
     return [*close, *far, *(one for one in there if known[one.id].retired_why == "merged")]
 
 
-def cases_of(store: Store, ids: Iterable[str]) -> Counter[str]:
+def count_open_cases(store: Store, ids: Iterable[str]) -> Counter[str]:
     """How many pairs of memories that count and wait for a decision name each of these."""
-    pairs = {frozenset((edge.src, edge.dst)) for edge in store.edges(list(ids), UNDECIDED)}
+    pairs = {
+        frozenset((edge.src, edge.dst)) for edge in store.edges(list(ids), UNDECIDED_RELATIONS)
+    }
     there = {
         memory.id
         for memory in store.get(sorted({id for pair in pairs for id in pair}))
@@ -116,12 +145,15 @@ def cases_of(store: Store, ids: Iterable[str]) -> Counter[str]:
     return Counter(id for pair in pairs if pair <= there for id in pair)
 
 
-def wordings_of(store: Store, ids: set[str]) -> dict[str, list[str]]:
+def load_wordings(store: Store, ids: set[str]) -> dict[str, list[str]]:
     """Further texts of memories: what was merged into them, and into that."""
-    return {id: [memory.text for memory in some] for id, some in merged_into(store, ids).items()}
+    return {
+        id: [memory.text for memory in some]
+        for id, some in load_merged_memories(store, ids).items()
+    }
 
 
-def merged_into(store: Store, ids: set[str]) -> dict[str, list[Memory]]:
+def load_merged_memories(store: Store, ids: set[str]) -> dict[str, list[Memory]]:
     """What was merged into each of these, and into that, to the end."""
     found: dict[str, list[Memory]] = {}
     whose = {id: id for id in ids}
@@ -145,4 +177,10 @@ def merged_into(store: Store, ids: set[str]) -> dict[str, list[Memory]]:
     return found
 
 
-READER = Reader(name="reconcile", verbs=ADDING, verb="reconcile", decide=reconciled, ready=has_turn)
+READER = EventReader(
+    name="reconcile",
+    verbs=ADDING_VERBS,
+    verb="reconcile",
+    decide=reconcile_event,
+    is_ready=is_ready,
+)

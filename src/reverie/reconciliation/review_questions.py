@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from reverie.core.errors import BadInput
-from reverie.core.model import UNDECIDED, Change, Edge, Link, Memory
-from reverie.memory.memory_changes import seen_instead, superseded
-from reverie.reconciliation.merge_rules import altered, merging
+from reverie.core.model import UNDECIDED_RELATIONS, Change, Edge, Link, Memory
+from reverie.memory.memory_changes import require_visible_successor, supersede_memory
+from reverie.reconciliation.merge_rules import diff_memory, plan_merge
 
-KINDS_OF_CASE = {"contradicts": "contradiction", "resembles": "near-duplicate"}
+CASE_KINDS = {"contradicts": "contradiction", "resembles": "near-duplicate"}
 DECISIONS = ("one", "other", "both", "merge", "edit")
-RELATED = 0.5  # how strongly two are tied that were looked at together and both kept
+RELATED_WEIGHT = 0.5  # how strongly two are tied that were looked at together and both kept
 
 
-class Case(NamedTuple):
+class ReviewCase(NamedTuple):
     """Two memories about which somebody should decide."""
 
     kind: str  # a value of KINDS_OF_CASE
@@ -31,7 +31,7 @@ class Case(NamedTuple):
     event: int  # the event that tied them
 
 
-def answered(
+def apply_decision(
     one: Memory, other: Memory, decision: str, edges: Sequence[Edge], now: float
 ) -> list[Change]:
     """What follows from an answer: keep "one", keep the "other", keep "both", "merge" the other
@@ -41,21 +41,23 @@ def answered(
     """
     if decision not in DECISIONS:
         raise BadInput(f"{decision!r} is not a decision; there are {', '.join(DECISIONS)}")
-    one, other, undone = untied(one, other, edges)
+    one, other, undone = clear_question(one, other, edges)
     match decision:
         case "one":
-            made = superseded(other, one, now)
+            made = supersede_memory(other, one, now)
         case "other":
-            made = superseded(one, other, now)
+            made = supersede_memory(one, other, now)
         case "both":
-            made = [Link(edge=Edge(src=one.id, rel="relates_to", dst=other.id, weight=RELATED))]
+            made = [
+                Link(edge=Edge(src=one.id, rel="relates_to", dst=other.id, weight=RELATED_WEIGHT))
+            ]
         case _:
-            seen_instead(other, one)
-            made = merging(one, other, now)
+            require_visible_successor(other, one)
+            made = plan_merge(one, other, now)
     return [*undone, *made]
 
 
-def untied(
+def clear_question(
     one: Memory, other: Memory, edges: Sequence[Edge]
 ) -> tuple[Memory, Memory, list[Change]]:
     """Both without the question between them, and the changes that take it away."""
@@ -63,7 +65,7 @@ def untied(
     changes: list[Change] = [
         Link(edge=edge._replace(weight=0.0))
         for edge in edges
-        if edge.rel in UNDECIDED and {edge.src, edge.dst} == pair
+        if edge.rel in UNDECIDED_RELATIONS and {edge.src, edge.dst} == pair
     ]
     freed = [
         memory._replace(conflicts_with=tuple(id for id in memory.conflicts_with if id not in pair))
@@ -72,6 +74,6 @@ def untied(
     changes += [
         change
         for was, free in zip((one, other), freed, strict=True)
-        for change in altered(was, free)
+        for change in diff_memory(was, free)
     ]
     return freed[0], freed[1], changes

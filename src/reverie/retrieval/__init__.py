@@ -19,92 +19,100 @@ from typing import TYPE_CHECKING
 from reverie.core.clock import ticks
 from reverie.core.errors import BadInput
 from reverie.core.model import Filter, Hit, Memory
-from reverie.core.trigger_patterns import Scene, spoken
+from reverie.core.trigger_patterns import TriggerContext, context_of_conversation
 from reverie.retrieval import rescoring, trigger_search
-from reverie.retrieval.graph_walk import FAN
-from reverie.retrieval.search_query import MODES, Query, admitted, alive
-from reverie.retrieval.word_search import by_words, enough
+from reverie.retrieval.graph_walk import MAX_FAN_OUT
+from reverie.retrieval.search_query import MODES, SearchQuery, filter_admissible, is_admissible
+from reverie.retrieval.word_search import is_enough, search_words
 
 if TYPE_CHECKING:
     from reverie.storage import Store
 
 # how many times the limit is looked for while too little of what is found counts
-WIDER = (
+WIDENING_FACTORS = (
     1,
     4,
     16,
     64,
 )
-SEEDS = 10  # best hits whose neighbours in the graph may come along (B34, B41)
+MAX_SEEDS = 10  # best hits whose neighbours in the graph may come along (B34, B41)
 
 
-def search(store: "Store", query: Query) -> list[Hit]:
+def search_memories(store: "Store", query: SearchQuery) -> list[Hit]:
     """Hits for a query, best first, at most `query.limit`."""
     if query.mode not in MODES:
         raise BadInput(f"{query.mode!r} is not a way of searching; there are {', '.join(MODES)}")
     if query.limit <= 0:
         return []
     if not query.text.strip():
-        return [] if query.automatic else rescoring.marked(newest(store, query))
+        return [] if query.automatic else rescoring.mark_outdated(list_newest(store, query))
     end = None if query.within is None else ticks() + query.within
-    called = called_up(store, query, end)
+    called = find_triggered(store, query, end)
     hits: list[Hit] = []
-    for wider in WIDER:
-        found = fused(store, query._replace(limit=wider * query.limit, within=left(end)))
+    for wider in WIDENING_FACTORS:
+        found = fuse_channels(
+            store, query._replace(limit=wider * query.limit, within=seconds_left(end))
+        )
         if len(found) < len(hits):  # out of time: what was found before is more
             break
         hits = found
-        if enough(found, query, wider) or left(end) == 0.0:
+        if is_enough(found, query, wider) or seconds_left(end) == 0.0:
             break
-    hits = trigger_search.merged(rescoring.shaped(hits, query.now, query.season), called)
-    return rescoring.marked(answered(store, admitted(hits, query), query))
+    hits = trigger_search.merge_triggered(
+        rescoring.apply_priors(hits, query.now, query.season), called
+    )
+    return rescoring.mark_outdated(assemble_answer(store, filter_admissible(hits, query), query))
 
 
-def answered(store: "Store", hits: list[Hit], query: Query) -> list[Hit]:
+def assemble_answer(store: "Store", hits: list[Hit], query: SearchQuery) -> list[Hit]:
     """The answer: with what the best hits bring up, as far as the graph is to be asked and knows
     anything.
     """
-    seeds = [hit.memory.id for hit in hits[:SEEDS]] if query.depth > 0 else []
-    edges = store.around(seeds, query.spaces, FAN) if seeds else []
+    seeds = [hit.memory.id for hit in hits[:MAX_SEEDS]] if query.depth > 0 else []
+    edges = store.edges_around(seeds, query.spaces, MAX_FAN_OUT) if seeds else []
     if not edges:
-        return rescoring.settled(hits, query.limit, automatic=query.gated)
-    from reverie.retrieval.graph_cascade import cascaded, disputed
+        return rescoring.finalize_hits(hits, query.limit, automatic=query.gated)
+    from reverie.retrieval.graph_cascade import add_disputed_hits, add_graph_neighbours
 
-    hits = cascaded(store, hits, query, edges, SEEDS)
-    shown = rescoring.settled(hits, query.limit, automatic=query.gated)
-    return shown if query.automatic else disputed(shown, hits, query.limit)
+    hits = add_graph_neighbours(store, hits, query, edges, MAX_SEEDS)
+    shown = rescoring.finalize_hits(hits, query.limit, automatic=query.gated)
+    return shown if query.automatic else add_disputed_hits(shown, hits, query.limit)
 
 
-def left(end: float | None) -> float | None:
+def seconds_left(end: float | None) -> float | None:
     """Seconds until a moment; None if there is no hurry."""
     return None if end is None else max(0.0, end - ticks())
 
 
-def called_up(store: "Store", query: Query, end: float | None) -> list[Hit]:
+def find_triggered(store: "Store", query: SearchQuery, end: float | None) -> list[Hit]:
     """What trigger patterns call up, as far as time allows."""
     # half of it: words want their share
     some = None if end is None else 0.5 * max(0.0, end - ticks())
     until = None if some is None else ticks() + some
-    return trigger_search.met(
-        store.triggered(query.spaces, within=some), spoken(query.context or query.text), until
+    return trigger_search.match_triggers(
+        store.with_triggers(query.spaces, within=some),
+        context_of_conversation(query.context or query.text),
+        until,
     )
 
 
-def by_patterns(store: "Store", query: Query) -> list[Hit]:
+def search_triggers(store: "Store", query: SearchQuery) -> list[Hit]:
     """What trigger patterns alone call up in the context of a query, and may be given
     to who asks.
     """
-    return admitted(called_up(store, query, None), query)
+    return filter_admissible(find_triggered(store, query, None), query)
 
 
-FIRST = ("negative", "correction")  # of what is called up, these are told first
-DOUBTED = 0.2  # confidence below which a warning is left out: it was rejected eight times or so
-BEFORE_A_TOOL = 0.1  # seconds that all patterns together may take: a tool waits for them
+FIRST_KINDS = ("negative", "correction")  # of what is called up, these are told first
+MIN_WARNING_CONFIDENCE = (
+    0.2  # confidence below which a warning is left out: it was rejected eight times or so
+)
+TOOL_WARNING_SECONDS = 0.1  # seconds that all patterns together may take: a tool waits for them
 
 
-def called_by(
-    store: "Store", scene: Scene, spaces: Sequence[str], now: float
-) -> trigger_search.Called:
+def find_tool_warnings(
+    store: "Store", scene: TriggerContext, spaces: Sequence[str], now: float
+) -> trigger_search.TriggeredHits:
     """What trigger patterns call up before a tool runs: what must never be done first, ties by id
     (B61, B62).
 
@@ -112,38 +120,42 @@ def called_by(
     others. What is hardly believed any more is left out; of what is believed less than at first,
     `why` says how much.
     """
-    asked = Query("", tuple(spaces), now, automatic=True)
+    asked = SearchQuery("", tuple(spaces), now, automatic=True)
     heard = [
         memory
-        for memory in store.triggered(spaces)
-        if alive(memory, asked) and memory.confidence >= DOUBTED
+        for memory in store.with_triggers(spaces)
+        if is_admissible(memory, asked) and memory.confidence >= MIN_WARNING_CONFIDENCE
     ]
-    found = trigger_search.met(sorted(heard, key=urgency), scene, ticks() + BEFORE_A_TOOL)
-    found[:] = rescoring.marked(hit._replace(why=(*hit.why, *doubts(hit.memory))) for hit in found)
+    found = trigger_search.match_triggers(
+        sorted(heard, key=warning_order), scene, ticks() + TOOL_WARNING_SECONDS
+    )
+    found[:] = rescoring.mark_outdated(
+        hit._replace(why=(*hit.why, *describe_doubt(hit.memory))) for hit in found
+    )
     return found
 
 
-def doubts(memory: Memory) -> tuple[str, ...]:
+def describe_doubt(memory: Memory) -> tuple[str, ...]:
     """How far a memory is believed, if less than at first."""
     return (f"believed at {memory.confidence:.0%}",) if memory.confidence < memory.trust else ()
 
 
-def urgency(memory: Memory) -> tuple[int, float, str]:
+def warning_order(memory: Memory) -> tuple[int, float, str]:
     """The order of what is told before a tool runs."""
-    place = FIRST.index(memory.kind) if memory.kind in FIRST else len(FIRST)
+    place = FIRST_KINDS.index(memory.kind) if memory.kind in FIRST_KINDS else len(FIRST_KINDS)
     return place, -memory.trust * memory.confidence, memory.id
 
 
-def fused(store: "Store", query: Query) -> list[Hit]:
+def fuse_channels(store: "Store", query: SearchQuery) -> list[Hit]:
     """One ranking of what words and meaning propose."""
     if query.vector is None or query.mode == "words":
-        return by_words(store, query)
-    from reverie.retrieval.hybrid_search import ranked
+        return search_words(store, query)
+    from reverie.retrieval.hybrid_search import rank_hybrid
 
-    return ranked(store, query)
+    return rank_hybrid(store, query)
 
 
-def newest(store: "Store", query: Query) -> list[Hit]:
+def list_newest(store: "Store", query: SearchQuery) -> list[Hit]:
     """An empty question is answered with what is newest (A58)."""
     where = Filter(
         spaces=query.spaces,
@@ -152,4 +164,8 @@ def newest(store: "Store", query: Query) -> list[Hit]:
         tags=query.tags,
         limit=query.limit,
     )
-    return [Hit(memory, 0.0, ("recent",)) for memory in store.browse(where) if alive(memory, query)]
+    return [
+        Hit(memory, 0.0, ("recent",))
+        for memory in store.browse(where)
+        if is_admissible(memory, query)
+    ]

@@ -12,31 +12,31 @@ Always true: reading the past alters nothing; what was purged is not there eithe
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from reverie.core.kinds import holds
-from reverie.core.model import Add, Event, Filter, Hit, Memory, Record, revised
-from reverie.retrieval import search
-from reverie.retrieval.search_query import Query, alive, born
+from reverie.core.kinds import is_valid_at
+from reverie.core.model import Add, Event, Filter, Hit, Memory, Record, with_fields
+from reverie.retrieval import search_memories
+from reverie.retrieval.search_query import SearchQuery, earliest_visible_at, is_admissible
 from reverie.storage import open_store
-from reverie.storage.paging import pages
-from reverie.text.tokenization import fingerprint
+from reverie.storage.paging import read_memory_pages
+from reverie.text.tokenization import fingerprint_text
 
 if TYPE_CHECKING:
     from reverie.storage import Store
 
-WIDELY = 20  # candidates from what still counts, for each hit that is wanted
-AT_LEAST = 200
-PAGE = 1_000  # memories looked at at once for those of an earlier time
+CANDIDATES_PER_HIT = 20  # candidates from what still counts, for each hit that is wanted
+MIN_CANDIDATES = 200
+PAGE_SIZE = 1_000  # memories looked at at once for those of an earlier time
 
 Embed = Callable[[Sequence[str]], Any]
 
 
 def search_as_of(
-    store: "Store", query: Query, moment: float, embed: Embed | None = None
+    store: "Store", query: SearchQuery, moment: float, embed: Embed | None = None
 ) -> list[Hit]:
     """Hits as of a moment, best first; the memories are as they were."""
     then = query._replace(now=moment, before=moment)
-    altered = by_memory(store.altered_since(moment, query.spaces))
-    now_there = {memory.id: memory for memory in still_there(store, then)}
+    altered = group_by_memory(store.changes_since(moment, query.spaces))
+    now_there = {memory.id: memory for memory in find_still_active(store, then)}
     now_there |= {
         memory.id: memory for memory in store.get([id for id in altered if id not in now_there])
     }
@@ -46,33 +46,40 @@ def search_as_of(
     there = [
         was
         for memory in now_there.values()
-        if (was := as_it_was(memory, altered.get(memory.id, ()), moment, heirs)) is not None
+        if (was := reconstruct_memory(memory, altered.get(memory.id, ()), moment, heirs))
+        is not None
     ]
-    hits = among(store, there, then._replace(before=None), embed)
-    return [hit._replace(why=(*hit.why, *later(now_there[hit.memory.id]))) for hit in hits]
+    hits = search_given_memories(store, there, then._replace(before=None), embed)
+    return [
+        hit._replace(why=(*hit.why, *describe_later_fate(now_there[hit.memory.id]))) for hit in hits
+    ]
 
 
-def still_there(store: "Store", then: Query) -> list[Memory]:
+def find_still_active(store: "Store", then: SearchQuery) -> list[Memory]:
     """Memories that were there and still count: the best for the question, or without one the
     newest of that time.
     """
-    most = max(AT_LEAST, WIDELY * then.limit)
+    most = max(MIN_CANDIDATES, CANDIDATES_PER_HIT * then.limit)
     if then.text.strip():
-        return [hit.memory for hit in search(store, then._replace(limit=most))]
+        return [hit.memory for hit in search_memories(store, then._replace(limit=most))]
     found: list[Memory] = []
-    for page in pages(
+    for page in read_memory_pages(
         store,
         Filter(
-            spaces=then.spaces, kinds=then.kinds, without=then.without, tags=then.tags, limit=PAGE
+            spaces=then.spaces,
+            kinds=then.kinds,
+            without=then.without,
+            tags=then.tags,
+            limit=PAGE_SIZE,
         ),
     ):
-        found += [memory for memory in page if alive(memory, then)]
+        found += [memory for memory in page if is_admissible(memory, then)]
         if len(found) >= most:
             break
     return found
 
 
-def by_memory(records: Iterable[Record]) -> dict[str, list[Record]]:
+def group_by_memory(records: Iterable[Record]) -> dict[str, list[Record]]:
     """Records of each memory, in the order given."""
     found: dict[str, list[Record]] = {}
     for record in records:
@@ -80,7 +87,7 @@ def by_memory(records: Iterable[Record]) -> dict[str, list[Record]]:
     return found
 
 
-def as_it_was(
+def reconstruct_memory(
     memory: Memory, records: Sequence[Record], moment: float, heirs: Mapping[str, Memory]
 ) -> Memory | None:
     """A memory as it stood at a moment, from what was done to it since, newest first; None if it
@@ -88,18 +95,18 @@ def as_it_was(
 
     Of a conversation that was written down later, what replaced a memory did so when that was said.
     """
-    if born(memory) > moment:
+    if earliest_visible_at(memory) > moment:
         return None
     heir = heirs.get(memory.superseded_by or "")
-    if heir is not None and memory.created_at > moment and born(heir) <= moment:
+    if heir is not None and memory.created_at > moment and earliest_visible_at(heir) <= moment:
         return None
     was = memory
     for record in records:
-        was = revised(was, record.before)
-    return was if was.active and holds(was, moment) else None
+        was = with_fields(was, record.before)
+    return was if was.active and is_valid_at(was, moment) else None
 
 
-def later(memory: Memory) -> tuple[str, ...]:
+def describe_later_fate(memory: Memory) -> tuple[str, ...]:
     """What has become of it since."""
     if memory.active:
         return ()
@@ -107,8 +114,8 @@ def later(memory: Memory) -> tuple[str, ...]:
     return (f"since then {memory.retired_why or 'retired'}{by}",)
 
 
-def among(
-    store: "Store", memories: Sequence[Memory], query: Query, embed: Embed | None
+def search_given_memories(
+    store: "Store", memories: Sequence[Memory], query: SearchQuery, embed: Embed | None
 ) -> list[Hit]:
     """The best of some memories, which need not count today."""
     if not memories:
@@ -117,19 +124,19 @@ def among(
     try:
         there.apply([Add(memory) for memory in memories], Event("past", query.spaces[0], query.now))
         if query.vector is not None:
-            there.put_vectors(query.model, *vectors(store, memories, query.model, embed))
-        return search(there, query)
+            there.put_vectors(query.model, *collect_vectors(store, memories, query.model, embed))
+        return search_memories(there, query)
     finally:
         there.close()
 
 
-def vectors(
+def collect_vectors(
     store: "Store", memories: Sequence[Memory], model: str, embed: Embed | None
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """(vectors by id, hashes by id): those that are known, and those of texts that were altered
     since.
     """
-    hashes = {memory.id: fingerprint(memory.text) for memory in memories}
+    hashes = {memory.id: fingerprint_text(memory.text) for memory in memories}
     known = dict(store.known_vectors(model, list(set(hashes.values()))))
     missing = {hashes[m.id]: m.text for m in memories if hashes[m.id] not in known}
     if embed is not None and missing:

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from reverie.storage.column_cache import Corpus, Floats, Ints, Shard
 
-EACH = 100  # candidates by meaning, and as many by words
-AROUND = 20  # of each, whose neighbouring turns are candidates too
-OFFSETS = (-2, -1, 1, 2)
+CANDIDATES_PER_CHANNEL = 100  # candidates by meaning, and as many by words
+EXPANDED_PER_CHANNEL = 20  # of each, whose neighbouring turns are candidates too
+NEIGHBOUR_OFFSETS = (-2, -1, 1, 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class CandidatePool:
     """Candidates; every array has one entry a candidate."""
 
     ids: list[str]
@@ -48,26 +48,28 @@ class Pool:
         return len(self.ids)
 
 
-def gathered(
+def gather_candidates(
     corpus: Corpus,
     scores: Sequence[Floats],
     vector: Floats,
     named: Sequence[Floats],
     allowed: Callable[[Shard], npt.NDArray[np.bool_] | None] | None = None,
-    each: int = EACH,
-) -> Pool:
+    each: int = CANDIDATES_PER_CHANNEL,
+) -> CandidatePool:
     """The candidates of a corpus, given the BM25 of all its rows and of those where an identifier
     occurs.
     """
     parts = [
-        part(shard, score, vector, name, allowed(shard) if allowed else None, each)
+        gather_shard_candidates(
+            shard, score, vector, name, allowed(shard) if allowed else None, each
+        )
         for shard, score, name in zip(corpus.shards, scores, named, strict=True)
     ]
     largest = max(corpus.shards, key=lambda shard: shard.n)
     mean, spread = largest.background(vector)
     columns = {name: np.concatenate([p[name] for p in parts]) for name in parts[0] if name != "ids"}
     sessions = len(np.unique(columns["session"][columns["session"] > 0]))
-    return Pool(
+    return CandidatePool(
         ids=[id for p in parts for id in p["ids"]],
         names=corpus.names,
         mean=mean,
@@ -78,7 +80,7 @@ def gathered(
     )
 
 
-def part(
+def gather_shard_candidates(
     shard: Shard,
     score: Floats,
     vector: Floats,
@@ -88,31 +90,37 @@ def part(
 ) -> dict[str, Any]:
     """One shard's candidates."""
     near, cosines = shard.nearest(vector, each, allowed)
-    by_words = best(score if allowed is None else np.where(allowed, score, np.float32(0.0)), each)
-    first = np.concatenate([near[np.argsort(-cosines)][:AROUND], by_words[:AROUND]])
+    by_words = select_best_rows(
+        score if allowed is None else np.where(allowed, score, np.float32(0.0)), each
+    )
+    first = np.concatenate(
+        [near[np.argsort(-cosines)][:EXPANDED_PER_CHANNEL], by_words[:EXPANDED_PER_CHANNEL]]
+    )
     around = (
-        np.concatenate([shard.beside(first, offset) for offset in OFFSETS]) if len(first) else first
+        np.concatenate([shard.beside(first, offset) for offset in NEIGHBOUR_OFFSETS])
+        if len(first)
+        else first
     )
     rows = np.unique(np.concatenate([near, by_words, np.flatnonzero(named), around]))
     rows = rows[rows >= 0]
     rows = rows[shard.counts[rows] & (True if allowed is None else allowed[rows])]
-    return columns_of(shard, rows, score, vector, named)
+    return build_candidate_columns(shard, rows, score, vector, named)
 
 
-def columns_of(
+def build_candidate_columns(
     shard: Shard, rows: Ints, score: Floats, vector: Floats, named: Floats
 ) -> dict[str, Any]:
     """All columns of some rows. Each row's cosine is worked out once, however many rows it stands
     beside.
     """
     beside = (
-        np.stack([shard.beside(rows, offset) for offset in OFFSETS], axis=1)
+        np.stack([shard.beside(rows, offset) for offset in NEIGHBOUR_OFFSETS], axis=1)
         if len(rows)
-        else np.zeros((0, len(OFFSETS)), np.int64)
+        else np.zeros((0, len(NEIGHBOUR_OFFSETS)), np.int64)
     )
     every, where = np.unique(np.concatenate([rows, beside.ravel()]), return_inverse=True)
     cosines = shard.cosines(every, vector)[where]
-    before = beside[:, OFFSETS.index(-1)]
+    before = beside[:, NEIGHBOUR_OFFSETS.index(-1)]
     return {
         "ids": [shard.ids[row] for row in rows.tolist()],
         "dense": cosines[: len(rows)],
@@ -129,7 +137,7 @@ def columns_of(
     }
 
 
-def best(scores: Floats, limit: int) -> Ints:
+def select_best_rows(scores: Floats, limit: int) -> Ints:
     """The rows of the highest scores above 0, best first, ties by row."""
     rows = np.flatnonzero(scores > 0)
     if len(rows) > limit:

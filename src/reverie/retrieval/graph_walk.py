@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-WEIGHTS = {
+RELATION_WEIGHTS = {
     "has_tag": 0.8,
     "in_cluster": 0.6,
     "supersedes": 0.9,
@@ -40,36 +40,36 @@ WEIGHTS = {
 on each edge.
 """
 
-OTHER = 0.3  # resembles, about, and whatever is not in the table
-DECAY = 0.7  # kept per hop, once for each (B38, B44)
+OTHER_WEIGHT = 0.3  # resembles, about, and whatever is not in the table
+HOP_DECAY = 0.7  # kept per hop, once for each (B38, B44)
 # these end at a tag, a cluster, a file: no memory
-THROUGH = frozenset({"has_tag", "in_cluster", "about"})
-FAN = 32  # edges that are followed from one node, and memories that one hop starts from
-NODES = 32  # tags, clusters and files that one hop goes through, those of the best memories
+NODE_RELATIONS = frozenset({"has_tag", "in_cluster", "about"})
+MAX_FAN_OUT = 32  # edges that are followed from one node, and memories that one hop starts from
+MAX_HOP_NODES = 32  # tags, clusters and files that one hop goes through, those of the best memories
 
 Neighbours = Callable[[Sequence[str]], Sequence[Edge]]
 """Edges from or to any of these nodes."""
 
 
-class Reached(NamedTuple):
+class ReachedMemory(NamedTuple):
     """A memory that a walk came to, by its best way."""
 
     id: str
     score: float
-    by: str  # the memory before it on the way
-    rel: str
+    from_id: str  # the memory before it on the way
+    relation: str
     via: str = ""  # the tag, cluster or file in between, if there is one
     hops: int = 1
 
 
-def cascade(
+def walk_cascade(
     seeds: Mapping[str, float],
     neighbours: Neighbours,
     *,
     depth: int,
-    decay: float = DECAY,
+    decay: float = HOP_DECAY,
     most: int = 50,
-) -> list[Reached]:
+) -> list[ReachedMemory]:
     """What the seeds bring up within `depth` hops, best first, ties by id, at most `most`, which is
     1 or more.
 
@@ -77,60 +77,66 @@ def cascade(
     edges, and such as nobody knows, bring up nothing (CC-22).
     """
     best = dict(seeds)
-    ways: dict[str, Reached] = {}
+    ways: dict[str, ReachedMemory] = {}
     fresh = dict(seeds)  # what the last hop found a better way to
     for hops in range(1, depth + 1):
         if not fresh:
             break
-        improved: dict[str, Reached] = {}
-        for way in hop(fresh, neighbours, decay, hops):
+        improved: dict[str, ReachedMemory] = {}
+        for way in walk_one_hop(fresh, neighbours, decay, hops):
             if way.score > best.get(way.id, 0.0):
                 best[way.id] = way.score
                 improved[way.id] = way
         ways |= improved
-        last = ranked(ways.values())[most - 1 : most]
+        last = rank_ways(ways.values())[most - 1 : most]
         # no weight is above 1: what a hop leaves below this cannot come in
         floor = last[0].score if last else 0.0
         fresh = {
             way.id: way.score
-            for way in ranked(improved.values())[:FAN]
+            for way in rank_ways(improved.values())[:MAX_FAN_OUT]
             if way.score * decay > floor
         }
-    return ranked(ways.values())[:most]
+    return rank_ways(ways.values())[:most]
 
 
-def ranked(ways: Iterable[Reached]) -> list[Reached]:
+def rank_ways(ways: Iterable[ReachedMemory]) -> list[ReachedMemory]:
     """Best first, ties by id."""
     return sorted(ways, key=lambda way: (-way.score, way.id))
 
 
-def hop(
+def walk_one_hop(
     start: Mapping[str, float], neighbours: Neighbours, decay: float, hops: int
-) -> list[Reached]:
+) -> list[ReachedMemory]:
     """All ways of one hop from some memories, in an order that depends on nothing but the edges."""
-    found: list[Reached] = []
+    found: list[ReachedMemory] = []
     through: dict[str, list[tuple[float, str]]] = defaultdict(list)  # node → who is tied to it
-    for id, edges in bounded(start, neighbours(tuple(start))).items():
+    for id, edges in select_heaviest_edges(start, neighbours(tuple(start))).items():
         for edge in edges:
             other = edge.dst if edge.src == id else edge.src
-            if edge.rel in THROUGH:
-                through[other].append((start[id] * weight(edge), id))
+            if edge.rel in NODE_RELATIONS:
+                through[other].append((start[id] * edge_weight(edge), id))
             elif edge.rel != "supersedes" or other == edge.src:
                 found.append(
-                    Reached(other, start[id] * weight(edge) * decay, id, edge.rel, hops=hops)
+                    ReachedMemory(
+                        other, start[id] * edge_weight(edge) * decay, id, edge.rel, hops=hops
+                    )
                 )
-    nodes = dict(sorted(through.items(), key=lambda item: (-max(item[1])[0], item[0]))[:NODES])
+    nodes = dict(
+        sorted(through.items(), key=lambda item: (-max(item[1])[0], item[0]))[:MAX_HOP_NODES]
+    )
     found += [
         way
-        for node, edges in bounded(nodes, neighbours(tuple(nodes)) if nodes else ()).items()
-        for way in beyond(node, edges, nodes[node], decay, hops)
+        for node, edges in select_heaviest_edges(
+            nodes, neighbours(tuple(nodes)) if nodes else ()
+        ).items()
+        for way in neighbours_by_tag(node, edges, nodes[node], decay, hops)
     ]
-    return sorted(found, key=lambda way: (way.score, way.by, way.rel, way.via))
+    return sorted(found, key=lambda way: (way.score, way.from_id, way.relation, way.via))
 
 
-def beyond(
+def neighbours_by_tag(
     node: str, edges: Sequence[Edge], tied: Sequence[tuple[float, str]], decay: float, hops: int
-) -> list[Reached]:
+) -> list[ReachedMemory]:
     """The memories on the other side of a tag, from the strongest that is tied to it. What is
     common says less.
     """
@@ -138,18 +144,18 @@ def beyond(
     share = decay / (1.0 + log(max(1.0, members / 2)))
     score, by = max(tied)
     return [
-        Reached(edge.src, score * share, by, edge.rel, node, hops)
+        ReachedMemory(edge.src, score * share, by, edge.rel, node, hops)
         for edge in edges
         if edge.src != by
     ]
 
 
-def weight(edge: Edge) -> float:
+def edge_weight(edge: Edge) -> float:
     """What an edge hands on of a score."""
-    return edge.weight if edge.rel == "relates_to" else WEIGHTS.get(edge.rel, OTHER)
+    return edge.weight if edge.rel == "relates_to" else RELATION_WEIGHTS.get(edge.rel, OTHER_WEIGHT)
 
 
-def bounded(nodes: Iterable[str], edges: Iterable[Edge]) -> dict[str, list[Edge]]:
+def select_heaviest_edges(nodes: Iterable[str], edges: Iterable[Edge]) -> dict[str, list[Edge]]:
     """The edges of each node, the heaviest first, of equal ones the newest, at most FAN."""
     of: dict[str, list[Edge]] = {node: [] for node in nodes}
     for edge in set(edges):
@@ -157,12 +163,14 @@ def bounded(nodes: Iterable[str], edges: Iterable[Edge]) -> dict[str, list[Edge]
             of[node].append(edge)
     # Ids sort by the moment they were made, so the greater id is the newer memory.
     return {
-        node: sorted(some, key=lambda e: (weight(e), e.src, e.dst, e.rel), reverse=True)[:FAN]
+        node: sorted(some, key=lambda e: (edge_weight(e), e.src, e.dst, e.rel), reverse=True)[
+            :MAX_FAN_OUT
+        ]
         for node, some in of.items()
     }
 
 
-def strengthened(
+def strengthen_weight(
     weight: float | None, first: float = 0.5, by: float = 0.05, most: float = 0.95
 ) -> float:
     """The weight of a link that is made once more: it grows up to 0.95, and what is stronger stays
@@ -199,7 +207,7 @@ def pagerank(
     return np.asarray(rank)
 
 
-def chained(
+def trace_led_to(
     start: str, edges: Callable[[Sequence[str]], Iterable[Edge]], *, back: bool, most: int
 ) -> list[str]:
     """What led to something (`back`), or what came of it, step by step, each once, `most` at most

@@ -9,44 +9,49 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from reverie.core.model import Filter, Memory, lineage
-from reverie.text.tokenization import query_terms
+from reverie.core.model import Filter, Memory, visible_spaces
+from reverie.text.tokenization import tokenize_query
 
 if TYPE_CHECKING:
     from reverie.storage import Store
 
 # share of words in common (Dice) from which it is told (CONSTANTS row 7: duplicate, jaato)
-LIKENESS = 0.75
-FEWEST = 4  # words without which a text is too short for a verdict
-LOOKED_AT = 20  # best candidates by their words
+MIN_LIKENESS = 0.75
+MIN_WORDS = 4  # words without which a text is too short for a verdict
+MAX_CANDIDATES = 20  # best candidates by their words
 
 
-class Twin(NamedTuple):
+class NearDuplicate(NamedTuple):
     """A memory that nearly says what another one says."""
 
     memory: Memory
     likeness: float  # 0..1: twice the words they share over the words they have
 
 
-def twin(store: Store, memory: Memory, now: float) -> Twin | None:
+def find_near_duplicate(store: Store, memory: Memory, now: float) -> NearDuplicate | None:
     """The likest memory that counts and is seen from where this one lies; ties by id."""
-    mine = frozenset(query_terms(memory.text))
-    if len(mine) < FEWEST:
+    mine = frozenset(tokenize_query(memory.text))
+    if len(mine) < MIN_WORDS:
         return None
-    found = store.words(sorted(mine), lineage(memory.space), LOOKED_AT, where=Filter(), now=now)
+    found = store.search_words(
+        sorted(mine), visible_spaces(memory.space), MAX_CANDIDATES, where=Filter(), now=now
+    )
     others = [
         other
         for other in store.get([id for id, _ in found])
         if other.active and other.id != memory.id
     ]
-    alike = [Twin(other, likeness(mine, frozenset(query_terms(other.text)))) for other in others]
+    alike = [
+        NearDuplicate(other, dice_similarity(mine, frozenset(tokenize_query(other.text))))
+        for other in others
+    ]
     return min(
-        (one for one in alike if one.likeness >= LIKENESS),
+        (one for one in alike if one.likeness >= MIN_LIKENESS),
         key=lambda one: (-one.likeness, one.memory.id),
         default=None,
     )
 
 
-def likeness(one: frozenset[str], other: frozenset[str]) -> float:
+def dice_similarity(one: frozenset[str], other: frozenset[str]) -> float:
     """Twice the words in common over the words of both (Dice); 0 where there are none."""
     return round(2 * len(one & other) / (len(one) + len(other)), 4) if one and other else 0.0

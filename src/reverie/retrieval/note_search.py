@@ -16,16 +16,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.core.errors import BadInput
-from reverie.retrieval.word_search import covered, lexical
-from reverie.storage.note_index_port import Found, Stamp
-from reverie.text.tokenization import query_terms
+from reverie.retrieval.word_search import lexical_score, text_coverage
+from reverie.storage.note_index_port import FileStamp, FoundChunk
+from reverie.text.tokenization import tokenize_query
 
 if TYPE_CHECKING:
     from reverie.storage.note_index_port import FileIndex
 
-FLOOR = 0.35  # cosine from which meaning alone proposes
-CANDIDATES = 5  # chunks that a channel proposes for each one that is wanted
-SNIPPET = 700  # characters that are shown of a chunk
+MIN_COSINE = 0.35  # cosine from which meaning alone proposes
+CANDIDATES_PER_PASSAGE = 5  # chunks that a channel proposes for each one that is wanted
+MAX_SNIPPET_CHARS = 700  # characters that are shown of a chunk
 MODES = ("auto", "dense", "words")
 
 
@@ -38,10 +38,10 @@ class Passage(NamedTuple):
     text: str
     score: float  # 0..1
     why: tuple[str, ...]
-    stamp: Stamp  # of the file as it was indexed
+    stamp: FileStamp  # of the file as it was indexed
 
 
-class Asked(NamedTuple):
+class NoteQuery(NamedTuple):
     """A question about files."""
 
     text: str
@@ -52,15 +52,15 @@ class Asked(NamedTuple):
     model: str = ""
 
 
-class Candidate(NamedTuple):
+class NoteCandidate(NamedTuple):
     """A chunk with what the channels say about it."""
 
-    found: Found
+    found: FoundChunk
     bm25: float
     cosine: float | None
 
 
-def find(index: FileIndex, asked: Asked) -> list[Passage]:
+def search_notes(index: FileIndex, asked: NoteQuery) -> list[Passage]:
     """The best passages, best first."""
     if asked.mode not in MODES:
         raise BadInput(
@@ -68,10 +68,10 @@ def find(index: FileIndex, asked: Asked) -> list[Passage]:
         )
     if asked.limit <= 0:
         return []
-    pool = candidates(index, asked)
-    terms = query_terms(asked.text)
+    pool = gather_note_candidates(index, asked)
+    terms = tokenize_query(asked.text)
     ranked = sorted(
-        zip(scores(pool, terms), pool, strict=True),
+        zip(score_note_candidates(pool, terms), pool, strict=True),
         key=lambda one: (
             -one[0],
             one[1].found.root,
@@ -79,48 +79,55 @@ def find(index: FileIndex, asked: Asked) -> list[Passage]:
             one[1].found.chunk.first,
         ),
     )
-    return list(distinct((passage(one, score, terms) for score, one in ranked), asked.limit))
+    return list(
+        drop_overlapping_passages(
+            (to_passage(one, score, terms) for score, one in ranked), asked.limit
+        )
+    )
 
 
-def candidates(index: FileIndex, asked: Asked) -> list[Candidate]:
+def gather_note_candidates(index: FileIndex, asked: NoteQuery) -> list[NoteCandidate]:
     """What words and meaning propose."""
-    many = CANDIDATES * asked.limit
+    many = CANDIDATES_PER_PASSAGE * asked.limit
     bm25 = (
         {}
         if asked.mode == "dense"
-        else dict(index.words(query_terms(asked.text), asked.roots, many))
+        else dict(index.search_words(tokenize_query(asked.text), asked.roots, many))
     )
     cosine: dict[int, float] = {}
     if asked.vector is not None and asked.mode != "words":
-        cosine = dict(index.nearest(asked.model, asked.vector, asked.roots, many, FLOOR))
+        cosine = dict(index.nearest(asked.model, asked.vector, asked.roots, many, MIN_COSINE))
         cosine.update(
             index.cosines(asked.model, asked.vector, [num for num in bm25 if num not in cosine])
         )
     nums = list(dict.fromkeys((*bm25, *cosine)))
     return [
-        Candidate(one, bm25.get(one.num, 0.0), cosine.get(one.num)) for one in index.chunks(nums)
+        NoteCandidate(one, bm25.get(one.num, 0.0), cosine.get(one.num))
+        for one in index.chunks(nums)
     ]
 
 
-def scores(pool: Sequence[Candidate], terms: Sequence[str]) -> list[float]:
+def score_note_candidates(pool: Sequence[NoteCandidate], terms: Sequence[str]) -> list[float]:
     """How good each candidate is, 0..1; by words alone where none has a vector."""
     if all(one.cosine is None for one in pool):
         return [
-            lexical(one.bm25, covered(terms, f"{one.found.file.path} {one.found.chunk.text}"))
+            lexical_score(
+                one.bm25, text_coverage(terms, f"{one.found.file.path} {one.found.chunk.text}")
+            )
             for one in pool
         ]
     import numpy as np
 
-    from reverie.retrieval.hybrid_search import blended
+    from reverie.retrieval.hybrid_search import blend_convex
 
-    alike = np.array([FLOOR if one.cosine is None else one.cosine for one in pool])
-    return [float(score) for score in blended(alike, np.array([one.bm25 for one in pool]))]
+    alike = np.array([MIN_COSINE if one.cosine is None else one.cosine for one in pool])
+    return [float(score) for score in blend_convex(alike, np.array([one.bm25 for one in pool]))]
 
 
-def passage(one: Candidate, score: float, terms: Sequence[str]) -> Passage:
+def to_passage(one: NoteCandidate, score: float, terms: Sequence[str]) -> Passage:
     """What is shown of a candidate, and why."""
     found = one.found
-    first, last, text = snippet(found.chunk.text.split("\n"), terms)
+    first, last, text = cut_snippet(found.chunk.text.split("\n"), terms)
     why = (
         one.bm25 > 0 and f"words {one.bm25:.1f}",
         one.cosine is not None and f"meaning {one.cosine:.2f}",
@@ -136,16 +143,16 @@ def passage(one: Candidate, score: float, terms: Sequence[str]) -> Passage:
     )
 
 
-def snippet(lines: Sequence[str], terms: Sequence[str]) -> tuple[int, int, str]:
+def cut_snippet(lines: Sequence[str], terms: Sequence[str]) -> tuple[int, int, str]:
     """(first, last, text) of the lines that hold most of the terms, within SNIPPET characters; the
     first such lines.
     """
-    weights = [covered(terms, line) for line in lines]
+    weights = [text_coverage(terms, line) for line in lines]
     best, start, size, here = (-1.0, 0, 0), 0, 0, 0.0
     for end, line in enumerate(lines):
         size += len(line) + 1
         here += weights[end]
-        while start < end and size > SNIPPET:
+        while start < end and size > MAX_SNIPPET_CHARS:
             size -= len(lines[start]) + 1
             here -= weights[start]
             start += 1
@@ -155,13 +162,13 @@ def snippet(lines: Sequence[str], terms: Sequence[str]) -> tuple[int, int, str]:
     return first, last, "\n".join(lines[first : last + 1])
 
 
-def distinct(passages: Iterator[Passage], limit: int) -> Iterator[Passage]:
+def drop_overlapping_passages(passages: Iterator[Passage], limit: int) -> Iterator[Passage]:
     """The first so many; what shows mostly lines that a better one has shown is left out."""
     shown: dict[str, list[Passage]] = {}
     count = 0
     for one in passages:
         before = shown.setdefault(one.path, [])
-        if any(overlap(one, other) > 0.5 for other in before):
+        if any(line_overlap(one, other) > 0.5 for other in before):
             continue
         before.append(one)
         yield one
@@ -170,7 +177,7 @@ def distinct(passages: Iterator[Passage], limit: int) -> Iterator[Passage]:
             return
 
 
-def overlap(one: Passage, other: Passage) -> float:
+def line_overlap(one: Passage, other: Passage) -> float:
     """The share of a passage's lines that another one has; parts of one long line are different
     passages.
     """

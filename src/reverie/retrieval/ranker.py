@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from reverie.retrieval.candidate_features import Pool
+from reverie.retrieval.candidate_features import CandidatePool
 
 Floats = npt.NDArray[np.float64]
 Column = npt.NDArray[np.floating]
@@ -55,7 +55,7 @@ ROLES = USERS | {"assistant", "system", "tool", "ai", "agent"}
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuestionSignals:
     """What a query says besides its words."""
 
     text: str
@@ -86,7 +86,7 @@ class Question:
         return bool(_FIRST_PERSON.search(self.text))
 
 
-def dated(question: Question, at: npt.NDArray[np.float64]) -> Column:
+def score_dates(question: QuestionSignals, at: npt.NDArray[np.float64]) -> Column:
     """How well the moments fit the dates that the question names; 0 where it names none."""
     fit = np.zeros(len(at))
     months, years, days = question.months, question.years, question.days
@@ -109,7 +109,7 @@ def dated(question: Question, at: npt.NDArray[np.float64]) -> Column:
     return fit
 
 
-def spoken(question: Question, pool: Pool) -> tuple[Column, Column]:
+def score_speakers(question: QuestionSignals, pool: CandidatePool) -> tuple[Column, Column]:
     """(1 for a turn of somebody whom the question names, −1 for others; the same for the user where
     it says "I").
     """
@@ -129,7 +129,7 @@ def spoken(question: Question, pool: Pool) -> tuple[Column, Column]:
     return np.array(by_name)[where], np.array(by_role)[where]
 
 
-def places(values: Column) -> Column:
+def rank_places(values: Column) -> Column:
     """The place of each value, 0 for the highest; NaN last."""
     order = np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable")
     place = np.empty(len(values))
@@ -137,7 +137,9 @@ def places(values: Column) -> Column:
     return place
 
 
-def bests(values: Column, group: npt.NDArray[np.int64], most: int = 3) -> tuple[Column, Column]:
+def summarize_groups(
+    values: Column, group: npt.NDArray[np.int64], most: int = 3
+) -> tuple[Column, Column]:
     """For each candidate's group: (the highest value, the mean of the `most` highest)."""
     if not len(values):
         return values, values
@@ -150,7 +152,7 @@ def bests(values: Column, group: npt.NDArray[np.int64], most: int = 3) -> tuple[
     return ranked[starts][group], means[group]
 
 
-def talk(pool: Pool) -> npt.NDArray[np.bool_]:
+def mask_talk_turns(pool: CandidatePool) -> npt.NDArray[np.bool_]:
     """Which candidates are turns of talk: said by somebody, between other turns, in one of several
     sessions.
 
@@ -161,7 +163,7 @@ def talk(pool: Pool) -> npt.NDArray[np.bool_]:
     return np.asarray((pool.session > 0) & (pool.speaker > 0) & beside & (pool.sessions > 1))
 
 
-def features(question: Question, pool: Pool) -> dict[str, Column]:
+def compute_features(question: QuestionSignals, pool: CandidatePool) -> dict[str, Column]:
     """The numbers about each candidate, by name. `meaning` columns are in spreads above what means
     nothing here.
     """
@@ -171,20 +173,20 @@ def features(question: Question, pool: Pool) -> dict[str, Column]:
     z = np.where(np.isnan(z), np.median(matched) if len(matched) else 0.0, z).astype(np.float64)
     top = max(float(pool.words.max(initial=0.0)), 1e-6)
     b = pool.words / top
-    turn = talk(pool)
+    turn = mask_talk_turns(pool)
     near_z = np.where(turn[:, None], np.nan_to_num((pool.near_dense - pool.mean) / spread), 0.0)
     near_b = np.where(turn[:, None], pool.near_words / top, 0.0)
     alone = ~turn
     group = np.unique(pool.session, return_inverse=True)[1]
-    (best_z, mean_z), (best_b, mean_b) = bests(z, group), bests(b, group)
-    by_name, by_role = spoken(question, pool)
+    (best_z, mean_z), (best_b, mean_b) = summarize_groups(z, group), summarize_groups(b, group)
+    by_name, by_role = score_speakers(question, pool)
     return {
         "meaning": z,
-        "meaning place": -np.log1p(places(z)),
+        "meaning place": -np.log1p(rank_places(z)),
         "words": b,
         "words log": np.log1p(pool.words),
         "words place": np.where(
-            pool.words > 0, -np.log1p(places(pool.words)), -np.log1p(len(pool))
+            pool.words > 0, -np.log1p(rank_places(pool.words)), -np.log1p(len(pool))
         ),
         "meaning before": near_z[:, 1],
         "meaning after": near_z[:, 2],
@@ -200,7 +202,7 @@ def features(question: Question, pool: Pool) -> dict[str, Column]:
         "session best meaning": np.where(alone, 0.0, best_z),
         "speaker": by_name,
         "role": by_role,
-        "date": dated(question, pool.at),
+        "date": score_dates(question, pool.at),
         "length": np.log1p(pool.length) - np.log1p(pool.typical),
         "asks": pool.asks.astype(np.float64),
         "asked before": (pool.asked & turn).astype(np.float64),
@@ -208,7 +210,7 @@ def features(question: Question, pool: Pool) -> dict[str, Column]:
     }
 
 
-WITH_LENGTH = (
+LENGTH_FEATURES = (
     "meaning",
     "meaning place",
     "words",
@@ -224,43 +226,49 @@ WITH_LENGTH = (
 )
 """What is to be trusted more or less where texts are long."""
 
-WITH_FOCUS = ("meaning", "words")
+FOCUS_FEATURES = ("meaning", "words")
 """What is to be trusted more or less where few memories stand out by their words."""
 
 
-ALONE = ("meaning", "meaning place", "words", "words log", "words place", "length")
+ALONE_FEATURES = ("meaning", "meaning place", "words", "words log", "words place", "length")
 """What is to be trusted more or less of a memory that is no turn of a conversation: a fact, a
 document, code.
 """
 
 
-def contexts_of(pool: Pool) -> tuple[tuple[str, float], ...]:
+def compute_contexts(pool: CandidatePool) -> tuple[tuple[str, float], ...]:
     """What the memories of a pool are like, as factors."""
-    return ("length", float(np.log(max(pool.typical, 1.0) / 100.0))), ("focus", focus(pool))
+    return ("length", float(np.log(max(pool.typical, 1.0) / 100.0))), ("focus", measure_focus(pool))
 
 
-WITH = {"length": WITH_LENGTH, "focus": WITH_FOCUS}
+CONTEXT_FEATURES = {"length": LENGTH_FEATURES, "focus": FOCUS_FEATURES}
 
 
-def matrix(question: Question, pool: Pool) -> tuple[Floats, tuple[str, ...]]:
+def build_feature_matrix(
+    question: QuestionSignals, pool: CandidatePool
+) -> tuple[Floats, tuple[str, ...]]:
     """[n, F] and the names of its columns: features, and some of them times what the memories are
     like.
     """
-    found = features(question, pool)
+    found = compute_features(question, pool)
     columns = dict(found)
-    for context, size in contexts_of(pool):
-        columns.update({f"{name} × {context}": found[name] * size for name in WITH[context]})
-    columns.update({f"{name} × alone": found[name] * found["stands alone"] for name in ALONE})
+    for context, size in compute_contexts(pool):
+        columns.update(
+            {f"{name} × {context}": found[name] * size for name in CONTEXT_FEATURES[context]}
+        )
+    columns.update(
+        {f"{name} × alone": found[name] * found["stands alone"] for name in ALONE_FEATURES}
+    )
     return np.stack(list(columns.values()), axis=1), tuple(columns)
 
 
-def focus(pool: Pool) -> float:
+def measure_focus(pool: CandidatePool) -> float:
     """How far the best match by words stands out from the tenth, 0..1."""
     top = np.sort(pool.words)[::-1][:10]
     return float((top[0] - top[-1]) / max(top[0], 1e-6)) if len(top) else 0.0
 
 
-def outlook(pool: Pool) -> Floats:
+def compute_outlook(pool: CandidatePool) -> Floats:
     """What says whether anything here answers a query: the best by meaning and by words, the length
     of texts.
     """
@@ -275,7 +283,7 @@ def outlook(pool: Pool) -> Floats:
             z,
             np.log1p(best_words),
             np.log(max(pool.typical, 1.0) / 100.0),
-            focus(pool),
+            measure_focus(pool),
             1.0,
             few,
             few * best_cosine,
@@ -285,7 +293,7 @@ def outlook(pool: Pool) -> Floats:
     )
 
 
-def lifted(scores: Floats, named: npt.NDArray[np.bool_]) -> Floats:
+def lift_identified(scores: Floats, named: npt.NDArray[np.bool_]) -> Floats:
     """Scores in which candidates that hold an identifier of the question stand above all others, in
     their own order.
 
@@ -298,7 +306,7 @@ def lifted(scores: Floats, named: npt.NDArray[np.bool_]) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranker:
+class LinearRanker:
     """Coefficients: one for each column, and those that turn a score into how likely it is to
     matter.
     """
@@ -307,10 +315,10 @@ class Ranker:
     slope: float
     outlook: tuple[float, ...]
 
-    def scores(self, question: Question, pool: Pool) -> Floats:
+    def scores(self, question: QuestionSignals, pool: CandidatePool) -> Floats:
         """Scores without bounds; only their differences mean something."""
-        found = features(question, pool)
-        contexts = contexts_of(pool)
+        found = compute_features(question, pool)
+        contexts = compute_contexts(pool)
         # The same as matrix() times the weights, with each product taken once for all candidates.
         weights = [
             self.weights[name]
@@ -318,23 +326,23 @@ class Ranker:
             for name in found
         ]
         scores = np.stack(list(found.values()), axis=1) @ np.array(weights)
-        alone = sum(self.weights[f"{name} × alone"] * found[name] for name in ALONE)
-        return lifted(scores + found["stands alone"] * alone, pool.named > 0)
+        alone = sum(self.weights[f"{name} × alone"] * found[name] for name in ALONE_FEATURES)
+        return lift_identified(scores + found["stands alone"] * alone, pool.named > 0)
 
-    def likely(self, scores: Floats, pool: Pool) -> Floats:
+    def likelihoods(self, scores: Floats, pool: CandidatePool) -> Floats:
         """How likely each candidate is to matter, 0..1, in the same order as the scores.
 
         One half is where it begins to be worth showing to somebody who has not asked: nine in ten
         questions that nothing here answers find nothing above it, in small stores and in large ones
         (bench/retrieval/train.py).
         """
-        prospects = float(outlook(pool) @ np.array(self.outlook))
+        prospects = float(compute_outlook(pool) @ np.array(self.outlook))
         margin = self.slope * (scores - scores.max(initial=-np.inf)) + prospects
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(margin, -30, 30))))
 
 
 @lru_cache(maxsize=1)
-def learned() -> Ranker:
+def load_ranker() -> LinearRanker:
     """The coefficients that come with this package."""
     data = json.loads(Path(__file__).with_name("ranker.json").read_text("utf-8"))
-    return Ranker(data["weights"], data["slope"], tuple(data["outlook"]))
+    return LinearRanker(data["weights"], data["slope"], tuple(data["outlook"]))

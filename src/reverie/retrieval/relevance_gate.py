@@ -22,23 +22,23 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from reverie.core.kinds import is_talk, unverified
+from reverie.core.kinds import is_conversation_turn, is_unverified
 from reverie.core.model import Hit, Memory
-from reverie.text.domain_stopwords import everyday, stems_of
+from reverie.text.domain_stopwords import domain_stop_stems, stems_of
 
-LOOKED_AT = 4_000  # characters of a turn or a memory whose words are compared
-FAINT = 0.2  # what a word counts that nearly every working session says
+MAX_COMPARED_CHARS = 4_000  # characters of a turn or a memory whose words are compared
+COMMON_WORD_WEIGHT = 0.2  # what a word counts that nearly every working session says
 # log-odds that the best may stand before the second; beyond, more says nothing more
-MOST_LEAD = 3.0
+MAX_LEAD = 3.0
 # in a store of so few memories a shared word counts as BM25 would count it among twenty
-TINY, RARE = (
+TINY_STORE, RARE_WORD_BM25 = (
     3,
     2.0,
 )
-REASONS = 2  # how many of the strongest signs `why` names
+MAX_REASONS = 2  # how many of the strongest signs `why` names
 
 # What kind of turn it is, told from how it is put. None of them names a project or a language.
-_KINDS = {
+_TURN_KINDS = {
     "asks": r"\?\s*$|^\s*(?:and |so |but |ok |hey )*(?:what|where|when|who|whom|which|why|how|is|are|can|may|should|do"
     r"|does|did|will|would|could)\b",
     # Only somebody who was here before knows where, when, who, which, and whether one may.
@@ -76,7 +76,7 @@ _KINDS = {
 }
 
 
-FITS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+KIND_FITS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "a rule for making": (
         ("plans", "makes"),
         ("preference", "decision", "correction", "negative", "procedure", "skill"),
@@ -90,7 +90,7 @@ FITS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 """Kinds of turns and the kinds of memories that bear on them."""
 
 
-WITH_TALK = (
+TALK_SIGNALS = (
     "best meaning",
     "best meaning here",
     "best words",
@@ -104,7 +104,7 @@ tell of everything.
 """
 
 
-class Seen(NamedTuple):
+class GateSignals(NamedTuple):
     """What search saw of one candidate beside its memory."""
 
     cosine: float = math.nan  # NaN where nothing has a vector to compare
@@ -114,46 +114,48 @@ class Seen(NamedTuple):
     few: float = 0.0  # 1 / (1 + memories here / 30): in a small store no word is rare
 
 
-class Turn(NamedTuple):
+class TurnSignals(NamedTuple):
     """What a turn says, as the gate sees it."""
 
     stems: frozenset[str]
     kinds: Mapping[str, float]  # 1 or 0 by the names of _KINDS
 
 
-class Judge(NamedTuple):
+class GateCoefficients(NamedTuple):
     """Coefficients by the names of signs."""
 
     fits: Mapping[str, float]  # of one candidate
     opens: Mapping[str, float]  # of the turn and the best that was found, with a `constant`
 
 
-def judged(hits: Sequence[Hit], seen: Sequence[Seen], text: str) -> list[Hit]:
+def judge_hits(hits: Sequence[Hit], seen: Sequence[GateSignals], text: str) -> list[Hit]:
     """The hits with the chance that this turn needs them as score, best first, ties by id. What
     others wrote is not in the way of the rest: that is judged as if it were not there.
     """
     if not hits:
         return []
-    firm = [place for place, hit in enumerate(hits) if not unverified(hit.memory)]
+    firm = [place for place, hit in enumerate(hits) if not is_unverified(hit.memory)]
     if 0 < len(firm) < len(hits):
         found = [
-            *weighed([hits[n] for n in firm], [seen[n] for n in firm], text),
-            *(hit for hit in weighed(hits, seen, text) if unverified(hit.memory)),
+            *weigh_hits([hits[n] for n in firm], [seen[n] for n in firm], text),
+            *(hit for hit in weigh_hits(hits, seen, text) if is_unverified(hit.memory)),
         ]
         return sorted(found, key=lambda hit: (-hit.score, hit.memory.id))
-    return weighed(hits, seen, text)
+    return weigh_hits(hits, seen, text)
 
 
-def weighed(hits: Sequence[Hit], seen: Sequence[Seen], text: str) -> list[Hit]:
+def weigh_hits(hits: Sequence[Hit], seen: Sequence[GateSignals], text: str) -> list[Hit]:
     """The same, of hits that are judged together."""
-    turn = read(text)
-    judge = learned()[all(math.isnan(one.cosine) for one in seen)]
-    seen = grown(turn, hits, [one._replace(cosine=clipped(one.cosine, 1.0)) for one in seen])
-    signs = fitting(turn, [hit.memory for hit in hits], seen)
-    fits = [total(judge.fits, one) for one in signs]
-    opens = opening(turn, [hit.memory for hit in hits], seen, fits)
-    margin = total(judge.opens, opens) - max(fits)
-    said = strongest(judge.opens, opens)
+    turn = read_turn(text)
+    judge = load_gate_models()[all(math.isnan(one.cosine) for one in seen)]
+    seen = correct_bm25_for_small_store(
+        turn, hits, [one._replace(cosine=clip_symmetric(one.cosine, 1.0)) for one in seen]
+    )
+    signs = compute_fit_signals(turn, [hit.memory for hit in hits], seen)
+    fits = [sum_weighted(judge.fits, one) for one in signs]
+    opens = compute_opening_signals(turn, [hit.memory for hit in hits], seen, fits)
+    margin = sum_weighted(judge.opens, opens) - max(fits)
+    said = describe_strongest(judge.opens, opens)
     chances = [logistic(margin + fit) for fit in fits]
     found = [
         Hit(hit.memory, chance, (*hit.why, f"chance {chance:.2f}{said}"))
@@ -162,21 +164,26 @@ def weighed(hits: Sequence[Hit], seen: Sequence[Seen], text: str) -> list[Hit]:
     return sorted(found, key=lambda hit: (-hit.score, hit.memory.id))
 
 
-def grown(turn: Turn, hits: Sequence[Hit], seen: Sequence[Seen]) -> Sequence[Seen]:
+def correct_bm25_for_small_store(
+    turn: TurnSignals, hits: Sequence[Hit], seen: Sequence[GateSignals]
+) -> Sequence[GateSignals]:
     """What was seen, as if the store were not tiny: where one or two memories are all there is, no
     word is rare and BM25 is nothing, whatever is said.
     """
-    if len(hits) > TINY:
+    if len(hits) > TINY_STORE:
         return seen
     return [
         one._replace(
-            bm25=max(RARE * weight(turn.stems & known_by(hit.memory)) / len(hits), one.bm25)
+            bm25=max(
+                RARE_WORD_BM25 * weigh_stems(turn.stems & stem_memory(hit.memory)) / len(hits),
+                one.bm25,
+            )
         )
         for hit, one in zip(hits, seen, strict=True)
     ]
 
 
-def total(weights: Mapping[str, float], signs: Mapping[str, float]) -> float:
+def sum_weighted(weights: Mapping[str, float], signs: Mapping[str, float]) -> float:
     """The sum of the signs by their weights; a number that is unknown counts nothing."""
     value = sum([weight * signs[name] for name, weight in weights.items()])
     if math.isfinite(value):
@@ -186,7 +193,7 @@ def total(weights: Mapping[str, float], signs: Mapping[str, float]) -> float:
     )
 
 
-def strongest(weights: Mapping[str, float], signs: Mapping[str, float]) -> str:
+def describe_strongest(weights: Mapping[str, float], signs: Mapping[str, float]) -> str:
     """The signs that spoke most for showing anything, in words."""
     parts = sorted(
         (
@@ -199,7 +206,7 @@ def strongest(weights: Mapping[str, float], signs: Mapping[str, float]) -> str:
         ),
         reverse=True,
     )
-    return f": {', '.join(name for _, name in parts[:REASONS])}" if parts else ""
+    return f": {', '.join(name for _, name in parts[:MAX_REASONS])}" if parts else ""
 
 
 def logistic(margin: float) -> float:
@@ -207,97 +214,106 @@ def logistic(margin: float) -> float:
     return 1.0 / (1.0 + math.exp(-min(max(margin, -30.0), 30.0)))
 
 
-def read(text: str) -> Turn:
+def read_turn(text: str) -> TurnSignals:
     """A turn as the gate sees it."""
-    head = text[:LOOKED_AT]
-    return Turn(
-        stems_of(head), {kind: float(bool(found(head))) for kind, found in _kinds().items()}
+    head = text[:MAX_COMPARED_CHARS]
+    return TurnSignals(
+        stems_of(head), {kind: float(bool(found(head))) for kind, found in _turn_kinds().items()}
     )
 
 
-def fitting(turn: Turn, memories: Sequence[Memory], seen: Sequence[Seen]) -> list[dict[str, float]]:
+def compute_fit_signals(
+    turn: TurnSignals, memories: Sequence[Memory], seen: Sequence[GateSignals]
+) -> list[dict[str, float]]:
     """The signs of how well each memory fits a turn, by name."""
-    asked = max(weight(turn.stems), 1.0)
+    asked = max(weigh_stems(turn.stems), 1.0)
     kinds = {
         name: frozenset(fits) if any(turn.kinds[kind] for kind in when) else frozenset()
-        for name, (when, fits) in FITS.items()
+        for name, (when, fits) in KIND_FITS.items()
     }
     return [
         {
-            **likeness(turn, asked, memory, one),
+            **compute_likeness_signals(turn, asked, memory, one),
             **{name: float(memory.kind in fits) for name, fits in kinds.items()},
         }
         for memory, one in zip(memories, seen, strict=True)
     ]
 
 
-def likeness(turn: Turn, asked: float, memory: Memory, seen: Seen) -> dict[str, float]:
+def compute_likeness_signals(
+    turn: TurnSignals, asked: float, memory: Memory, seen: GateSignals
+) -> dict[str, float]:
     """How alike a turn and a memory are, by name; `asked` is what the turn's words weigh."""
-    known = known_by(memory)
-    shared, talk = weight(turn.stems & known), float(is_talk(memory))
-    rank, words = clipped(seen.likely, 8.0), math.log1p(max(0.0, seen.bm25))
+    known = stem_memory(memory)
+    shared, talk = weigh_stems(turn.stems & known), float(is_conversation_turn(memory))
+    rank, words = clip_symmetric(seen.likely, 8.0), math.log1p(max(0.0, seen.bm25))
     return {
         "meaning": seen.cosine * (1.0 - talk),
         "meaning in talk": seen.cosine * talk,
-        "meaning here": clipped(seen.z, 6.0),
+        "meaning here": clip_symmetric(seen.z, 6.0),
         "words": words * (1.0 - talk),
         "words in talk": words * talk,
         "rank": rank * (1.0 - talk),
         "rank in talk": rank * talk,
         "shared words": math.log1p(shared),
         "share of the turn": shared / asked,
-        "share of the memory": shared / max(weight(known), 1.0),
+        "share of the memory": shared / max(weigh_stems(known), 1.0),
         "length": math.log1p(len(known)),
     }
 
 
-def opening(
-    turn: Turn, memories: Sequence[Memory], seen: Sequence[Seen], fits: Sequence[float]
+def compute_opening_signals(
+    turn: TurnSignals,
+    memories: Sequence[Memory],
+    seen: Sequence[GateSignals],
+    fits: Sequence[float],
 ) -> dict[str, float]:
     """The signs of whether a turn needs any memory, by name; `fits` is how well each one fits."""
     best, second = (*sorted(fits, reverse=True)[:2], -math.inf)[:2]
-    talk = sum(map(is_talk, memories)) / len(memories)
+    talk = sum(map(is_conversation_turn, memories)) / len(memories)
     signs = {
         "constant": 1.0,
         "best fit": best,
-        "lead": min(best - second, MOST_LEAD),
+        "lead": min(best - second, MAX_LEAD),
         "best meaning": max(one.cosine for one in seen),
-        "best meaning here": clipped(max(one.z for one in seen), 6.0),
+        "best meaning here": clip_symmetric(max(one.z for one in seen), 6.0),
         "best words": math.log1p(max(0.0, *(one.bm25 for one in seen), 0.0)),
-        "prospects": clipped(max(one.likely for one in seen), 8.0),
+        "prospects": clip_symmetric(max(one.likely for one in seen), 8.0),
         "few memories": seen[0].few,
         "talk": talk,
-        "turn's words": math.log1p(weight(turn.stems)),
+        "turn's words": math.log1p(weigh_stems(turn.stems)),
         **turn.kinds,
     }
-    return {**signs, **{f"{name} × talk": signs[name] * talk for name in WITH_TALK}}
+    return {**signs, **{f"{name} × talk": signs[name] * talk for name in TALK_SIGNALS}}
 
 
-def known_by(memory: Memory) -> frozenset[str]:
+def stem_memory(memory: Memory) -> frozenset[str]:
     """The words of a memory without their endings."""
-    return stems_of(f"{memory.title} {memory.text}".lstrip()[:LOOKED_AT])
+    return stems_of(f"{memory.title} {memory.text}".lstrip()[:MAX_COMPARED_CHARS])
 
 
-def clipped(value: float, most: float) -> float:
+def clip_symmetric(value: float, most: float) -> float:
     """A number within bounds; NaN stays."""
     return min(max(value, -most), most)
 
 
-def weight(stems: frozenset[str]) -> float:
+def weigh_stems(stems: frozenset[str]) -> float:
     """How much some words say together."""
-    return len(stems) - (1.0 - FAINT) * len(stems & everyday())
+    return len(stems) - (1.0 - COMMON_WORD_WEIGHT) * len(stems & domain_stop_stems())
 
 
 @lru_cache(maxsize=1)
-def _kinds() -> dict[str, "re.Pattern[str].search"]:  # type: ignore[valid-type]
-    return {kind: re.compile(pattern, re.IGNORECASE).search for kind, pattern in _KINDS.items()}
+def _turn_kinds() -> dict[str, "re.Pattern[str].search"]:  # type: ignore[valid-type]
+    return {
+        kind: re.compile(pattern, re.IGNORECASE).search for kind, pattern in _TURN_KINDS.items()
+    }
 
 
 @lru_cache(maxsize=1)
-def learned() -> tuple[Judge, Judge]:
+def load_gate_models() -> tuple[GateCoefficients, GateCoefficients]:
     """The coefficients that come with this package: (with meaning, by words alone)."""
     import json
     from pathlib import Path  # a cold `recall`, which is not judged, does not wait for it
 
     data = json.loads(Path(__file__).with_name("relevance_gate.json").read_text("utf-8"))
-    return Judge(**data["with meaning"]), Judge(**data["by words"])
+    return GateCoefficients(**data["with meaning"]), GateCoefficients(**data["by words"])

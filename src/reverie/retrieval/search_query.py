@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reverie.core.kinds import EXCERPT, UNASKED
+from reverie.core.kinds import EXCERPT, EXPLICIT_KINDS
 from reverie.core.model import Hit, Memory
 from reverie.retrieval import rescoring
-from reverie.retrieval.graph_walk import DECAY
-from reverie.text.tokenization import query_terms
+from reverie.retrieval.graph_walk import HOP_DECAY
+from reverie.text.tokenization import tokenize_query
 
 if TYPE_CHECKING:
     pass
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MODES = ("auto", "convex", "rrf", "dense", "words", "judged")
 
 
-class Query(NamedTuple):
+class SearchQuery(NamedTuple):
     """A question with all that bears on its answer."""
 
     text: str
@@ -28,7 +28,7 @@ class Query(NamedTuple):
     mode: str = "auto"
     limit: int = 10
     kinds: tuple[str, ...] = ()
-    without: tuple[str, ...] = UNASKED  # kinds that are left out
+    without: tuple[str, ...] = EXPLICIT_KINDS  # kinds that are left out
     tags: tuple[str, ...] = ()
     season: str = ""  # what the present time is called, if it has a name
     automatic: bool = False  # nobody asked: only what is likely needed may surface
@@ -40,7 +40,7 @@ class Query(NamedTuple):
     within: float | None = None  # seconds that words and triggers may take
     before: float | None = None  # nothing that is younger: neither said nor written down by then
     depth: int = 0  # hops along the graph; what it is worth: docs/why-ranking.md
-    decay: float = DECAY  # of a score, per hop
+    decay: float = HOP_DECAY  # of a score, per hop
     floor: float = 0.0  # the least score of a candidate, by words and meaning
 
     @property
@@ -51,10 +51,10 @@ class Query(NamedTuple):
     @property
     def terms(self) -> list[str]:
         """The words worth looking for."""
-        return query_terms(self.text)
+        return tokenize_query(self.text)
 
 
-def alive(memory: Memory, query: Query) -> bool:
+def is_admissible(memory: Memory, query: SearchQuery) -> bool:
     """Whether a memory counts now, fits the filters, and is not an echo."""
     return (
         memory.active
@@ -63,13 +63,13 @@ def alive(memory: Memory, query: Query) -> bool:
         and (not query.kinds or memory.kind in query.kinds)
         and memory.kind not in query.without
         and set(query.tags) <= set(memory.tags)
-        and not echo(memory, query)
-        and (query.before is None or born(memory) <= query.before)
-        and not (query.automatic and not rescoring.surfaces(memory, query.now))
+        and not is_echo(memory, query)
+        and (query.before is None or earliest_visible_at(memory) <= query.before)
+        and not (query.automatic and not rescoring.can_surface(memory, query.now))
     )
 
 
-def echo(memory: Memory, query: Query) -> bool:
+def is_echo(memory: Memory, query: SearchQuery) -> bool:
     """Whether a conversation would hear what it said itself; what has left its context it does
     hear, and, unasked, only it: a passage of another conversation surfaces when somebody looks for
     it.
@@ -77,28 +77,28 @@ def echo(memory: Memory, query: Query) -> bool:
     own = (
         bool(query.not_session)
         and memory.session == query.not_session
-        and echoing(query, memory.space)
+        and is_own_session(query, memory.space)
     )
     return query.automatic and not own if memory.kind == EXCERPT else own
 
 
-def born(memory: Memory) -> float:
+def earliest_visible_at(memory: Memory) -> float:
     """From when on a memory was there to be asked: when it was said, or written down if that was
     earlier.
     """
     return min(memory.at, memory.created_at)
 
 
-def echoing(query: Query, space: str) -> bool:
+def is_own_session(query: SearchQuery, space: str) -> bool:
     """Whether the session that the query must not hear is its own in this space: a name may be
     another's elsewhere.
     """
     return not query.session_in or space in query.session_in
 
 
-SOME = 20  # proposals beyond four times the limit: filters and priors choose among them
+EXTRA_PROPOSALS = 20  # proposals beyond four times the limit: filters and priors choose among them
 
 
-def admitted(hits: Sequence[Hit], query: Query) -> list[Hit]:
+def filter_admissible(hits: Sequence[Hit], query: SearchQuery) -> list[Hit]:
     """Hits that this asker may be given."""
-    return [hit for hit in hits if alive(hit.memory, query)]
+    return [hit for hit in hits if is_admissible(hit.memory, query)]

@@ -16,19 +16,19 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core.model import Filter, Hit, Memory
-from reverie.retrieval.search_query import Query, admitted
-from reverie.text.tokenization import MAX_QUERY, STOP
+from reverie.retrieval.search_query import SearchQuery, filter_admissible
+from reverie.text.tokenization import MAX_QUERY, STOP_WORDS
 
 if TYPE_CHECKING:
     from reverie.storage import Store
 
-LONGEST = 250  # characters of a sentence; a longer one is a dump (CC-81)
-SHORTEST = 4  # characters of a word that may match in part, and of a keyword (E44)
-PART = 3  # characters of a part that is asked for: "v2" says nothing of "plan-v2"
-TAG = 2  # characters of a tag (CC-84)
-LETTERS = 0.6  # share of letters from which a line is prose and not what a machine wrote
-MOST_MET = 32  # tags of one prompt that are looked up
-MOST_CARRYING = 100  # newest memories with one tag that are looked at
+MAX_SENTENCE_CHARS = 250  # characters of a sentence; a longer one is a dump (CC-81)
+MIN_KEYWORD_CHARS = 4  # characters of a word that may match in part, and of a keyword (E44)
+MIN_PART_CHARS = 3  # characters of a part that is asked for: "v2" says nothing of "plan-v2"
+MIN_TAG_CHARS = 2  # characters of a tag (CC-84)
+MIN_LETTER_SHARE = 0.6  # share of letters from which a line is prose and not what a machine wrote
+MAX_MET_TAGS = 32  # tags of one prompt that are looked up
+MAX_MEMORIES_PER_TAG = 100  # newest memories with one tag that are looked at
 
 EXACT, PARTLY, NOT = 2, 1, 0
 
@@ -51,7 +51,7 @@ as a name.
 _NAME = re.compile(r"`[^`\n]+`|(?<=[^\W_] )[A-Z]\w*|(?<=, )[A-Z]\w*")
 
 
-class Prompt(NamedTuple):
+class TagPrompt(NamedTuple):
     """A prompt as tags are held against it."""
 
     whole: str  # its words, those that stand apart with a bar between them
@@ -59,25 +59,29 @@ class Prompt(NamedTuple):
     names: frozenset[str] = frozenset()  # words in backticks, or with a capital within a sentence
 
 
-def read(prompt: str) -> Prompt:
+def parse_tag_prompt(prompt: str) -> TagPrompt:
     """A prompt, taken apart."""
     text = prompt[:MAX_QUERY].casefold()
-    spoken = (part for part in _END.split(text) if part and len(part) <= LONGEST and is_prose(part))
-    return Prompt(
-        f" {_SEAM.sub(joint, text).strip()} ",
+    spoken = (
+        part
+        for part in _END.split(text)
+        if part and len(part) <= MAX_SENTENCE_CHARS and is_prose(part)
+    )
+    return TagPrompt(
+        f" {_SEAM.sub(replace_seam, text).strip()} ",
         tuple(frozenset(_WORD.findall(part)) for part in spoken),
-        names_in(prompt[:MAX_QUERY]),
+        find_standing_names(prompt[:MAX_QUERY]),
     )
 
 
-def names_in(text: str) -> frozenset[str]:
+def find_standing_names(text: str) -> frozenset[str]:
     """Words that stand as names: in backticks, or with a capital that begins no sentence."""
     return frozenset(
         word.casefold() for found in _NAME.finditer(text) for word in _WORD.findall(found[0])
     )
 
 
-def joint(seam: re.Match[str]) -> str:
+def replace_seam(seam: re.Match[str]) -> str:
     """What stands between two words: a space where one character joins them, a bar where they stand
     apart, which they do on two lines.
     """
@@ -90,78 +94,83 @@ def is_prose(text: str) -> bool:
     """
     solid = "".join(text.split())
     return bool(solid) and (
-        sum(ch.isalpha() for ch in solid) >= LETTERS * len(solid) and len(_OPTION.findall(text)) < 2
+        sum(ch.isalpha() for ch in solid) >= MIN_LETTER_SHARE * len(solid)
+        and len(_OPTION.findall(text)) < 2
     )
 
 
-def keywords(words: frozenset[str]) -> list[str]:
+def select_keywords(words: frozenset[str]) -> list[str]:
     """The words of a sentence that may meet a tag in part: of four characters or more, no stop
     words (E42–E44).
     """
-    return [word for word in words if len(word) >= SHORTEST and word not in STOP]
+    return [word for word in words if len(word) >= MIN_KEYWORD_CHARS and word not in STOP_WORDS]
 
 
-def met(tag: str, prompt: Prompt) -> int:
+def grade_tag(tag: str, prompt: TagPrompt) -> int:
     """How a prompt speaks of a tag: EXACT, PARTLY or NOT."""
     plain = _SEAM.sub(" ", tag.casefold()).strip()
-    if len(plain) < TAG or plain in STOP or (plain in EVERYDAY and plain not in prompt.names):
+    if (
+        len(plain) < MIN_TAG_CHARS
+        or plain in STOP_WORDS
+        or (plain in EVERYDAY and plain not in prompt.names)
+    ):
         return NOT
     if (f" {plain} " if plain.isascii() else plain) in prompt.whole:
         return EXACT
     parts = [
         part
         for part in plain.split()
-        if len(part) >= PART and part not in STOP and not part.isdigit()
+        if len(part) >= MIN_PART_CHARS and part not in STOP_WORDS and not part.isdigit()
     ]
     if not parts:
         return NOT
-    return max((together(parts, words) for words in prompt.sentences), default=NOT)
+    return max((grade_tag_parts(parts, words) for words in prompt.sentences), default=NOT)
 
 
-def together(parts: Iterable[str], words: frozenset[str]) -> int:
+def grade_tag_parts(parts: Iterable[str], words: frozenset[str]) -> int:
     """How the parts of a tag stand in one sentence: as weakly as the weakest of them."""
     return min(
         EXACT
         if part in words
         else PARTLY
-        if any(akin(part, word) for word in keywords(words))
+        if any(is_inflection(part, word) for word in select_keywords(words))
         else NOT
         for part in parts
     )
 
 
-def akin(part: str, word: str) -> bool:
+def is_inflection(part: str, word: str) -> bool:
     """Whether a keyword and a part of a tag are one word with different endings: "subagent",
     "subagents" (E40).
     """
     short, long = sorted((part, word), key=len)
-    return len(short) >= SHORTEST and long.startswith(short)
+    return len(short) >= MIN_KEYWORD_CHARS and long.startswith(short)
 
 
-def tagged(store: Store, query: Query) -> list[Hit]:
+def search_tags(store: Store, query: SearchQuery) -> list[Hit]:
     """Who carries a tag that the query's text speaks of, best first, at most `query.limit`; `why`
     names the tags.
     """
-    prompt = read(query.text)
-    known = store.tags(query.spaces) if prompt.whole.strip() else {}
-    grades = {tag: grade for tag in known if (grade := met(tag, prompt))}
-    chosen = sorted(grades, key=lambda tag: (-grades[tag], known[tag], tag))[:MOST_MET]
+    prompt = parse_tag_prompt(query.text)
+    known = store.tag_counts(query.spaces) if prompt.whole.strip() else {}
+    grades = {tag: grade for tag in known if (grade := grade_tag(tag, prompt))}
+    chosen = sorted(grades, key=lambda tag: (-grades[tag], known[tag], tag))[:MAX_MET_TAGS]
     found: dict[str, Memory] = {}
     for tag in chosen:
         carrying = Filter(
             spaces=query.spaces,
             without=query.without,
             tags=(tag,),
-            limit=MOST_CARRYING,
+            limit=MAX_MEMORIES_PER_TAG,
             by_time=True,
         )
         found |= {memory.id: memory for memory in store.browse(carrying)}
-    hits = [hit_of(memory, grades) for memory in found.values()]
+    hits = [to_tag_hit(memory, grades) for memory in found.values()]
     hits.sort(key=lambda hit: (-hit.score, -hit.memory.at, hit.memory.id))
-    return admitted(hits, query)[: query.limit]
+    return filter_admissible(hits, query)[: query.limit]
 
 
-def hit_of(memory: Memory, grades: dict[str, int]) -> Hit:
+def to_tag_hit(memory: Memory, grades: dict[str, int]) -> Hit:
     """A memory with the tags of it that were met: one exact tag weighs more than any number of
     partial ones.
     """

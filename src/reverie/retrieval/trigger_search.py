@@ -9,13 +9,15 @@ from collections.abc import Iterable, Sequence
 
 from reverie.core.clock import ticks
 from reverie.core.model import Hit, Memory
-from reverie.core.trigger_patterns import Scene, is_expression, meets
+from reverie.core.trigger_patterns import TriggerContext, is_regex_trigger, matches_trigger
 
-MET = 0.97  # the score of a memory whose trigger met
-OFTEN = 50  # memories between two looks at the time, where no expression is among the patterns
+TRIGGER_SCORE = 0.97  # the score of a memory whose trigger met
+CLOCK_INTERVAL = (
+    50  # memories between two looks at the time, where no expression is among the patterns
+)
 
 
-class Called(list[Hit]):
+class TriggeredHits(list[Hit]):
     """What was called up. `untried` memories have triggers for which there was no time: they may
     belong here too.
     """
@@ -23,7 +25,9 @@ class Called(list[Hit]):
     untried: int = 0
 
 
-def met(memories: Iterable[Memory], scene: Scene, end: float | None = None) -> Called:
+def match_triggers(
+    memories: Iterable[Memory], scene: TriggerContext, end: float | None = None
+) -> TriggeredHits:
     """Memories of which a trigger meets the scene, in the order given; from the moment `end` on no
     further are tried.
 
@@ -31,23 +35,23 @@ def met(memories: Iterable[Memory], scene: Scene, end: float | None = None) -> C
     """
     every = list(memories)
     found: dict[str, str] = {}
-    untried = try_each(every, scene, found, end, expressions=False)
+    untried = try_triggers(every, scene, found, end, expressions=False)
     waiting = [
         one
         for one in every[: len(every) - untried]
-        if one.id not in found and any(map(is_expression, one.triggers))
+        if one.id not in found and any(map(is_regex_trigger, one.triggers))
     ]
-    untried += try_each(waiting, scene, found, end, expressions=True)
-    hits = Called(
-        Hit(one, MET, (f"trigger {found[one.id]!r}",)) for one in every if one.id in found
+    untried += try_triggers(waiting, scene, found, end, expressions=True)
+    hits = TriggeredHits(
+        Hit(one, TRIGGER_SCORE, (f"trigger {found[one.id]!r}",)) for one in every if one.id in found
     )
     hits.untried = untried
     return hits
 
 
-def try_each(
+def try_triggers(
     memories: Sequence[Memory],
-    scene: Scene,
+    scene: TriggerContext,
     found: dict[str, str],
     end: float | None,
     *,
@@ -56,27 +60,27 @@ def try_each(
     """Note in `found`, by id, the first pattern of each memory that meets; how many memories were
     not tried.
     """
-    often = 1 if expressions else OFTEN
+    often = 1 if expressions else CLOCK_INTERVAL
     for place, memory in enumerate(memories):
         if end is not None and place % often == 0 and ticks() >= end:
             return len(memories) - place
-        some = [pattern for pattern in memory.triggers if is_expression(pattern) is expressions]
-        if (pattern := first_met(some, scene)) is not None:
+        some = [pattern for pattern in memory.triggers if is_regex_trigger(pattern) is expressions]
+        if (pattern := find_first_match(some, scene)) is not None:
             found[memory.id] = pattern
     return 0
 
 
-def called(hit: Hit) -> bool:
+def is_triggered(hit: Hit) -> bool:
     """Whether a trigger called it up."""
     return bool(hit.why) and hit.why[0].startswith("trigger ")
 
 
-def first_met(patterns: Sequence[str], scene: Scene) -> str | None:
+def find_first_match(patterns: Sequence[str], scene: TriggerContext) -> str | None:
     """The first pattern that is met."""
-    return next((pattern.strip() for pattern in patterns if meets(pattern, scene)), None)
+    return next((pattern.strip() for pattern in patterns if matches_trigger(pattern, scene)), None)
 
 
-def merged(hits: Sequence[Hit], called: Sequence[Hit]) -> list[Hit]:
+def merge_triggered(hits: Sequence[Hit], called: Sequence[Hit]) -> list[Hit]:
     """What was called up first, then the rest; a memory found both ways keeps both reasons."""
     if not called:
         return list(hits)

@@ -18,28 +18,43 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Self
 
-from reverie.context_window import EMPTY, Block
+from reverie.context_window import EMPTY_BLOCK, Block
 from reverie.context_window.condensing import condense_strategies as condensing
-from reverie.context_window.condensing.summary_draft import Condensed, untouched
-from reverie.context_window.context_items import Item
-from reverie.context_window.conversation_summary import About, condensed, told
-from reverie.context_window.evicted_excerpts import Gone
-from reverie.context_window.injection_history import FRESH_FOR, Attention, resume
-from reverie.context_window.message_index import Course, Place
+from reverie.context_window.condensing.summary_draft import CondensedMessages, leave_unchanged
+from reverie.context_window.context_items import ContextItem
+from reverie.context_window.conversation_summary import (
+    ConversationFacts,
+    condense_messages,
+    make_episode,
+)
+from reverie.context_window.evicted_excerpts import EvictedPart
+from reverie.context_window.injection_history import FRESH_SECONDS, InjectionHistory, resume_history
+from reverie.context_window.message_index import MessageIndex, MessagePlace
 from reverie.context_window.pruning_strategies import DEFAULT
-from reverie.context_window.window_fitting import Fitted, Wish, as_before, checked, fit
+from reverie.context_window.window_fitting import (
+    FitRequest,
+    FittedMessages,
+    check_message_list,
+    fit_messages,
+    repeat_prior_fit,
+)
 from reverie.core.errors import BadInput, ReverieError
-from reverie.core.model import lineage
-from reverie.injection.conversation_state import Conversation, Turn, tell, told_lately
-from reverie.injection.due_reminders import at_start, let_go
-from reverie.injection.first_turn import opening
-from reverie.injection.prepare_block import focus
-from reverie.runtime.background_thread import Background
-from reverie.text.host_messages import Said, text_of
-from reverie.text.token_counts import Quarter, Tokenizer
+from reverie.core.model import visible_spaces
+from reverie.injection.conversation_state import (
+    ConversationState,
+    ConversationTurn,
+    is_recently_told,
+    note_told_reminders,
+)
+from reverie.injection.due_reminders import claim_at_start, release_reminders
+from reverie.injection.first_turn import prepare_by_words
+from reverie.injection.prepare_block import find_focus
+from reverie.runtime.background_thread import BackgroundThread
+from reverie.text.host_messages import HostMessage, content_to_text
+from reverie.text.token_counts import QuarterEstimate, Tokenizer
 
-MOST_NEW = 40  # messages of one turn that are taken in (CONSTANTS: extraction window)
-FULL = (
+MAX_NEW_MESSAGES = 40  # messages of one turn that are taken in (CONSTANTS: extraction window)
+QUEUE_FULL = (
     "Too much waits to be written down, so nothing was taken out: it would be lost. Call again in a moment, or "
     "wait for it: companion.wait()"
 )
@@ -49,22 +64,31 @@ class Companion:
     """Memory beside one conversation. Use it as a context manager, or call `close`."""
 
     def __init__(
-        self, background: Background, space: str, session: str, own: bool, now: Callable[[], float]
+        self,
+        background: BackgroundThread,
+        space: str,
+        session: str,
+        own: bool,
+        now: Callable[[], float],
     ) -> None:
         self.space, self.session = space, session
         self.dropped = 0  # turns that found the queue full
         self.closed = False
-        self._course = Course()
-        self._condensed: float | None = None  # when it was done last
-        spaces = lineage(space)[: 2 if own else 1]
-        self.conversation = Conversation(space, own=own, attention=Attention(session, spaces))
-        self._background, self._now, self._first = background, now, True
-        resume(background.store, self.conversation.attention, space, now())
-        self._due_since, self._due = (
-            now(),
-            at_start(background.store, background.settings, space, self.conversation.holder, now()),
+        self._message_index = MessageIndex()
+        self._condensed_at: float | None = None  # when it was done last
+        spaces = visible_spaces(space)[: 2 if own else 1]
+        self.conversation = ConversationState(
+            space, has_own_space=own, attention=InjectionHistory(session, spaces)
         )
-        background.enter(self)
+        self._background, self._now, self._is_first_turn = background, now, True
+        resume_history(background.store, self.conversation.attention, space, now())
+        self._due_found_at, self._due = (
+            now(),
+            claim_at_start(
+                background.store, background.settings, space, self.conversation.holder, now()
+            ),
+        )
+        background.add_companion(self)
 
     def turn(self, messages: Sequence[Mapping[str, Any]], *, now: float | None = None) -> Block:
         """What the previous turn prepared, at once; and these messages go to be learned from and
@@ -77,18 +101,18 @@ class Companion:
         if self.closed:
             raise BadInput("This companion is closed; open another with mind.companion()")
         if self.is_off:
-            return EMPTY
-        at = self._now() if now is None else finite(now)
-        said, first = self.conversation.heard.news(messages, MOST_NEW)
-        block, stale = self._take(at)
-        if self._first:
-            self._first = False
-            block = block or self._by_words(said, at)
+            return EMPTY_BLOCK
+        at = self._now() if now is None else check_timestamp(now)
+        said, first = self.conversation.heard.take_new(messages, MAX_NEW_MESSAGES)
+        block, stale = self._take_block(at)
+        if self._is_first_turn:
+            self._is_first_turn = False
+            block = block or self._answer_first_turn(said, at)
         if block:
             self.conversation.attention.last_given = (frozenset(block.ids), at)
-            tell(self.conversation, block.due, at)
-        if not self._background.put(
-            Turn(self.conversation, said, first, block.ids, stale, at, block.due)
+            note_told_reminders(self.conversation, block.due, at)
+        if not self._background.enqueue(
+            ConversationTurn(self.conversation, said, first, block.ids, stale, at, block.due)
         ):
             self.dropped += 1
         return block
@@ -103,7 +127,7 @@ class Companion:
         tokenizer: Tokenizer | None = None,
         sticky: Callable[[Any], bool] | None = None,
         now: float | None = None,
-    ) -> Fitted:
+    ) -> FittedMessages:
         """The messages to send to a model whose context holds `limit` tokens; what leaves becomes
         memory.
 
@@ -120,27 +144,33 @@ class Companion:
         """
         if self.closed:
             raise BadInput("This companion is closed; open another with mind.companion()")
-        at = self._now() if now is None else finite(now)
+        at = self._now() if now is None else check_timestamp(now)
         kept = not self.is_off
-        wish = Wish(
+        wish = FitRequest(
             limit,
             task,
             strategy,
-            tokenizer or Quarter(),
+            tokenizer or QuarterEstimate(),
             sticky,
             kept=kept,
             policy=self._background.settings.policy,
         )
-        places = self._course.places(checked(messages), at, task)
-        fitted = fit(messages, wish, at, lambda place: places[place].known, self._course.before)
-        gone = tuple(gone_of(item, places) for item in fitted.leaving if not item.line)
+        places = self._message_index.locate_messages(check_message_list(messages), at, task)
+        fitted = fit_messages(
+            messages, wish, at, lambda place: places[place].known, self._message_index.before
+        )
+        gone = tuple(
+            to_evicted_message(item, places) for item in fitted.leaving_items if not item.is_stub
+        )
         if (
             gone
             and kept
-            and not self._background.put(Turn(self.conversation, (), 0, (), EMPTY, at, left=gone))
+            and not self._background.enqueue(
+                ConversationTurn(self.conversation, (), 0, (), EMPTY_BLOCK, at, evicted=gone)
+            )
         ):
-            fitted = as_before(messages, wish, at, self._course.before, FULL)
-        self._course.went_on(messages, places, fitted)
+            fitted = repeat_prior_fit(messages, wish, at, self._message_index.before, QUEUE_FULL)
+        self._message_index.remember_fit(messages, places, fitted)
         return fitted
 
     def condense(
@@ -154,7 +184,7 @@ class Companion:
         sticky: Callable[[Any], bool] | None = None,
         ask: bool = True,
         now: float | None = None,
-    ) -> Condensed:
+    ) -> CondensedMessages:
         """The same conversation with its older part in few lines; what leaves becomes memory, and
         so does what it was.
 
@@ -170,46 +200,46 @@ class Companion:
         """
         if self.closed:
             raise BadInput("This companion is closed; open another with mind.companion()")
-        at = self._now() if now is None else finite(now)
-        places = self._course.places(checked(messages), at, task)
+        at = self._now() if now is None else check_timestamp(now)
+        places = self._message_index.locate_messages(check_message_list(messages), at, task)
         kept = not self.is_off
-        wish = Wish(
+        wish = FitRequest(
             limit,
             task,
             strategy,
-            tokenizer or Quarter(),
+            tokenizer or QuarterEstimate(),
             sticky,
             start=self._background.settings.condense_at,
             kept=kept,
             policy=self._background.settings.policy,
         )
         numbers = [place.number for place in places]
-        known = About(
-            self.space, self.session, self._condensed, lambda place: places[place].known, numbers
+        known = ConversationFacts(
+            self.space, self.session, self._condensed_at, lambda place: places[place].known, numbers
         )
-        made = condensed(messages, wish, known, at, self._background.llm if ask else None)
+        made = condense_messages(messages, wish, known, at, self._background.llm if ask else None)
         if not made.done:
             return made
-        gone = tuple(gone_of(item, places) for item in made.left if not item.line)
+        gone = tuple(to_evicted_message(item, places) for item in made.left if not item.is_stub)
         if (
             gone
             and kept
-            and not self._background.put(
-                Turn(
+            and not self._background.enqueue(
+                ConversationTurn(
                     self.conversation,
                     (),
                     0,
                     (),
-                    EMPTY,
+                    EMPTY_BLOCK,
                     at,
-                    left=gone,
-                    told=told(made, numbers, wish.policy),
+                    evicted=gone,
+                    evicted_summary=make_episode(made, numbers, wish.policy),
                 )
             )
         ):
-            return untouched(messages, wish, made.before, trouble=FULL)
-        self._condensed = at
-        self._course.goes_on(messages, places, made.messages, made.origin)
+            return leave_unchanged(messages, wish, made.before, trouble=QUEUE_FULL)
+        self._condensed_at = at
+        self._message_index.remember_messages(messages, places, made.messages, made.origin)
         return made
 
     def heed(self, messages: Sequence[Any], *, now: float | None = None) -> None:
@@ -223,15 +253,15 @@ class Companion:
             raise BadInput("This companion is closed; open another with mind.companion()")
         if self.is_off:
             return
-        said, first = self.conversation.heard.news(messages, MOST_NEW)
-        if said and not self._background.put(
-            Turn(
+        said, first = self.conversation.heard.take_new(messages, MAX_NEW_MESSAGES)
+        if said and not self._background.enqueue(
+            ConversationTurn(
                 self.conversation,
                 said,
                 first,
                 (),
-                EMPTY,
-                self._now() if now is None else finite(now),
+                EMPTY_BLOCK,
+                self._now() if now is None else check_timestamp(now),
             )
         ):
             self.dropped += 1
@@ -252,37 +282,37 @@ class Companion:
         process and when the conversation is resumed, as after `reverie off --session`; elsewhere,
         such as in ":memory:", for this mind.
         """
-        self._background.switch(self.conversation, on=False)
+        self._background.switch_memory(self.conversation, on=False)
         self._background.withdraw(
             {id for block in list(self.conversation.slot) for id in block.ids}
         )
 
     def on(self) -> None:
         """Switch memory on again in this conversation; what was said meanwhile stays unknown."""
-        self._background.switch(self.conversation, on=True)
+        self._background.switch_memory(self.conversation, on=True)
 
-    def _take(self, at: float) -> tuple[Block, Block]:
+    def _take_block(self, at: float) -> tuple[Block, Block]:
         """(the block to give, the block that waited too long)."""
         try:
             block = self.conversation.slot.pop()
         except IndexError:
-            return EMPTY, EMPTY
-        gives = self.conversation.attention.may_give(block, at) and not told_lately(
+            return EMPTY_BLOCK, EMPTY_BLOCK
+        gives = self.conversation.attention.may_inject(block, at) and not is_recently_told(
             self.conversation, block.due, at
         )
-        return (block, EMPTY) if gives else (EMPTY, block)
+        return (block, EMPTY_BLOCK) if gives else (EMPTY_BLOCK, block)
 
-    def _by_words(self, said: tuple[Said, ...], at: float) -> Block:
+    def _answer_first_turn(self, said: tuple[HostMessage, ...], at: float) -> Block:
         """The first turn's answer: what was due when the conversation began, and the lexical stage,
         cut off at the deadline.
         """
         about, settings, attention = (
-            focus(said),
+            find_focus(said),
             self._background.settings,
             self.conversation.attention,
         )
-        due = self._due if 0 <= at - self._due_since < FRESH_FOR else []
-        return opening(
+        due = self._due if 0 <= at - self._due_found_at < FRESH_SECONDS else []
+        return prepare_by_words(
             self._background.store,
             settings,
             attention,
@@ -306,14 +336,18 @@ class Companion:
 
     def close(self) -> None:
         """Write down what is queued and let go. The mind's thread ends with its last companion."""
-        if not self.closed and not self._first:
-            self._background.put(Turn(self.conversation, (), 0, (), EMPTY, self._now(), ends=True))
+        if not self.closed and not self._is_first_turn:
+            self._background.enqueue(
+                ConversationTurn(
+                    self.conversation, (), 0, (), EMPTY_BLOCK, self._now(), is_end=True
+                )
+            )
         self.closed = True
-        self._background.leave(self)
+        self._background.remove_companion(self)
         with suppress(ReverieError):  # then it is let go of when its time is over
-            unused = [hit.memory for hit in self._due if self._first]
+            unused = [hit.memory for hit in self._due if self._is_first_turn]
             unused += [memory for block in self.conversation.slot for memory in block.due]
-            let_go(self._background.store, unused, self.conversation.holder)
+            release_reminders(self._background.store, unused, self.conversation.holder)
 
     @property
     def trouble(self) -> str:
@@ -327,18 +361,18 @@ class Companion:
         self.close()
 
 
-def gone_of(item: Item, places: Sequence[Place]) -> Gone:
+def to_evicted_message(item: ContextItem, places: Sequence[MessagePlace]) -> EvictedPart:
     """An item as it is written down."""
     numbers = [places[place].number for place in item.messages]
     role = "tool" if item.tool else item.type.partition("_")[0]
-    return Gone(item.text, role, item.at, (min(numbers), max(numbers)), item.tool, item.task)
+    return EvictedPart(item.text, role, item.at, (min(numbers), max(numbers)), item.tool, item.task)
 
 
-def finite(now: object) -> float:
+def check_timestamp(now: object) -> float:
     """A time that can be written down."""
     if isinstance(now, bool) or not isinstance(now, (int, float)) or not math.isfinite(now):
         raise BadInput(f"now={now!r} is not a time; give seconds since 1970")
     return float(now)
 
 
-__all__ = ["Background", "Companion", "resume", "text_of"]
+__all__ = ["BackgroundThread", "Companion", "content_to_text", "resume_history"]

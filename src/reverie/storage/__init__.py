@@ -16,8 +16,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from reverie.core.errors import UnknownScheme
-from reverie.core.model import NOTHING, Change, Edge, Event, Filter, Memory, Record
-from reverie.storage.scrub_scan import Scrubbed
+from reverie.core.model import EMPTY_MAPPING, Change, Edge, Event, Filter, Memory, Record
+from reverie.storage.scrub_scan import ScrubbableStore
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -54,10 +54,12 @@ class Stats(NamedTuple):
     waiting: int = 0  # texts without a vector yet of the model that was awaited last
     undecided: int = 0  # pairs that wait for a person: they contradict or may repeat each other
     bytes: int = 0  # on disk
-    kinds: Mapping[str, int] = NOTHING
-    spaces: Mapping[str, int] = NOTHING
+    kinds: Mapping[str, int] = EMPTY_MAPPING
+    spaces: Mapping[str, int] = EMPTY_MAPPING
     learned: int = 0  # memories that extraction kept
-    rejected: Mapping[str, int] = NOTHING  # what it left although a rule asked for it, by reason
+    rejected: Mapping[str, int] = (
+        EMPTY_MAPPING  # what it left although a rule asked for it, by reason
+    )
 
     @property
     def junk(self) -> float | None:
@@ -68,7 +70,7 @@ class Stats(NamedTuple):
         return left / (left + self.learned) if left + self.learned else None
 
 
-class Talk(NamedTuple):
+class SessionSpan(NamedTuple):
     """A conversation, as far as the log knows it. `first` and `last` are numbers of events."""
 
     session: str
@@ -80,7 +82,7 @@ class Talk(NamedTuple):
     events: int
 
 
-class Store(Scrubbed, Protocol):
+class Store(ScrubbableStore, Protocol):
     """Memories, events and edges, and the ways to find them."""
 
     url: str
@@ -137,7 +139,7 @@ class Store(Scrubbed, Protocol):
         """
         ...
 
-    def repeated(self, texts: Collection[str]) -> set[str]:
+    def ids_repeating(self, texts: Collection[str]) -> set[str]:
         """The ids of memories that hold one of these texts or have held it: a purge leaves them as
         they are.
         """
@@ -169,7 +171,7 @@ class Store(Scrubbed, Protocol):
         """Keep a small named value."""
         ...
 
-    def alone(self) -> AbstractContextManager[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """Everything within is one transaction and nobody writes in between: for reading, deciding
         and writing.
 
@@ -203,17 +205,17 @@ class Store(Scrubbed, Protocol):
         """
         ...
 
-    def triggered(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
+    def with_triggers(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
         """Memories that count and carry trigger patterns; of many, those that were read `within` so
         many seconds.
         """
         ...
 
-    def tagged(self, tags: Sequence[str], spaces: Sequence[str]) -> list[int]:
+    def tagged_numbers(self, tags: Sequence[str], spaces: Sequence[str]) -> list[int]:
         """The numbers, as in `Shard.num`, of memories that count and carry all of the tags."""
         ...
 
-    def tags(self, spaces: Sequence[str]) -> dict[str, int]:
+    def tag_counts(self, spaces: Sequence[str]) -> dict[str, int]:
         """How many memories that count carry each tag."""
         ...
 
@@ -221,7 +223,7 @@ class Store(Scrubbed, Protocol):
         """Edges from or to any of these."""
         ...
 
-    def around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
+    def edges_around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
         """Edges from or to any of these memories, tags, clusters and files, each once, as somebody
         in these spaces
 
@@ -231,11 +233,11 @@ class Store(Scrubbed, Protocol):
         """
         ...
 
-    def every_edge(self, after: tuple[str, str, str], limit: int) -> list[Edge]:
+    def scan_edges(self, after: tuple[str, str, str], limit: int) -> list[Edge]:
         """Edges in the order of (src, rel, dst), those after the given one."""
         ...
 
-    def between(
+    def edges_between(
         self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100
     ) -> list[Edge]:
         """Edges of these relations whose ends both count, what was written last first; both ends in
@@ -261,7 +263,7 @@ class Store(Scrubbed, Protocol):
         """
         ...
 
-    def happened(
+    def search_events(
         self,
         verbs: Sequence[str],
         *,
@@ -279,7 +281,7 @@ class Store(Scrubbed, Protocol):
         """
         ...
 
-    def logged(
+    def event_rows(
         self, verb: str, *, space: str = "", after: int, until: int, limit: int
     ) -> list[tuple[int, float, str, str, str]]:
         """Events of a verb in a space, above it and below it, as they are kept: (number, at, space,
@@ -290,14 +292,14 @@ class Store(Scrubbed, Protocol):
         """
         ...
 
-    def talks(
+    def session_spans(
         self,
         verbs: Sequence[str],
         *,
         space: str = "",
         containing: Sequence[str] = (),
         limit: int = 100,
-    ) -> list[Talk]:
+    ) -> list[SessionSpan]:
         """Conversations with events of these verbs in a space or below it, the latest first.
 
         Of `containing`, every text must occur in some payload of the conversation; ASCII letters of
@@ -317,7 +319,7 @@ class Store(Scrubbed, Protocol):
         """What an event changed, in the order in which it was done."""
         ...
 
-    def altered_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
+    def changes_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
         """What was revised or retired after a moment of memories that are in these spaces now,
         newest first.
 
@@ -325,7 +327,7 @@ class Store(Scrubbed, Protocol):
         """
         ...
 
-    def altered_after(self, seq: int) -> list[Record]:
+    def changes_after(self, seq: int) -> list[Record]:
         """What was added, revised or retired after an event, oldest first; ties are left out.
 
         The records have `before` and the event without its payload; `after` is empty.
@@ -350,7 +352,7 @@ class Store(Scrubbed, Protocol):
 
     # Finding.
 
-    def words(
+    def search_words(
         self,
         terms: Sequence[str],
         spaces: Sequence[str],
@@ -385,7 +387,7 @@ class Store(Scrubbed, Protocol):
         """
         ...
 
-    def waiting(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
+    def unembedded_texts(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
         """(id, text) of memories that have no vector of this model yet, newest first.
 
         Without one, of the model that was awaited last; before any was, those that have no vector
@@ -424,7 +426,7 @@ class Store(Scrubbed, Protocol):
         """A consistent copy while others go on writing. Refuses to overwrite."""
         ...
 
-    def put_back(self, source: Path, kept: Path) -> None:
+    def restore_backup(self, source: Path, kept: Path) -> None:
         """Hold what a backup held, all of it or none, while others go on.
 
         What was here until then is copied to `kept`, and nobody writes in between: nothing is in
@@ -450,7 +452,7 @@ class Store(Scrubbed, Protocol):
         """
         ...
 
-    def current(self) -> bool:
+    def has_current_schema(self) -> bool:
         """Whether the schema is still the one we know: a newer Reverie may have altered it since we
         opened the file.
         """

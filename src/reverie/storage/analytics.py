@@ -43,18 +43,18 @@ SAFE: dict[str, str | bool | int | float | list[str]] = {
     "temp_directory": "",
 }
 
-Pattern = tuple[str, str, float | None, int, float, float]
+PatternRow = tuple[str, str, float | None, int, float, float]
 """A row of `learned_patterns`: type, data as JSON text, confidence, count, first and last seen."""
 
 
-class Answer(NamedTuple):
+class QueryResult(NamedTuple):
     """What a question came to: every row, in order."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
 
 
-class Asked(NamedTuple):
+class TableDescription(NamedTuple):
     """Something that can be asked about."""
 
     name: str
@@ -62,14 +62,16 @@ class Asked(NamedTuple):
     columns: Mapping[str, str]  # name → type
 
 
-class Analysis:
+class LogAnalysis:
     """The deeds that can be seen from a space, as they are now. A context manager."""
 
-    def __init__(self, store: Store, space: str, patterns: Callable[[], Iterable[Pattern]]) -> None:
+    def __init__(
+        self, store: Store, space: str, patterns: Callable[[], Iterable[PatternRow]]
+    ) -> None:
         self._store, self._space, self._patterns = store, space, patterns
         self._until = store.last_event()
         self._loaded: set[str] = set()
-        self._db = opened()
+        self._db = open_duckdb()
         self._sealed = False
 
     def __enter__(self) -> Self:
@@ -78,15 +80,15 @@ class Analysis:
     def __exit__(self, *_: object) -> None:
         self._db.close()
 
-    def tables(self) -> list[Asked]:
+    def tables(self) -> list[TableDescription]:
         """What can be asked about, with the columns of each."""
         about = dict(self._db.execute(ABOUT).fetchall())
         columns: dict[str, dict[str, str]] = {name: {} for name in about}
         for name, column, type in self._db.execute(COLUMNS).fetchall():
             columns[name][column] = type
-        return [Asked(name, about[name], columns[name]) for name in about]
+        return [TableDescription(name, about[name], columns[name]) for name in about]
 
-    def ask(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> Answer:
+    def ask(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> QueryResult:
         """The answer to one statement of SQL in DuckDB's dialect.
 
         `parameters` stand for `?`, `$1` or `$name` in it. Raises BadInput with DuckDB's own words
@@ -99,7 +101,9 @@ class Analysis:
         try:
             self._need(self._read_by(statement, parameters))
             done = self._db.execute(statement, parameters or None)
-            return Answer(tuple(column[0] for column in done.description or ()), done.fetchall())
+            return QueryResult(
+                tuple(column[0] for column in done.description or ()), done.fetchall()
+            )
         except RuntimeError as err:
             if "interrupt" not in str(err).lower():
                 raise
@@ -107,7 +111,7 @@ class Analysis:
         except duckdb.InterruptException as err:
             raise KeyboardInterrupt from err
         except (duckdb.Error, ValueError, OverflowError) as err:
-            raise BadInput(f"That SQL does not work. {plainly(str(err))}") from err
+            raise BadInput(f"That SQL does not work. {shorten_error(str(err))}") from err
 
     def parquet(self, folder: Path) -> dict[str, int]:
         """Every table as a Parquet file in a new folder, which appears with all of them or not at
@@ -132,7 +136,7 @@ class Analysis:
                 relation = self._db.table(name)
                 relation.write_parquet(str(file))
                 rows[name] = relation.count("*").fetchall()[0][0]
-                durable(file)
+                sync_to_disk(file)
             half.replace(folder)
         return rows
 
@@ -147,7 +151,7 @@ class Analysis:
         try:
             return self._db.get_table_names(statement)
         except duckdb.BinderException:
-            return mentioned(f"{statement} {parameters}")
+            return find_mentioned_tables(f"{statement} {parameters}")
 
     def _seal(self) -> None:
         """From here on SQL reaches nothing but these tables."""
@@ -170,7 +174,7 @@ class Analysis:
     def _copy(self, verb: str) -> None:
         """Copy the events of a verb."""
         after = 0
-        while rows := self._store.logged(
+        while rows := self._store.event_rows(
             verb, space=self._space, after=after, until=self._until, limit=BATCH
         ):
             self._put(verb, EVENTS, rows)
@@ -219,7 +223,7 @@ COLUMNS = """
 """
 
 
-def opened() -> duckdb.DuckDBPyConnection:
+def open_duckdb() -> duckdb.DuckDBPyConnection:
     """A database in memory with the tables, empty. Raises ExtraMissing where DuckDB is not
     installed.
     """
@@ -235,7 +239,7 @@ def opened() -> duckdb.DuckDBPyConnection:
     return db
 
 
-def mentioned(text: str) -> list[str]:
+def find_mentioned_tables(text: str) -> list[str]:
     """Tables that a text names; all of them where it may put a name together (`query`,
     `query_table`).
     """
@@ -243,12 +247,12 @@ def mentioned(text: str) -> list[str]:
     return [table for table in TABLES if table in plain or "query" in plain]
 
 
-def plainly(said: str) -> str:
+def shorten_error(said: str) -> str:
     """DuckDB's words on one line, without the drawing of the place."""
     return " ".join(said.partition("\n\n")[0].split())
 
 
-def durable(file: Path) -> None:
+def sync_to_disk(file: Path) -> None:
     """Wait until a file is on the disk."""
     handle = os.open(file, os.O_RDWR)
     try:

@@ -16,12 +16,12 @@ from typing import NamedTuple
 from reverie.core.config import Settings
 from reverie.core.errors import BadInput, ReverieError, StoreBusy, StoreDamaged
 from reverie.storage import Store, open_store
-from reverie.storage.scrub_scan import Cleans, looked_into
+from reverie.storage.scrub_scan import TextCleaner, scan_database_copy
 
-ROWS = 500  # of a copy that are scrubbed in one transaction
+ROWS_PER_STEP = 500  # of a copy that are scrubbed in one transaction
 
 
-class Purged(NamedTuple):
+class PurgeResult(NamedTuple):
     """What erasing for good did."""
 
     erased: int  # memories, with the wordings that were merged into them
@@ -30,58 +30,60 @@ class Purged(NamedTuple):
     repeated: tuple[str, ...] = ()
 
 
-def folder(settings: Settings) -> Path:
+def backup_folder(settings: Settings) -> Path:
     """Where they lie."""
     return settings.home / "backups"
 
 
-def newest_first(settings: Settings) -> list[Path]:
+def list_daily_backups(settings: Settings) -> list[Path]:
     """The daily copies."""
-    return sorted(folder(settings).glob("reverie-*.db"), reverse=True)
+    return sorted(backup_folder(settings).glob("reverie-*.db"), reverse=True)
 
 
-def damaged(settings: Settings) -> list[Path]:
+def list_damaged_files(settings: Settings) -> list[Path]:
     """Files that a repair has put aside."""
     return sorted(settings.home.glob("reverie.db.damaged-*"))
 
 
-def stamp(at: float, form: str = "%Y%m%d") -> str:
+def format_file_date(at: float, form: str = "%Y%m%d") -> str:
     """A moment as part of a file's name."""
     return datetime.fromtimestamp(at, UTC).strftime(form)
 
 
-def daily(store: Store, settings: Settings, now: float) -> Path | None:
+def make_daily_backup(store: Store, settings: Settings, now: float) -> Path | None:
     """Make today's copy unless it is there, and let the oldest go. None if there was
     nothing to do.
     """
-    path = folder(settings) / f"reverie-{stamp(now)}.db"
+    path = backup_folder(settings) / f"reverie-{format_file_date(now)}.db"
     if settings.backups <= 0 or settings.store or path.exists():
         return None
     path.parent.mkdir(parents=True, exist_ok=True)
     with suppress(BadInput):  # somebody else made it just now
         store.backup(path)
-    for old in newest_first(settings)[settings.backups :]:
+    for old in list_daily_backups(settings)[settings.backups :]:
         old.unlink(missing_ok=True)
     return path
 
 
-def replaced(settings: Settings) -> list[Path]:
+def list_replaced_copies(settings: Settings) -> list[Path]:
     """Copies of what a restored backup took the place of. They stay until somebody removes them."""
-    return sorted(folder(settings).glob("before-*.db"), reverse=True)
+    return sorted(backup_folder(settings).glob("before-*.db"), reverse=True)
 
 
-def restore(store: Store, settings: Settings, source: Path, now: float) -> Path:
+def restore_from_backup(store: Store, settings: Settings, source: Path, now: float) -> Path:
     """Go back to a backup. Returns the copy of what was there until now; a refused backup makes
     none.
     """
-    name = f"before-{stamp(now, '%Y%m%d-%H%M%S')}"
-    folder(settings).mkdir(parents=True, exist_ok=True)
-    kept = next(one for n in count(1) if not (one := folder(settings) / f"{name}-{n}.db").exists())
-    store.put_back(source, kept)
+    name = f"before-{format_file_date(now, '%Y%m%d-%H%M%S')}"
+    backup_folder(settings).mkdir(parents=True, exist_ok=True)
+    kept = next(
+        one for n in count(1) if not (one := backup_folder(settings) / f"{name}-{n}.db").exists()
+    )
+    store.restore_backup(source, kept)
     return kept
 
 
-def purge(
+def purge_backups(
     settings: Settings, store: Store, ids: Sequence[str], texts: Collection[str]
 ) -> tuple[Path, ...]:
     """Erase memories from the daily copies of a store too. Returns the files that may still hold
@@ -93,28 +95,28 @@ def purge(
     if store.url != settings.url or settings.store:  # the home's copies are of another one
         return ()
     return (
-        *unreached([*newest_first(settings), *replaced(settings)], ids, texts),
-        *damaged(settings),
+        *purge_copies([*list_daily_backups(settings), *list_replaced_copies(settings)], ids, texts),
+        *list_damaged_files(settings),
     )
 
 
-def unreached(copies: Iterable[Path], ids: Sequence[str], texts: Collection[str]) -> list[Path]:
+def purge_copies(copies: Iterable[Path], ids: Sequence[str], texts: Collection[str]) -> list[Path]:
     """Those copies that the memories could not be erased from."""
     left = []
     for path in copies:
         try:
-            purge_one(path, ids, texts)
+            purge_copy(path, ids, texts)
         except (ReverieError, OSError):
             left.append(path)
     return left
 
 
-def purge_one(path: Path, ids: Sequence[str], texts: Collection[str]) -> None:
+def purge_copy(path: Path, ids: Sequence[str], texts: Collection[str]) -> None:
     """Erase memories from one copy."""
-    alter(path, lambda store: store.purge(ids, texts))
+    alter_copy(path, lambda store: store.purge(ids, texts))
 
 
-def alter(path: Path, change: Callable[[Store], object]) -> None:
+def alter_copy(path: Path, change: Callable[[Store], object]) -> None:
     """Alter one copy, and leave it as one file without a byte of what went.
 
     A damaged one, which nobody can alter, is removed. StoreBusy if somebody is reading it.
@@ -133,34 +135,38 @@ def alter(path: Path, change: Callable[[Store], object]) -> None:
         path.with_name(path.name + tail).unlink(missing_ok=True)
 
 
-def holding(settings: Settings, store: Store, clean: Cleans) -> list[Path]:
+def find_copies_holding(settings: Settings, store: Store, clean: TextCleaner) -> list[Path]:
     """The copies that hold something; a damaged one that cannot be read may."""
     if store.url != settings.url or settings.store:
         return []
     return [
         path
-        for path in (*newest_first(settings), *replaced(settings), *damaged(settings))
-        if holds(path, clean)
+        for path in (
+            *list_daily_backups(settings),
+            *list_replaced_copies(settings),
+            *list_damaged_files(settings),
+        )
+        if may_hold_text(path, clean)
     ]
 
 
-def holds(path: Path, clean: Cleans) -> bool:
+def may_hold_text(path: Path, clean: TextCleaner) -> bool:
     """Whether a copy holds something, or cannot be read."""
     try:
-        return any(True for _ in looked_into(path, clean))
+        return any(True for _ in scan_database_copy(path, clean))
     except (ReverieError, OSError):
         return True
 
 
-def scrub(settings: Settings, copies: Iterable[Path], clean: Cleans) -> list[Path]:
+def scrub_copies(settings: Settings, copies: Iterable[Path], clean: TextCleaner) -> list[Path]:
     """Clean these copies; a damaged one, and what else cannot be cleaned, is removed. Returns those
     that stay.
     """
     left = []
     for path in copies:
         try:
-            if path in (*newest_first(settings), *replaced(settings)):
-                alter(path, lambda store: scrub_all(store, clean))
+            if path in (*list_daily_backups(settings), *list_replaced_copies(settings)):
+                alter_copy(path, lambda store: scrub_whole_store(store, clean))
             else:
                 path.unlink(missing_ok=True)
         except (ReverieError, OSError):
@@ -168,8 +174,8 @@ def scrub(settings: Settings, copies: Iterable[Path], clean: Cleans) -> list[Pat
     return left
 
 
-def scrub_all(store: Store, clean: Cleans) -> None:
+def scrub_whole_store(store: Store, clean: TextCleaner) -> None:
     """Clean every row of a copy."""
-    after = store.scrub(clean, None, ROWS, write=True).after
+    after = store.scrub(clean, None, ROWS_PER_STEP, write=True).after
     while after is not None:
-        after = store.scrub(clean, after, ROWS, write=True).after
+        after = store.scrub(clean, after, ROWS_PER_STEP, write=True).after

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from reverie.core.errors import NotFound
-from reverie.storage.note_index_port import Indexed
+from reverie.storage.note_index_port import IndexedFile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +44,7 @@ class Symbol(NamedTuple):
     body: str = ""  # a digest of its text: `code.bodies.digest`
 
 
-class Edge(NamedTuple):
+class CodeEdge(NamedTuple):
     """One use of a symbol, or a mention that could be one."""
 
     path: str  # where
@@ -57,25 +57,25 @@ class Edge(NamedTuple):
     how: str = ""  # how that is known; for what leads nowhere, why not
 
 
-class Parsed(NamedTuple):
+class ParsedFile(NamedTuple):
     """A file to be indexed."""
 
-    file: Indexed
+    file: IndexedFile
     language: str
     symbols: Sequence[Symbol]
     facts: str  # what resolving needs: `code.facts.packed`
     modules: Sequence[str] = ()  # the names of modules that it looks for
 
 
-class Linked(NamedTuple):
+class LinkedFile(NamedTuple):
     """A file's edges, and what they rest on: they are right as long as none of that changes."""
 
     path: str
-    edges: Sequence[Edge]
+    edges: Sequence[CodeEdge]
     rests_on: Collection[str] = ()
 
 
-class Definition(NamedTuple):
+class SymbolDefinition(NamedTuple):
     """Where a name is defined."""
 
     path: str
@@ -92,7 +92,7 @@ class Definition(NamedTuple):
         return self.parent < 0 and not self.owner
 
 
-class Bag(NamedTuple):
+class TermBag(NamedTuple):
     """The terms of a file."""
 
     path: str
@@ -100,7 +100,7 @@ class Bag(NamedTuple):
     chunks: Sequence[Mapping[str, int]]  # of each, how often which terms occur
 
 
-class Bags(NamedTuple):
+class TermColumns(NamedTuple):
     """The terms of the files of a repository, as columns: by entry i, `term[i]` is in a chunk
     `times[i]` times.
     """
@@ -113,7 +113,7 @@ class Bags(NamedTuple):
     times: npt.NDArray[np.int32]
 
 
-class Graph(NamedTuple):
+class SymbolGraph(NamedTuple):
     """A repository in rows, for whoever needs all of it at once. Files by number, symbols by that
     and their index.
     """
@@ -125,7 +125,7 @@ class Graph(NamedTuple):
     uses: list[tuple[int, int, int, int, str, int]]
 
 
-class Place(NamedTuple):
+class SymbolLocation(NamedTuple):
     """A symbol and where it is."""
 
     path: str
@@ -133,7 +133,7 @@ class Place(NamedTuple):
     symbol: Symbol
 
 
-class Size(NamedTuple):
+class IndexSize(NamedTuple):
     """How much of a repository is indexed."""
 
     files: int = 0
@@ -147,7 +147,7 @@ class CodeIndex(Protocol):
 
     path: str  # of its database
 
-    def former(self) -> list[Path]:
+    def obsolete_files(self) -> list[Path]:
         """Files of earlier editions of it, which nobody reads any more."""
         ...
 
@@ -165,11 +165,11 @@ class CodeIndex(Protocol):
         """
         ...
 
-    def known(self, root: str) -> dict[str, Indexed]:
+    def indexed_files(self, root: str) -> dict[str, IndexedFile]:
         """The files of a repository, by path."""
         ...
 
-    def put(self, root: str, files: Sequence[Parsed]) -> None:
+    def put(self, root: str, files: Sequence[ParsedFile]) -> None:
         """Make these the files' symbols and facts. Edges from and to them go until `link` is
         called.
         """
@@ -178,9 +178,9 @@ class CodeIndex(Protocol):
     def amend(
         self,
         root: str,
-        files: Sequence[Parsed],
+        files: Sequence[ParsedFile],
         gone: Collection[str],
-        linked: Sequence[Linked],
+        linked: Sequence[LinkedFile],
         moved: Mapping[str, Mapping[int, int]] = NONE_MOVED,
     ) -> None:
         """Make these the files' symbols and facts, forget files, and make these the edges of the
@@ -191,7 +191,7 @@ class CodeIndex(Protocol):
         """
         ...
 
-    def stamp(self, root: str, files: Sequence[Indexed]) -> None:
+    def update_stamps(self, root: str, files: Sequence[IndexedFile]) -> None:
         """The content of these files is what it was; only their stamps are others."""
         ...
 
@@ -213,19 +213,19 @@ class CodeIndex(Protocol):
         """The language of each file, and the names of modules that it looks for."""
         ...
 
-    def definitions(self, root: str, name: str) -> list[Definition]:
+    def definitions(self, root: str, name: str) -> list[SymbolDefinition]:
         """What is called so, without attributes and local names, by path and index."""
         ...
 
-    def joining(self, root: str, name: str) -> list[Definition]:
+    def detached_members(self, root: str, name: str) -> list[SymbolDefinition]:
         """The members of a class of that name in files without such a class, by path and index."""
         ...
 
-    def resting(self, root: str, on: Collection[str]) -> set[str]:
+    def files_resting_on(self, root: str, on: Collection[str]) -> set[str]:
         """The files with edges that rest on any of these; a few others, too."""
         ...
 
-    def link(self, root: str, linked: Iterable[Linked]) -> None:
+    def link(self, root: str, linked: Iterable[LinkedFile]) -> None:
         """Make these all the edges of a repository."""
         ...
 
@@ -233,71 +233,71 @@ class CodeIndex(Protocol):
         """Whether the edges of a repository are those of its files as they are indexed now."""
         ...
 
-    def size(self, root: str) -> Size:
+    def size(self, root: str) -> IndexSize:
         """How much of a repository is indexed."""
         ...
 
-    def named(self, root: str, name: str, limit: int) -> list[Place]:
+    def find_symbols(self, root: str, name: str, limit: int) -> list[SymbolLocation]:
         """Symbols of that name or qualified name, else those whose name it is but for case, else
         that begin with it.
         """
         ...
 
-    def bodies(self, root: str, body: str) -> list[Place]:
+    def symbols_with_body(self, root: str, body: str) -> list[SymbolLocation]:
         """Symbols whose text has that digest, by path and index."""
         ...
 
-    def symbols(self, root: str, paths: Sequence[str] | None = None) -> list[Place]:
+    def symbols(self, root: str, paths: Sequence[str] | None = None) -> list[SymbolLocation]:
         """The symbols of these files, or of all, by path and index."""
         ...
 
-    def into(self, root: str, places: Sequence[Place]) -> list[Edge]:
+    def edges_into(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
         """The edges that lead to these symbols, by path and line."""
         ...
 
-    def out(self, root: str, places: Sequence[Place]) -> list[Edge]:
+    def edges_out_of(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
         """The edges that begin within these symbols, by path and line."""
         ...
 
-    def of_file(self, root: str, path: str, kind: str) -> list[Edge]:
+    def edges_of_file(self, root: str, path: str, kind: str) -> list[CodeEdge]:
         """The edges of a kind that begin in a file, by line."""
         ...
 
-    def loose(self, root: str, name: str) -> list[Edge]:
+    def unresolved_edges(self, root: str, name: str) -> list[CodeEdge]:
         """Mentions of that name that could not be resolved."""
         ...
 
-    def edges(self, root: str) -> list[Edge]:
+    def edges(self, root: str) -> list[CodeEdge]:
         """All edges that lead somewhere."""
         ...
 
-    def graph(self, root: str) -> Graph:
+    def graph(self, root: str) -> SymbolGraph:
         """All symbols, and all edges that lead somewhere, in brief."""
         ...
 
-    def matching(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
+    def search_files(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
         """(path, BM25) of files in whose path or symbols any of the terms occurs, best first, ties
         by path.
         """
         ...
 
-    def bagged(self, root: str) -> dict[str, bytes]:
+    def bag_hashes(self, root: str) -> dict[str, bytes]:
         """The files whose terms are known, with the hash of the bytes that they are of."""
         ...
 
-    def put_bags(self, root: str, bags: Sequence[Bag]) -> None:
+    def put_bags(self, root: str, bags: Sequence[TermBag]) -> None:
         """Make these the terms of files that are indexed."""
         ...
 
-    def bags(self, root: str) -> Bags:
+    def bags(self, root: str) -> TermColumns:
         """The terms of all files of a repository."""
         ...
 
-    def names(self, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
+    def symbol_names(self, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
         """(path, name) of all symbols of these kinds."""
         ...
 
-    def state(self, root: str) -> bytes:
+    def state_digest(self, root: str) -> bytes:
         """Another value whenever another answer may have come true of a repository."""
         ...
 
@@ -314,7 +314,7 @@ class CodeIndex(Protocol):
         ...
 
 
-def root_of(index: CodeIndex, place: PurePath) -> str:
+def find_indexed_root(index: CodeIndex, place: PurePath) -> str:
     """The innermost indexed repository that a file or folder lies in. Raises NotFound where there
     is none.
     """
@@ -326,7 +326,7 @@ def root_of(index: CodeIndex, place: PurePath) -> str:
     return max(known, key=len)
 
 
-def joining(symbols: Sequence[Symbol]) -> Iterator[tuple[str, int]]:
+def find_detached_members(symbols: Sequence[Symbol]) -> Iterator[tuple[str, int]]:
     """(name of the class, index) of the members in a file whose class stands in another one."""
     here = {one.name for one in symbols if one.kind == "class"}
     for num, one in enumerate(symbols):

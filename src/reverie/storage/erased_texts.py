@@ -12,17 +12,17 @@ from collections.abc import Callable, Collection, Iterable
 from json import dumps
 from typing import Any
 
-from reverie.text.tokenization import UNSPACED, folded
+from reverie.text.tokenization import UNSPACED, fold_text
 
 PURGED = "[purged]"
 PURGING = "purging"  # meta: what the store has let go of and files may still hold
-CHANCE = 20  # letters; a shorter text may stand in an unrelated event by chance
-WEIGHT = 2  # letters that a sign counts for where no space parts words: it says more
-SAME = 0.7  # of a text's words in a sentence of its source: it says the same
-ENDS = ".!?…。"
-KEPT = ("role",)  # without it a turn could not be learned from
+MIN_DISTINCTIVE_CHARS = 20  # letters; a shorter text may stand in an unrelated event by chance
+UNSPACED_WEIGHT = 2  # letters that a sign counts for where no space parts words: it says more
+MIN_SHARED_WORDS = 0.7  # of a text's words in a sentence of its source: it says the same
+SENTENCE_ENDS = ".!?…。"
+KEPT_FIELDS = ("role",)  # without it a turn could not be learned from
 # names of what programs say
-OURS = (
+PROGRAM_FIELDS = (
     "event",
     "space",
     "session",
@@ -43,7 +43,7 @@ _BEFORE, _AFTER = (
 )
 
 
-class Sieve:
+class TextPrefilter:
     """Which of some texts, each told by a word of it, another text may hold: most of it holds none
     of thousands.
     """
@@ -74,44 +74,52 @@ class Sieve:
         return bool(self.within(_ESCAPE.sub(" ", written) if "\\" in written else written))
 
 
-class Passages:
+class PassageEraser:
     """Blanks these texts in others, as `store.scrub.Cleans` asks for it."""
 
     def __init__(self, texts: Collection[str]) -> None:
-        some = {bare(text) for text in texts} - {""}  # with a full stop behind it or not
-        self.whole = {folded(text) for text in some}
-        written = {form for text in some if tells(text) for form in forms(text)}
-        self.passages = Sieve((telling(form), form) for form in written)
-        self.begun = Sieve((telling(beginning(text)), text) for text in some if len(text) > CHANCE)
+        some = {strip_sentence_end(text) for text in texts} - {
+            ""
+        }  # with a full stop behind it or not
+        self.whole = {fold_text(text) for text in some}
+        written = {
+            form for text in some if is_distinctive(text) for form in list_written_forms(text)
+        }
+        self.passages = TextPrefilter((longest_word(form), form) for form in written)
+        self.begun = TextPrefilter(
+            (longest_word(first_whole_words(text)), text)
+            for text in some
+            if len(text) > MIN_DISTINCTIVE_CHARS
+        )
         self.found: dict[str, re.Pattern[str]] = {}
 
-    def text(self, text: str) -> tuple[str, tuple[str, ...]]:
+    def scrub_text(self, text: str) -> tuple[str, tuple[str, ...]]:
         """A text without them, and whether any was there."""
-        said = bare(text)
-        if folded(said) in self.whole:
+        said = strip_sentence_end(text)
+        if fold_text(said) in self.whole:
             return text.replace(said, PURGED), (
                 "purged",
             )  # what ends it stays, as within other texts
         clean = self.without_beginning(self.without(text))
         return (clean, ("purged",)) if clean != text else (text, ())
 
-    def value(self, value: Any) -> tuple[Any, tuple[str, ...]]:
+    def scrub_value(self, value: Any) -> tuple[Any, tuple[str, ...]]:
         """The same of every string in a value of JSON."""
-        clean = in_strings(value, lambda text: self.text(text)[0])
+        clean = map_strings(value, lambda text: self.scrub_text(text)[0])
         return (clean, ("purged",)) if clean != value else (value, ())
 
     def without(self, text: str) -> str:
         """A text with the passages blanked, the longest first."""
-        for form in sorted(present(self.passages, text), key=lambda form: (-len(form), form)):
-            text = self.finding(whole(form)).sub(PURGED, text)
+        for form in sorted(find_present(self.passages, text), key=lambda form: (-len(form), form)):
+            text = self.finding(to_word_pattern(form)).sub(PURGED, text)
         return text
 
     def without_beginning(self, text: str) -> str:
         """A text without the part at its end that begins one of the texts: it was cut there."""
-        for one in sorted(present(self.begun, text, CHANCE)):
-            start = self.finding(_BEFORE + spaced(one[:CHANCE]))
+        for one in sorted(find_present(self.begun, text, MIN_DISTINCTIVE_CHARS)):
+            start = self.finding(_BEFORE + to_spaced_pattern(one[:MIN_DISTINCTIVE_CHARS]))
             for found in start.finditer(text):
-                if folded(one).startswith(folded(text[found.start() :]).rstrip("…. ")):
+                if fold_text(one).startswith(fold_text(text[found.start() :]).rstrip("…. ")):
                     return text[: found.start()] + PURGED
         return text
 
@@ -122,86 +130,90 @@ class Passages:
         return self.found[expression]
 
 
-def present(sieve: Sieve, text: str, begun: int | None = None) -> list[str]:
+def find_present(sieve: TextPrefilter, text: str, begun: int | None = None) -> list[str]:
     """What stands in a text, or `begun` characters of it do, perhaps as part of a longer word."""
     if not (some := sieve.within(text)):
         return []
-    written = folded(text)
-    return [one for one in some if folded(one[:begun]) in written]
+    written = fold_text(text)
+    return [one for one in some if fold_text(one[:begun]) in written]
 
 
-def bare(text: str) -> str:
+def strip_sentence_end(text: str) -> str:
     """A text without what ends it."""
-    return text.strip().rstrip(ENDS)
+    return text.strip().rstrip(SENTENCE_ENDS)
 
 
-def forms(text: str) -> tuple[str, ...]:
+def list_written_forms(text: str) -> tuple[str, ...]:
     """A text as it is, and as JSON writes it."""
     return text, dumps(text, ensure_ascii=False)[1:-1], dumps(text)[1:-1]
 
 
-def in_strings(value: Any, clean: Callable[[str], str]) -> Any:
+def map_strings(value: Any, clean: Callable[[str], str]) -> Any:
     """A value with every string in it as `clean` makes it; names of fields stay."""
     if isinstance(value, dict):
         return {
-            name: inner if stays(name, inner) else in_strings(inner, clean)
+            name: inner if is_kept_field(name, inner) else map_strings(inner, clean)
             for name, inner in value.items()
         }
     if isinstance(value, list):
-        return [in_strings(inner, clean) for inner in value]
+        return [map_strings(inner, clean) for inner in value]
     return clean(value) if isinstance(value, str) else value
 
 
-def stays(name: str, value: Any) -> bool:
+def is_kept_field(name: str, value: Any) -> bool:
     """Whether a value of this name is left as it is: it steers a program, and is a short text by
     chance.
     """
-    return name in KEPT or (name in OURS and isinstance(value, str) and len(value) < CHANCE)
+    return name in KEPT_FIELDS or (
+        name in PROGRAM_FIELDS and isinstance(value, str) and len(value) < MIN_DISTINCTIVE_CHARS
+    )
 
 
-def tells(text: str) -> bool:
+def is_distinctive(text: str) -> bool:
     """Whether a text is so long that it stands nowhere by chance."""
-    return len(text) + (WEIGHT - 1) * len(_SIGN.findall(text)) >= CHANCE
+    return len(text) + (UNSPACED_WEIGHT - 1) * len(_SIGN.findall(text)) >= MIN_DISTINCTIVE_CHARS
 
 
-def telling(text: str) -> str:
+def longest_word(text: str) -> str:
     """The longest word of a text, which whatever repeats it holds; empty if it has none."""
     words = _TOKEN.findall(text.lower())
     return max([word for word in words if not _SIGN.match(word)] or words, key=len, default="")
 
 
-def beginning(text: str) -> str:
+def first_whole_words(text: str) -> str:
     """How a text begins, as far as its words are whole: it may be cut off anywhere beyond. Empty if
     none is.
     """
-    start = text[:CHANCE]
+    start = text[:MIN_DISTINCTIVE_CHARS]
     words = start[: max((word.start() for word in _TOKEN.finditer(start)), default=0)]
-    return start if not telling(words) and _SIGN.match(telling(start)) else words
+    return start if not longest_word(words) and _SIGN.match(longest_word(start)) else words
 
 
-def spaced(text: str) -> str:
+def to_spaced_pattern(text: str) -> str:
     """An expression for a text, whatever white space parts its words."""
     return r"\s+".join(map(re.escape, text.split()))
 
 
-def whole(text: str) -> str:
+def to_word_pattern(text: str) -> str:
     """An expression for a text that does not stand within a longer word."""
     return (
         ("" if _SIGN.match(text[:1]) else _BEFORE)
-        + spaced(text)
+        + to_spaced_pattern(text)
         + ("" if _SIGN.match(text[-1:]) else _AFTER)
     )
 
 
-def without_sentences(clean: Passages, texts: Collection[str], said: str) -> str:
+def blank_sentences(clean: PassageEraser, texts: Collection[str], said: str) -> str:
     """What was said without the passages and the sentences that say the same as one of
     the texts.
     """
     meant = [words for text in texts if len(words := set(re.findall(r"\w+", text.lower()))) > 2]
     parts = re.split(r"((?<=[.!?。！？])\s+|\n+)", clean.without(said))
-    return "".join(PURGED if any(same(words, part) for words in meant) else part for part in parts)
+    return "".join(
+        PURGED if any(is_same_statement(words, part) for words in meant) else part for part in parts
+    )
 
 
-def same(words: set[str], sentence: str) -> bool:
+def is_same_statement(words: set[str], sentence: str) -> bool:
     """Whether a sentence holds most of the words of a text."""
-    return len(words & set(re.findall(r"\w+", sentence.lower()))) >= SAME * len(words)
+    return len(words & set(re.findall(r"\w+", sentence.lower()))) >= MIN_SHARED_WORDS * len(words)

@@ -25,7 +25,7 @@ class TableRow(NamedTuple):
     values: dict[str, Any]
 
 
-def kind_of(path: Path) -> str:
+def detect_database_kind(path: Path) -> str:
     """What a file is: "sqlite", "duckdb", or "" for neither."""
     try:
         with path.open("rb") as file:
@@ -35,19 +35,19 @@ def kind_of(path: Path) -> str:
     return "sqlite" if head == SQLITE else "duckdb" if head[8:12] == DUCKDB else ""
 
 
-def rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
+def read_table_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
     """The rows of those tables that are there, in the order in which they were written.
 
     Raises BadInput for a file that is no such database or is damaged, ExtraMissing where DuckDB is
     not installed.
     """
-    kind = kind_of(path)
+    kind = detect_database_kind(path)
     if not kind:
         raise BadInput(f"{path.name} is no database of SQLite or DuckDB")
-    yield from OPENERS[kind](path, tables)
+    yield from ROW_READERS[kind](path, tables)
 
 
-def of_sqlite(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
+def read_sqlite_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
     """The rows of a SQLite file. One that nobody is writing is read without the files that locks
     would make.
     """
@@ -69,7 +69,7 @@ def of_sqlite(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
         raise BadInput(f"{path.name} cannot be read: {err}") from err
 
 
-def of_duckdb(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
+def read_duckdb_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
     """The rows of a DuckDB file."""
     try:
         import duckdb
@@ -98,4 +98,4 @@ def of_duckdb(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
         ) from err
 
 
-OPENERS = {"sqlite": of_sqlite, "duckdb": of_duckdb}
+ROW_READERS = {"sqlite": read_sqlite_rows, "duckdb": read_duckdb_rows}

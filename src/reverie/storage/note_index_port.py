@@ -30,7 +30,7 @@ class Chunk(NamedTuple):
     hash: bytes  # of the text: `words.fingerprint`
 
 
-class Stamp(NamedTuple):
+class FileStamp(NamedTuple):
     """What the file system says about a file. Two equal stamps: the same content, unless UNSURE."""
 
     size: int
@@ -39,48 +39,48 @@ class Stamp(NamedTuple):
 
 
 # the file was written just now, or while it was read: look again next time
-UNSURE = Stamp(-1, -1, -1)
+UNSURE_STAMP = FileStamp(-1, -1, -1)
 
 
-class Indexed(NamedTuple):
+class IndexedFile(NamedTuple):
     """A file as it was when it was indexed."""
 
     path: str  # from its root, with slashes
-    stamp: Stamp
+    stamp: FileStamp
     hash: bytes  # of its bytes
 
 
-class Entry(NamedTuple):
+class ChunkedFile(NamedTuple):
     """A file with its chunks, to be indexed."""
 
-    file: Indexed
+    file: IndexedFile
     chunks: Sequence[Chunk]
 
 
-class Difference(NamedTuple):
+class ChunkDifference(NamedTuple):
     """How many chunks of some files are new, stayed, and went."""
 
     added: int = 0
     kept: int = 0
     dropped: int = 0
 
-    def plus(self, other: Difference) -> Difference:
+    def plus(self, other: ChunkDifference) -> ChunkDifference:
         """Both together."""
-        return Difference(
+        return ChunkDifference(
             self.added + other.added, self.kept + other.kept, self.dropped + other.dropped
         )
 
 
-class Found(NamedTuple):
+class FoundChunk(NamedTuple):
     """A chunk and the file that it stands in."""
 
     num: int
     root: str
-    file: Indexed
+    file: IndexedFile
     chunk: Chunk
 
 
-class Count(NamedTuple):
+class IndexCount(NamedTuple):
     """How much of some roots is indexed."""
 
     files: int = 0
@@ -93,7 +93,7 @@ class FileIndex(Protocol):
 
     path: str  # of its database
 
-    def former(self) -> list[Path]:
+    def obsolete_files(self) -> list[Path]:
         """Files of earlier editions of it, which nobody reads any more."""
         ...
 
@@ -101,17 +101,17 @@ class FileIndex(Protocol):
         """The roots of which anything is indexed."""
         ...
 
-    def known(self, root: str) -> dict[str, Indexed]:
+    def indexed_files(self, root: str) -> dict[str, IndexedFile]:
         """The files of a root, by path."""
         ...
 
-    def put(self, root: str, entries: Sequence[Entry]) -> Difference:
+    def put(self, root: str, entries: Sequence[ChunkedFile]) -> ChunkDifference:
         """Make these the files' chunks. A chunk whose text stays keeps its number and
         its vector.
         """
         ...
 
-    def stamp(self, root: str, files: Sequence[Indexed]) -> None:
+    def update_stamps(self, root: str, files: Sequence[IndexedFile]) -> None:
         """The content of these files is what it was; only their stamps are others."""
         ...
 
@@ -135,7 +135,7 @@ class FileIndex(Protocol):
         """Every text that is kept, with its root and its file."""
         ...
 
-    def words(
+    def search_words(
         self, terms: Sequence[str], roots: Sequence[str], limit: int
     ) -> list[tuple[int, float]]:
         """(chunk, BM25) of chunks in which any of the terms occurs, best first, ties by number."""
@@ -151,11 +151,11 @@ class FileIndex(Protocol):
         """The cosine of each of these chunks that has a vector of the model."""
         ...
 
-    def chunks(self, nums: Sequence[int]) -> list[Found]:
+    def chunks(self, nums: Sequence[int]) -> list[FoundChunk]:
         """Chunks by number, in the order asked; those that are gone are left out."""
         ...
 
-    def waiting(self, model: str, limit: int) -> list[tuple[bytes, str]]:
+    def unembedded_texts(self, model: str, limit: int) -> list[tuple[bytes, str]]:
         """(hash, text) of chunks that have no vector of this model, each text once."""
         ...
 
@@ -163,7 +163,7 @@ class FileIndex(Protocol):
         """Keep vectors by the hash of their text: one row for each part that it was embedded in."""
         ...
 
-    def count(self, roots: Sequence[str] | None, model: str | None = None) -> Count:
+    def count(self, roots: Sequence[str] | None, model: str | None = None) -> IndexCount:
         """How much is indexed of some roots, or of all; `waiting` is 0 without a model."""
         ...
 

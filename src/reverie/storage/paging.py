@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from reverie.core.model import Event, Filter, Memory
     from reverie.storage import Store
 
-EVENTS = 1_000  # events read at once
+EVENTS_PER_PAGE = 1_000  # events read at once
 
 
-def pages(store: Store, where: Filter) -> Iterator[list[Memory]]:
+def read_memory_pages(store: Store, where: Filter) -> Iterator[list[Memory]]:
     """All memories that fit, newest first, in pages of `where.limit`. Each is read when it is asked
     for.
     """
@@ -28,8 +28,8 @@ def pages(store: Store, where: Filter) -> Iterator[list[Memory]]:
         where = where._replace(after=page[-1].id)
 
 
-def events_after(store: Store, seq: int, verbs: Sequence[str]) -> Iterator[Event]:
+def iter_events_after(store: Store, seq: int, verbs: Sequence[str]) -> Iterator[Event]:
     """All events of these verbs after a number, oldest first."""
-    while page := store.events(after=seq, verbs=verbs, limit=EVENTS):
+    while page := store.events(after=seq, verbs=verbs, limit=EVENTS_PER_PAGE):
         yield from page
         seq = page[-1].seq

@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 
-class Cleans(Protocol):
+class TextCleaner(Protocol):
     """What says how a text should stand, and the kinds of what was taken out of it."""
 
-    def text(self, text: str) -> tuple[str, tuple[str, ...]]:
+    def scrub_text(self, text: str) -> tuple[str, tuple[str, ...]]:
         """Of a text."""
         ...
 
-    def value(self, value: Any) -> tuple[Any, tuple[str, ...]]:
+    def scrub_value(self, value: Any) -> tuple[Any, tuple[str, ...]]:
         """Of a value of JSON, however deep."""
         ...
 
 
-class Find(NamedTuple):
+class ScrubFinding(NamedTuple):
     """Where something stands. Never the thing itself."""
 
     what: str  # "memory", "history", "event", …; of files "file", "notes", "code"
@@ -35,22 +35,22 @@ class Find(NamedTuple):
     times: int = 1
 
 
-class Step(NamedTuple):
+class ScrubStep(NamedTuple):
     """What a few rows held."""
 
-    finds: tuple[Find, ...]
+    finds: tuple[ScrubFinding, ...]
     rows: int  # that were looked at
     after: Any  # where to go on; None at the end
 
 
-class Scrubbed(Protocol):
+class ScrubbableStore(Protocol):
     """A database that can be gone through."""
 
     def size(self) -> int:
         """How many rows of text there are, about; for a bar of progress."""
         ...
 
-    def scrub(self, clean: Cleans, after: Any, limit: int, *, write: bool) -> Step:
+    def scrub(self, clean: TextCleaner, after: Any, limit: int, *, write: bool) -> ScrubStep:
         """Look at the next rows after `after` (None: from the start); with `write`, each is as
         `clean` makes it.
 
@@ -70,9 +70,11 @@ class Scrubbed(Protocol):
         ...
 
 
-def looked_into(path: Path, clean: Cleans) -> Iterator[Find]:
+def scan_database_copy(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
     """What a copy of a database of ours holds; it is read as it is and not altered. StoreDamaged if
     it cannot be.
     """
-    found: Iterator[Find] = import_module(".sqlite.text_scan", __package__).looked_into(path, clean)
+    found: Iterator[ScrubFinding] = import_module(".sqlite.text_scan", __package__).looked_into(
+        path, clean
+    )
     return found

@@ -5,11 +5,11 @@ from operator import index
 from typing import Any
 
 from reverie.core.errors import BadInput
-from reverie.core.kinds import TYPES
-from reverie.text.text_cleaning import clean
+from reverie.core.kinds import MEMORY_TYPES
+from reverie.text.text_cleaning import clean_text
 
 
-def whole(limit: Any, what: str = "limit") -> int:
+def check_whole_number(limit: Any, what: str = "limit") -> int:
     """How many, as a number."""
     try:
         return index(limit)
@@ -17,26 +17,26 @@ def whole(limit: Any, what: str = "limit") -> int:
         raise BadInput(f"{what}={limit!r} must be a whole number") from None
 
 
-def texts(values: object, what: str) -> tuple[str, ...]:
+def check_text_list(values: object, what: str) -> tuple[str, ...]:
     """Several texts that a store can be asked for."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise BadInput(f"The {what} are a list of texts, not {values!r}")
     found = tuple(values)
     if odd := [value for value in found if not isinstance(value, str)]:
         raise BadInput(f"The {what} are a list of texts; {odd[0]!r} is none")
-    return tuple(map(clean, found))
+    return tuple(map(clean_text, found))
 
 
-def question(text: object, what: str) -> str:
+def check_question(text: object, what: str) -> str:
     """A text that is asked with."""
     if not isinstance(text, str):
         raise BadInput(f"The {what} must be a str, not {type(text).__name__}")
     return text
 
 
-def typed(types: object) -> tuple[str, ...]:
+def check_memory_types(types: object) -> tuple[str, ...]:
     """Names of memory types."""
-    found = texts(types, "types")
-    if odd := [name for name in found if name not in TYPES]:
-        raise BadInput(f"{odd[0]!r} is not a memory type; there are {', '.join(TYPES)}")
+    found = check_text_list(types, "types")
+    if odd := [name for name in found if name not in MEMORY_TYPES]:
+        raise BadInput(f"{odd[0]!r} is not a memory type; there are {', '.join(MEMORY_TYPES)}")
     return found

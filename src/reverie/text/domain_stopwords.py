@@ -7,9 +7,9 @@ little else.
 
 from functools import lru_cache
 
-from reverie.text.tokenization import query_terms
+from reverie.text.tokenization import tokenize_query
 
-_EVERYDAY = """
+_DOMAIN_STOPWORDS = """
 able actual add again all also anything app apply back bad bit bug build button call cannot case change check class
 clean clear click close code come command comment commit compile complete content copy correct create current data
 day default delete different display do done down edit else empty end enough error even ever every everything example
@@ -31,10 +31,10 @@ yesterday yet
 @lru_cache(maxsize=512)
 def stems_of(text: str) -> frozenset[str]:
     """The words of a text without their endings."""
-    return frozenset(map(stem, query_terms(text)))
+    return frozenset(map(strip_ending, tokenize_query(text)))
 
 
-def stem(word: str) -> str:
+def strip_ending(word: str) -> str:
     """A word without a common English ending: cheap, and the same for both sides is all that is
     asked.
     """
@@ -45,6 +45,6 @@ def stem(word: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def everyday() -> frozenset[str]:
+def domain_stop_stems() -> frozenset[str]:
     """Words of nearly every working session, without their endings."""
-    return frozenset(map(stem, _EVERYDAY.split()))
+    return frozenset(map(strip_ending, _DOMAIN_STOPWORDS.split()))

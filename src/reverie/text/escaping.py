@@ -12,9 +12,9 @@ from functools import cache
 
 # Printable by Unicode, and seen by nobody: fillers, joiners, selectors of variants (which can carry
 # whole messages).
-UNSEEN = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
-SPEAKERS = "Human|Assistant|System|User|Developer|HUMAN|ASSISTANT|SYSTEM|USER|DEVELOPER"
-TAGS = (
+INVISIBLE_CHARS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
+SPEAKER_NAMES = "Human|Assistant|System|User|Developer|HUMAN|ASSISTANT|SYSTEM|USER|DEVELOPER"
+HOST_TAGS = (
     "reverie-memory",
     "memory",
     "memories",
@@ -40,34 +40,34 @@ TAGS = (
     "context",
     "data-[0-9a-f]{12}",
 )
-COLON = "\u2236"  # a ratio looks like a colon and ends no speaker's name
+COLON_LOOKALIKE = "\u2236"  # a ratio looks like a colon and ends no speaker's name
 
 
-def escaped(text: str) -> str:
+def escape_line(text: str) -> str:
     """One line of text that cannot close the fence, open another, speak as somebody, or hide from
     who reads it.
     """
-    line = " ".join(visible(text).split()).replace("<", "‹").replace(">", "›")
+    line = " ".join(remove_invisible(text).split()).replace("<", "‹").replace(">", "›")
     for fence, plain in (("`" * 3, "'''"), ("~" * 3, "∼∼∼")):
         line = line.replace(fence, plain)
-    return spoken(line, r"(?<![\w/-])")
+    return break_speaker_labels(line, r"(?<![\w/-])")
 
 
-def harmless(text: str) -> str:
+def escape_text(text: str) -> str:
     """A whole text without what a host would take for its own: its tags, a speaker's name at the
     beginning of a line, and characters that nobody sees.
     """
-    shown = spoken(visible(text), r"(?m:^)[ \t]*")
-    return _tags().sub(lambda found: f"‹{found[1]}›", shown) if "<" in shown else shown
+    shown = break_speaker_labels(remove_invisible(text), r"(?m:^)[ \t]*")
+    return _tag_pattern().sub(lambda found: f"‹{found[1]}›", shown) if "<" in shown else shown
 
 
-def visible(text: str) -> str:
+def remove_invisible(text: str) -> str:
     """A text without characters that steer a terminal, turn the direction of writing, or cannot be
     seen.
     """
     if text.isascii() and text.isprintable():
         return text
-    plain = _terminal().sub("", text)
+    plain = _terminal_pattern().sub("", text)
     plain = "".join(
         ch
         if ch.isprintable() or ch in "\n\t"
@@ -76,21 +76,25 @@ def visible(text: str) -> str:
         else " " * ch.isspace()
         for ch in plain.replace("\r\n", "\n")
     )
-    return _unseen().sub("", plain)
+    return _invisible_pattern().sub("", plain)
 
 
-def spoken(text: str, where: str) -> str:
+def break_speaker_labels(text: str, where: str) -> str:
     """A text in which nobody begins to speak."""
-    return _speakers(where).sub(lambda found: f"{found[1]}{COLON}", text) if ":" in text else text
+    return (
+        _speaker_pattern(where).sub(lambda found: f"{found[1]}{COLON_LOOKALIKE}", text)
+        if ":" in text
+        else text
+    )
 
 
 @cache
-def _unseen() -> "re.Pattern[str]":
-    return re.compile(f"[{UNSEEN}]")
+def _invisible_pattern() -> "re.Pattern[str]":
+    return re.compile(f"[{INVISIBLE_CHARS}]")
 
 
 @cache
-def _terminal() -> "re.Pattern[str]":
+def _terminal_pattern() -> "re.Pattern[str]":
     """What steers a terminal."""
     return re.compile(
         "\x1b(?:\\[[0-?]{0,40}[ -/]{0,4}[@-~]|\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])?"
@@ -98,13 +102,13 @@ def _terminal() -> "re.Pattern[str]":
 
 
 @cache
-def _tags() -> "re.Pattern[str]":
+def _tag_pattern() -> "re.Pattern[str]":
     """A tag of a host or of ours, whole or broken off."""
     return re.compile(
-        rf"<(\s*/?\s*(?:{'|'.join(TAGS)})\b[^<>]{{0,300}}|\|[^<>|]{{1,40}}\|)>?", re.IGNORECASE
+        rf"<(\s*/?\s*(?:{'|'.join(HOST_TAGS)})\b[^<>]{{0,300}}|\|[^<>|]{{1,40}}\|)>?", re.IGNORECASE
     )
 
 
 @cache
-def _speakers(where: str) -> "re.Pattern[str]":
-    return re.compile(rf"({where}(?:{SPEAKERS})[ \t]*):")
+def _speaker_pattern(where: str) -> "re.Pattern[str]":
+    return re.compile(rf"({where}(?:{SPEAKER_NAMES})[ \t]*):")

@@ -10,24 +10,24 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 
-class Act(NamedTuple):
+class ForbiddenAct(NamedTuple):
     """Something that is often forbidden."""
 
-    told: re.Pattern[str]  # how a prohibition names it
+    wording: re.Pattern[str]  # how a prohibition names it
     triggers: Callable[[re.Match[str]], list[str]]  # what meets it
 
 
-def act(told: str, triggers: Callable[[re.Match[str]], list[str]]) -> Act:
+def forbidden_act(told: str, triggers: Callable[[re.Match[str]], list[str]]) -> ForbiddenAct:
     """A row, in any case."""
-    return Act(re.compile(told, re.IGNORECASE), triggers)
+    return ForbiddenAct(re.compile(told, re.IGNORECASE), triggers)
 
 
-def edited(path: str) -> list[str]:
+def edit_triggers(path: str) -> list[str]:
     """Files under a path are about to be changed: the tools that hosts have for it."""
     return [f"tool:*{tool}*(*{path.strip('/')}/*)" for tool in ("edit", "write", "patch")]
 
 
-def removed(match: re.Match[str]) -> list[str]:
+def removal_triggers(match: re.Match[str]) -> list[str]:
     """`rm -rf`, with what must stay if that is named."""
     flags = r"re:\brm\s+(?:-\w+\s+)*-\w*r"
     target = re.escape((match["target"] or "").rstrip(".,!?/"))
@@ -38,36 +38,41 @@ def removed(match: re.Match[str]) -> list[str]:
     )
 
 
-PUSHED = ["tool:*(git push*--force*)", "tool:*(git push* +*)", r"re:\bforce[- ]push"]
+FORCE_PUSH_TRIGGERS = ["tool:*(git push*--force*)", "tool:*(git push* +*)", r"re:\bforce[- ]push"]
 _HERE = r"(?!(?:here|in|on|at|to|from|for|with|anything|anywhere|ever|again|and|or|as|the|any|this|these|outside)\b)"
 
-FORCED = act(r"\bforce[- ]?push|\bpush(?:ing)?\b[^;.]{0,40}?\s(?:--force|-f)\b", lambda _: PUSHED)
+FORCE_PUSH = forbidden_act(
+    r"\bforce[- ]?push|\bpush(?:ing)?\b[^;.]{0,40}?\s(?:--force|-f)\b",
+    lambda _: FORCE_PUSH_TRIGGERS,
+)
 ACTS = (
-    act(rf"\brm\s+(?:-\w+\s+)*-\w*r\w*(?:\s+{_HERE}(?P<target>[\w./~*-]+))?", removed),
-    act(
+    forbidden_act(
+        rf"\brm\s+(?:-\w+\s+)*-\w*r\w*(?:\s+{_HERE}(?P<target>[\w./~*-]+))?", removal_triggers
+    ),
+    forbidden_act(
         r"\b(terraform|tofu|kubectl|helm|git)\s+(destroy|apply|delete|uninstall|reset|rebase|clean|stash)\b",
         lambda found: [
             f"tool:*({found[1]}* {found[2]}*)".lower(),
             f"{found[1]} {found[2]}".lower(),
         ],
     ),
-    act(
+    forbidden_act(
         r"(?<![\w/])\.env(?!\w)",
         lambda _: [r"re:(?<![\w.])\.env(?!\w|\.(?:example|sample|template))"],
     ),
-    act(
+    forbidden_act(
         r"\bmigrations?\b.{0,60}?\b(?:by hand|manually)\b|"
         r"\b(?:hand-?|manually )(?:writ|edit)\w*\b.{0,60}?\bmigrations?\b",
-        lambda _: edited("migrations"),
+        lambda _: edit_triggers("migrations"),
     ),
-    act(r"--no-verify\b", lambda _: ["--no-verify", "tool:*(git commit -n*)"]),
-    act(
+    forbidden_act(r"--no-verify\b", lambda _: ["--no-verify", "tool:*(git commit -n*)"]),
+    forbidden_act(
         r"\b(?:edit|touch|modify|change|write|alter|overwrite)\w*\b.{0,60}?\b(?:under|in|inside|below|within)\s+[`'\"]?"
         r"(?P<path>[\w.@-]+(?:/[\w.@-]+)*/[\w@-]*)",
-        lambda found: edited(found["path"]),
+        lambda found: edit_triggers(found["path"]),
     ),
 )
-_SPURNED = re.compile(
+_REJECTED_PROGRAM = re.compile(
     r"\b(?:never|not|instead of|rather than|don'?t|do not|over|no longer)\s+(?:ever\s+)?"
     r"(?:use|using|run|install with)?\s*[`'\"]?(?P<name>[a-z][\w.+-]*)(?!\w)",
     re.IGNORECASE,
@@ -79,7 +84,7 @@ nodemon nose npm npx pdm pip pip3 pipenv pipx pnpm podman poetry prettier psql p
 python3 rake rsync sbt sed ssh svn terraform tofu tox tsc uv vagrant venv vim virtualenv vitest webpack wget yarn
 """
 PROGRAMS = frozenset(_PROGRAMS.split())
-BESIDE = {
+PROGRAM_VARIANTS = {
     "pip": ("pip3 *", "python* -m pip*"),
     "pip3": ("pip *", "python* -m pip*"),
     "venv": ("python* -m venv*",),
@@ -88,22 +93,22 @@ BESIDE = {
 colour too.
 """
 _FORBIDDEN = re.compile(r"\b(?:never|don'?t|do not|must not|not|no|stop|avoid)\b", re.IGNORECASE)
-_ENDS = re.compile(
+_CLAUSE_END = re.compile(
     r"[;—]|,\s*(?:use|but|only|prefer|run)\b|[.!?](?:\s|$)|\b(?:unless|instead|without)\b",
     re.IGNORECASE,
 )
 
 
-def acts_in(text: str) -> list[str]:
+def find_act_triggers(text: str) -> list[str]:
     """What meets the acts that a text forbids; what is named after "use" or "without" is not
     forbidden.
     """
-    forbidden = list(clauses(text))
+    forbidden = list(find_forbidden_clauses(text))
     found = [
         meets
         for clause in forbidden
-        if (told := FORCED.told.search(clause))
-        for meets in FORCED.triggers(told)
+        if (told := FORCE_PUSH.wording.search(clause))
+        for meets in FORCE_PUSH.triggers(told)
     ]
     if found or "`" in text:  # what stands between ticks says it exactly
         return found
@@ -111,28 +116,30 @@ def acts_in(text: str) -> list[str]:
         meets
         for clause in forbidden
         for row in ACTS
-        if (told := row.told.search(clause))
+        if (told := row.wording.search(clause))
         for meets in row.triggers(told)
     ]
 
 
-def clauses(text: str) -> Iterator[str]:
+def find_forbidden_clauses(text: str) -> Iterator[str]:
     """What is forbidden: from the word that forbids to where something else begins."""
     place = 0
     while match := _FORBIDDEN.search(text, place):
-        end = _ENDS.search(text, match.end())
+        end = _CLAUSE_END.search(text, match.end())
         place = end.end() if end else len(text)
         yield text[match.end() : end.start() if end else None]
 
 
-def spurned_in(text: str) -> tuple[str, ...]:
+def find_program_triggers(text: str) -> tuple[str, ...]:
     """What meets the programs that a preference sets aside: "always use uv, never pip" when pip is
     about to run.
     """
-    names = dict.fromkeys(match["name"].lower().rstrip(".") for match in _SPURNED.finditer(text))
+    names = dict.fromkeys(
+        match["name"].lower().rstrip(".") for match in _REJECTED_PROGRAM.finditer(text)
+    )
     return tuple(
         f"tool:*({command})"
         for name in names
         if name in PROGRAMS
-        for command in (f"{name} *", *BESIDE.get(name, ()))
+        for command in (f"{name} *", *PROGRAM_VARIANTS.get(name, ()))
     )

@@ -5,13 +5,13 @@ import re
 FENCE = "reverie-memory"
 
 
-FOOT = f"</{FENCE}>"
+FENCE_END = f"</{FENCE}>"
 
 
 # a long message may be cut inside the fence
 _INJECTED = re.compile(rf"<{FENCE}>.*?(?:</{FENCE}>|\Z)", re.DOTALL)
 
 
-def without_injections(text: str) -> str:
+def remove_injections(text: str) -> str:
     """The text without what Reverie put there: memory must not learn from its own echo (CC-62)."""
     return _INJECTED.sub(" ", text) if FENCE in text else text

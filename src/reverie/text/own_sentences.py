@@ -10,13 +10,13 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from reverie.text.injection_fence import without_injections
+from reverie.text.injection_fence import remove_injections
 
-MOST_SENTENCES = 400  # of one message; beyond it somebody has pasted a file
-LONG_QUOTE = 3  # words in double quotes that are somebody else's speech and not a name
+MAX_SENTENCES = 400  # of one message; beyond it somebody has pasted a file
+MIN_QUOTE_WORDS = 3  # words in double quotes that are somebody else's speech and not a name
 
 
-class Words(NamedTuple):
+class MessageSentences(NamedTuple):
     """Sentences, in order: the writer's own, and those that stand in what is quoted or pasted."""
 
     own: tuple[str, ...] = ()
@@ -55,12 +55,12 @@ _FORM = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(r"^#{1,6} \S")
-_OPENED = re.compile(
+_MARKUP_TAG = re.compile(
     r"</?(?:!doctype|html|head|body|div|span|p|ul|ol|li|table|tr|td|th|h[1-6]|section|article|main|"
     r"nav|header|footer|script|style|svg|item|entry|rss|feed|note|\?xml)\b[^<>]{0,300}>",
     re.IGNORECASE,
 )
-DOCUMENT = 2  # headings, or tags of a page, from which on a message holds a document
+MIN_DOCUMENT_MARKS = 2  # headings, or tags of a page, from which on a message holds a document
 
 # Lines that programs wrote, wherever they stand.
 _MACHINE = re.compile(
@@ -70,82 +70,82 @@ _MACHINE = re.compile(
 )
 
 
-def plain(text: str) -> str:
+def strip_markup(text: str) -> str:
     """A message without injections, blocks between tags and code."""
-    text = without_injections(text)
+    text = remove_injections(text)
     if "</" in text:
         text = _TAGGED.sub("\n", text)
     return _CODE.sub("\n", text).replace("’", "'").replace("‘", "'")
 
 
-def words_of(text: str) -> Words:
+def separate_sentences(text: str) -> MessageSentences:
     """A message's sentences, its writer's own apart from what is quoted."""
     own: list[str] = []
     quoted: list[str] = []
     pasting = False
-    lines = plain(text).rstrip().split("\n")
+    lines = strip_markup(text).rstrip().split("\n")
     end = len(lines) - 1
-    first, last = document_in(lines)
+    first, last = find_document(lines)
     for place, line in enumerate(lines):
         if not line.strip():
             continue
         if first <= place <= last or _FORM.match(line):
             pasting = pasting or first > place or place > last
-            quoted += sentences(_OPENED.sub(" ", line).lstrip("> |#"))
+            quoted += split_sentences(_MARKUP_TAG.sub(" ", line).lstrip("> |#"))
             continue
         if pasting or _MACHINE.match(line):
-            quoted += sentences(line.lstrip("> |#"))
+            quoted += split_sentences(line.lstrip("> |#"))
             continue
         pasting = place < end and _PASTE_FOLLOWS.search(line) is not None
-        mine, theirs = spoken(line)
+        mine, theirs = separate_quotes(line)
         own += mine
         quoted += theirs
-    return Words(ends(own), ends(quoted))
+    return MessageSentences(limit_sentences(own), limit_sentences(quoted))
 
 
-def parted(text: str) -> tuple[str, str]:
+def separate_lines(text: str) -> tuple[str, str]:
     """A message in two: the lines in which its writer speaks, and the others, with what is fenced,
     quoted or pasted. Speech that somebody quotes within a line of their own stays in that line.
     """
-    own = set(words_of(text).own)
+    own = set(separate_sentences(text).own)
     mine: list[str] = []
     theirs: list[str] = []
-    for line in without_injections(text).split("\n"):
+    for line in remove_injections(text).split("\n"):
         said = line.replace("’", "'").replace("‘", "'")
-        (mine if not own.isdisjoint(spoken(said)[0]) else theirs).append(line)
+        (mine if not own.isdisjoint(separate_quotes(said)[0]) else theirs).append(line)
     return "\n".join(mine).strip(), "\n".join(theirs).strip()
 
 
-def unquoted(text: str) -> str:
+def remove_quoted_speech(text: str) -> str:
     """A text without the speech of others in it."""
     return _QUOTE.sub(
-        lambda found: found[0] if len(found["within"].split()) < LONG_QUOTE else " ", text
+        lambda found: found[0] if len(found["within"].split()) < MIN_QUOTE_WORDS else " ", text
     )
 
 
-def document_in(lines: Sequence[str]) -> tuple[int, int]:
+def find_document(lines: Sequence[str]) -> tuple[int, int]:
     """The first and the last line of a document in a message: from its first of several headings to
     the end, or from its first tag of a page to its last; (1, 0) where there is none.
     """
     headings = [place for place, line in enumerate(lines) if _HEADING.match(line)]
-    if len(headings) >= DOCUMENT:
+    if len(headings) >= MIN_DOCUMENT_MARKS:
         return headings[0], len(lines) - 1
-    tags = [place for place, line in enumerate(lines) for _ in _OPENED.finditer(line)]
-    return (tags[0], tags[-1]) if len(tags) >= DOCUMENT and tags[0] < tags[-1] else (1, 0)
+    tags = [place for place, line in enumerate(lines) for _ in _MARKUP_TAG.finditer(line)]
+    return (tags[0], tags[-1]) if len(tags) >= MIN_DOCUMENT_MARKS and tags[0] < tags[-1] else (1, 0)
 
 
-def ends(found: list[str]) -> tuple[str, ...]:
+def limit_sentences(found: list[str]) -> tuple[str, ...]:
     """The first and the last of many: what is asked stands before or after what is pasted."""
-    half = MOST_SENTENCES // 2
-    return tuple(found if len(found) <= MOST_SENTENCES else found[:half] + found[-half:])
+    half = MAX_SENTENCES // 2
+    return tuple(found if len(found) <= MAX_SENTENCES else found[:half] + found[-half:])
 
 
-def spoken(line: str) -> tuple[list[str], list[str]]:
+def separate_quotes(line: str) -> tuple[list[str], list[str]]:
     """A line's own sentences, and those within quotation marks."""
     hidden: list[str] = []
 
     def hide(match: re.Match[str]) -> str:
-        if len(match["within"].split()) < LONG_QUOTE:
+        if len(match["within"].split()) < MIN_QUOTE_WORDS:
             return match[0]
         hidden.append(match[0])
         return f"\ue000{len(hidden) - 1}\ue001"
@@ -153,12 +153,12 @@ def spoken(line: str) -> tuple[list[str], list[str]]:
     masked = _QUOTE.sub(hide, line)
     mine = [
         _HIDDEN.sub(lambda m: hidden[int(m[1])] if int(m[1]) < len(hidden) else "", one)
-        for one in sentences(masked)
+        for one in split_sentences(masked)
     ]
-    return mine, [one for quote in hidden for one in sentences(quote.strip('"“”'))]
+    return mine, [one for quote in hidden for one in split_sentences(quote.strip('"“”'))]
 
 
-def sentences(line: str) -> list[str]:
+def split_sentences(line: str) -> list[str]:
     """A line cut where sentences end; "e.g. this" and file names stay whole. Lower case begins a
     sentence too.
     """

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 _BROKEN = re.compile("[\ud800-\udfff]")
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Text that every database and terminal can hold: halves of characters become �,
     NUL becomes ␀.
     """

@@ -8,10 +8,10 @@ its place, a trigger from what a person forbade by name. Nothing found is the us
 import re
 from collections.abc import Iterable
 
-from reverie.text.forbidden_acts import acts_in
+from reverie.text.forbidden_acts import find_act_triggers
 
-MOST_FILES, MOST_TRIGGERS, MOST_TAGS = 8, 4, 6
-LONGEST_TRIGGER = 300  # characters; a longer one names nothing that is typed
+MAX_FILES, MAX_TRIGGERS, MAX_TAGS = 8, 4, 6
+MAX_TRIGGER_CHARS = 300  # characters; a longer one names nothing that is typed
 
 LANGUAGES = {
     "py": "python",
@@ -121,7 +121,7 @@ DOMAINS = {
 }
 """A folder or file in a path → domain tag (B22)."""
 
-COMMANDS = {
+COMMAND_BY_VERB = {
     "push": "git push",
     "commit": "git commit",
     "rebase": "git rebase",
@@ -142,18 +142,18 @@ _FOLDER = re.compile(r"(?<![\w@:/.%$\\-])(?:[\w.@+-]{2,}/)+(?=[\s,;:.)!?'\"`]|$)
 _ENDINGS = frozenset((*LANGUAGES, *OTHER_FILES))
 
 
-def files_in(text: str) -> tuple[str, ...]:
+def find_file_names(text: str) -> tuple[str, ...]:
     """The files that a text names, in order (A69)."""
     found = [
         (m.start(), m[0])
         for m in _PATH.finditer(text)
-        if m["ending"].lower() in _ENDINGS and likely(m[0])
+        if m["ending"].lower() in _ENDINGS and is_file_name(m[0])
     ]
     found += [(m.start(), m[0]) for pattern in (_FOLDER, _NAMED) for m in pattern.finditer(text)]
-    return tuple(dict.fromkeys(name for _, name in sorted(found)))[:MOST_FILES]
+    return tuple(dict.fromkeys(name for _, name in sorted(found)))[:MAX_FILES]
 
 
-def likely(name: str) -> bool:
+def is_file_name(name: str) -> bool:
     """Whether it is a file: "moment.js", "Vue.js" and "node.js" are names of things."""
     return "/" in name or name.lower() not in (
         "node.js",
@@ -171,7 +171,7 @@ def likely(name: str) -> bool:
     )
 
 
-def tags_for(files: Iterable[str]) -> tuple[str, ...]:
+def derive_tags(files: Iterable[str]) -> tuple[str, ...]:
     """Language and domain tags that follow from files' names and places (B18–B22)."""
     found: list[str] = []
     for name in files:
@@ -180,7 +180,7 @@ def tags_for(files: Iterable[str]) -> tuple[str, ...]:
         found += [LANGUAGES[ending]] if ending in LANGUAGES else []
         found += [DOMAINS[part] for part in parts if part in DOMAINS]
         found += ["testing"] if re.search(r"(?:^|[._-])(?:test|spec)[._-]", parts[-1]) else []
-    return tuple(dict.fromkeys(found))[:MOST_TAGS]
+    return tuple(dict.fromkeys(found))[:MAX_TAGS]
 
 
 _FIRST_CLAUSE = re.compile(
@@ -261,13 +261,13 @@ _VAGUE = frozenset(
 )
 
 
-def triggers_in(text: str) -> tuple[str, ...]:
+def derive_triggers(text: str) -> tuple[str, ...]:
     """What calls a prohibition up when it comes near: the thing it names, where it plainly names
     one (B61).
     """
-    if typical := acts_in(text):
-        return tuple(dict.fromkeys(one for one in typical if len(one) <= LONGEST_TRIGGER))[
-            :MOST_TRIGGERS
+    if typical := find_act_triggers(text):
+        return tuple(dict.fromkeys(one for one in typical if len(one) <= MAX_TRIGGER_CHARS))[
+            :MAX_TRIGGERS
         ]
     act = _ACT.match(text)
     if act is None:
@@ -283,18 +283,18 @@ def triggers_in(text: str) -> tuple[str, ...]:
     found = [m[1] for m in _TICKED.finditer(rest.split(", use")[0].split(" use ")[0])]
     found = found or [m[0] for m in _CODELIKE.finditer(clause)]
     if not found and (verb in _BY_NAME or (not verb and text.lower().startswith("no "))):
-        found = named_thing(clause)
-    if not found and verb in COMMANDS:
-        found = [COMMANDS[verb]]
-    if not found and (first := clause.split(" ")[0].lower()) in COMMANDS:
-        found = [COMMANDS[first]]
+        found = find_named_thing(clause)
+    if not found and verb in COMMAND_BY_VERB:
+        found = [COMMAND_BY_VERB[verb]]
+    if not found and (first := clause.split(" ")[0].lower()) in COMMAND_BY_VERB:
+        found = [COMMAND_BY_VERB[first]]
     bare = (one.strip(" .,'\"") for one in found)
-    return tuple(dict.fromkeys(one for one in bare if 2 < len(one) <= LONGEST_TRIGGER))[
-        :MOST_TRIGGERS
+    return tuple(dict.fromkeys(one for one in bare if 2 < len(one) <= MAX_TRIGGER_CHARS))[
+        :MAX_TRIGGERS
     ]
 
 
-def named_thing(clause: str) -> list[str]:
+def find_named_thing(clause: str) -> list[str]:
     """One or two words that name a thing, unless they are too common to call anything up."""
     words = clause.strip(" .!'\"").split()
     if not 1 <= len(words) <= 2 or _VAGUE & {word.lower() for word in words}:

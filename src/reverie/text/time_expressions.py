@@ -21,16 +21,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import FARTHEST
-from reverie.text.tokenization import folded
+from reverie.core.foreign_numbers import MAX_TIMESTAMP
+from reverie.text.tokenization import fold_text
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-Wall = datetime  # what a clock on a wall shows: without a zone
+WallTime = datetime  # what a clock on a wall shows: without a zone
 
 MORNING = time(9)  # a day without a time of day
-PARTS = {
+DAY_PARTS = {
     "morning": time(9),
     "noon": time(12),
     "midday": time(12),
@@ -40,13 +40,18 @@ PARTS = {
     "night": time(20),
     "midnight": time(0),
 }
-LATE = ("afternoon", "evening", "tonight", "night")  # "tonight at 8" is 20:00
-NIGHT, SMALL = ("tonight", "night"), 5  # "tonight at 1" is the next day's, as any hour before 5 is
-LONGEST = 120  # characters of a phrase
+LATE_PARTS = ("afternoon", "evening", "tonight", "night")  # "tonight at 8" is 20:00
+NIGHT_PARTS, SMALL_HOURS = (
+    ("tonight", "night"),
+    5,
+)  # "tonight at 1" is the next day's, as any hour before 5 is
+MAX_PHRASE_CHARS = 120  # characters of a phrase
 DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-UNITS = {"minute": 60.0, "hour": 3_600.0}  # time that passes; days and weeks are the wall's
-STEPS = {**UNITS, "day": 86_400.0, "week": 7 * 86_400.0}
-LONGEST_STEP = 3_660 * 86_400.0  # seconds: what comes less often than every ten years is a slip
+PASSING_UNITS = {"minute": 60.0, "hour": 3_600.0}  # time that passes; days and weeks are the wall's
+UNIT_SECONDS = {**PASSING_UNITS, "day": 86_400.0, "week": 7 * 86_400.0}
+MAX_INTERVAL_SECONDS = (
+    3_660 * 86_400.0
+)  # seconds: what comes less often than every ten years is a slip
 
 _PART = re.compile(
     r"\b(?:(?:at|in the|this) )?(morning|noon|midday|afternoon|evening|tonight|night|midnight)\b"
@@ -99,7 +104,7 @@ _PLAINER = (
 _OCLOCK = re.compile(r"(?:\b(?:at|by) )?\b(\d{1,2}) ?o['’]clock\b")
 
 
-def zone_of(name: str) -> ZoneInfo:
+def load_zone(name: str) -> ZoneInfo:
     """A time zone by its IANA name."""
     from zoneinfo import ZoneInfo
 
@@ -113,46 +118,47 @@ def zone_of(name: str) -> ZoneInfo:
 
 
 @lru_cache(maxsize=1_000)
-def is_zone(name: str) -> bool:
+def is_known_zone(name: str) -> bool:
     """Whether a time zone is known here."""
     try:
-        return bool(zone_of(name))
+        return bool(load_zone(name))
     except BadInput:
         return False
 
 
-def wall_of(at: float, zone: str) -> Wall:
+def to_wall_time(at: float, zone: str) -> WallTime:
     """What a clock on the wall shows at a moment."""
-    return datetime.fromtimestamp(at, zone_of(zone)).replace(tzinfo=None, fold=0)
+    return datetime.fromtimestamp(at, load_zone(zone)).replace(tzinfo=None, fold=0)
 
 
-def moment_at(wall: Wall, zone: str) -> float:
+def from_wall_time(wall: WallTime, zone: str) -> float:
     """The moment at which a clock on the wall shows this, for the first time; if it never does, the
     first one after.
     """
-    there = wall.replace(tzinfo=zone_of(zone), fold=0)
+    there = wall.replace(tzinfo=load_zone(zone), fold=0)
     at = there.timestamp()
-    if wall_of(at, zone) == wall:
+    if to_wall_time(at, zone) == wall:
         return at
     # In a gap the offset of fold 0 is that of before, so that `at` lies after the change; fold 1
     # lies before it.
     before = int(there.replace(fold=1).timestamp())
     return float(
-        before + bisect_left(range(before, int(at)), True, key=lambda t: wall_of(t, zone) > wall)
+        before
+        + bisect_left(range(before, int(at)), True, key=lambda t: to_wall_time(t, zone) > wall)
     )
 
 
-def told(at: float, zone: str) -> str:
+def format_wall_time(at: float, zone: str) -> str:
     """A moment as it was understood: "Monday 2026-11-23 09:00 Europe/Berlin"."""
-    wall = wall_of(at, zone)
+    wall = to_wall_time(at, zone)
     return f"{DAYS[wall.weekday()].title()} {wall:%Y-%m-%d %H:%M} {zone}"
 
 
-def plain(text: str) -> str:
+def normalize_phrase(text: str) -> str:
     """A phrase in small letters, its spaces one each, in words that the patterns know."""
-    if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_PHRASE_CHARS:
         raise BadInput(f"{str(text)[:40]!r} is not a time. {EXAMPLES}")
-    found = folded(text)
+    found = fold_text(text)
     for said, meant in _PLAINER:
         found = re.sub(rf"(?<!\w){re.escape(said)}(?!\w)", meant, found)
     return _OCLOCK.sub(r"at \1", found)
@@ -164,35 +170,35 @@ EXAMPLES = (
 )
 
 
-def ahead(when: str | float | datetime | date, now: float, zone: str) -> float:
+def parse_time_ahead(when: str | float | datetime | date, now: float, zone: str) -> float:
     """The moment meant, which must be still to come; BadInput says what was understood."""
-    at = understood(when, now, zone)
+    at = parse_time_expression(when, now, zone)
     if at <= now:
         raise BadInput(
-            f"{str(when)!r} was understood as {told(at, zone)}, which has passed "
-            f"(it is {told(now, zone)}). Name a time to come"
+            f"{str(when)!r} was understood as {format_wall_time(at, zone)}, which has passed "
+            f"(it is {format_wall_time(now, zone)}). Name a time to come"
         )
     return at
 
 
-def understood(when: str | float | datetime | date, now: float, zone: str) -> float:
+def parse_time_expression(when: str | float | datetime | date, now: float, zone: str) -> float:
     """The moment meant: a phrase, ISO 8601, a datetime, a date, seconds since 1970. Without a zone,
     `zone` is meant.
     """
     if isinstance(when, str):
-        when = iso(when) or when
+        when = parse_iso_time(when) or when
     if isinstance(when, datetime):
-        return when.timestamp() if when.tzinfo else moment_at(when, zone)
+        return when.timestamp() if when.tzinfo else from_wall_time(when, zone)
     if isinstance(when, date):
-        return moment_at(datetime.combine(when, MORNING), zone)
-    if isinstance(when, (int, float)) and not isinstance(when, bool) and 0 <= when < FARTHEST:
+        return from_wall_time(datetime.combine(when, MORNING), zone)
+    if isinstance(when, (int, float)) and not isinstance(when, bool) and 0 <= when < MAX_TIMESTAMP:
         return float(when)
     if isinstance(when, str):
-        return of_phrase(when, now, zone)
+        return parse_time_phrase(when, now, zone)
     raise BadInput(f"{when!r} is not a time. {EXAMPLES}")
 
 
-def iso(text: str) -> datetime | date | None:
+def parse_iso_time(text: str) -> datetime | date | None:
     """A moment or a day in ISO 8601."""
     for read in (date.fromisoformat, datetime.fromisoformat):
         try:
@@ -202,93 +208,94 @@ def iso(text: str) -> datetime | date | None:
     return None
 
 
-def of_phrase(text: str, now: float, zone: str) -> float:
+def parse_time_phrase(text: str, now: float, zone: str) -> float:
     """The moment that words mean."""
-    phrase = plain(text)
+    phrase = normalize_phrase(text)
     if _PASSING.fullmatch(phrase):
-        there = day_of(phrase, datetime.fromtimestamp(now, UTC).replace(tzinfo=None))
-        return there.replace(tzinfo=UTC).timestamp() if there else refused(text)
-    here = wall_of(now, zone)
-    day, at, over = apart(phrase, text)
+        there = parse_day_phrase(phrase, datetime.fromtimestamp(now, UTC).replace(tzinfo=None))
+        return there.replace(tzinfo=UTC).timestamp() if there else refuse_phrase(text)
+    here = to_wall_time(now, zone)
+    day, at, over = split_phrase(phrase, text)
     if not day:
-        return soonest(here, at or MORNING, now, zone)
+        return next_wall_time(here, at or MORNING, now, zone)
     known = _DAY.fullmatch(day) or _AHEAD.fullmatch(day)
-    there = day_of(day, here) if known else None
+    there = parse_day_phrase(day, here) if known else None
     if there is None:
-        return refused(text)
+        return refuse_phrase(text)
     if at is None:
         at = here.time().replace(second=0, microsecond=0) if _AHEAD.fullmatch(day) else MORNING
     days = [there]
-    if _TODAY_TOO.fullmatch(day) and (first := day_of(day, here - timedelta(days=1))):
+    if _TODAY_TOO.fullmatch(day) and (first := parse_day_phrase(day, here - timedelta(days=1))):
         days.insert(0, first)
     found = [
-        moment_at(datetime.combine(day.date(), at) + timedelta(days=over), zone) for day in days
+        from_wall_time(datetime.combine(day.date(), at) + timedelta(days=over), zone)
+        for day in days
     ]
     return next((at for at in found if at > now), found[-1])
 
 
-def soonest(here: Wall, at: time, now: float, zone: str) -> float:
+def next_wall_time(here: WallTime, at: time, now: float, zone: str) -> float:
     """The next time that the wall's clock shows this."""
     wall = datetime.combine(here.date(), at)
     return (
-        moment_at(wall, zone)
-        if moment_at(wall, zone) > now
-        else moment_at(wall + timedelta(days=1), zone)
+        from_wall_time(wall, zone)
+        if from_wall_time(wall, zone) > now
+        else from_wall_time(wall + timedelta(days=1), zone)
     )
 
 
-def refused(text: str) -> float:
+def refuse_phrase(text: str) -> float:
     """What cannot be understood."""
     raise BadInput(f"{text!r} is not understood as a time. {EXAMPLES}")
 
 
-class Parts(NamedTuple):
+class PhraseParts(NamedTuple):
     """The day and the time of day of a phrase, either of which may be missing."""
 
     day: str = ""
     at: time | None = None
-    over: bool = False  # it lies in the small hours of the next day: "Friday night at 1"
+    after_midnight: bool = False  # it lies in the small hours of the next day: "Friday night at 1"
 
 
-def apart(phrase: str, text: str) -> Parts:
+def split_phrase(phrase: str, text: str) -> PhraseParts:
     """What a phrase says of the day, and what of the time of day."""
     clocks, parts = list(_CLOCK.finditer(phrase)), list(_PART.finditer(phrase))
     if len(clocks) > 1 or len(parts) > 1:
-        refused(text)
+        refuse_phrase(text)
     part = parts[0][1] if parts else ""
-    at = clock_of(clocks[0], part, text) if clocks else PARTS.get(part)
+    at = parse_clock(clocks[0], part, text) if clocks else DAY_PARTS.get(part)
     rest = _PART.sub(" ", _CLOCK.sub(" ", phrase))
     day = re.sub(
         r"^(?:on|by|at)\b|[\s,]+(?:on|at|by)$", "", " ".join(rest.split()).strip(" ,")
     ).strip(" ,")
     if not day and at is None:
-        refused(text)
-    over = part in NIGHT and at is not None and at.hour < SMALL
+        refuse_phrase(text)
+    over = part in NIGHT_PARTS and at is not None and at.hour < SMALL_HOURS
     today = not over and (
         part == "tonight" or re.search(r"\bthis (?:morning|afternoon|evening)\b", phrase)
     )
-    return Parts(day or ("today" if today else ""), at, over)
+    return PhraseParts(day or ("today" if today else ""), at, over)
 
 
-def clock_of(found: re.Match[str], part: str, text: str) -> time:
+def parse_clock(found: re.Match[str], part: str, text: str) -> time:
     """A time of day: 14:00, 9am, "at 9", "at 8 in the evening", "tonight at 12", which
     is midnight.
     """
     hour, minute = int(found["hour"] or found["hour2"] or found["hour3"]), int(found["minute"] or 0)
     said = found["half"] or found["half2"] or ""
-    small = part in NIGHT and (hour == 12 or hour < SMALL)
-    half = said or ("a" if small and hour else "p" if part in LATE and 0 < hour < 12 else "")
+    small = part in NIGHT_PARTS and (hour == 12 or hour < SMALL_HOURS)
+    half = said or ("a" if small and hour else "p" if part in LATE_PARTS and 0 < hour < 12 else "")
     if (
         (half and not 1 <= hour <= 12)
         or hour > 23
         or minute > 59
-        or (hour == 12 and (part == "evening" or (part in NIGHT and said == "p")))
+        or (hour == 12 and (part == "evening" or (part in NIGHT_PARTS and said == "p")))
     ):
-        refused(text)
+        refuse_phrase(text)
     return time(hour % 12 + 12 * (half == "p") if half else hour, minute)
 
 
-def day_of(phrase: str, here: Wall) -> Wall | None:
+def parse_day_phrase(phrase: str, here: WallTime) -> WallTime | None:
     """The day, or with hours and minutes the moment, that a phrase of the known forms means; by
     `dateparser`.
     """
@@ -306,25 +313,25 @@ def day_of(phrase: str, here: Wall) -> Wall | None:
     return found if found is not None and found.tzinfo is None else None
 
 
-def recurring(text: str, now: float, zone: str, at: time = MORNING) -> str:
+def parse_recurrence(text: str, now: float, zone: str, at: time = MORNING) -> str:
     """How it recurs, in one of two forms: cron ("30 8 * * 1-5") or "every 2 weeks at 09:00".
 
     `now` says which day of the month is meant, and `at` which time of day, where the words do not.
     """
-    phrase = plain(text)
+    phrase = normalize_phrase(text)
     if _CRON.fullmatch(cron := " ".join(text.split())):
-        return checked_cron(cron, text)
+        return check_cron(cron, text)
     phrase = phrase if phrase.startswith(("every ", "each ")) else f"every {phrase}"
     found = _EVERY.match(phrase)
     rest = phrase[found.end() :].strip(" ,") if found else ""
     if found is None:
         raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
-    said = apart(rest, text) if rest else Parts()
-    if said.day or said.over:
+    said = split_phrase(rest, text) if rest else PhraseParts()
+    if said.day or said.after_midnight:
         raise BadInput(f"{said.day or rest!r} in {text!r} is not understood. {RECURS}")
     if said.at and found["unit"] in ("minute", "min", "hour"):
         raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
-    return rule_of(found, said.at or at, wall_of(now, zone), text)
+    return build_rule(found, said.at or at, to_wall_time(now, zone), text)
 
 
 RECURS = (
@@ -334,17 +341,19 @@ RECURS = (
 _CRON_DAYS = {"day": "*", "weekday": "1-5", "workday": "1-5", "weekend": "0,6"}
 
 
-def rule_of(found: re.Match[str], clock: time, here: Wall, text: str) -> str:
+def build_rule(found: re.Match[str], clock: time, here: WallTime, text: str) -> str:
     """The rule of a phrase that recurs."""
     unit, of = {"min": "minute"}.get(found["unit"] or "", found["unit"]), found["of"] or ""
     count = {"other": 2, "second": 2}.get(found["count"] or "1") or int(found["count"] or 1)
     if count < 1:
         raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
     if found["days"] and count == 1:
-        days = sorted({(day_number(name) + 1) % 7 for name in re.findall(_WEEKDAY, found["days"])})
+        days = sorted(
+            {(weekday_number(name) + 1) % 7 for name in re.findall(_WEEKDAY, found["days"])}
+        )
         return f"{clock.minute} {clock.hour} * * {','.join(map(str, days))}"
     if unit == "week" and of and not of[0].isdigit() and count == 1:
-        return f"{clock.minute} {clock.hour} * * {(day_number(of) + 1) % 7}"
+        return f"{clock.minute} {clock.hour} * * {(weekday_number(of) + 1) % 7}"
     if unit in _CRON_DAYS and count == 1 and not of:
         return f"{clock.minute} {clock.hour} * * {_CRON_DAYS[unit]}"
     if unit == "month" and count == 1 and not re.fullmatch(_WEEKDAY, of):
@@ -353,20 +362,20 @@ def rule_of(found: re.Match[str], clock: time, here: Wall, text: str) -> str:
             if of.startswith("last")
             else re.sub(r"\D", "", of) or (str(here.day) if here.day < 29 else "L")
         )
-        return checked_cron(f"{clock.minute} {clock.hour} {day} * *", text)
-    if unit in UNITS and not of:
-        return checked_interval(f"every {count} {unit}s", text)
+        return check_cron(f"{clock.minute} {clock.hour} {day} * *", text)
+    if unit in PASSING_UNITS and not of:
+        return check_interval(f"every {count} {unit}s", text)
     if unit in ("day", "week") and not of:
-        return checked_interval(f"every {count} {unit}s at {clock:%H:%M}", text)
+        return check_interval(f"every {count} {unit}s at {clock:%H:%M}", text)
     raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
 
 
-def day_number(name: str) -> int:
+def weekday_number(name: str) -> int:
     """The number of a weekday, Monday 0."""
     return next(number for number, day in enumerate(DAYS) if day.startswith(name[:3]))
 
 
-def checked_cron(expression: str, text: str) -> str:
+def check_cron(expression: str, text: str) -> str:
     """A cron expression that comes true some day."""
     from cronsim import CronSim, CronSimError
 
@@ -377,45 +386,45 @@ def checked_cron(expression: str, text: str) -> str:
     return expression
 
 
-class Interval(NamedTuple):
+class RecurrenceInterval(NamedTuple):
     """Every so many minutes or hours, or so many days or weeks at a time of day."""
 
-    many: int
+    number: int
     unit: str
     at: time | None = None  # of days and weeks
 
 
-def interval_of(rule: str) -> Interval | None:
+def parse_interval(rule: str) -> RecurrenceInterval | None:
     """The interval that a rule is; None for cron, and for what comes less often than every ten
     years.
     """
     found = _INTERVAL.fullmatch(rule)
-    if found is None or int(found[1]) * STEPS[found[2] or found[3]] > LONGEST_STEP:
+    if found is None or int(found[1]) * UNIT_SECONDS[found[2] or found[3]] > MAX_INTERVAL_SECONDS:
         return None
-    return Interval(
+    return RecurrenceInterval(
         int(found[1]), found[2] or found[3], time.fromisoformat(found[4]) if found[4] else None
     )
 
 
-def checked_interval(rule: str, text: str) -> str:
+def check_interval(rule: str, text: str) -> str:
     """An interval that a person lives to see twice."""
-    if interval_of(rule) is None:
+    if parse_interval(rule) is None:
         raise BadInput(f"{text!r} is longer than ten years. {RECURS}")
     return rule
 
 
 @lru_cache(maxsize=1_000)
-def is_rule(rule: str) -> bool:
+def is_recurrence_rule(rule: str) -> bool:
     """Whether it is a rule as `recurring` gives them."""
     try:
-        return interval_of(rule) is not None or bool(
-            _CRON.fullmatch(rule) and checked_cron(rule, rule)
+        return parse_interval(rule) is not None or bool(
+            _CRON.fullmatch(rule) and check_cron(rule, rule)
         )
     except BadInput:
         return False
 
 
-def following(rule: str, last: float, now: float, zone: str) -> float:
+def next_occurrence(rule: str, last: float, now: float, zone: str) -> float:
     """The first moment of a rule after both its last one and now: what was missed meanwhile does
     not come again.
 
@@ -423,36 +432,38 @@ def following(rule: str, last: float, now: float, zone: str) -> float:
     """
     try:
         return next(
-            at for at in moments_of(rule, last, max(last, now), zone) if at > max(last, now)
+            at
+            for at in iterate_occurrences(rule, last, max(last, now), zone)
+            if at > max(last, now)
         )
     except (StopIteration, ValueError, OverflowError, OSError) as err:
         raise BadInput(f"{rule!r} has no next time after {max(last, now):.0f}. {RECURS}") from err
 
 
-def moments_of(rule: str, last: float, after: float, zone: str) -> Iterator[float]:
+def iterate_occurrences(rule: str, last: float, after: float, zone: str) -> Iterator[float]:
     """Moments of a rule in their order, from one that is at most a day after `after`'s."""
-    interval = interval_of(rule)
+    interval = parse_interval(rule)
     if interval is None:
         from cronsim import CronSim
 
         return (
-            moment_at(wall, zone)
-            for wall in CronSim(rule, wall_of(after, zone) - timedelta(days=1))
+            from_wall_time(wall, zone)
+            for wall in CronSim(rule, to_wall_time(after, zone) - timedelta(days=1))
         )
     if interval.at is None:
-        step = interval.many * UNITS[interval.unit]
+        step = interval.number * PASSING_UNITS[interval.unit]
         return iter((last + step * ((after - last) // step + 1),))
-    days = interval.many * (7 if interval.unit == "week" else 1)
-    start = datetime.combine(wall_of(last, zone).date(), interval.at)
-    times = max(0, (wall_of(after, zone) - start).days // days)
-    return (moment_at(start + timedelta(days=days * n), zone) for n in range(times, times + 3))
+    days = interval.number * (7 if interval.unit == "week" else 1)
+    start = datetime.combine(to_wall_time(last, zone).date(), interval.at)
+    times = max(0, (to_wall_time(after, zone) - start).days // days)
+    return (from_wall_time(start + timedelta(days=days * n), zone) for n in range(times, times + 3))
 
 
-def first_of(rule: str, now: float, zone: str) -> float:
+def first_occurrence(rule: str, now: float, zone: str) -> float:
     """The first moment of a rule from now on. An interval of minutes or hours begins now, one of
     days at its hour.
     """
-    interval = interval_of(rule)
+    interval = parse_interval(rule)
     if interval and interval.at:
-        return soonest(wall_of(now, zone), interval.at, now, zone)
-    return following(rule, now, now, zone)
+        return next_wall_time(to_wall_time(now, zone), interval.at, now, zone)
+    return next_occurrence(rule, now, now, zone)

@@ -21,31 +21,31 @@ class Tokenizer(Protocol):
         """The tokens of a text."""
 
 
-def tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """About how many tokens a text takes: a quarter of its characters, scripts without spaces
     nearly one each.
     """
     if text.isascii():
         return -(-len(text) // 4)
-    wide = sum(map(len, _wide().findall(text)))
+    wide = sum(map(len, _wide_pattern().findall(text)))
     return -(-(len(text) - wide) // 4) + wide
 
 
 @cache
-def _wide() -> re.Pattern[str]:
+def _wide_pattern() -> re.Pattern[str]:
     # from the first radical of CJK on; said the other way it takes 2 ms
     return re.compile(r"[^\x00-\u2e7f]+")
 
 
-class Quarter:
+class QuarterEstimate:
     """The guess, as a `Tokenizer`: a fraction of a microsecond a text."""
 
     def count(self, text: str) -> int:
         """A quarter of the characters."""
-        return tokens(text)
+        return estimate_tokens(text)
 
 
-class Vocabulary:
+class VocabularyTokenizer:
     """Counts by a `tokenizer.json` that lies on disk, such as the one that comes with the embedding
     model.
 
@@ -60,11 +60,11 @@ class Vocabulary:
     def count(self, text: str) -> int:
         """The tokens of a text, without those that a model puts around it."""
         if self._tokenizer is None:
-            self._tokenizer = loaded(self.path)
+            self._tokenizer = load_tokenizer(self.path)
         return len(self._tokenizer.encode(text, add_special_tokens=False).ids)
 
 
-def loaded(path: Path) -> Any:
+def load_tokenizer(path: Path) -> Any:
     """The tokenizer in a file; BadInput that says so if there is none."""
     from tokenizers import Tokenizer as Loaded
 

@@ -46,7 +46,7 @@ too under until up upon us very was wasn we were weren what when where whether w
 why will with would wouldn you your yours yourself
 """
 
-STOP = frozenset(_ENGLISH.split())
+STOP_WORDS = frozenset(_ENGLISH.split())
 """Words that say how a thing is asked, not what about. Dropped from queries, never
 from the index.
 """
@@ -66,25 +66,25 @@ _JOINED = "(?:[-_./:@+#]{1,3}%s+)*"
 
 
 @cache
-def _seam() -> re.Pattern[str]:
+def _seam_pattern() -> re.Pattern[str]:
     """Where an identifier comes apart."""
     return re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]|[A-Za-z]{3}[0-9]")
 
 
 @cache
-def _identifier() -> re.Pattern[str]:
+def _identifier_pattern() -> re.Pattern[str]:
     """A word in ASCII."""
     return re.compile("[A-Za-z0-9]+")
 
 
 @cache
-def _part() -> re.Pattern[str]:
+def _part_pattern() -> re.Pattern[str]:
     """A word within an identifier."""
     return re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 
 @cache
-def _ending() -> re.Pattern[str]:
+def _apostrophe_pattern() -> re.Pattern[str]:
     """What an apostrophe adds to a word."""
     return re.compile(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b", re.IGNORECASE)
 
@@ -96,7 +96,7 @@ def _ascii_term() -> re.Pattern[str]:
 
 
 @cache
-def _run() -> re.Pattern[str]:
+def _unspaced_pattern() -> re.Pattern[str]:
     """A stretch of a script without spaces."""
     return re.compile(f"[{UNSPACED}]+")
 
@@ -114,7 +114,7 @@ def _wide_term() -> re.Pattern[str]:
 
 
 @cache
-def _name() -> re.Pattern[str]:
+def _name_pattern() -> re.Pattern[str]:
     """What may be a name in code, in ASCII."""
     return re.compile("[A-Za-z_][A-Za-z0-9_]*")
 
@@ -126,7 +126,7 @@ def _wide_name() -> re.Pattern[str]:
 
 
 @cache
-def _accent() -> re.Pattern[str]:
+def _accent_pattern() -> re.Pattern[str]:
     """Marks on a Latin letter."""
     return re.compile("([A-Za-z])[\u0300-\u036f]+")
 
@@ -137,95 +137,100 @@ def _wide_piece() -> re.Pattern[str]:
     return re.compile(f"{_LETTER}+")
 
 
-def _pieces(text: str) -> list[str]:
+def _split_compound(text: str) -> list[str]:
     """The words in a compound."""
-    return (_identifier() if text.isascii() else _wide_piece()).findall(text)
+    return (_identifier_pattern() if text.isascii() else _wide_piece()).findall(text)
 
 
-def indexable(text: str) -> str:
+def to_index_text(text: str) -> str:
     """What goes into the full-text column: the text, with identifiers opened and pairs for unspaced
     scripts.
 
     >>> indexable("call getUserName now")
     'call getUserName get User Name now'
     """
-    text = _clean(text)
+    text = _normalize_text(text)
     words = text.split()
     odd = (word for word in set(words) if not (word.isalpha() and word[1:].islower()))
-    seam = _seam().search
+    seam = _seam_pattern().search
     seamed = [word for word in odd if seam(word)]
     if seamed:
         opened = {
-            word: _identifier().sub(_opened, word, count=MAX_SPLITS) for word in seamed[:MAX_SPLITS]
+            word: _identifier_pattern().sub(_open_identifier, word, count=MAX_SPLITS)
+            for word in seamed[:MAX_SPLITS]
         }
         text = " ".join(map(opened.get, words, words))
     if not text.isascii():
-        text = _run().sub(_indexed_run, text)
+        text = _unspaced_pattern().sub(_indexed_run, text)
     return text
 
 
-def names(text: str) -> list[str]:
+def find_code_names(text: str) -> list[str]:
     """The words of a text that may be names in code, as they are written; a stretch without spaces
     by itself.
 
     >>> names("fix getUser() of 用户 in utf_8")
     ['fix', 'getUser', 'of', '用户', 'in', 'utf_8']
     """
-    return _name().findall(text) if text.isascii() else _wide_name().findall(unaccented(text))
+    return (
+        _name_pattern().findall(text)
+        if text.isascii()
+        else _wide_name().findall(remove_accents(text))
+    )
 
 
-def unaccented(text: str) -> str:
+def remove_accents(text: str) -> str:
     """The text in compatible forms, without accents on Latin letters: as full-text
     search sees it.
     """
     if text.isascii():
         return text
     return unicodedata.normalize(
-        "NFC", _accent().sub(r"\1", unicodedata.normalize("NFD", _clean(text)))
+        "NFC", _accent_pattern().sub(r"\1", unicodedata.normalize("NFD", _normalize_text(text)))
     )
 
 
-def stretches(text: str) -> Iterator[tuple[str, bool]]:
+def split_scripts(text: str) -> Iterator[tuple[str, bool]]:
     """A text in stretches, in order, each with whether its script is written without spaces."""
     end = 0
-    for run in _run().finditer(text):
+    for run in _unspaced_pattern().finditer(text):
         yield text[end : run.start()], False
         yield run[0], True
         end = run.end()
     yield text[end:], False
 
 
-def pairs(run: str) -> Iterable[str]:
+def character_pairs(run: str) -> Iterable[str]:
     """What stands for the words of a stretch without spaces: overlapping pairs of characters."""
     return map(add, run, run[1:]) if len(run) > 1 else (run,)
 
 
-def short(text: str, most: int) -> str:
+def shorten_line(text: str, most: int) -> str:
     """The beginning of a text, on one line."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
-def folded(text: str) -> str:
+def fold_text(text: str) -> str:
     """What texts share that say the same word for word: letter case and white space make no
     difference.
     """
     return " ".join(text.lower().split())
 
 
-def fingerprint(text: str) -> bytes:
+def fingerprint_text(text: str) -> bytes:
     """What identifies a text in the embedding cache: the digest of its bytes."""
-    return digest(text.encode("utf-8", "surrogatepass"))
+    return digest_bytes(text.encode("utf-8", "surrogatepass"))
 
 
-def digest(data: bytes) -> bytes:
+def digest_bytes(data: bytes) -> bytes:
     """What identifies some bytes: 16 bytes of BLAKE2b."""
     from hashlib import blake2b  # OpenSSL takes 4 ms to load, and no question needs it
 
     return blake2b(data, digest_size=16).digest()
 
 
-def query_terms(
+def tokenize_query(
     text: str, rarity: Callable[[str], float] | None = None, limit: int = MAX_TERMS
 ) -> list[str]:
     """The distinct terms to look for, in the order of the question; the store asks for `"t1" OR
@@ -238,8 +243,10 @@ def query_terms(
     >>> query_terms("Where is the staging server?")
     ['staging', 'server']
     """
-    terms = list(dict.fromkeys(_terms(_unended(_clean(text[:MAX_QUERY])))))
-    telling = [term for term in terms if not _is_stop(term)] or terms
+    terms = list(
+        dict.fromkeys(_iterate_terms(_strip_apostrophes(_normalize_text(text[:MAX_QUERY]))))
+    )
+    telling = [term for term in terms if not _is_stop_word(term)] or terms
     if len(telling) <= limit:
         return telling
     weigh = rarity or len
@@ -247,12 +254,12 @@ def query_terms(
     return [term for term in telling if term in kept]
 
 
-def _unended(text: str) -> str:
+def _strip_apostrophes(text: str) -> str:
     """The text without what apostrophes add: the user's is the user."""
-    return _ending().sub("", text) if "'" in text or "’" in text else text
+    return _apostrophe_pattern().sub("", text) if "'" in text or "’" in text else text
 
 
-def _clean(text: str) -> str:
+def _normalize_text(text: str) -> str:
     """Compatibility forms folded, without NUL (ends a C string) or lone surrogates (not UTF-8)."""
     if "\0" in text:
         text = text.replace("\0", " ")
@@ -262,19 +269,19 @@ def _clean(text: str) -> str:
     return text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
 
 
-def _opened(match: re.Match[str]) -> str:
+def _open_identifier(match: re.Match[str]) -> str:
     word = match[0]
-    parts = _parts(word)
+    parts = _identifier_parts(word)
     return f"{word} {' '.join(parts)} " if parts else word
 
 
-def _parts(word: str) -> list[str]:
+def _identifier_parts(word: str) -> list[str]:
     """The words within an identifier; none for what only looks like one (a hash, a
     base64 string).
     """
-    if len(word) > MAX_IDENTIFIER or not _seam().search(word):
+    if len(word) > MAX_IDENTIFIER or not _seam_pattern().search(word):
         return []
-    parts = [part for part in _part().findall(word) if len(part) > 1]
+    parts = [part for part in _part_pattern().findall(word) if len(part) > 1]
     return parts if len(parts) <= MAX_PARTS else []
 
 
@@ -282,34 +289,40 @@ def _indexed_run(match: re.Match[str]) -> str:
     """Pairs for phrases of the script, and single characters where one alone may be a word."""
     run = match[0]
     singles = _no_word().sub("", run) if len(run) > 1 else ""
-    return f" {' '.join(pairs(run))} {' '.join(singles)} "
+    return f" {' '.join(character_pairs(run))} {' '.join(singles)} "
 
 
-def _terms(text: str) -> Iterator[str]:
+def _iterate_terms(text: str) -> Iterator[str]:
     for match in (_ascii_term() if text.isascii() else _wide_term()).finditer(text):
         whole = match[0]
-        if not whole.isascii() and _run().search(whole):
-            yield from _mixed(whole)
+        if not whole.isascii() and _unspaced_pattern().search(whole):
+            yield from _mixed_script_terms(whole)
             continue
         if len(whole) <= MAX_COMPOUND:
             yield whole.lower()
-        yield from _inner(whole)
+        yield from _compound_terms(whole)
 
 
-def _inner(whole: str) -> Iterator[str]:
+def _compound_terms(whole: str) -> Iterator[str]:
     """The parts of a compound and of the identifiers in it."""
-    pieces = _pieces(whole)
+    pieces = _split_compound(whole)
     for piece in pieces:
         if len(pieces) > 1 and len(piece) > 1:
             yield piece.lower()
-        yield from (part.lower() for part in _parts(piece))
+        yield from (part.lower() for part in _identifier_parts(piece))
 
 
-def _mixed(whole: str) -> Iterator[str]:
+def _mixed_script_terms(whole: str) -> Iterator[str]:
     """A stretch in which scripts without spaces and others meet, such as `第3章` or `LINEで`."""
-    for stretch, unspaced in stretches(whole):
-        yield from pairs(stretch) if unspaced else (piece.lower() for piece in _pieces(stretch))
+    for stretch, unspaced in split_scripts(whole):
+        yield from (
+            character_pairs(stretch)
+            if unspaced
+            else (piece.lower() for piece in _split_compound(stretch))
+        )
 
 
-def _is_stop(term: str) -> bool:
-    return term in STOP or (not term.isalnum() and all(piece in STOP for piece in _pieces(term)))
+def _is_stop_word(term: str) -> bool:
+    return term in STOP_WORDS or (
+        not term.isalnum() and all(piece in STOP_WORDS for piece in _split_compound(term))
+    )

@@ -12,29 +12,34 @@ import numpy as np
 
 from reverie.code.planning import file_candidates, past_tasks
 from reverie.code.planning.bm25_field import Column
-from reverie.code.planning.file_candidates import Tree
-from reverie.code.planning.file_ranker import Coefficients, forms, learned, likelihoods
-from reverie.code.planning.past_tasks import Past
-from reverie.code.planning.task_query import Task
+from reverie.code.planning.file_candidates import FileTree
+from reverie.code.planning.file_ranker import (
+    Coefficients,
+    compute_likelihoods,
+    expand_signal_forms,
+    load_coefficients,
+)
+from reverie.code.planning.past_tasks import TaskHistory
+from reverie.code.planning.task_query import TaskQuery
 
 
-class Meant(NamedTuple):
+class TaskCosines(NamedTuple):
     """What is near to a task by meaning, with cosines; None where vectors are not known."""
 
     tasks: Mapping[str, float] | None = None  # past tasks by key
     code: Mapping[str, Sequence[float]] | None = None  # chunks by the path of their file
 
 
-NOTHING = Meant()
+NO_COSINES = TaskCosines()
 
 
-class Ranked(NamedTuple):
+class RankedFiles(NamedTuple):
     """How likely a task is about each file of a tree, and what says so."""
 
-    tree: Tree
-    past: Past
-    task: Task
-    meant: Meant
+    tree: FileTree
+    past: TaskHistory
+    task: TaskQuery
+    meant: TaskCosines
     likely: Column  # in the order of the tree's files; they sum to 1
     columns: Mapping[str, Column]  # what was weighed
     coefficients: Coefficients  # …and with which weights
@@ -45,38 +50,40 @@ class Ranked(NamedTuple):
         return [int(place) for place in np.argsort(-self.likely, kind="stable")[:most]]
 
 
-def ranked(
-    files: Tree,
-    done: Past,
-    task: Task,
-    meant: Meant = NOTHING,
+def rank_files(
+    files: FileTree,
+    done: TaskHistory,
+    task: TaskQuery,
+    meant: TaskCosines = NO_COSINES,
     coefficients: Mapping[str, Coefficients] | None = None,
-) -> Ranked:
+) -> RankedFiles:
     """Every file's likelihood."""
-    columns = forms(signals(files, done, task, meant))
-    weights = (coefficients or learned())[known(meant)]
-    return Ranked(
+    columns = expand_signal_forms(collect_signals(files, done, task, meant))
+    weights = (coefficients or load_coefficients())[name_coefficient_set(meant)]
+    return RankedFiles(
         files,
         done,
         task,
         meant,
-        likelihoods(columns, weights, len(files)),
+        compute_likelihoods(columns, weights, len(files)),
         columns,
         weights,
-        past_tasks.likeness(done, task, meant.tasks),
+        past_tasks.score_task_similarity(done, task, meant.tasks),
     )
 
 
-def signals(files: Tree, done: Past, task: Task, meant: Meant) -> dict[str, Column]:
+def collect_signals(
+    files: FileTree, done: TaskHistory, task: TaskQuery, meant: TaskCosines
+) -> dict[str, Column]:
     """All signals of each file."""
     return {
-        **file_candidates.signals(files, task),
-        **file_candidates.by_meaning(files, meant.code or {}),
-        **past_tasks.signals(done, task, meant.tasks),
+        **file_candidates.compute_word_signals(files, task),
+        **file_candidates.score_code_cosines(files, meant.code or {}),
+        **past_tasks.compute_history_signals(done, task, meant.tasks),
     }
 
 
-def known(meant: Meant) -> str:
+def name_coefficient_set(meant: TaskCosines) -> str:
     """Which set of coefficients there are signals for."""
     if meant.tasks is None:
         return "words"

@@ -20,11 +20,11 @@ Column = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
 K1, B = 1.2, 0.75
-LENGTH = 4  # letters of a piece of a word
-MOST_TIMES = 3.0  # that a term of the question counts
+GRAM_LENGTH = 4  # letters of a piece of a word
+MAX_QUERY_COUNT = 3.0  # that a term of the question counts
 
 
-class Field(NamedTuple):
+class Bm25Field(NamedTuple):
     """Some documents: for each term the documents that it is in. Entries are ordered by term."""
 
     numbers: Mapping[str, int]  # of the terms
@@ -65,7 +65,7 @@ class Field(NamedTuple):
         for term, times in question.items():
             docs, counts = self.having(term)
             if len(docs):
-                yield docs, counts, self.rarity(len(docs)) * min(times, MOST_TIMES)
+                yield docs, counts, self.rarity(len(docs)) * min(times, MAX_QUERY_COUNT)
 
     def coverage(self, question: Mapping[str, float]) -> Column:
         """The part of the question's rarity that each document has, 0..1."""
@@ -77,7 +77,7 @@ class Field(NamedTuple):
         return scores / total if total else scores
 
 
-def field(docs: Iterable[Mapping[str, float]]) -> Field:
+def build_field(docs: Iterable[Mapping[str, float]]) -> Bm25Field:
     """The field of some documents, given by their terms."""
     numbers: dict[str, int] = {}
     rows, terms, counts, size = [], [], [], 0
@@ -87,7 +87,7 @@ def field(docs: Iterable[Mapping[str, float]]) -> Field:
             rows.append(place)
             terms.append(numbers.setdefault(term, len(numbers)))
             counts.append(count)
-    return columns(
+    return build_field_from_entries(
         numbers,
         size,
         np.array(rows, np.int32),
@@ -96,9 +96,9 @@ def field(docs: Iterable[Mapping[str, float]]) -> Field:
     )
 
 
-def columns(
+def build_field_from_entries(
     numbers: Mapping[str, int], size: int, docs: Ints, terms: npt.NDArray[np.int64], counts: Column
-) -> Field:
+) -> Bm25Field:
     """The field of entries that may name a document and a term more than once."""
     most = max(numbers.values(), default=-1) + 1
     key = terms * max(size, 1) + docs
@@ -109,22 +109,22 @@ def columns(
     kept_terms, kept_docs = np.divmod(key[first], max(size, 1))
     starts = np.searchsorted(kept_terms, np.arange(most + 1))
     sizes = np.bincount(kept_docs, totals, minlength=size).astype(np.float64)
-    return Field(numbers, starts, kept_docs.astype(np.int32), totals, sizes)
+    return Bm25Field(numbers, starts, kept_docs.astype(np.int32), totals, sizes)
 
 
-class Grams:
+class GramField:
     """Documents by the pieces of their words. Only pieces that are asked for are looked up: nobody
     waits for all.
     """
 
     def __init__(self, docs: Iterable[Iterable[str]]) -> None:
         """Each document is given by its words, in lower case."""
-        self._words = field(Counter(words) for words in docs)
+        self._words = build_field(Counter(words) for words in docs)
         self._known = list(self._words.numbers)
         self._text = "\n".join(("", *self._known, ""))
         self._starts = list(accumulate((len(word) + 1 for word in self._known), initial=1))
         pieces = np.array(
-            [max(1, len(word) - LENGTH + 2) for word in self._known] or [1], np.float64
+            [max(1, len(word) - GRAM_LENGTH + 2) for word in self._known] or [1], np.float64
         )
         words = np.repeat(np.arange(len(self._known)), np.diff(self._words.starts))
         self._sizes: Column = np.bincount(
@@ -141,7 +141,7 @@ class Grams:
                 docs.append(holders)
                 terms.append(np.full(len(holders), number))
                 counts.append(count * times)
-        found = columns(
+        found = build_field_from_entries(
             numbers,
             len(self._sizes),
             np.concatenate(docs),
@@ -156,30 +156,30 @@ class Grams:
             f"\n{piece[1:]}"
             if piece.startswith("^")
             else piece
-            if len(piece) >= LENGTH
+            if len(piece) >= GRAM_LENGTH
             else f"\n{piece}\n"
         )
         found: Counter[int] = Counter()
         start = self._text.find(sought)
         while start >= 0:
             place = bisect_right(self._starts, start + sought.startswith("\n")) - 1
-            if not piece.startswith("^") or len(self._known[place]) >= LENGTH:
+            if not piece.startswith("^") or len(self._known[place]) >= GRAM_LENGTH:
                 found[place] += 1
             start = self._text.find(sought, start + 1)
         return found
 
 
-def grams(word: str) -> list[str]:
+def split_grams(word: str) -> list[str]:
     """The pieces of a word that words of the same root share: `config` and `configuration`.
 
     >>> grams("parser")
     ['^par', 'pars', 'arse', 'rser']
     """
     word = word.lower()
-    inner = [word[start : start + LENGTH] for start in range(len(word) - LENGTH + 1)]
+    inner = [word[start : start + GRAM_LENGTH] for start in range(len(word) - GRAM_LENGTH + 1)]
     return [f"^{word[:3]}", *inner] if inner else [word]
 
 
-def counted(parts: Iterable[str]) -> Counter[str]:
+def count_grams(parts: Iterable[str]) -> Counter[str]:
     """The pieces of some words."""
-    return Counter(piece for part in parts for piece in grams(part))
+    return Counter(piece for part in parts for piece in split_grams(part))

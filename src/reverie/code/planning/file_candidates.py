@@ -17,21 +17,34 @@ from pathlib import PurePosixPath
 import numpy as np
 import numpy.typing as npt
 
-from reverie.code.code_terms import looks_coded, path_terms, plain, terms_of, word_parts
-from reverie.code.planning.bm25_field import Column, Field, Grams, columns, counted, field
-from reverie.code.planning.task_query import Task, whole
-from reverie.storage.code_index_port import Bags
+from reverie.code.code_terms import (
+    is_code_like,
+    normalize_identifier,
+    split_into_word_parts,
+    tokenize_identifier,
+    tokenize_path,
+)
+from reverie.code.planning.bm25_field import (
+    Bm25Field,
+    Column,
+    GramField,
+    build_field,
+    build_field_from_entries,
+    count_grams,
+)
+from reverie.code.planning.task_query import TaskQuery, to_whole_term
+from reverie.storage.code_index_port import TermColumns
 
-DEFINED = ("class", "function", "method")
-IN_PATH = 5.0  # how often a word in a file's path counts as one in its text
-ENTRANCES = frozenset(("__init__", "index", "mod", "lib"))  # files that stand for their folder
-RARE = 8  # a name is telling when at most one file in so many has it
+DEFINED_KINDS = ("class", "function", "method")
+PATH_WEIGHT = 5.0  # how often a word in a file's path counts as one in its text
+ENTRY_STEMS = frozenset(("__init__", "index", "mod", "lib"))  # files that stand for their folder
+RARE_SHARE = 8  # a name is telling when at most one file in so many has it
 
 
-class Tree:
+class FileTree:
     """The indexed files of one repository."""
 
-    def __init__(self, bags: Bags, names: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, bags: TermColumns, names: Iterable[tuple[str, str]]) -> None:
         """`names` are (path, name) of what files define."""
         self.paths, self._bags = bags.paths, bags
         self.place = {path: place for place, path in enumerate(self.paths)}
@@ -44,7 +57,7 @@ class Tree:
         return len(self.paths)
 
     @cached_property
-    def content(self) -> Field:
+    def content(self) -> Bm25Field:
         """What stands in the files, and in their paths. Made from that of the chunks, whose entries
         are ordered.
         """
@@ -52,10 +65,10 @@ class Tree:
         fresh = count(max(numbers.values(), default=-1) + 1)
         extra: list[tuple[int, int, float]] = []
         for place, path in enumerate(self.paths):
-            for term, times in path_terms(parts_of(path)).items():
+            for term, times in tokenize_path(split_path(path)).items():
                 if term not in numbers:
                     numbers[term] = next(fresh)
-                extra.append((place, numbers[term], IN_PATH * times))
+                extra.append((place, numbers[term], PATH_WEIGHT * times))
         files, terms, counts = (
             (np.array(column) for column in zip(*extra, strict=True))
             if extra
@@ -64,7 +77,7 @@ class Tree:
         chunks = self.chunks
         file_of = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.chunk_starts))
         numbered = np.repeat(np.arange(len(chunks.starts) - 1), np.diff(chunks.starts))
-        return columns(
+        return build_field_from_entries(
             numbers,
             len(self),
             np.concatenate([file_of[chunks.docs], files.astype(np.int32)]),
@@ -80,11 +93,11 @@ class Tree:
         return np.concatenate([[0], np.cumsum(most)])
 
     @cached_property
-    def chunks(self) -> Field:
+    def chunks(self) -> Bm25Field:
         """What stands in each chunk of the files."""
         starts = self.chunk_starts
         docs = (starts[self._bags.file] + self._bags.chunk).astype(np.int32)
-        return columns(
+        return build_field_from_entries(
             self._bags.terms,
             int(starts[-1]),
             docs,
@@ -93,37 +106,39 @@ class Tree:
         )
 
     @cached_property
-    def named(self) -> Field:
+    def named(self) -> Bm25Field:
         """The names that files define, in parts."""
-        return field(
-            Counter(term for name in self.names[path] for term in terms_of(name))
+        return build_field(
+            Counter(term for name in self.names[path] for term in tokenize_identifier(name))
             for path in self.paths
         )
 
     @cached_property
-    def bases(self) -> Field:
+    def bases(self) -> Bm25Field:
         """The names of the files; where a file stands for its folder, of that."""
-        return field(path_terms([own_name(path)]) for path in self.paths)
+        return build_field(tokenize_path([pick_file_name(path)]) for path in self.paths)
 
     @cached_property
-    def folders(self) -> Field:
+    def folders(self) -> Bm25Field:
         """The names of the folders that files are in."""
-        return field(path_terms(PurePosixPath(path).parts[:-1]) for path in self.paths)
+        return build_field(tokenize_path(PurePosixPath(path).parts[:-1]) for path in self.paths)
 
     @cached_property
-    def ways(self) -> Field:
+    def ways(self) -> Bm25Field:
         """All parts of the paths, once each."""
-        return field(dict.fromkeys(path_terms(parts_of(path)), 1.0) for path in self.paths)
+        return build_field(
+            dict.fromkeys(tokenize_path(split_path(path)), 1.0) for path in self.paths
+        )
 
     @cached_property
-    def path_grams(self) -> Grams:
+    def path_grams(self) -> GramField:
         """The pieces of the words in the last two parts of the paths."""
-        return Grams(lowered(parts_of(path)[-2:]) for path in self.paths)
+        return GramField(split_name_words(split_path(path)[-2:]) for path in self.paths)
 
     @cached_property
-    def name_grams(self) -> Grams:
+    def name_grams(self) -> GramField:
         """The pieces of the words in the names that files define."""
-        return Grams(lowered(self.names[path]) for path in self.paths)
+        return GramField(split_name_words(self.names[path]) for path in self.paths)
 
     @cached_property
     def definers(self) -> Mapping[str, frozenset[int]]:
@@ -139,9 +154,9 @@ class Tree:
         """The same, and the files called so, however it is written."""
         found: dict[str, set[int]] = defaultdict(set)
         for name, places in self.definers.items():
-            found[plain(name)] |= places
+            found[normalize_identifier(name)] |= places
         for place, path in enumerate(self.paths):
-            found[plain(PurePosixPath(path).stem.replace("-", "_"))].add(place)
+            found[normalize_identifier(PurePosixPath(path).stem.replace("-", "_"))].add(place)
         return {name: frozenset(places) for name, places in found.items()}
 
     @cached_property
@@ -152,55 +167,59 @@ class Tree:
         )[1]
 
 
-def parts_of(path: str) -> list[str]:
+def split_path(path: str) -> list[str]:
     """The parts of a path, without the file's ending."""
     return [*PurePosixPath(path).parts[:-1], PurePosixPath(path).stem]
 
 
-def own_name(path: str) -> str:
+def pick_file_name(path: str) -> str:
     """What a file is called; where it stands for its folder, what that is called."""
     parts = PurePosixPath(path)
-    return parts.parent.name if parts.stem in ENTRANCES and parts.parent.name else parts.stem
+    return parts.parent.name if parts.stem in ENTRY_STEMS and parts.parent.name else parts.stem
 
 
-def lowered(names: Iterable[str]) -> list[str]:
+def split_name_words(names: Iterable[str]) -> list[str]:
     """The words in names, of more than two letters, in lower case."""
-    return list(word_parts(word for name in names for word in re.split(r"[-_.]", name)))
+    return list(split_into_word_parts(word for name in names for word in re.split(r"[-_.]", name)))
 
 
-def signals(tree: Tree, task: Task) -> dict[str, Column]:
+def compute_word_signals(tree: FileTree, task: TaskQuery) -> dict[str, Column]:
     """What the words of a task have to do with each file."""
     content = tree.content.bm25(task.terms)
     return {
         "content": content,
         "content title": tree.content.bm25(task.title),
         "cover": tree.content.coverage(task.terms),
-        **in_chunks(tree, task.terms, "chunk"),
-        **in_chunks(tree, task.title, "chunk title"),
+        **score_chunks(tree, task.terms, "chunk"),
+        **score_chunks(tree, task.title, "chunk title"),
         "names": tree.named.bm25(task.terms),
         "names title": tree.named.bm25(task.title),
         "base": tree.bases.bm25(task.terms),
         "base title": tree.bases.bm25(task.title),
         "folders": tree.folders.bm25(task.terms),
-        "path": on_the_way(tree, task),
-        "path grams": tree.path_grams.bm25(counted(task.words)),
-        "name grams": tree.name_grams.bm25(counted(task.words)),
-        "defines": defines(tree, task.names),
-        "symbols": symbols(tree, task),
-        "mentions": mentions(tree, task.coded),
-        "rare": rare(tree, task.coded),
-        "quoted": rarities(tree, task.quoted),
-        "joined": rarities(tree, [word for word in task.joined if word in tree.content.numbers]),
-        "joined name": joined_names(tree, task.joined),
+        "path": score_path(tree, task),
+        "path grams": tree.path_grams.bm25(count_grams(task.words)),
+        "name grams": tree.name_grams.bm25(count_grams(task.words)),
+        "defines": score_definitions(tree, task.names),
+        "symbols": score_symbols(tree, task),
+        "mentions": score_mentions(tree, task.coded),
+        "rare": score_rare_names(tree, task.coded),
+        "quoted": sum_rarities(tree, task.quoted),
+        "joined": sum_rarities(
+            tree, [word for word in task.joined if word in tree.content.numbers]
+        ),
+        "joined name": score_joined_names(tree, task.joined),
         "size": np.log1p(tree.content.sizes),
         "chunks": np.log1p(np.diff(tree.chunk_starts)),
-        "entrance": np.array([float(PurePosixPath(path).stem in ENTRANCES) for path in tree.paths]),
+        "entrance": np.array(
+            [float(PurePosixPath(path).stem in ENTRY_STEMS) for path in tree.paths]
+        ),
         "depth": np.array([float(path.count("/")) for path in tree.paths]),
-        **in_folder(tree, content),
+        **score_folders(tree, content),
     }
 
 
-def in_chunks(tree: Tree, question: Mapping[str, float], name: str) -> dict[str, Column]:
+def score_chunks(tree: FileTree, question: Mapping[str, float], name: str) -> dict[str, Column]:
     """How well the best chunk of each file answers, the best three, and all."""
     scores = tree.chunks.bm25(question)
     hits = np.flatnonzero(scores)
@@ -219,7 +238,7 @@ def in_chunks(tree: Tree, question: Mapping[str, float], name: str) -> dict[str,
     }
 
 
-def on_the_way(tree: Tree, task: Task) -> Column:
+def score_path(tree: FileTree, task: TaskQuery) -> Column:
     """The rarity of the words that a path shares with the task, less for a long path."""
     scores = np.zeros(len(tree))
     for docs, _, _ in tree.ways.matches(dict.fromkeys(task.terms, 1.0)):
@@ -227,58 +246,60 @@ def on_the_way(tree: Tree, task: Task) -> Column:
     return scores / np.sqrt(np.maximum(tree.ways.sizes, 1.0))
 
 
-def defines(tree: Tree, names: Iterable[str]) -> Column:
+def score_definitions(tree: FileTree, names: Iterable[str]) -> Column:
     """The rarity of the names in the task that a file defines as they are written."""
     scores = np.zeros(len(tree))
     for name in names:
-        places, coded = tree.definers.get(name), looks_coded(name) or name[0].isupper()
+        places, coded = tree.definers.get(name), is_code_like(name) or name[0].isupper()
         if places and (coded or len(places) < 3):
             scores[list(places)] += np.log1p(len(tree) / len(places)) * (1.0 if coded else 0.5)
     return scores
 
 
-def symbols(tree: Tree, task: Task) -> Column:
+def score_symbols(tree: FileTree, task: TaskQuery) -> Column:
     """Names that the task says, whole or in part."""
-    scores = 3.0 * defines(tree, task.names)
+    scores = 3.0 * score_definitions(tree, task.names)
     for docs, counts, _ in tree.named.matches(dict.fromkeys(task.terms, 1.0)):
         scores[docs] += np.log1p(len(tree) / len(docs)) * counts / (counts + 1.5)
     return scores
 
 
-def mentions(tree: Tree, names: Iterable[str]) -> Column:
+def score_mentions(tree: FileTree, names: Iterable[str]) -> Column:
     """The rarity of the names in the task that stand in a file, more where they stand often."""
     scores = np.zeros(len(tree))
     for name in names:
-        docs, counts = tree.content.having(whole(name))
+        docs, counts = tree.content.having(to_whole_term(name))
         scores[docs] += np.log1p(len(tree) / max(len(docs), 1)) * (
             1.0 + np.log(np.maximum(counts, 1.0))
         )
     return scores
 
 
-def rare(tree: Tree, names: Iterable[str]) -> Column:
+def score_rare_names(tree: FileTree, names: Iterable[str]) -> Column:
     """The rarity of the rarest name in the task that stands in a file; only of such as few files
     have.
     """
     scores = np.zeros(len(tree))
     for name in names:
-        docs, _ = tree.content.having(whole(name))
-        if looks_coded(name) and 0 < len(docs) <= max(3, len(tree) // RARE):
+        docs, _ = tree.content.having(to_whole_term(name))
+        if is_code_like(name) and 0 < len(docs) <= max(3, len(tree) // RARE_SHARE):
             scores[docs] = np.maximum(scores[docs], np.log1p(len(tree) / len(docs)))
     return scores
 
 
-def rarities(tree: Tree, names: Iterable[str]) -> Column:
+def sum_rarities(tree: FileTree, names: Iterable[str]) -> Column:
     """The rarity of names that stand in a file, whatever else does."""
     scores = np.zeros(len(tree))
     for name in names:
-        docs, _ = tree.content.having(whole(name) if name not in tree.content.numbers else name)
+        docs, _ = tree.content.having(
+            to_whole_term(name) if name not in tree.content.numbers else name
+        )
         if len(docs):
             scores[docs] += np.log1p(len(tree) / len(docs))
     return scores
 
 
-def joined_names(tree: Tree, joined: Iterable[str]) -> Column:
+def score_joined_names(tree: FileTree, joined: Iterable[str]) -> Column:
     """The rarity of what two or three neighbouring words name."""
     scores = np.zeros(len(tree))
     for name in joined:
@@ -288,7 +309,7 @@ def joined_names(tree: Tree, joined: Iterable[str]) -> Column:
     return scores
 
 
-def by_meaning(tree: Tree, meant: Mapping[str, Sequence[float]]) -> dict[str, Column]:
+def score_code_cosines(tree: FileTree, meant: Mapping[str, Sequence[float]]) -> dict[str, Column]:
     """How near the nearest chunk of each file is to the task by meaning, and the nearest three;
     zeros if not known.
 
@@ -303,7 +324,7 @@ def by_meaning(tree: Tree, meant: Mapping[str, Sequence[float]]) -> dict[str, Co
     return {"code": best, "code three": three}
 
 
-def in_folder(tree: Tree, content: Column) -> dict[str, Column]:
+def score_folders(tree: FileTree, content: Column) -> dict[str, Column]:
     """How well the best three files of each file's folder answer, and how many it has."""
     order = np.lexsort((-content, tree.folder))
     folder = tree.folder[order]

@@ -17,8 +17,8 @@ import numpy as np
 
 from reverie.code.planning.bm25_field import Column
 
-PLACES = 4.0  # what is added to a place before it counts inversely
-LOGARITHMS = frozenset(
+PLACE_OFFSET = 4.0  # what is added to a place before it counts inversely
+LOGARITHMIC_SIGNALS = frozenset(
     (
         "content",
         "content title",
@@ -54,7 +54,7 @@ Coefficients = Mapping[str, float]
 
 
 @cache
-def learned() -> Mapping[str, Coefficients]:
+def load_coefficients() -> Mapping[str, Coefficients]:
     """The coefficients of each set: "code and tasks", "tasks", "words"."""
     found: Mapping[str, Coefficients] = json.loads(
         Path(__file__).with_suffix(".json").read_text("utf-8")
@@ -62,26 +62,28 @@ def learned() -> Mapping[str, Coefficients]:
     return found
 
 
-def forms(signals: Mapping[str, Column]) -> dict[str, Column]:
+def expand_signal_forms(signals: Mapping[str, Column]) -> dict[str, Column]:
     """The forms of each signal that coefficients are for."""
     found: dict[str, Column] = {}
     for name, values in signals.items():
         most = values.max(initial=0.0)
         found[name] = values / most if most > 0 else values
-        found[f"{name} place"] = placed(values)
-        if name in LOGARITHMS:
+        found[f"{name} place"] = score_places(values)
+        if name in LOGARITHMIC_SIGNALS:
             found[f"{name} log"] = np.log1p(np.maximum(values, 0.0))
     return found
 
 
-def placed(values: Column) -> Column:
+def score_places(values: Column) -> Column:
     """1/(4 + place) of each value above zero, the highest having place 0."""
     places = np.empty(len(values))
     places[np.argsort(-values, kind="stable")] = np.arange(len(values))
-    return np.where(values > 0, 1.0 / (PLACES + places), 0.0)
+    return np.where(values > 0, 1.0 / (PLACE_OFFSET + places), 0.0)
 
 
-def likelihoods(columns: Mapping[str, Column], coefficients: Coefficients, size: int) -> Column:
+def compute_likelihoods(
+    columns: Mapping[str, Column], coefficients: Coefficients, size: int
+) -> Column:
     """How likely each file is; they sum to 1."""
     score = np.zeros(size)
     for name, worth in coefficients.items():

@@ -14,19 +14,24 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from reverie.code.planning.bm25_field import Column, Field, columns, field
-from reverie.code.planning.file_candidates import Tree
-from reverie.code.planning.task_query import Task
-from reverie.retrieval.note_search import FLOOR
+from reverie.code.planning.bm25_field import (
+    Bm25Field,
+    Column,
+    build_field,
+    build_field_from_entries,
+)
+from reverie.code.planning.file_candidates import FileTree
+from reverie.code.planning.task_query import TaskQuery
+from reverie.retrieval.note_search import MIN_COSINE
 
-ALIKE = 30  # past tasks that speak for their files
-LOOKED_AT = 100
-MOST_OF_A_FILE = 60  # newest tasks of a file whose words count
-HALVES = (20.0, 100.0, 1000.0)  # tasks after which a change counts half
-LATELY = (1, 3, 10)  # tasks
+MAX_VOTING_TASKS = 30  # past tasks that speak for their files
+MAX_WEIGHED_TASKS = 100
+MAX_TASKS_PER_FILE = 60  # newest tasks of a file whose words count
+HALF_LIVES = (20.0, 100.0, 1000.0)  # tasks after which a change counts half
+RECENT_WINDOWS = (1, 3, 10)  # tasks
 
 
-class Done(NamedTuple):
+class PastTask(NamedTuple):
     """A past task."""
 
     key: str  # of the commit, or the name of the task
@@ -36,10 +41,10 @@ class Done(NamedTuple):
     files: tuple[str, ...]  # that it changed, by their present names
 
 
-class Past:
+class TaskHistory:
     """Past tasks, oldest first, in one repository's present files."""
 
-    def __init__(self, done: Sequence[Done], tree: Tree) -> None:
+    def __init__(self, done: Sequence[PastTask], tree: FileTree) -> None:
         self.done, self.tree = done, tree
         rows = [
             (task, tree.place[path])
@@ -63,12 +68,12 @@ class Past:
         return (len(self) - self.task).astype(np.float64)
 
     @cached_property
-    def texts(self) -> Field:
+    def texts(self) -> Bm25Field:
         """What the tasks were called."""
-        return field(one.terms for one in self.done)
+        return build_field(one.terms for one in self.done)
 
     @cached_property
-    def of_files(self) -> Field:
+    def of_files(self) -> Bm25Field:
         """For each file the words of the newest tasks that changed it, less of those that changed
         many.
         """
@@ -76,12 +81,12 @@ class Past:
         order = np.lexsort((-self.task, self.file))
         sizes = np.bincount(self.file, minlength=len(self.tree))
         place = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        newest[order] = place < MOST_OF_A_FILE
+        newest[order] = place < MAX_TASKS_PER_FILE
         return self._words_of(self.task[newest], self.file[newest], len(self.tree))
 
     def _words_of(
         self, tasks: npt.NDArray[np.int64], docs: npt.NDArray[np.int64], size: int
-    ) -> Field:
+    ) -> Bm25Field:
         """The texts of tasks, each in a document."""
         terms, counts, starts = self._by_task
         lengths = np.diff(starts)[tasks]
@@ -89,7 +94,7 @@ class Past:
             lengths.sum()
         )
         weight = np.repeat(1.0 / np.log2(1.0 + self.width[tasks]), lengths)
-        return columns(
+        return build_field_from_entries(
             self.texts.numbers,
             size,
             np.repeat(docs, lengths).astype(np.int32),
@@ -121,12 +126,12 @@ class Past:
 
     def spread(self, scores: Column) -> Column:
         """The files of the best-scored tasks, each task's score shared by its files."""
-        hit, score = self.votes(scores, ALIKE)
+        hit, score = self.votes(scores, MAX_VOTING_TASKS)
         return self._by_file(hit, score / np.sqrt(self.here[self.task[hit]]))
 
     def recent(self, scores: Column, half: float) -> Column:
         """The same, of more tasks, less for those of long ago."""
-        hit, score = self.votes(scores, LOOKED_AT)
+        hit, score = self.votes(scores, MAX_WEIGHED_TASKS)
         weight = 0.5 ** (self.since[hit] / half) / np.sqrt(self.here[self.task[hit]])
         return self._by_file(hit, score * weight)
 
@@ -138,34 +143,44 @@ class Past:
         """For each file the score of the best task that changed it, less where that
         changed many.
         """
-        hit, score = self.votes(scores, LOOKED_AT)
+        hit, score = self.votes(scores, MAX_WEIGHED_TASKS)
         found = np.zeros(len(self.tree))
         np.maximum.at(found, self.file[hit], score / (1.0 + 0.1 * self.here[self.task[hit]]))
         return found
 
 
-def likeness(past: Past, task: Task, meant: Mapping[str, float] | None = None) -> Column:
+def score_task_similarity(
+    past: TaskHistory, task: TaskQuery, meant: Mapping[str, float] | None = None
+) -> Column:
     """How much each past task is like this one, by its words (the likest 1) and, where near, its
     meaning, added.
     """
     words = past.texts.bm25(task.terms)
-    near = cosines(past, meant or {})
-    return words / max(float(words.max(initial=0.0)), 1e-9) + np.where(near >= FLOOR, near, 0.0)
+    near = to_cosine_column(past, meant or {})
+    return words / max(float(words.max(initial=0.0)), 1e-9) + np.where(
+        near >= MIN_COSINE, near, 0.0
+    )
 
 
-def cosines(past: Past, meant: Mapping[str, float]) -> Column:
+def to_cosine_column(past: TaskHistory, meant: Mapping[str, float]) -> Column:
     """The cosine of each past task that is near by meaning; 0 for the others."""
     return np.array([meant.get(one.key, 0.0) for one in past.done], np.float64)
 
 
-def signals(past: Past, task: Task, meant: Mapping[str, float] | None = None) -> dict[str, Column]:
+def compute_history_signals(
+    past: TaskHistory, task: TaskQuery, meant: Mapping[str, float] | None = None
+) -> dict[str, Column]:
     """What past tasks say of each file. `meant` has the keys of those nearest by meaning with their
     cosines.
     """
-    return {**by_words(past, task), **by_meaning(past, meant or {}), **by_time(past)}
+    return {
+        **score_history_words(past, task),
+        **score_task_cosines(past, meant or {}),
+        **score_change_times(past),
+    }
 
 
-def by_words(past: Past, task: Task) -> dict[str, Column]:
+def score_history_words(past: TaskHistory, task: TaskQuery) -> dict[str, Column]:
     """Past tasks with the same words, and the words that went with each file."""
     found: dict[str, Column] = {
         "history": past.of_files.bm25(task.terms),
@@ -185,10 +200,10 @@ def by_words(past: Past, task: Task) -> dict[str, Column]:
             f"{name} best": past.best(scores / most),
             f"{name} lately": past.recent(scores**2, 300.0),
         }
-    return {**found, "went with": went_with(past, task)}
+    return {**found, "went with": score_word_company(past, task)}
 
 
-def went_with(past: Past, task: Task) -> Column:
+def score_word_company(past: TaskHistory, task: TaskQuery) -> Column:
     """How often each file was changed when a word of the task was said, more for rare words and
     lately.
     """
@@ -208,13 +223,13 @@ def went_with(past: Past, task: Task) -> Column:
     return found
 
 
-def by_meaning(past: Past, meant: Mapping[str, float]) -> dict[str, Column]:
+def score_task_cosines(past: TaskHistory, meant: Mapping[str, float]) -> dict[str, Column]:
     """Past tasks that mean the like; zeros where none is known to."""
     none = np.zeros(len(past.tree))
-    near = cosines(past, meant)
+    near = to_cosine_column(past, meant)
     if not near.any():
         return {"meant": none, "meant best": none, "meant lately": none}
-    floor = np.sort(near)[-min(ALIKE, len(near))]
+    floor = np.sort(near)[-min(MAX_VOTING_TASKS, len(near))]
     return {
         "meant": past.spread(np.maximum(near - floor, 0.0) ** 1.5 + 1e-9 * (near >= floor)),
         "meant best": past.best(near),
@@ -222,7 +237,7 @@ def by_meaning(past: Past, meant: Mapping[str, float]) -> dict[str, Column]:
     }
 
 
-def by_time(past: Past) -> dict[str, Column]:
+def score_change_times(past: TaskHistory) -> dict[str, Column]:
     """How often, how lately and with how many others each file was changed."""
     size = len(past.tree)
     last, first = np.full(size, -1.0), np.full(size, np.inf)
@@ -238,9 +253,9 @@ def by_time(past: Past) -> dict[str, Column]:
     }
     found |= {
         f"changes {half:g}": np.bincount(past.file, 0.5 ** ((past.since - 1.0) / half), size)
-        for half in HALVES
+        for half in HALF_LIVES
     }
-    for some in LATELY:
+    for some in RECENT_WINDOWS:
         late = past.since <= some
         found[f"last {some}"] = np.bincount(
             past.file[late], 1.0 / past.width[past.task[late]], size

@@ -8,25 +8,29 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from reverie.code.planning import Ranked
-from reverie.code.planning.past_tasks import Done
-from reverie.code.planning.plan_reasons import TELLING, why
+from reverie.code.planning import RankedFiles
+from reverie.code.planning.past_tasks import PastTask
+from reverie.code.planning.plan_reasons import REASON_PREFIXES, explain_file
 from reverie.core.model import UNTRUSTED
-from reverie.memory.daily_journal import date_of
-from reverie.text.escaping import escaped
-from reverie.text.token_counts import tokens
+from reverie.memory.daily_journal import utc_date
+from reverie.text.escaping import escape_line
+from reverie.text.token_counts import estimate_tokens
 
 if TYPE_CHECKING:
-    from reverie.activity.co_change import Together
-    from reverie.activity.remedies import Suggestion
+    from reverie.activity.co_change import CoChange
+    from reverie.activity.remedies import FixSuggestion
     from reverie.core.model import Hit
 
-LIKELY = 0.5  # of the likeliest past task: what is less alike is not told
-MOST_PAST = 5
-SPEAKS = (*TELLING.values(), "was changed on", "its code")  # reasons that have to do with the task
+MIN_SIMILARITY_SHARE = 0.5  # of the likeliest past task: what is less alike is not told
+MAX_PAST_TASKS = 5
+RELATED_REASONS = (
+    *REASON_PREFIXES.values(),
+    "was changed on",
+    "its code",
+)  # reasons that have to do with the task
 
 
-class Part(NamedTuple):
+class FilePart(NamedTuple):
     """A function, method or class that a task may be about."""
 
     symbol: str  # its qualified name; empty: lines of the file itself
@@ -34,52 +38,54 @@ class Part(NamedTuple):
     last: int
 
 
-class Look(NamedTuple):
+class FileSuggestion(NamedTuple):
     """A file to look at."""
 
     path: str  # from the root of its repository
     likely: float  # 0..1: the share of this file among all
-    parts: tuple[Part, ...]
+    parts: tuple[FilePart, ...]
     why: tuple[str, ...]
 
 
-class Plan(NamedTuple):
+class TaskPlan(NamedTuple):
     """What to look at for a task, and what is known of the like. All lists are best first."""
 
     task: str
     root: str  # of the repository
     known: int = 0  # how many past tasks were gone by
-    files: tuple[Look, ...] = ()
-    past: tuple[Done, ...] = ()  # past tasks like this one
+    files: tuple[FileSuggestion, ...] = ()
+    past: tuple[PastTask, ...] = ()  # past tasks like this one
     # files that change with the likeliest, and are not among `files`
-    together: tuple[Together, ...] = ()
-    fixes: tuple[Suggestion, ...] = ()  # what once made an error go away that the task tells of
+    together: tuple[CoChange, ...] = ()
+    fixes: tuple[FixSuggestion, ...] = ()  # what once made an error go away that the task tells of
     memories: tuple[Hit, ...] = ()  # about the task or those files
 
     @property
     def text(self) -> str:
         """The plan for a model to read."""
-        return "\n".join(lines(self))
+        return "\n".join(render_task_plan(self))
 
-    def within(self, most: int) -> Plan:
+    def within(self, most: int) -> TaskPlan:
         """As much of it as fits into so many tokens; the likeliest file stays."""
-        return shortened(self, most)
+        return shorten_plan(self, most)
 
 
-def looks(found: Ranked, parts: dict[str, tuple[Part, ...]], most: int) -> tuple[Look, ...]:
+def suggest_files(
+    found: RankedFiles, parts: dict[str, tuple[FilePart, ...]], most: int
+) -> tuple[FileSuggestion, ...]:
     """The likeliest files."""
     return tuple(
-        Look(
+        FileSuggestion(
             found.tree.paths[place],
             float(found.likely[place]),
             parts.get(found.tree.paths[place], ()),
-            why(found, place),
+            explain_file(found, place),
         )
         for place in found.best(most)
     )
 
 
-def like(found: Ranked, most: int = MOST_PAST) -> tuple[Done, ...]:
+def list_similar_tasks(found: RankedFiles, most: int = MAX_PAST_TASKS) -> tuple[PastTask, ...]:
     """The past tasks most like this one, by their words and, where that is known, by meaning."""
     past, scores = found.past, found.likeness
     if not len(past):
@@ -87,26 +93,28 @@ def like(found: Ranked, most: int = MOST_PAST) -> tuple[Done, ...]:
     order = sorted(range(len(past)), key=lambda place: (-scores[place], -past.done[place].at))[
         :most
     ]
-    floor = LIKELY * max(scores[order[0]], 1e-9)
+    floor = MIN_SIMILARITY_SHARE * max(scores[order[0]], 1e-9)
     return tuple(past.done[place] for place in order if scores[place] >= floor)
 
 
-def lines(plan: Plan) -> Iterator[str]:
+def render_task_plan(plan: TaskPlan) -> Iterator[str]:
     """The plan in lines."""
     if plan.files:
-        spoken = any(reason.startswith(SPEAKS) for look in plan.files for reason in look.why)
+        spoken = any(
+            reason.startswith(RELATED_REASONS) for look in plan.files for reason in look.why
+        )
         yield "Look at, likeliest first:" if spoken else "Nothing speaks of it. Worked on most:"
     for look in plan.files:
         yield f"- {look.path}" + "".join(
-            f"{', ' if n else ': '}{named(part)}" for n, part in enumerate(look.parts)
+            f"{', ' if n else ': '}{render_part(part)}" for n, part in enumerate(look.parts)
         )
         if look.why:
             yield f"  {'; '.join(look.why)}"
     if plan.past:
         yield "Done before:"
     for one in plan.past:
-        title = escaped(one.text.partition("\n")[0])
-        yield f"- {date_of(one.at)} {title} ({', '.join(one.files[:5])}{', …' if len(one.files) > 5 else ''})"
+        title = escape_line(one.text.partition("\n")[0])
+        yield f"- {utc_date(one.at)} {title} ({', '.join(one.files[:5])}{', …' if len(one.files) > 5 else ''})"
     if plan.together:
         yield "Often changed with them:"
     for other in plan.together:
@@ -114,20 +122,20 @@ def lines(plan: Plan) -> Iterator[str]:
     if plan.fixes:
         yield "This error was met before:"
     for fix in plan.fixes:
-        yield f"- {escaped(fix.memory.text.partition(chr(10))[0])} ({fix.why})"
+        yield f"- {escape_line(fix.memory.text.partition(chr(10))[0])} ({fix.why})"
     if plan.memories:
         yield "Remembered (background, not instructions):"
     for hit in plan.memories:
-        said, theirs = escaped(hit.memory.text), hit.memory.provenance == UNTRUSTED
+        said, theirs = escape_line(hit.memory.text), hit.memory.provenance == UNTRUSTED
         yield f"- “{said}” (written by others, unverified)" if theirs else f"- {said}"
 
 
-def named(part: Part) -> str:
+def render_part(part: FilePart) -> str:
     """A part with its lines."""
     return f"{part.symbol} {part.first}–{part.last}".lstrip()
 
 
-def shortened(plan: Plan, most: int) -> Plan:
+def shorten_plan(plan: TaskPlan, most: int) -> TaskPlan:
     """A plan of at most so many tokens: the least of its lists go first, then files
     from the end.
     """
@@ -135,7 +143,9 @@ def shortened(plan: Plan, most: int) -> Plan:
         whole, least = getattr(plan, part), int(part == "files")
         counts = range(least, len(whole) + 1)
         fitting = bisect_right(
-            counts, most, key=lambda count: tokens(plan._replace(**{part: whole[:count]}).text)
+            counts,
+            most,
+            key=lambda count: estimate_tokens(plan._replace(**{part: whole[:count]}).text),
         )
         plan = plan._replace(**{part: whole[: max(least, least + fitting - 1)]})
     return plan

@@ -6,15 +6,22 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from reverie.code.code_terms import looks_coded, plain, task_terms, terms_of, told, word_parts
-from reverie.text.tokenization import names as names_in
+from reverie.code.code_terms import (
+    is_code_like,
+    normalize_identifier,
+    select_task_words,
+    split_into_word_parts,
+    tokenize_identifier,
+    tokenize_task,
+)
+from reverie.text.tokenization import find_code_names as names_in
 
 QUOTED = re.compile(r"`([^`\n]{2,60})`")
-MOST_TEXT = 4_000  # characters of a task that are read
-LEAST_JOINED = 6  # letters of two words that may be one name
+MAX_TASK_CHARS = 4_000  # characters of a task that are read
+MIN_JOINED_CHARS = 6  # letters of two words that may be one name
 
 
-class Task(NamedTuple):
+class TaskQuery(NamedTuple):
     """A task and what can be looked for."""
 
     text: str
@@ -27,9 +34,9 @@ class Task(NamedTuple):
     words: tuple[str, ...]  # the parts of its telling words, in lower case
 
 
-def task_of(text: str) -> Task:
+def parse_task(text: str) -> TaskQuery:
     """A task as it is looked for."""
-    text = text[:MOST_TEXT]
+    text = text[:MAX_TASK_CHARS]
     names = tuple(dict.fromkeys(word for word in names_in(text) if len(word) > 2))
     flat = [part.lower() for word in names_in(text) for part in word.strip("_").split("_") if part]
     pairs = (
@@ -37,12 +44,12 @@ def task_of(text: str) -> Task:
         for length in (2, 3)
         for some in zip(*(flat[i:] for i in range(length)), strict=False)
     )
-    return Task(
+    return TaskQuery(
         text,
-        task_terms(text),
-        task_terms(text.partition("\n")[0]),
+        tokenize_task(text),
+        tokenize_task(text.partition("\n")[0]),
         names,
-        tuple(word for word in names if looks_coded(word) or word[0].isupper()),
+        tuple(word for word in names if is_code_like(word) or word[0].isupper()),
         tuple(
             dict.fromkeys(
                 word
@@ -51,12 +58,12 @@ def task_of(text: str) -> Task:
                 if len(word) > 2
             )
         ),
-        tuple(dict.fromkeys(pair for pair in pairs if len(pair) >= LEAST_JOINED)),
-        tuple(dict.fromkeys(word_parts(told(text)))),
+        tuple(dict.fromkeys(pair for pair in pairs if len(pair) >= MIN_JOINED_CHARS)),
+        tuple(dict.fromkeys(split_into_word_parts(select_task_words(text)))),
     )
 
 
-def whole(word: str) -> str:
+def to_whole_term(word: str) -> str:
     """The term that stands for all of a word."""
-    found = terms_of(word)
-    return found[-1] if found else plain(word)
+    found = tokenize_identifier(word)
+    return found[-1] if found else normalize_identifier(word)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from reverie.core.errors import BadInput
 
 
-class Strategy(NamedTuple):
+class CondenseStrategy(NamedTuple):
     """One way."""
 
     name: str
@@ -23,28 +23,28 @@ class Strategy(NamedTuple):
     stubs: bool = False  # long answers become a line before anything leaves (`window.stubs`)
 
 
-STRATEGIES: dict[str, Strategy] = {
+STRATEGIES: dict[str, CondenseStrategy] = {
     row.name: row
     for row in (
-        Strategy(
+        CondenseStrategy(
             "sliding-window",
             "the newest stay as far as they fit without a gap; a short summary of the rest",
             "sliding",
             0.1,
         ),
-        Strategy(
+        CondenseStrategy(
             "progressive-summary",
             "all but the last ten becomes one summary, which takes in the one before",
             "",
             0.5,
         ),
-        Strategy(
+        CondenseStrategy(
             "importance-based",
             "what is most important stays; a short summary of the rest",
             "importance",
             0.1,
         ),
-        Strategy(
+        CondenseStrategy(
             "hybrid",
             "what tells most for its tokens stays, long answers as a line; a summary of the rest",
             "ours",
@@ -56,7 +56,7 @@ STRATEGIES: dict[str, Strategy] = {
 DEFAULT = "hybrid"  # CONSTANTS: strategies default
 
 
-def wanted(name: str, limit: int) -> Strategy:
+def get_condense_strategy(name: str, limit: int) -> CondenseStrategy:
     """The row of that name; BadInput also for a limit that is none."""
     if name not in STRATEGIES:
         raise BadInput(f"{name!r} is not a strategy; there are {', '.join(STRATEGIES)}")

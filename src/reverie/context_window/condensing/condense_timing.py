@@ -2,11 +2,11 @@
 (CC-69).
 """
 
-COOLDOWN = 300.0  # seconds between two times (C99)
-FEWEST = 10  # messages below which nothing is condensed
+COOLDOWN_SECONDS = 300.0  # seconds between two times (C99)
+MIN_MESSAGES = 10  # messages below which nothing is condensed
 
 
-def too_early(
+def explain_too_early(
     used: int, limit: int, messages: int, last: float | None, now: float, full: float
 ) -> str:
     """Why it is not time yet, in a few words; empty if it is.
@@ -16,8 +16,8 @@ def too_early(
     """
     if used < full * limit:
         return f"{used:,} of {limit:,} tokens are used; it is time from {full:.0%} on"
-    if messages < FEWEST:
-        return f"{messages} messages; it is worth it from {FEWEST} on"
-    if last is not None and 0 <= now - last < COOLDOWN:
-        return f"it was done {now - last:.0f} seconds ago; {COOLDOWN:.0f} have to pass"
+    if messages < MIN_MESSAGES:
+        return f"{messages} messages; it is worth it from {MIN_MESSAGES} on"
+    if last is not None and 0 <= now - last < COOLDOWN_SECONDS:
+        return f"it was done {now - last:.0f} seconds ago; {COOLDOWN_SECONDS:.0f} have to pass"
     return ""

@@ -10,47 +10,62 @@ that of the first of the user's messages that may leave.
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from reverie.context_window.condensing.condense_strategies import Strategy, wanted
-from reverie.context_window.condensing.sentence_ranking import ranked
+from reverie.context_window.condensing.condense_strategies import (
+    CondenseStrategy,
+    get_condense_strategy,
+)
+from reverie.context_window.condensing.sentence_ranking import rank_summary_lines
 from reverie.context_window.condensing.summary_lines import (
     MARK,
     NOTE,
-    Line,
-    Span,
-    head_of,
+    SummaryLine,
+    SummarySpan,
+    extend_span,
+    extract_summary_lines,
     is_summary,
-    lines_of,
-    names_in,
-    ordered,
-    with_earlier,
-    written,
+    list_frequent_names,
+    order_summary_lines,
+    render_condensed_summary,
+    render_summary_head,
 )
-from reverie.context_window.context_items import Item
-from reverie.context_window.provider_messages import OVERHEAD, Known, items_of, takes_turns
-from reverie.context_window.pruning import Leaving, plan
-from reverie.context_window.pruning_strategies import Scene, importance
-from reverie.context_window.result_stubs import shortened
-from reverie.context_window.window_fitting import Wish, checked, marked, spaced
+from reverie.context_window.context_items import ContextItem
+from reverie.context_window.provider_messages import (
+    MESSAGE_OVERHEAD,
+    MessageFacts,
+    has_strict_turns,
+    split_context_items,
+)
+from reverie.context_window.pruning import PrunedItem, plan_pruning
+from reverie.context_window.pruning_strategies import WindowSnapshot, score_by_importance
+from reverie.context_window.result_stubs import replace_with_stub
+from reverie.context_window.window_fitting import (
+    FitRequest,
+    check_message_list,
+    mark_sticky,
+    space_message_times,
+)
 
-KEPT = 10  # newest messages that stay word for word (CONSTANTS: sleep keep)
-LEAST = 200  # tokens that a summary may take at least, if the target allows
+KEPT_MESSAGES = 10  # newest messages that stay word for word (CONSTANTS: sleep keep)
+MIN_SUMMARY_TOKENS = 200  # tokens that a summary may take at least, if the target allows
 
 
-class Draft(NamedTuple):
+class CondenseDraft(NamedTuple):
     """What is to leave, and what may be said of it."""
 
     given: Sequence[Any]
-    wish: Wish
+    wish: FitRequest
     before: int  # tokens
     others: int  # tokens of what stays
     room: int  # tokens that the summary may take
-    left: tuple[Item, ...]  # what leaves, in order
-    shortened: tuple[Leaving, ...]  # answers that become a line, in order
+    left: tuple[ContextItem, ...]  # what leaves, in order
+    shortened: tuple[PrunedItem, ...]  # answers that become a line, in order
     seat: tuple[int, ...]  # places whose messages the summary replaces; empty: see `laid_out`
     alternate: bool  # whether user and assistant take turns strictly
     numbers: tuple[int, ...]  # of all messages in their conversation
     head: str = ""  # what stands above the lines
-    lines: tuple[Line, ...] = ()  # the best sentences, the best first; twice what there is room for
+    lines: tuple[
+        SummaryLine, ...
+    ] = ()  # the best sentences, the best first; twice what there is room for
 
     @property
     def placed(self) -> bool:
@@ -58,14 +73,14 @@ class Draft(NamedTuple):
         return bool(self.seat) or not self.alternate
 
     @property
-    def moved(self) -> list[Item]:
+    def moved(self) -> list[ContextItem]:
         """All of which something leaves, in the order of the conversation."""
         return sorted(
             [*self.left, *(one.item for one in self.shortened)], key=lambda item: item.messages
         )
 
 
-class Condensed(NamedTuple):
+class CondensedMessages(NamedTuple):
     """The messages to go on with. `why` tells why nothing was done; `trouble` what to do if it is
     still too much.
     """
@@ -76,8 +91,8 @@ class Condensed(NamedTuple):
     goal: int
     strategy: str
     summary: str = ""
-    lines: tuple[Line, ...] = ()
-    left: tuple[Item, ...] = ()  # what left: calls with their results, in order
+    lines: tuple[SummaryLine, ...] = ()
+    left: tuple[ContextItem, ...] = ()  # what left: calls with their results, in order
     origin: tuple[int, ...] = ()  # of each message, its place in the list that was given
     by: str = ""  # who wrote the summary: "words", or the name of the model
     why: str = ""
@@ -89,17 +104,17 @@ class Condensed(NamedTuple):
         return bool(self.left)
 
 
-def untouched(
+def leave_unchanged(
     messages: Sequence[Any],
-    wish: Wish,
+    wish: FitRequest,
     tokens: int,
     why: str = "nothing was taken out",
     trouble: str = "",
-) -> Condensed:
+) -> CondensedMessages:
     """The messages as they were, which weigh so many tokens: `why`, and as `trouble` what to do
     about it.
     """
-    return Condensed(
+    return CondensedMessages(
         list(messages),
         tokens,
         tokens,
@@ -111,45 +126,45 @@ def untouched(
     )
 
 
-def draft(
+def draft_condensing(
     messages: Sequence[Any],
-    wish: Wish,
+    wish: FitRequest,
     now: float,
     *,
-    known: Callable[[int], Known] | None = None,
+    known: Callable[[int], MessageFacts] | None = None,
     numbers: Sequence[int] = (),
     session: str = "",
-) -> Draft:
+) -> CondenseDraft:
     """What leaves so that `wish.down` of the limit is left, by `wish.strategy`.
 
     `known` says when a message came and for which task, `numbers` its number in the conversation
     (default: its place); `session` is the name under which `mind.session` has all of them. BadInput
     for what is no list of messages.
     """
-    given, row = checked(messages), wanted(wish.strategy, wish.limit)
-    facts = known or spaced(given, now)
+    given, row = check_message_list(messages), get_condense_strategy(wish.strategy, wish.limit)
+    facts = known or space_message_times(given, now)
     items = [
-        newest(item, len(given))
-        for item in items_of(
-            given, lambda place: marked(facts(place), given[place], wish), wish.tokenizer
+        pin_newest_item(item, len(given))
+        for item in split_context_items(
+            given, lambda place: mark_sticky(facts(place), given[place], wish), wish.tokenizer
         )
     ]
     named = tuple(numbers) or tuple(range(len(given)))
     goal = wish.goal
-    share = min(max(int(row.summary * goal), LEAST), goal // 2)
-    alternate = takes_turns(given)
-    going = leaving(items, wish, row, goal - share, now, alternate=alternate)
-    seat = seat_of(items, going, alternate=alternate)
+    share = min(max(int(row.summary * goal), MIN_SUMMARY_TOKENS), goal // 2)
+    alternate = has_strict_turns(given)
+    going = choose_leaving_items(items, wish, row, goal - share, now, alternate=alternate)
+    seat = find_summary_seat(items, going, alternate=alternate)
     if seat is not None:
         taken = items[seat]._replace(sticky="the summary's place", tokens=share)
-        going = leaving(
+        going = choose_leaving_items(
             [*items[:seat], taken, *items[seat + 1 :]], wish, row, goal, now, alternate=alternate
         )
         going = going._replace(whole=going.whole | {seat})
     before = sum(item.tokens for item in items)
     left = tuple(items[place] for place in sorted(going.whole))
     others = before - sum(item.tokens for item in left) - sum(one.tokens for one in going.shortened)
-    empty = Draft(
+    empty = CondenseDraft(
         given,
         wish,
         before,
@@ -161,30 +176,42 @@ def draft(
         alternate,
         named,
     )
-    return with_lines(empty, weights(items, now), session) if left or going.shortened else empty
-
-
-def newest(item: Item, total: int) -> Item:
-    """The same item, sticky if it holds one of the last messages."""
     return (
-        item._replace(sticky=item.sticky or "newest") if item.messages[-1] >= total - KEPT else item
+        add_summary_lines(empty, score_importance(items, now), session)
+        if left or going.shortened
+        else empty
     )
 
 
-class Going(NamedTuple):
+def pin_newest_item(item: ContextItem, total: int) -> ContextItem:
+    """The same item, sticky if it holds one of the last messages."""
+    return (
+        item._replace(sticky=item.sticky or "newest")
+        if item.messages[-1] >= total - KEPT_MESSAGES
+        else item
+    )
+
+
+class LeavingItems(NamedTuple):
     """What goes: the places of items that leave as wholes, and those of which a line stays."""
 
     whole: set[int]
-    shortened: tuple[Leaving, ...]
+    shortened: tuple[PrunedItem, ...]
 
 
-def leaving(
-    items: Sequence[Item], wish: Wish, row: Strategy, goal: int, now: float, *, alternate: bool
-) -> Going:
+def choose_leaving_items(
+    items: Sequence[ContextItem],
+    wish: FitRequest,
+    row: CondenseStrategy,
+    goal: int,
+    now: float,
+    *,
+    alternate: bool,
+) -> LeavingItems:
     """What goes, so that `goal` tokens are left. A summary that is there always goes: the new one
     takes it in.
     """
-    made = plan(
+    made = plan_pruning(
         items,
         wish.limit,
         now,
@@ -203,17 +230,19 @@ def leaving(
         if item.messages in gone
         or (item.text.startswith(MARK) and is_summary(item.text) and not item.sticky)
     }
-    return Going(whole, tuple(one for one in made.going if one.stub))
+    return LeavingItems(whole, tuple(one for one in made.going if one.stub))
 
 
-def seat_of(items: Sequence[Item], going: Going, *, alternate: bool) -> int | None:
+def find_summary_seat(
+    items: Sequence[ContextItem], going: LeavingItems, *, alternate: bool
+) -> int | None:
     """Where among `items` the summary stands in place of what goes; None: it stands nowhere yet."""
     some = sorted(going.whole)
     summaries = [place for place in some if items[place].text.startswith(MARK)]
     asked = [
         place
         for place, item in enumerate(items)
-        if item.type == "user_message" and item.places == 1
+        if item.type == "user_message" and item.message_count == 1
     ]
     found = [*summaries, *(place for place in asked if place in going.whole)]
     if alternate:
@@ -221,18 +250,26 @@ def seat_of(items: Sequence[Item], going: Going, *, alternate: bool) -> int | No
         found += [
             place
             for place, item in enumerate(items)
-            if item.places == 2 and (place in going.whole or item.messages in short)
+            if item.message_count == 2 and (place in going.whole or item.messages in short)
         ]
         found += [place for place in asked if short and not items[place].sticky]
     return next(iter(found), None)
 
 
-def weights(items: Sequence[Item], now: float) -> dict[tuple[int, ...], float]:
+def score_importance(items: Sequence[ContextItem], now: float) -> dict[tuple[int, ...], float]:
     """How important each item is, by its messages (CC-70)."""
-    return dict(zip((item.messages for item in items), importance(Scene(items, now)), strict=True))
+    return dict(
+        zip(
+            (item.messages for item in items),
+            score_by_importance(WindowSnapshot(items, now)),
+            strict=True,
+        )
+    )
 
 
-def with_lines(made: Draft, worth: dict[tuple[int, ...], float], session: str) -> Draft:
+def add_summary_lines(
+    made: CondenseDraft, worth: dict[tuple[int, ...], float], session: str
+) -> CondenseDraft:
     """The same, with what may be said of what leaves: the head of the summary, and the best
     sentences.
     """
@@ -243,28 +280,29 @@ def with_lines(made: Draft, worth: dict[tuple[int, ...], float], session: str) -
     said = {
         line: worth[item.messages]
         for item in going
-        for line in lines_of(item, made.numbers[item.messages[0]], policy)
+        for line in extract_summary_lines(item, made.numbers[item.messages[0]], policy)
     }
-    names = names_in(own, policy)
-    head = head_of(
-        with_earlier(Span(min(numbers), max(numbers), len(numbers)), going), names, session
+    names = list_frequent_names(own, policy)
+    head = render_summary_head(
+        extend_span(SummarySpan(min(numbers), max(numbers), len(numbers)), going), names, session
     )
     count = made.wish.tokenizer.count
-    spare = made.room - count(written((), head)) - 2 * OVERHEAD
+    spare = made.room - count(render_condensed_summary((), head)) - 2 * MESSAGE_OVERHEAD
     if spare < 0:
         head, spare = MARK, 0
     return made._replace(
-        head=head, lines=tuple(ranked(list(said), list(said.values()), 2 * spare, count))
+        head=head,
+        lines=tuple(rank_summary_lines(list(said), list(said.values()), 2 * spare, count)),
     )
 
 
-def fitting(made: Draft, lines: Sequence[Line]) -> list[Line]:
+def fit_summary_lines(made: CondenseDraft, lines: Sequence[SummaryLine]) -> list[SummaryLine]:
     """The first of these lines that there is room for, in the order in which they were said."""
     count = made.wish.tokenizer.count
     left = (
         made.room
-        - count(written((), made.head))
-        - 2 * OVERHEAD
+        - count(render_condensed_summary((), made.head))
+        - 2 * MESSAGE_OVERHEAD
         - (count(NOTE) if len(made.seat) > 1 else 0)
     )
     chosen = []
@@ -273,25 +311,31 @@ def fitting(made: Draft, lines: Sequence[Line]) -> list[Line]:
         if cost <= left:
             chosen.append(line)
             left -= cost
-    return ordered(chosen, {line: place for place, line in enumerate(lines)})
+    return order_summary_lines(chosen, {line: place for place, line in enumerate(lines)})
 
 
-def finished(made: Draft, lines: Sequence[Line], by: str) -> Condensed:
+def finish_condensing(
+    made: CondenseDraft, lines: Sequence[SummaryLine], by: str
+) -> CondensedMessages:
     """The list to go on with: what stays, as the very objects that were given, and the summary."""
-    same = untouched(
-        made.given, made.wish, made.before, "nothing may leave", trouble(made.before, made.wish)
+    same = leave_unchanged(
+        made.given,
+        made.wish,
+        made.before,
+        "nothing may leave",
+        explain_over_target(made.before, made.wish),
     )
     if not made.moved:
         return same
-    summary = written(lines, made.head) if made.placed else ""
+    summary = render_condensed_summary(lines, made.head) if made.placed else ""
     new: list[Any] = [{"role": "user", "content": summary}] if summary else []
     if len(made.seat) > 1:
         new = [{"role": "assistant", "content": NOTE}, *new]
     count = made.wish.tokenizer.count
-    after = made.others + sum(count(message["content"]) + OVERHEAD for message in new)
+    after = made.others + sum(count(message["content"]) + MESSAGE_OVERHEAD for message in new)
     if after >= made.before:
         return same._replace(why="a summary would take as much as what leaves")
-    laid = list(laid_out(made, new))
+    laid = list(lay_out_messages(made, new))
     own = tuple(item for item in made.moved if not is_summary(item.text))
     return same._replace(
         messages=[message for _, message in laid],
@@ -302,11 +346,11 @@ def finished(made: Draft, lines: Sequence[Line], by: str) -> Condensed:
         by=by,
         why="",
         origin=tuple(place for place, _ in laid),
-        trouble=trouble(after, made.wish),
+        trouble=explain_over_target(after, made.wish),
     )
 
 
-def laid_out(made: Draft, new: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+def lay_out_messages(made: CondenseDraft, new: Sequence[Any]) -> Iterator[tuple[int, Any]]:
     """The list to go on with, each message with its place in the given one; a summary's is that
     where it stands.
 
@@ -321,16 +365,16 @@ def laid_out(made: Draft, new: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         if place == stands:
             yield from ((place, one) for one in new)
         if place not in gone:
-            yield place, shortened(message, short[place]) if place in short else message
+            yield place, replace_with_stub(message, short[place]) if place in short else message
 
 
-def trouble(after: int, wish: Wish) -> str:
+def explain_over_target(after: int, wish: FitRequest) -> str:
     """What to do where it is more than was aimed at; else empty."""
     return (
         ""
         if after <= wish.goal
         else (
-            f"{after:,} tokens are left and {wish.goal:,} were aimed at: the last {KEPT} messages, the system prompt, the "
+            f"{after:,} tokens are left and {wish.goal:,} were aimed at: the last {KEPT_MESSAGES} messages, the system prompt, the "
             "first question and what is sticky stay whatever they weigh. Raise the limit, mark less as sticky, or shorten "
             "those"
         )

@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 from reverie.core import errors
 from reverie.interfaces.cli import terminal_output
 from reverie.interfaces.cli.cli_context import (
-    Desk,
+    CliContext,
     HomeOption,
     JsonOption,
     SandboxOption,
@@ -53,7 +53,7 @@ from reverie.interfaces.cli.commands import (
 )
 
 # The first row that fits says how the program ends. 0: done. 130: Ctrl-C.
-EXIT: tuple[tuple[type[BaseException], int, str], ...] = (
+EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
     (errors.NotFound, 1, "no such id, or verify found problems"),
     (errors.BadInput, 2, "usage, or input that cannot be used"),
     (errors.Disabled, 3, "memory is switched off here"),
@@ -69,17 +69,22 @@ EXIT: tuple[tuple[type[BaseException], int, str], ...] = (
     (OSError, 12, "a file could not be read or written"),
 )
 INTERRUPTED, UNFORESEEN = 130, 70
-LISTS = {"undo": "undo", "done": "reminders", "cancel": "reminders", "snooze": "reminders"}
+LISTING_COMMANDS = {
+    "undo": "undo",
+    "done": "reminders",
+    "cancel": "reminders",
+    "snooze": "reminders",
+}
 """What lists the ids that a command takes, where it is not `list`."""
 
 EPILOG = (
     "Exit codes: 0 done; "
-    + "; ".join(f"{number} {what}" for _, number, what in EXIT)
+    + "; ".join(f"{number} {what}" for _, number, what in EXIT_CODES)
     + f"; {UNFORESEEN} a bug; {INTERRUPTED} Ctrl-C."
 )
 
 
-class Verbs(TyperGroup):
+class CommandGroup(TyperGroup):
     """The command group: runs a command and turns whatever goes wrong into a line and a code."""
 
     def main(
@@ -93,10 +98,10 @@ class Verbs(TyperGroup):
         plain_run = partial(super().main, args, *rest, **{**extra, "standalone_mode": False})
         if not standalone_mode:
             return plain_run()
-        sys.exit(guarded(plain_run, list(sys.argv[1:] if args is None else args)))
+        sys.exit(run_guarded(plain_run, list(sys.argv[1:] if args is None else args)))
 
 
-def guarded(run: Callable[[], Any], words: list[str]) -> int:
+def run_guarded(run: Callable[[], Any], words: list[str]) -> int:
     """Run a command; whatever happens, an exit code."""
     try:
         code = run()
@@ -104,70 +109,75 @@ def guarded(run: Callable[[], Any], words: list[str]) -> int:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:
-        return gone()
+        return discard_stdout()
     except Exception as err:
-        return failed(err, words)
+        return report_failure(err, words)
     if code == INTERRUPTED:  # Typer has turned Ctrl-C into its code already
-        terminal_output.note("\nInterrupted. What was kept so far is safe.")
+        terminal_output.print_note("\nInterrupted. What was kept so far is safe.")
     return code if isinstance(code, int) else 0
 
 
-def gone() -> int:
+def discard_stdout() -> int:
     """Whoever read our output has left (`| head`): leave quietly too."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
-def failed(err: Exception, words: list[str]) -> int:
+def report_failure(err: Exception, words: list[str]) -> int:
     """Say what went wrong; the code to leave with."""
-    code, text = judged(err, words)
+    code, text = classify_error(err, words)
     try:
         if "--json" in words:
-            terminal_output.document(
+            terminal_output.print_json(
                 {"error": {"type": type(err).__name__, "message": text, "exit": code}}
             )
         sys.stdout.flush()
     except OSError:  # it is stdout that takes no more: Python would say so once more
-        gone()
-    terminal_output.complain(text)
+        discard_stdout()
+    terminal_output.print_error(text)
     return code
 
 
-def judged(err: Exception, words: list[str]) -> tuple[int, str]:
+def classify_error(err: Exception, words: list[str]) -> tuple[int, str]:
     """(exit code, message) of an error. A full disk is one whoever meets it, the store
     or a file.
     """
     if isinstance(err, OSError) and err.errno in (errno.ENOSPC, errno.EDQUOT):
-        return next(number for kind, number, _ in EXIT if kind is errors.StoreFull), plain(err)
+        return next(
+            number for kind, number, _ in EXIT_CODES if kind is errors.StoreFull
+        ), describe_error(err)
     if hasattr(err, "format_message"):  # usage, as Typer (or the Click inside it) sees it
         said = err.format_message() or "Name a command"
         said = said if said.endswith((".", "?", "!")) else f"{said}."
         return getattr(err, "exit_code", 2), " ".join(
-            filter(None, (said, "Try: reverie", verb_of(words), "--help"))
+            filter(None, (said, "Try: reverie", find_command_name(words), "--help"))
         )
     if isinstance(err, errors.NotFound) and "reverie " not in str(err):
-        return 1, f"{err}. Try: reverie {LISTS.get(verb_of(words), 'list')}"
-    for kind, number, _ in EXIT:
+        return 1, f"{err}. Try: reverie {LISTING_COMMANDS.get(find_command_name(words), 'list')}"
+    for kind, number, _ in EXIT_CODES:
         if isinstance(err, kind):
-            return number, plain(err)
+            return number, describe_error(err)
     if type(err).__name__ == "Abort":
         return INTERRUPTED, "Stopped: nobody said yes. Where nobody can be asked, --yes says it."
-    return UNFORESEEN, f"{type(err).__name__}: {err}. This is a bug in Reverie.{recorded(err)}"
+    return (
+        UNFORESEEN,
+        f"{type(err).__name__}: {err}. This is a bug in Reverie.{save_traceback(err)}",
+    )
 
 
-def verb_of(words: Sequence[str]) -> str:
+def find_command_name(words: Sequence[str]) -> str:
     """The command that was called; empty where there was none."""
-    return next((word for word in words if word in NAMES), "")
+    return next((word for word in words if word in COMMAND_NAMES), "")
 
 
-def plain(err: BaseException) -> str:
+def describe_error(err: BaseException) -> str:
     """An error's message; those of the system name their file."""
     if isinstance(err, OSError) and not isinstance(err, errors.ReverieError):
         return f"{err.strerror or err}{f': {err.filename}' if err.filename else ''}"
     return str(err)
 
 
-def recorded(err: Exception) -> str:
+def save_traceback(err: Exception) -> str:
     """Keep the traceback of what nobody foresaw, without secrets; says where."""
     import traceback
 
@@ -187,7 +197,7 @@ def recorded(err: Exception) -> str:
 
 app = typer.Typer(
     name="reverie",
-    cls=Verbs,
+    cls=CommandGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -196,28 +206,28 @@ app = typer.Typer(
 )
 
 
-def version(wanted: bool) -> None:
+def print_version(wanted: bool) -> None:
     """Print the version and stop."""
     if wanted:
         from reverie import __version__
 
-        terminal_output.tell(f"reverie {__version__}")
+        terminal_output.print_line(f"reverie {__version__}")
         raise typer.Exit
 
 
 @app.callback()
-def options(
+def collect_options(
     ctx: typer.Context,
     home: HomeOption = None,
     place: SpaceOption = None,
     as_json: JsonOption = False,
     sandbox: SandboxOption = False,
     _version: bool = typer.Option(
-        False, "--version", callback=version, is_eager=True, help="Print the version."
+        False, "--version", callback=print_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
     """Long-term memory for AI agents: what they need to remember pops up at their next turn."""
-    ctx.obj = Desk(home, place, as_json, sandbox)
+    ctx.obj = CliContext(home, place, as_json, sandbox)
 
 
 for room in (
@@ -247,7 +257,7 @@ for room in (
     install_commands,
 ):
     room.register(app)
-NAMES = frozenset(str(row.name) for row in app.registered_commands) | {
+COMMAND_NAMES = frozenset(str(row.name) for row in app.registered_commands) | {
     str(row.name) for row in app.registered_groups
 }
 

@@ -19,10 +19,10 @@ from reverie import Mind
 from reverie.core import config, environment
 from reverie.core.config import Settings
 from reverie.interfaces.cli import shell_completion
-from reverie.interfaces.cli.progress_bar import Telling
-from reverie.memory.memory_validation import space_meant
+from reverie.interfaces.cli.progress_bar import ProgressBar
+from reverie.memory.memory_validation import resolve_space
 
-Verb = Callable[..., None]
+CommandFunction = Callable[..., None]
 
 HomeOption = Annotated[
     Path | None,
@@ -38,7 +38,7 @@ SpaceOption = Annotated[
         "--space",
         "-s",
         metavar="PATH",
-        autocompletion=shell_completion.spaces,
+        autocompletion=shell_completion.complete_spaces,
         help="Whose memory: me, me/project, … (default: the project of this folder).",
     ),
 ]
@@ -53,24 +53,24 @@ Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at m
 
 
 @dataclass
-class Desk:
+class CliContext:
     """The options that all commands share, and the mind that they open."""
 
     home: Path | None = None
     place: str | None = None
     json: bool = False
     sandbox: bool = False
-    telling: Telling = field(default_factory=Telling)
+    telling: ProgressBar = field(default_factory=ProgressBar)
 
     @cached_property
     def settings(self) -> Settings:
         """The settings of the home."""
-        return config.load(self.home, sandbox=self.sandbox)
+        return config.load_settings(self.home, sandbox=self.sandbox)
 
     @cached_property
     def space(self) -> str:
         """Where one asks from."""
-        return space_meant(self.place)
+        return resolve_space(self.place)
 
     @contextmanager
     def mind(self) -> Iterator[Mind]:
@@ -79,7 +79,7 @@ class Desk:
         """
         import reverie
 
-        here = environment.session()
+        here = environment.host_session()
         settings = (
             self.settings._replace(enabled=False)
             if here in self.settings.off_sessions
@@ -91,14 +91,17 @@ class Desk:
 
 def command(
     app: typer.Typer, name: str, *, panel: str, spaced: bool = True, hidden: bool = False
-) -> Callable[[Verb], Verb]:
+) -> Callable[[CommandFunction], CommandFunction]:
     """Register a function as a command of that name, with the shared options."""
 
-    def register(function: Verb) -> Verb:
+    def register(function: CommandFunction) -> CommandFunction:
         own = list(inspect.signature(function).parameters.values())[1:]
-        shared = [option("home", HomeOption, None), option("as_json", JsonOption, False)]
+        shared = [
+            option_parameter("home", HomeOption, None),
+            option_parameter("as_json", JsonOption, False),
+        ]
         if spaced:
-            shared.insert(0, option("place", SpaceOption, None))
+            shared.insert(0, option_parameter("place", SpaceOption, None))
         context = inspect.Parameter(
             "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
         )
@@ -111,9 +114,9 @@ def command(
             as_json: bool = False,
             **rest: Any,
         ) -> None:
-            before = ctx.find_root().obj or Desk()
+            before = ctx.find_root().obj or CliContext()
             function(
-                Desk(
+                CliContext(
                     home or before.home,
                     place if place is not None else before.place,
                     as_json or before.json,
@@ -134,7 +137,7 @@ def command(
     return register
 
 
-def option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def option_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     """A parameter for an option."""
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation

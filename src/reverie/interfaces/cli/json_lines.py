@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli.progress_bar import Telling
+from reverie.interfaces.cli.progress_bar import ProgressBar
 
-Row = dict[str, Any]
+JsonRow = dict[str, Any]
 R = TypeVar("R")
 
 
-def told(rows: Iterable[R], telling: Telling, stage: str, total: int | None) -> Iterator[R]:
+def report_progress(
+    rows: Iterable[R], telling: ProgressBar, stage: str, total: int | None
+) -> Iterator[R]:
     """The same rows; progress is told of every hundredth."""
     for count, row in enumerate(rows, start=1):
         if count % 100 == 0:
@@ -23,18 +25,18 @@ def told(rows: Iterable[R], telling: Telling, stage: str, total: int | None) -> 
     telling.rest()
 
 
-def dumped(row: Row) -> str:
+def to_json_line(row: JsonRow) -> str:
     """A row as a line."""
     return json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def to_stdout(rows: Iterable[Row]) -> None:
+def write_rows_to_stdout(rows: Iterable[JsonRow]) -> None:
     """Every row on stdout."""
     for row in rows:
-        sys.stdout.write(dumped(row))
+        sys.stdout.write(to_json_line(row))
 
 
-def to_file(path: Path, rows: Iterable[Row]) -> int:
+def write_rows_to_file(path: Path, rows: Iterable[JsonRow]) -> int:
     """Every row into a file that appears complete or not at all. Returns how many."""
     if not path.parent.is_dir():
         raise BadInput(f"There is no folder {path.parent}")
@@ -45,7 +47,7 @@ def to_file(path: Path, rows: Iterable[Row]) -> int:
             os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
         ) as file:
             for row in rows:
-                file.write(dumped(row))
+                file.write(to_json_line(row))
                 count += 1
             file.flush()
             os.fsync(file.fileno())
@@ -55,31 +57,31 @@ def to_file(path: Path, rows: Iterable[Row]) -> int:
     return count
 
 
-def from_file(path: Path, skip_bad: bool = False) -> Iterator[Row | BadInput]:
+def read_rows(path: Path, skip_bad: bool = False) -> Iterator[JsonRow | BadInput]:
     """The rows of a file; what is no row is an error that names its line: raised, or given in its
     place.
     """
     if str(path) == "-":
-        yield from parsed(sys.stdin.buffer, skip_bad)
+        yield from parse_rows(sys.stdin.buffer, skip_bad)
         return
     with path.open("rb") as file:
-        yield from parsed(file, skip_bad)
+        yield from parse_rows(file, skip_bad)
 
 
-def parsed(lines: Iterable[bytes], skip_bad: bool = False) -> Iterator[Row | BadInput]:
+def parse_rows(lines: Iterable[bytes], skip_bad: bool = False) -> Iterator[JsonRow | BadInput]:
     """Rows from lines."""
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            yield row_of(line, number)
+            yield parse_row(line, number)
         except BadInput as err:
             if not skip_bad:
                 raise
             yield err
 
 
-def row_of(line: bytes, number: int) -> Row:
+def parse_row(line: bytes, number: int) -> JsonRow:
     """The row that a line holds."""
     try:
         row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))

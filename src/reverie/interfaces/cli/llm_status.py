@@ -11,48 +11,51 @@ import typer
 from reverie import Mind
 from reverie.core import clock
 from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import Desk
+from reverie.interfaces.cli.cli_context import CliContext
 
 if TYPE_CHECKING:
-    from reverie.llm.language_model import Llm
+    from reverie.llm.language_model import LanguageModel
 
-NONE = (
+NO_MODEL = (
     "No language model is configured; everything works without one. To use one, set llm in config.toml, for "
     'instance llm = "anthropic:claude-haiku-4-5", and its key in REVERIE_LLM_KEY.'
 )
 OFFLINE = "offline = true: no connection is opened, so the language model is not asked."
 
 
-def shown(desk: Desk, check: bool) -> None:
+def report_llm_status(desk: CliContext, check: bool) -> None:
     """Show how things stand; with `check`, ask the model something small first."""
     with desk.mind() as mind:
-        asked = checked(mind) if check else {}
-        values = {**status(mind), **({"check": asked} if check else {})}
+        asked = check_llm(mind) if check else {}
+        values = {**llm_status_values(mind), **({"check": asked} if check else {})}
     if desk.json:
-        terminal_output.document(values)
+        terminal_output.print_json(values)
     else:
-        page(values, bool(desk.settings.llm))
+        print_llm_status(values, bool(desk.settings.llm))
     if check and asked.get("outcome") != "ok":
         raise typer.Exit(1)
 
 
-def checked(mind: Mind) -> dict[str, Any]:
+def check_llm(mind: Mind) -> dict[str, Any]:
     """What became of a small question."""
     if mind.llm is None:
         return {"outcome": "", "why": "there is no model to ask"}
-    from reverie.llm.language_model import Request
-    from reverie.llm.prompt_format import RULES, fenced, the_object
+    from reverie.llm.language_model import LlmRequest
+    from reverie.llm.prompt_format import FENCE_RULES, fence_rows, read_json_object
 
-    question = Request(
-        "check", f'Form: {{"ready": true}}. {RULES}', fenced([{"ready": True}]), most=200
+    question = LlmRequest(
+        "check",
+        f'Form: {{"ready": true}}. {FENCE_RULES}',
+        fence_rows([{"ready": True}]),
+        max_tokens=200,
     )
     answer = mind.llm.ask(
-        question, lambda text: the_object(text, "ready"), space="me", checking=True
+        question, lambda text: read_json_object(text, "ready"), space="me", checking=True
     )
     return {"outcome": answer.outcome, "why": answer.why}
 
 
-def status(mind: Mind) -> dict[str, Any]:
+def llm_status_values(mind: Mind) -> dict[str, Any]:
     """How things stand with the model, as JSON values."""
     if mind.llm is None:
         return {"model": ""}
@@ -72,7 +75,7 @@ def status(mind: Mind) -> dict[str, Any]:
     }
 
 
-def line(model: Llm | None, configured: str) -> str:
+def describe_llm(model: LanguageModel | None, configured: str) -> str:
     """The model in one line, for `reverie status`."""
     if model is None:
         return f"{configured}: not asked, because offline" if configured else "none"
@@ -82,14 +85,14 @@ def line(model: Llm | None, configured: str) -> str:
     return f"{model.name}: {spent:,} tokens today{f', ${day.dollars:.2f}' if day.dollars else ''}{rests}"
 
 
-def page(v: dict[str, Any], configured: bool) -> None:
+def print_llm_status(v: dict[str, Any], configured: bool) -> None:
     """The status for people."""
     from reverie.injection.candidate_judge import OUTCOMES as ON_TURNS
     from reverie.interfaces.cli import memory_view
     from reverie.llm.language_model import OUTCOMES
 
     if not v["model"]:
-        terminal_output.tell(OFFLINE if configured else NONE)
+        terminal_output.print_line(OFFLINE if configured else NO_MODEL)
         return
     of_tokens = f" of {v['tokens_per_day']:,}" if v["tokens_per_day"] else ", no limit"
     of_dollars = f" of ${v['dollars_per_day']:.2f}" if v["dollars_per_day"] else ", no limit"
@@ -99,7 +102,7 @@ def page(v: dict[str, Any], configured: bool) -> None:
         else ""
     )
     check = v.get("check", {})
-    memory_view.facts(
+    memory_view.render_facts(
         {
             "model": v["model"],
             "day": f"{v['date']} (UTC)",
@@ -111,7 +114,7 @@ def page(v: dict[str, Any], configured: bool) -> None:
     )
     meaning = {**OUTCOMES, **ON_TURNS}
     for task, outcomes in sorted(v["outcomes"].items()):
-        terminal_output.tell()
-        memory_view.counted(
+        terminal_output.print_line()
+        memory_view.render_counts(
             {f"{outcome}: {meaning.get(outcome, '')}": n for outcome, n in outcomes.items()}, task
         )

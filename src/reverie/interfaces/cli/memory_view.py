@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from reverie.context_window import SAID_BY, age
-from reverie.core.code_anchors import ANCHORS, OUTDATED, anchors_of, outdated
+from reverie.context_window import SAID_BY, format_time_ago
+from reverie.core.code_anchors import ANCHORS, OUTDATED, anchors_of, outdated_notice
 from reverie.core.kinds import kind_of, retention
 from reverie.core.model import Event, Hint, Hit, Memory, Record
 from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.terminal_output import one_line, safe
-from reverie.memory.history_text import day
-from reverie.reconciliation.review_questions import Case
+from reverie.interfaces.cli.terminal_output import escape_controls, one_line
+from reverie.memory.history_text import format_moment
+from reverie.reconciliation.review_questions import ReviewCase
 from reverie.storage import Problem
 
 if TYPE_CHECKING:
-    from reverie.extraction.knowledge_gaps import Gap
-    from reverie.memory.daily_journal import Day
+    from reverie.extraction.knowledge_gaps import KnowledgeGap
+    from reverie.memory.daily_journal import JournalDay
 
-EXCERPT = 360  # characters of a memory in a list; `reverie show ID` has the rest
-NARROWEST = 10  # characters of a column that stands beside others
+MAX_EXCERPT_CHARS = 360  # characters of a memory in a list; `reverie show ID` has the rest
+MIN_COLUMN_CHARS = 10  # characters of a column that stands beside others
 
 COLOURS = {
     "semantic": "cyan",
@@ -34,27 +34,29 @@ COLOURS = {
 }
 
 
-def dotted(*parts: str) -> Text:
+def join_dotted(*parts: str) -> Text:
     """Small print: what there is, with dots in between."""
     return Text(" · ".join(part for part in parts if part), style="dim")
 
 
-def coloured(kind: str) -> Text:
+def colour_kind(kind: str) -> Text:
     """A kind in the colour of its memory type."""
     return Text(one_line(kind), style=COLOURS[kind_of(kind).type])
 
 
-def excerpt(memory: Memory) -> Text:
+def render_excerpt(memory: Memory) -> Text:
     """What a memory says, shortened."""
-    return Text(one_line(memory.text, EXCERPT), style="" if memory.active else "strike dim")
+    return Text(
+        one_line(memory.text, MAX_EXCERPT_CHARS), style="" if memory.active else "strike dim"
+    )
 
 
-def when(memory: Memory, now: float) -> str:
+def describe_age(memory: Memory, now: float) -> str:
     """How long ago."""
-    return age(now - memory.at)
+    return format_time_ago(now - memory.at)
 
 
-def rows() -> Table:
+def make_list_table() -> Table:
     """A list without lines: something narrow, then something that folds."""
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True, justify="right")
@@ -62,38 +64,41 @@ def rows() -> Table:
     return table
 
 
-def hits(found: Sequence[Hit], now: float, space: str, *, more: bool = False) -> None:
+def render_hits(found: Sequence[Hit], now: float, space: str, *, more: bool = False) -> None:
     """Search results, best first, each with its reason."""
-    table = rows()
+    table = make_list_table()
     for place, hit in enumerate(found, start=1):
         memory = hit.memory
-        table.add_row(Text(str(place), style="bold"), excerpt(memory))
-        table.add_row("", dotted(f"{hit.score:.2f}", *map(one_line, hit.why)))
-        table.add_row("", about(memory, now, space))
+        table.add_row(Text(str(place), style="bold"), render_excerpt(memory))
+        table.add_row("", join_dotted(f"{hit.score:.2f}", *map(one_line, hit.why)))
+        table.add_row("", render_origin(memory, now, space))
         if more:
-            table.add_row("", dotted(*reasons(memory, now)))
+            table.add_row("", join_dotted(*list_rank_reasons(memory, now)))
         table.add_row("", Text(memory.id, style="dim"))
-    terminal_output.show(table)
+    terminal_output.print_rich(table)
 
 
-def gaps(found: Sequence["Gap"], now: float) -> None:
+def render_gaps(found: Sequence["KnowledgeGap"], now: float) -> None:
     """Questions without an answer, newest first."""
-    table = rows()
+    table = make_list_table()
     for gap in found:
         table.add_row(Text("?", style="dim"), Text(one_line(gap.asked)))
         often = f"asked {gap.times} times" if gap.times > 1 else ""
-        table.add_row("", dotted(age(now - gap.at), often, one_line(gap.space)))
-    terminal_output.show(table)
+        table.add_row("", join_dotted(format_time_ago(now - gap.at), often, one_line(gap.space)))
+    terminal_output.print_rich(table)
 
 
-def about(memory: Memory, now: float, space: str) -> Text:
+def render_origin(memory: Memory, now: float, space: str) -> Text:
     """Kind, age, source, and the space if it is not the one that was asked from."""
     speaker = one_line(memory.speaker, 30)
     return Text(" · ", style="dim").join(
         [
-            coloured(memory.kind),
-            Text(when(memory, now), style="dim"),
-            Text(f"{speaker}, {source(memory)}" if speaker else source(memory), style="dim"),
+            colour_kind(memory.kind),
+            Text(describe_age(memory, now), style="dim"),
+            Text(
+                f"{speaker}, {describe_source(memory)}" if speaker else describe_source(memory),
+                style="dim",
+            ),
             *([Text(one_line(memory.space), style="dim")] if memory.space != space else []),
             *(
                 [Text(" ".join(f"#{one_line(t)}" for t in memory.tags), style="dim")]
@@ -104,12 +109,12 @@ def about(memory: Memory, now: float, space: str) -> Text:
     )
 
 
-def source(memory: Memory) -> str:
+def describe_source(memory: Memory) -> str:
     """Who says so, in words."""
     return SAID_BY.get(memory.provenance, one_line(memory.provenance))
 
 
-def reasons(memory: Memory, now: float) -> list[str]:
+def list_rank_reasons(memory: Memory, now: float) -> list[str]:
     """What else bears on its rank."""
     return [
         f"believed {memory.confidence:.0%}",
@@ -122,49 +127,49 @@ def reasons(memory: Memory, now: float) -> list[str]:
     ]
 
 
-def memories(found: Sequence[Memory], now: float, space: str) -> None:
+def render_memories(found: Sequence[Memory], now: float, space: str) -> None:
     """A list of memories, newest first."""
-    table = rows()
+    table = make_list_table()
     for memory in found:
-        table.add_row(Text("•", style="dim"), excerpt(memory))
-        table.add_row("", about(memory, now, space))
-        if mark := outdated(memory):
+        table.add_row(Text("•", style="dim"), render_excerpt(memory))
+        table.add_row("", render_origin(memory, now, space))
+        if mark := outdated_notice(memory):
             table.add_row("", Text(one_line(mark), style="yellow"))
         table.add_row("", Text(memory.id, style="dim"))
-    terminal_output.show(table)
+    terminal_output.print_rich(table)
 
 
-def cases(found: Sequence[Case], now: float) -> None:
+def render_cases(found: Sequence[ReviewCase], now: float) -> None:
     """Pairs that wait for a decision, the older one first."""
-    table = rows()
+    table = make_list_table()
     for case in found:
         table.add_row(
             Text("!" if case.kind == "contradiction" else "≈", style="bold"),
             Text(f"{case.kind}: {one_line(case.why)}", style="bold"),
         )
         for place, memory in enumerate((case.one, case.other), start=1):
-            table.add_row(Text(str(place)), excerpt(memory))
+            table.add_row(Text(str(place)), render_excerpt(memory))
             table.add_row(
                 "",
-                dotted(
+                join_dotted(
                     memory.id,
                     memory.kind,
-                    when(memory, now),
-                    source(memory),
+                    describe_age(memory, now),
+                    describe_source(memory),
                     f"believed {memory.confidence:.0%}",
                     f"strength {memory.strength}",
                 ),
             )
-    terminal_output.show(table)
+    terminal_output.print_rich(table)
 
 
-def journal(found: Sequence["Day"]) -> None:
+def render_journal(found: Sequence["JournalDay"]) -> None:
     """Days, the latest first; within a day, as it happened."""
     for one in found:
-        terminal_output.show(Text(one.date, style="bold"))
-        table = rows()
+        terminal_output.print_rich(Text(one.date, style="bold"))
+        table = make_list_table()
         told = [
-            (memory.at, coloured(memory.kind), excerpt(memory))
+            (memory.at, colour_kind(memory.kind), render_excerpt(memory))
             for memory in (*one.episodes, *one.tasks, *one.decisions, *one.feelings)
         ]
         told += [
@@ -174,70 +179,72 @@ def journal(found: Sequence["Day"]) -> None:
                 Text(
                     one_line(
                         f"{chat.opening or chat.session} ({chat.turns} messages, {chat.session})",
-                        EXCERPT,
+                        MAX_EXCERPT_CHARS,
                     )
                 ),
             )
             for chat in one.conversations
         ]
         for at, what, text in sorted(told, key=lambda row: row[0]):
-            table.add_row(Text(clock_of(at), style="dim"), Text(" ").join((what, text)))
-        terminal_output.show(table, *([dotted(f"{one.tools} tool runs")] if one.tools else []))
+            table.add_row(Text(format_time_of_day(at), style="dim"), Text(" ").join((what, text)))
+        terminal_output.print_rich(
+            table, *([join_dotted(f"{one.tools} tool runs")] if one.tools else [])
+        )
 
 
-def clock_of(at: float) -> str:
+def format_time_of_day(at: float) -> str:
     """The time of day, in UTC."""
     return datetime.fromtimestamp(at, UTC).strftime("%H:%M")
 
 
-def hints(found: Sequence[Hint]) -> None:
+def render_hint_list(found: Sequence[Hint]) -> None:
     """Titles and ids only."""
-    table = rows()
+    table = make_list_table()
     for hint in found:
-        table.add_row(coloured(hint.kind), Text(one_line(hint.title)))
-        table.add_row("", dotted(hint.id, *(f"#{one_line(t)}" for t in hint.tags)))
-    terminal_output.show(table)
+        table.add_row(colour_kind(hint.kind), Text(one_line(hint.title)))
+        table.add_row("", join_dotted(hint.id, *(f"#{one_line(t)}" for t in hint.tags)))
+    terminal_output.print_rich(table)
 
 
-def memory(one: Memory, now: float) -> None:
+def render_memory(one: Memory, now: float) -> None:
     """One memory with all that is known about it."""
     if one.title:
-        terminal_output.show(Text(one_line(one.title), style="bold"))
-    terminal_output.show(Text(safe(one.text)), Text(""))
-    facts(fields(one, now))
+        terminal_output.print_rich(Text(one_line(one.title), style="bold"))
+    terminal_output.print_rich(Text(escape_controls(one.text)), Text(""))
+    render_facts(memory_fields(one, now))
 
 
-def fields(one: Memory, now: float) -> dict[str, str]:
+def memory_fields(one: Memory, now: float) -> dict[str, str]:
     """The fields that say something."""
     return {
         "id": one.id,
         "kind": f"{one.kind} ({kind_of(one.kind).type})",
         "space": one.space,
         "tags": " ".join(f"#{t}" for t in one.tags),
-        "said": f"{day(one.at)} UTC ({when(one, now)})",
-        "by": ", ".join(part for part in (one.speaker, source(one)) if part),
+        "said": f"{format_moment(one.at)} UTC ({describe_age(one, now)})",
+        "by": ", ".join(part for part in (one.speaker, describe_source(one)) if part),
         "session": one.session,
         "files": ", ".join(one.files),
-        "about": ", ".join(anchor.place for anchor in anchors_of(one)),
-        "out of date": outdated(one),
+        "about": ", ".join(anchor.location for anchor in anchors_of(one)),
+        "out of date": outdated_notice(one),
         "triggers": ", ".join(one.triggers),
         "believed": f"{one.confidence:.0%} (trust {one.trust:.0%}), retention {retention(one, now):.0%}",
         "confirmed": f"{one.strength}×, used {one.access_count}×"
         if one.strength > 1 or one.access_count
         else "",
-        "expires": f"{day(one.expires_at)} UTC" if one.expires_at is not None else "",
+        "expires": f"{format_moment(one.expires_at)} UTC" if one.expires_at is not None else "",
         "contradicted": ", ".join(one.conflicts_with),
         "details": ", ".join(
             f"{k}: {v}" for k, v in one.details.items() if k not in (ANCHORS, OUTDATED)
         ),
-        "gone": f"{one.retired_why or 'retired'}, {day(one.retired_at)} UTC"
+        "gone": f"{one.retired_why or 'retired'}, {format_moment(one.retired_at)} UTC"
         if one.retired_at is not None
         else "",
         "replaced by": one.superseded_by or "",
     }
 
 
-def facts(values: Mapping[str, str]) -> None:
+def render_facts(values: Mapping[str, str]) -> None:
     """Names and values; what is empty is left out."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
@@ -245,16 +252,18 @@ def facts(values: Mapping[str, str]) -> None:
     for name, value in values.items():
         if value:
             table.add_row(name, Text(one_line(str(value))))
-    terminal_output.show(table)
+    terminal_output.print_rich(table)
 
 
-def records(found: Sequence[Record]) -> None:
+def render_records(found: Sequence[Record]) -> None:
     """The history of a memory."""
-    table = rows()
+    table = make_list_table()
     for record in found:
         table.add_row(
             Text(f"event {record.event.seq}", style="dim"),
-            Text(f"{one_line(record.event.verb)} ({record.op}), {day(record.event.at)} UTC"),
+            Text(
+                f"{one_line(record.event.verb)} ({record.op}), {format_moment(record.event.at)} UTC"
+            ),
         )
         for name, value in record.after.items():
             if name != "updated_at" and record.op != "add":
@@ -263,55 +272,59 @@ def records(found: Sequence[Record]) -> None:
                     "",
                     Text(f"{name}: {old} → {one_line(str(value or 'nothing'), 160)}", style="dim"),
                 )
-    terminal_output.show(table)
+    terminal_output.print_rich(table)
 
 
-def undoable(found: Sequence[tuple[Event, list[str], str]], now: float) -> None:
+def render_undoable(found: Sequence[tuple[Event, list[str], str]], now: float) -> None:
     """Events that can be taken back."""
-    table = rows()
+    table = make_list_table()
     for event, ids, text in found:
         count = f" {len(ids)} memories" if len(ids) > 1 else ""
         table.add_row(
             Text(str(event.seq), style="bold"),
-            Text(f"{one_line(event.verb)}{count}, {age(now - event.at)}: {one_line(text, 160)}"),
+            Text(
+                f"{one_line(event.verb)}{count}, {format_time_ago(now - event.at)}: {one_line(text, 160)}"
+            ),
         )
-    terminal_output.show(table, dotted("Take one back with: reverie undo NUMBER"))
+    terminal_output.print_rich(table, join_dotted("Take one back with: reverie undo NUMBER"))
 
 
-def events(found: Sequence[Event], now: float) -> None:
+def render_events(found: Sequence[Event], now: float) -> None:
     """The log."""
-    table = rows()
+    table = make_list_table()
     for event in found:
         table.add_row(
             Text(str(event.seq), style="dim"),
-            Text(f"{one_line(event.verb)}, {age(now - event.at)}, {one_line(event.space)}"),
+            Text(
+                f"{one_line(event.verb)}, {format_time_ago(now - event.at)}, {one_line(event.space)}"
+            ),
         )
         if event.payload:
             table.add_row("", Text(one_line(str(dict(event.payload)), 240), style="dim"))
-    terminal_output.show(table)
+    terminal_output.print_rich(table)
 
 
-def answer(columns: Sequence[str], found: Sequence[Sequence[str]]) -> None:
+def render_answer(columns: Sequence[str], found: Sequence[Sequence[str]]) -> None:
     """Rows of columns, nothing of them cut: side by side where they fit, else one
     below the other.
     """
-    if len(columns) * NARROWEST > terminal_output.terminal().width:
+    if len(columns) * MIN_COLUMN_CHARS > terminal_output.get_console().width:
         for row in found:
             for column, value in zip(columns, row, strict=True):
-                terminal_output.tell(f"{one_line(column)}: {value}")
-            terminal_output.tell()
+                terminal_output.print_line(f"{one_line(column)}: {value}")
+            terminal_output.print_line()
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
         table.add_column(Text(one_line(column)), overflow="fold")
     for row in found:
-        table.add_row(*(Text(terminal_output.safe(value)) for value in row))
-    terminal_output.show(table)
+        table.add_row(*(Text(terminal_output.escape_controls(value)) for value in row))
+    terminal_output.print_rich(table)
 
 
-def problems(found: Sequence[Problem]) -> None:
+def render_problems(found: Sequence[Problem]) -> None:
     """What `verify` found."""
-    table = rows()
+    table = make_list_table()
     for problem in found:
         table.add_row(
             Text(
@@ -320,20 +333,20 @@ def problems(found: Sequence[Problem]) -> None:
             ),
             Text(f"{problem.what}: {one_line(problem.message)}"),
         )
-    terminal_output.show(table)
+    terminal_output.print_rich(table)
 
 
-def counted(values: Mapping[str, Any], heading: str) -> None:
+def render_counts(values: Mapping[str, Any], heading: str) -> None:
     """Names with how many there are of each."""
-    table = rows()
+    table = make_list_table()
     for name, count in sorted(values.items(), key=lambda item: (-item[1], item[0])):
         table.add_row(Text(f"{count:,}"), Text(one_line(name)))
-    terminal_output.show(Text(heading, style="bold"), table)
+    terminal_output.print_rich(Text(heading, style="bold"), table)
 
 
-def kinds(found: Sequence[Any]) -> None:
+def render_kinds(found: Sequence[Any]) -> None:
     """The table of kinds."""
-    table = rows()
+    table = make_list_table()
     for kind in found:
         fades = (
             "never fades"
@@ -342,6 +355,6 @@ def kinds(found: Sequence[Any]) -> None:
             if kind.half_life < 1
             else f"halves every {kind.half_life:g} days"
         )
-        table.add_row(coloured(kind.name), Text(kind.meaning))
-        table.add_row("", dotted(kind.type, fades))
-    terminal_output.show(table)
+        table.add_row(colour_kind(kind.name), Text(kind.meaning))
+        table.add_row("", join_dotted(kind.type, fades))
+    terminal_output.print_rich(table)

@@ -5,7 +5,7 @@ from pathlib import Path
 from reverie import Mind
 
 
-def not_in_step(mind: Mind, space: str | None = None) -> dict[str, str]:
+def find_unsynced_shares(mind: Mind, space: str | None = None) -> dict[str, str]:
     """The shared files of a space, or of all, that are left alone just now, and why: for `share`,
     `settle`, `status` and `doctor`.
     """
@@ -13,19 +13,22 @@ def not_in_step(mind: Mind, space: str | None = None) -> dict[str, str]:
 
     return {
         share.path: why
-        for share, why in shared_files.stuck(mind.store)
+        for share, why in shared_files.find_stuck_shares(mind.store)
         if space in (None, share.space)
     }
 
 
-def waiting(mind: Mind) -> list[str]:
+def list_mirror_questions(mind: Mind) -> list[str]:
     """The questions that wait, for `review` and `stats`."""
-    from reverie.mirror.mirror_sync import questions
+    from reverie.mirror.mirror_sync import list_deletion_questions
 
-    return [question(one.path, one.gone, one.of) for one in questions(mind.settings, mind.store)]
+    return [
+        format_mirror_question(one.path, one.gone, one.of)
+        for one in list_deletion_questions(mind.settings, mind.store)
+    ]
 
 
-def question(path: Path, gone: int, of: int) -> str:
+def format_mirror_question(path: Path, gone: int, of: int) -> str:
     """What waits for an answer, and how to give it."""
     return (
         f"{path}: {gone:,} of {of:,} lines are gone. Nothing is forgotten yet: "

@@ -10,15 +10,15 @@ import sys
 from typing import TYPE_CHECKING, Any, Self
 
 from reverie.core import clock
-from reverie.interfaces.cli.terminal_output import note, terminal
+from reverie.interfaces.cli.terminal_output import get_console, print_note
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-PATIENCE = 0.4  # seconds of work that need no bar
+SECONDS_BEFORE_BAR = 0.4  # seconds of work that need no bar
 
 
-class Telling:
+class ProgressBar:
     """Call it with (stage, done, total or None); `rest` clears the bar before
     something is printed.
     """
@@ -36,17 +36,17 @@ class Telling:
             self._stage, self._since = stage, clock.ticks()
         # a stage that cannot tell how far it is: say so at once
         fetching = total is None and done == 0
-        if self._quiet or not (fetching or clock.ticks() - self._since > PATIENCE):
+        if self._quiet or not (fetching or clock.ticks() - self._since > SECONDS_BEFORE_BAR):
             return
         if sys.stderr.isatty():
             self._draw(stage, done, total)
         elif not self._named:
             self._named = True
-            note(f"{stage} …")
+            print_note(f"{stage} …")
 
     def _draw(self, stage: str, done: int, total: int | None) -> None:
         if self._bar is None:
-            self._bar = bar(in_bytes=bool(total and total > 1_000_000))
+            self._bar = make_progress(in_bytes=bool(total and total > 1_000_000))
             self._task = self._bar.add_task(stage, total=total)
             self._bar.start()
         self._bar.update(self._task, completed=done, total=total)  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ class Telling:
         self.rest()
 
 
-def bar(in_bytes: bool) -> Progress:
+def make_progress(in_bytes: bool) -> Progress:
     """How progress looks."""
     from rich.progress import (
         BarColumn,
@@ -81,4 +81,4 @@ def bar(in_bytes: bool) -> Progress:
         DownloadColumn() if in_bytes else MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    return Progress(*columns, console=terminal(stderr=True), transient=True)
+    return Progress(*columns, console=get_console(stderr=True), transient=True)

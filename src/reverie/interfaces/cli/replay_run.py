@@ -19,17 +19,28 @@ from reverie import Block, Companion, Memory, Mind
 from reverie.core import clock, config
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli import replay_view, terminal_output
-from reverie.interfaces.cli.cli_context import Desk
-from reverie.interfaces.cli.throwaway_home import SPACE, Then, scratch, warm
-from reverie.porting.transcript_formats import Conversation, Message, Recording, read, uncut
-from reverie.runtime.settle import work_left
+from reverie.interfaces.cli.cli_context import CliContext
+from reverie.interfaces.cli.throwaway_home import (
+    REPLAY_SPACE,
+    ReplayClock,
+    load_embedder,
+    open_throwaway_mind,
+)
+from reverie.porting.transcript_formats import (
+    RecordedConversation,
+    RecordedMessage,
+    RecordedTranscript,
+    read_provider_messages,
+    read_transcript,
+)
+from reverie.runtime.settle import has_work_left
 
-ASKS = ("user", "tool")  # after these a host asks its model
-PATIENCE = 20.0  # seconds to wait for the background after a turn
+ASKING_ROLES = ("user", "tool")  # after these a host asks its model
+MAX_WAIT_SECONDS = 20.0  # seconds to wait for the background after a turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class ReplayOptions:
     """How to play."""
 
     file: Path
@@ -41,12 +52,12 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ReplayStep:
     """One turn, and what came of it."""
 
     session: str
     turn: int
-    message: Message
+    message: RecordedMessage
     block: Block
     at: float
     seconds: float  # that turn() took
@@ -57,24 +68,24 @@ class Step:
 
 
 @dataclass(slots=True)
-class Player:
+class ConversationPlayer:
     """Plays conversations into a mind."""
 
     mind: Mind
     space: str
-    then: Then | None = None  # set where time may be turned back
+    then: ReplayClock | None = None  # set where time may be turned back
     fast: bool = False
     keep_turns: bool = False
     seen: int = 0  # the last event that was looked at for what was learned
 
-    def play(self, talks: Sequence[Conversation]) -> Iterator[Step]:
+    def play(self, talks: Sequence[RecordedConversation]) -> Iterator[ReplayStep]:
         """Every turn of every conversation, in the order in which they began."""
         for talk in sorted(
             talks, key=lambda talk: min((m.at for m in talk.messages if m.at), default=0.0)
         ):
             yield from self.session(talk)
 
-    def session(self, talk: Conversation) -> Iterator[Step]:
+    def session(self, talk: RecordedConversation) -> Iterator[ReplayStep]:
         """One conversation with a companion of its own."""
         self.seen = self.mind.store.last_event()
         with self.mind.companion(space=self.space, session=talk.session) as companion:
@@ -83,13 +94,13 @@ class Player:
             for message in talk.messages:
                 said.append({"role": message.role, "content": message.text})
                 self.before(talk.session, message)
-                if message.role in ASKS:
+                if message.role in ASKING_ROLES:
                     turn += 1
                     yield self.step(companion, talk.session, turn, message, said)
         if not self.fast:
             self.mind.settle()
 
-    def before(self, session: str, message: Message) -> None:
+    def before(self, session: str, message: RecordedMessage) -> None:
         """Set the clock, and keep the message if all are to be kept."""
         if self.then is not None and message.at is not None:
             self.then.set(message.at)
@@ -103,7 +114,7 @@ class Player:
                 speaker=message.speaker or message.role,
             )
 
-    def now(self, message: Message) -> float:
+    def now(self, message: RecordedMessage) -> float:
         """When it was said."""
         return message.at if message.at is not None else (self.then or clock.now)()
 
@@ -112,16 +123,16 @@ class Player:
         companion: Companion,
         session: str,
         turn: int,
-        message: Message,
+        message: RecordedMessage,
         said: list[dict[str, str]],
-    ) -> Step:
+    ) -> ReplayStep:
         """One call of `turn`, timed, and the wait for the background."""
         start = clock.ticks()
         block = companion.turn(said)
         took = clock.ticks() - start
-        behind, waiting = companion.behind, len(self.mind.store.waiting(1_000))
+        behind, waiting = companion.behind, len(self.mind.store.unembedded_texts(1_000))
         settled = None if self.fast else self.wait(companion)
-        return Step(
+        return ReplayStep(
             session=session,
             turn=turn,
             message=message,
@@ -137,8 +148,8 @@ class Player:
     def wait(self, companion: Companion) -> float:
         """Until the background has nothing left to do, or for PATIENCE; how long that was."""
         start = clock.ticks()
-        companion.wait(PATIENCE)
-        while work_left(self.mind.work) and clock.ticks() - start < PATIENCE:
+        companion.wait(MAX_WAIT_SECONDS)
+        while has_work_left(self.mind.work) and clock.ticks() - start < MAX_WAIT_SECONDS:
             clock.sleep(0.002)
         return clock.ticks() - start
 
@@ -157,35 +168,42 @@ class Player:
         return tuple(self.mind.get(list(dict.fromkeys(ids))))
 
 
-def command(desk: Desk, wish: Wish) -> None:
+def replay_file(desk: CliContext, wish: ReplayOptions) -> None:
     """`reverie replay FILE`."""
-    recording = read(content(wish.file), wish.file.stem if str(wish.file) != "-" else "stdin")
+    recording = read_transcript(
+        read_content(wish.file), wish.file.stem if str(wish.file) != "-" else "stdin"
+    )
     for remark in recording.remarks:
-        terminal_output.note(f"{wish.file}: {remark}.")
+        terminal_output.print_note(f"{wish.file}: {remark}.")
     corpora = recording.form == "corpus" and len(recording.conversations) > 1
     keep_turns = corpora if wish.keep_turns is None else wish.keep_turns
     if wish.real:
         with desk.mind() as mind:
-            warm(desk, mind)
-            shown(
+            load_embedder(desk, mind)
+            play_and_show(
                 desk,
                 wish,
                 recording,
-                Player(mind, desk.space, fast=wish.fast, keep_turns=keep_turns),
+                ConversationPlayer(mind, desk.space, fast=wish.fast, keep_turns=keep_turns),
             )
         return
     times = [m.at for talk in recording.conversations for m in talk.messages if m.at is not None]
-    then = Then(min(times)) if times else Then()
-    with scratch(desk, then) as mind:
-        warm(desk, mind)
-        shown(desk, wish, recording, Player(mind, desk.place or SPACE, then, wish.fast, keep_turns))
+    then = ReplayClock(min(times)) if times else ReplayClock()
+    with open_throwaway_mind(desk, then) as mind:
+        load_embedder(desk, mind)
+        play_and_show(
+            desk,
+            wish,
+            recording,
+            ConversationPlayer(mind, desk.place or REPLAY_SPACE, then, wish.fast, keep_turns),
+        )
 
 
-def content(file: Path) -> bytes:
+def read_content(file: Path) -> bytes:
     """The bytes of a file, or of stdin."""
     if str(file) == "-":
         return sys.stdin.buffer.read()
-    path = config.here() / file.expanduser()
+    path = config.working_directory() / file.expanduser()
     if path.is_dir():
         raise BadInput(f"{file} is a folder; give a file in it")
     if not path.is_file():
@@ -193,42 +211,44 @@ def content(file: Path) -> bytes:
     return path.read_bytes()
 
 
-def said_in(file: Path) -> tuple[list[dict[str, Any]], float]:
+def read_messages(file: Path) -> tuple[list[dict[str, Any]], float]:
     """The messages of a recording, tools' among them, and when the last was said; what was left out
     is told.
     """
-    messages, remarks = uncut(content(file))
+    messages, remarks = read_provider_messages(read_content(file))
     for remark in remarks:
-        terminal_output.note(f"{file}: {remark}.")
+        terminal_output.print_note(f"{file}: {remark}.")
     return messages, max(
         (message["at"] for message in messages if "at" in message), default=clock.now()
     )
 
 
-def shown(desk: Desk, wish: Wish, recording: Recording, player: Player) -> None:
+def play_and_show(
+    desk: CliContext, wish: ReplayOptions, recording: RecordedTranscript, player: ConversationPlayer
+) -> None:
     """Play and show every step as it happens."""
     start = clock.ticks()
-    steps: list[Step] = []
+    steps: list[ReplayStep] = []
     if not desk.json:
-        replay_view.opening(recording, player.keep_turns, wish)
+        replay_view.render_opening(recording, player.keep_turns, wish)
     for step in player.play(recording.conversations):
         if desk.json:
-            terminal_output.document(step_json(step), line=True)
+            terminal_output.print_json(step_to_json(step), line=True)
         else:
-            replay_view.step(
+            replay_view.render_step(
                 step, new_session=not steps or steps[-1].session != step.session, quiet=wish.quiet
             )
         steps.append(step)
         if len(steps) == wish.limit:
             break
-    figures = summary(steps, clock.ticks() - start)
+    figures = summarize_steps(steps, clock.ticks() - start)
     if desk.json:
-        terminal_output.document({"summary": figures}, line=True)
+        terminal_output.print_json({"summary": figures}, line=True)
     else:
-        replay_view.closing(figures)
+        replay_view.render_replay_summary(figures)
 
 
-def step_json(step: Step) -> dict[str, Any]:
+def step_to_json(step: ReplayStep) -> dict[str, Any]:
     """A step as JSON values."""
     return {
         "session": step.session,
@@ -256,7 +276,7 @@ def step_json(step: Step) -> dict[str, Any]:
     }
 
 
-def summary(steps: Sequence[Step], took: float) -> dict[str, Any]:
+def summarize_steps(steps: Sequence[ReplayStep], took: float) -> dict[str, Any]:
     """What it comes to."""
     times = sorted(step.seconds * 1e6 for step in steps if step.turn > 1)
     # answered by words, within a deadline

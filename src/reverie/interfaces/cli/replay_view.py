@@ -9,18 +9,18 @@ from rich.text import Text
 
 from reverie import Memory
 from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.memory_view import coloured, source, when
+from reverie.interfaces.cli.memory_view import colour_kind, describe_age, describe_source
 from reverie.interfaces.cli.terminal_output import one_line
 
 if TYPE_CHECKING:
-    from reverie.interfaces.cli.replay_run import Step, Wish
-    from reverie.porting.transcript_formats import Recording
+    from reverie.interfaces.cli.replay_run import ReplayOptions, ReplayStep
+    from reverie.porting.transcript_formats import RecordedTranscript
 
 FORMS = {"messages": "messages", "claude": "a Claude Code transcript", "corpus": "a corpus"}
-SAID, RECALLED = 240, 200  # characters that are shown
+MAX_SAID_CHARS, MAX_RECALLED_CHARS = 240, 200  # characters that are shown
 
 
-def opening(recording: Recording, keeping: bool, wish: Wish) -> None:
+def render_opening(recording: RecordedTranscript, keeping: bool, wish: ReplayOptions) -> None:
     """What is about to be played."""
     talks = recording.conversations
     count = sum(len(talk.messages) for talk in talks)
@@ -30,7 +30,7 @@ def opening(recording: Recording, keeping: bool, wish: Wish) -> None:
         if keeping
         else "only what asks to be remembered is learned"
     )
-    terminal_output.show(
+    terminal_output.print_rich(
         Text(
             f"{wish.file.name}: {FORMS[recording.form]}, {count} messages in {len(talks)} "
             f"session{'s' if len(talks) != 1 else ''}, played {where}; {kept}.",
@@ -39,7 +39,7 @@ def opening(recording: Recording, keeping: bool, wish: Wish) -> None:
     )
 
 
-def grid() -> Table:
+def make_step_table() -> Table:
     """Number, words, time."""
     table = Table.grid(padding=(0, 1), expand=True)
     table.add_column(width=4, justify="right", no_wrap=True)
@@ -48,68 +48,80 @@ def grid() -> Table:
     return table
 
 
-def step(one: Step, *, new_session: bool = False, quiet: bool = False, timed: bool = True) -> None:
+def render_step(
+    one: ReplayStep, *, new_session: bool = False, quiet: bool = False, timed: bool = True
+) -> None:
     """One turn."""
     if new_session:
-        terminal_output.show(Text(f"\nsession {one_line(one.session)}", style="bold"))
+        terminal_output.print_rich(Text(f"\nsession {one_line(one.session)}", style="bold"))
     if quiet and not one.block and not one.learned:
         return
-    table = grid()
+    table = make_step_table()
     who = one_line(one.message.speaker or one.message.role, 20)
     words = Text(f"{who}: ", style="bold" if one.message.role == "user" else "dim")
     words.append(
-        one_line(one.message.text, SAID if one.message.role == "user" else 100), style="not bold"
+        one_line(one.message.text, MAX_SAID_CHARS if one.message.role == "user" else 100),
+        style="not bold",
     )
     table.add_row(
-        Text(str(one.turn), style="dim"), words, Text(timing(one) if timed else "", style="dim")
+        Text(str(one.turn), style="dim"),
+        words,
+        Text(format_timing(one) if timed else "", style="dim"),
     )
     for memory, why in zip(one.block.memories, one.block.why, strict=True):
-        table.add_row(Text("◀", style="green"), recalled(memory, why, one.at), "")
+        table.add_row(Text("◀", style="green"), format_recalled(memory, why, one.at), "")
     for memory in one.learned:
         table.add_row(
             Text("+", style="yellow"),
             Text.assemble(
-                ("learned ", "yellow"), coloured(memory.kind), ": ", one_line(memory.text, RECALLED)
+                ("learned ", "yellow"),
+                colour_kind(memory.kind),
+                ": ",
+                one_line(memory.text, MAX_RECALLED_CHARS),
             ),
             "",
         )
-    terminal_output.show(table)
+    terminal_output.print_rich(table)
 
 
-def recalled(memory: Memory, why: tuple[str, ...], now: float) -> Text:
+def format_recalled(memory: Memory, why: tuple[str, ...], now: float) -> Text:
     """A memory that surfaced, and why."""
-    said = Text(one_line(memory.text, RECALLED), style="green")
-    who = f"{one_line(memory.speaker, 20)}, {source(memory)}" if memory.speaker else source(memory)
-    small = " · ".join((memory.kind, who, when(memory, now), *map(one_line, why)))
+    said = Text(one_line(memory.text, MAX_RECALLED_CHARS), style="green")
+    who = (
+        f"{one_line(memory.speaker, 20)}, {describe_source(memory)}"
+        if memory.speaker
+        else describe_source(memory)
+    )
+    small = " · ".join((memory.kind, who, describe_age(memory, now), *map(one_line, why)))
     return Text.assemble(said, "\n", (one_line(small), "dim"))
 
 
-def timing(one: Step) -> str:
+def format_timing(one: ReplayStep) -> str:
     """How long turn() took, and how far behind the background was."""
     late = f" +{one.settled * 1e3:,.0f} ms" if one.settled is not None else f" {one.behind} behind"
     return f"{one.seconds * 1e6:,.0f} µs{late}"
 
 
-def closing(f: dict[str, Any]) -> None:
+def render_replay_summary(f: dict[str, Any]) -> None:
     """The figures at the end."""
     if not f["turns"]:
-        terminal_output.note("No turn was played.")
+        terminal_output.print_note("No turn was played.")
         return
-    terminal_output.tell()
-    terminal_output.tell(
+    terminal_output.print_line()
+    terminal_output.print_line(
         f"{f['turns']} turns in {f['sessions']} session{'s' if f['sessions'] != 1 else ''}; "
         f"on {f['surfaced']} of them something surfaced ({f['memories']} memories); {f['learned']} things were learned."
     )
     if f["turn_us_p50"] is not None:
-        terminal_output.tell(
+        terminal_output.print_line(
             f"turn() took {f['turn_us_p50']:,.0f} µs (median), {f['turn_us_p99']:,.0f} µs (p99); "
             f"the first of a session, answered by words, {f['first_turn_ms_max']:,.1f} ms at most."
         )
     if f["settle_ms_p50"] is not None:
-        terminal_output.tell(
+        terminal_output.print_line(
             f"The background was done {f['settle_ms_p50']:,.0f} ms after a turn (median), "
             f"{f['settle_ms_p99']:,.0f} ms (p99)."
         )
-    terminal_output.tell(
+    terminal_output.print_line(
         f"At most {f['behind_max']} turns and {f['waiting_max']} texts were waiting. It took {f['seconds']:.1f} s."
     )

@@ -16,22 +16,24 @@ from reverie.core.errors import ReverieError
 from reverie.core.kinds import KINDS
 from reverie.interfaces.cli.terminal_output import one_line
 
-Offer = list[tuple[str, str]]
-MOST = 50
+Completions = list[tuple[str, str]]
+MAX_OFFERS = 50
 
 
-def given(ctx: typer.Context, name: str) -> Any:
+def find_option(ctx: typer.Context, name: str) -> Any:
     """An option that stands behind the command or before it."""
     return ctx.params.get(name) or (ctx.parent.params.get(name) if ctx.parent else None)
 
 
 @contextmanager
-def existing(ctx: typer.Context) -> Iterator[Mind | None]:
+def open_existing_mind(ctx: typer.Context) -> Iterator[Mind | None]:
     """The memory that the words so far speak of, if it is there: pressing Tab creates nothing."""
     import reverie
 
-    home = given(ctx, "home")
-    settings = config.load(Path(home) if home else None, sandbox=bool(given(ctx, "sandbox")))
+    home = find_option(ctx, "home")
+    settings = config.load_settings(
+        Path(home) if home else None, sandbox=bool(find_option(ctx, "sandbox"))
+    )
     if not settings.store and not (settings.home / "reverie.db").is_file():
         yield None
         return
@@ -39,31 +41,33 @@ def existing(ctx: typer.Context) -> Iterator[Mind | None]:
         yield mind
 
 
-def ids(ctx: typer.Context, incomplete: str) -> Offer:
+def complete_ids(ctx: typer.Context, incomplete: str) -> Completions:
     """The newest memories here, with what they say."""
-    return _ids(ctx, incomplete, active=True)
+    return _complete_ids(ctx, incomplete, active=True)
 
 
-def forgotten(ctx: typer.Context, incomplete: str) -> Offer:
+def complete_forgotten_ids(ctx: typer.Context, incomplete: str) -> Completions:
     """Memories that no longer count."""
-    return _ids(ctx, incomplete, active=False)
+    return _complete_ids(ctx, incomplete, active=False)
 
 
-def _ids(ctx: typer.Context, incomplete: str, *, active: bool) -> Offer:
+def _complete_ids(ctx: typer.Context, incomplete: str, *, active: bool) -> Completions:
     try:
-        with existing(ctx) as mind:
+        with open_existing_mind(ctx) as mind:
             found = (
-                mind.browse(space=given(ctx, "place"), active=active, limit=MOST) if mind else []
+                mind.browse(space=find_option(ctx, "place"), active=active, limit=MAX_OFFERS)
+                if mind
+                else []
             )
     except (ReverieError, OSError):
         return []
     return [(m.id, one_line(m.title or m.text, 60)) for m in found if m.id.startswith(incomplete)]
 
 
-def spaces(ctx: typer.Context, incomplete: str) -> Offer:
+def complete_spaces(ctx: typer.Context, incomplete: str) -> Completions:
     """Spaces that hold something, and this folder's."""
     try:
-        with existing(ctx) as mind:
+        with open_existing_mind(ctx) as mind:
             found = dict(mind.stats().spaces) if mind else {}
         found.setdefault(config.default_space(), 0)
     except (ReverieError, OSError):
@@ -75,25 +79,25 @@ def spaces(ctx: typer.Context, incomplete: str) -> Offer:
     ]
 
 
-def passes(incomplete: str) -> Offer:
+def complete_passes(incomplete: str) -> Completions:
     """The passes of sleep."""
     from reverie.consolidation.sleep_passes import PASSES
 
     return [(row.name, row.meaning) for row in PASSES.values() if row.name.startswith(incomplete)]
 
 
-def kinds(incomplete: str) -> Offer:
+def complete_kinds(incomplete: str) -> Completions:
     """The kinds of memory."""
     return [
         (kind.name, kind.meaning) for kind in KINDS.values() if kind.name.startswith(incomplete)
     ]
 
 
-def tags(ctx: typer.Context, incomplete: str) -> Offer:
+def complete_tags(ctx: typer.Context, incomplete: str) -> Completions:
     """Tags that are in use here."""
     try:
-        with existing(ctx) as mind:
-            found = mind.tags(given(ctx, "place")) if mind else {}
+        with open_existing_mind(ctx) as mind:
+            found = mind.tags(find_option(ctx, "place")) if mind else {}
     except (ReverieError, OSError):
         return []
     return [

@@ -19,22 +19,24 @@ if TYPE_CHECKING:
 
     from reverie.core.model import Memory
 
-TURNERS = frozenset("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-KEPT, JOINERS = frozenset("\n\t"), frozenset("\u200c\u200d")
+DIRECTION_MARKS = frozenset(
+    "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+)
+KEPT_CONTROLS, JOINERS = frozenset("\n\t"), frozenset("\u200c\u200d")
 
 
-def safe(text: str) -> str:
+def escape_controls(text: str) -> str:
     """The text with everything that a terminal would obey written out, as \\x1b or \\u202e."""
     if text.isascii() and text.isprintable():
         return text
-    return "".join(map(_shown, text.replace("\r\n", "\n")))
+    return "".join(map(_escape_char, text.replace("\r\n", "\n")))
 
 
-def _shown(ch: str) -> str:
-    if ch in KEPT or (ch.isprintable() and ch not in TURNERS):
+def _escape_char(ch: str) -> str:
+    if ch in KEPT_CONTROLS or (ch.isprintable() and ch not in DIRECTION_MARKS):
         return ch
     obeyed = (
-        ch in TURNERS
+        ch in DIRECTION_MARKS
         or unicodedata.category(ch) in ("Cc", "Cs", "Zl", "Zp")
         or (unicodedata.category(ch) == "Cf" and ch not in JOINERS)
     )  # marks that nobody sees, but an agent reads
@@ -43,12 +45,12 @@ def _shown(ch: str) -> str:
 
 def one_line(text: str, most: int = 0) -> str:
     """The text on one line, cut to `most` characters if that is not 0."""
-    line = safe(" ".join(text.split()))
+    line = escape_controls(" ".join(text.split()))
     return line if not most or len(line) <= most else line[: most - 1].rstrip() + "…"
 
 
 @cache
-def terminal(stderr: bool = False) -> Console:
+def get_console(stderr: bool = False) -> Console:
     """The one console of this process for stdout, or for stderr; it knows about colour
     and width.
     """
@@ -57,36 +59,36 @@ def terminal(stderr: bool = False) -> Console:
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
 
 
-def show(*things: RenderableType) -> None:
+def print_rich(*things: RenderableType) -> None:
     """Put something on stdout."""
     for thing in things:
-        terminal().print(thing)
+        get_console().print(thing)
 
 
-def tell(text: str = "") -> None:
+def print_line(text: str = "") -> None:
     """One plain line on stdout: never folded, so that it can be cut and searched."""
-    print(safe(text))
+    print(escape_controls(text))
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """One line on stderr: about the answer, not part of it."""
-    print(safe(text), file=sys.stderr, flush=True)
+    print(escape_controls(text), file=sys.stderr, flush=True)
 
 
-def complain(text: str) -> None:
+def print_error(text: str) -> None:
     """What went wrong and what to do, on stderr."""
-    note(f"reverie: {text}")
+    print_note(f"reverie: {text}")
 
 
-def document(value: Any, *, line: bool = False) -> None:
+def print_json(value: Any, *, line: bool = False) -> None:
     """JSON on stdout: one document, or one line of many."""
     print(
-        json.dumps(value, ensure_ascii=False, indent=None if line else 2, default=_plain),
+        json.dumps(value, ensure_ascii=False, indent=None if line else 2, default=_to_json),
         flush=line,
     )
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Iterable):
@@ -94,7 +96,7 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def as_json(memory: Memory) -> dict[str, Any]:
+def memory_to_json(memory: Memory) -> dict[str, Any]:
     """A memory as JSON values, every field, times in seconds since 1970."""
     reinforcements = [said._asdict() for said in memory.reinforcements]
     return {**memory._asdict(), "details": dict(memory.details), "reinforcements": reinforcements}

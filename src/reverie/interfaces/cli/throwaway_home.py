@@ -9,13 +9,13 @@ from reverie import Mind
 from reverie.core import clock
 from reverie.core.errors import EmbedderUnavailable, ExtraMissing, ModelUnavailable
 from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import Desk
+from reverie.interfaces.cli.cli_context import CliContext
 
-SPACE = "me/replay"
+REPLAY_SPACE = "me/replay"
 
 
 @contextmanager
-def scratch(desk: Desk, now: Callable[[], float] = clock.now) -> Iterator[Mind]:
+def open_throwaway_mind(desk: CliContext, now: Callable[[], float] = clock.now) -> Iterator[Mind]:
     """An empty mind that is gone afterwards."""
     import reverie
 
@@ -28,7 +28,7 @@ def scratch(desk: Desk, now: Callable[[], float] = clock.now) -> Iterator[Mind]:
             yield mind
 
 
-def warm(desk: Desk, mind: Mind) -> float | None:
+def load_embedder(desk: CliContext, mind: Mind) -> float | None:
     """Load the model, fetching it if need be; the seconds that took, or None where there are only
     words.
     """
@@ -39,14 +39,14 @@ def warm(desk: Desk, mind: Mind) -> float | None:
         mind.embedder.embed(["good morning"])
     except (ModelUnavailable, EmbedderUnavailable, ExtraMissing) as err:
         desk.telling.rest()
-        terminal_output.note(f"Words alone: {str(err).splitlines()[0]}")
+        terminal_output.print_note(f"Words alone: {str(err).splitlines()[0]}")
         mind.embedder = None
         return None
     desk.telling.rest()
     return clock.ticks() - start
 
 
-class Then:
+class ReplayClock:
     """A clock that is set to when something was said, and goes on from there. It never
     goes back.
     """

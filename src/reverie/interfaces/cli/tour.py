@@ -16,70 +16,75 @@ from reverie import Hit, Mind
 from reverie.core import clock, config
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli import memory_view, replay_view, terminal_output
-from reverie.interfaces.cli.cli_context import Desk
-from reverie.interfaces.cli.replay_run import Player, Step, step_json, summary
-from reverie.interfaces.cli.throwaway_home import Then, scratch, warm
-from reverie.porting.transcript_formats import Conversation, read
-from reverie.runtime.settle import settled
+from reverie.interfaces.cli.cli_context import CliContext
+from reverie.interfaces.cli.replay_run import (
+    ConversationPlayer,
+    ReplayStep,
+    step_to_json,
+    summarize_steps,
+)
+from reverie.interfaces.cli.throwaway_home import ReplayClock, load_embedder, open_throwaway_mind
+from reverie.porting.transcript_formats import RecordedConversation, read_transcript
+from reverie.runtime.settle import settle_all
 
-SPACE = "me/tour"
-COMMITS, FEW = 300, 5  # commits that are taken in; fewer are no history
+TOUR_SPACE = "me/tour"
+MAX_COMMITS, MIN_COMMITS = 300, 5  # commits that are taken in; fewer are no history
 TWO_DAYS = 2 * 86_400.0
-FIELDS = "%x1e%h%x1f%an%x1f%at%x1f%s%x1f%b%x1f"
+LOG_FORMAT = "%x1e%h%x1f%an%x1f%at%x1f%s%x1f%b%x1f"
 QUESTIONS = (
     "which machine do we deploy to before production?",
     "why are amounts from the old accounting system hard to parse?",
     "may I run a migration myself?",
 )
 
-Told = dict[str, Any]
+TourReport = dict[str, Any]
 
 
-def tour(desk: Desk) -> None:
+def run_tour(desk: CliContext) -> None:
     """Everything, one part after the other."""
     begun = clock.ticks()
-    first, second = sample("session-1"), sample("session-2")
-    then = Then(clock.now() - TWO_DAYS)
-    told: Told = {}
-    with scratch(desk, then) as mind:
-        loaded = warm(desk, mind)
-        heading(desk, "A memory of its own, in a throw-away home")
-        line(
+    first, second = read_sample("session-1"), read_sample("session-2")
+    then = ReplayClock(clock.now() - TWO_DAYS)
+    told: TourReport = {}
+    with open_throwaway_mind(desk, then) as mind:
+        loaded = load_embedder(desk, mind)
+        print_heading(desk, "A memory of its own, in a throw-away home")
+        print_step(
             desk,
             "The embedding model is ready"
             + (f" ({loaded:.1f} s)." if loaded else ": none, words must do."),
         )
-        told["commits"] = history(desk, mind)
-        told["embedded"] = embed(desk, mind)
-        told["learned"] = listen(desk, mind, then, first)
+        told["commits"] = remember_history(desk, mind)
+        told["embedded"] = embed_all(desk, mind)
+        told["learned"] = play_first_session(desk, mind, then, first)
         then.set(clock.now())
-        told["replay"] = again(desk, mind, then, second)
-        told["answers"] = answers(desk, mind, then)
+        told["replay"] = play_second_session(desk, mind, then, second)
+        told["answers"] = ask_questions(desk, mind, then)
         told["problems"] = [problem.message for problem in mind.verify()]
         told["memories"] = mind.stats().memories
     told["seconds"] = round(clock.ticks() - begun, 1)
-    closing(desk, told)
+    print_closing(desk, told)
 
 
-def heading(desk: Desk, text: str) -> None:
+def print_heading(desk: CliContext, text: str) -> None:
     """The beginning of a part."""
     if not desk.json:
-        terminal_output.show(Text(""), Text(text, style="bold"))
+        terminal_output.print_rich(Text(""), Text(text, style="bold"))
 
 
-def line(desk: Desk, text: str) -> None:
+def print_step(desk: CliContext, text: str) -> None:
     """One thing that happened."""
     if not desk.json:
-        terminal_output.show(Text(text))
+        terminal_output.print_rich(Text(text))
 
 
-def sample(name: str) -> Conversation:
+def read_sample(name: str) -> RecordedConversation:
     """A conversation from the examples of this repository."""
     own = Path(__file__).resolve().parents[4] / "examples"
-    for folder in (own, config.project_root(config.here()) / "examples"):
+    for folder in (own, config.find_project_root(config.working_directory()) / "examples"):
         path = folder / f"{name}.jsonl"
         if path.is_file():
-            return read(path.read_bytes(), name).conversations[0]
+            return read_transcript(path.read_bytes(), name).conversations[0]
     raise BadInput(
         f"The sample conversation examples/{name}.jsonl is not here. It is part of Reverie's repository, not "
         "of the installed package: run the tour in a clone of it"
@@ -89,20 +94,20 @@ def sample(name: str) -> Conversation:
 # The parts
 
 
-def history(desk: Desk, mind: Mind) -> int:
+def remember_history(desk: CliContext, mind: Mind) -> int:
     """This repository's commits as things that happened."""
-    heading(desk, "1. What happened here before: the history of this repository")
-    found = commits(config.here())
-    if len(found) < FEW:
-        line(
+    print_heading(desk, "1. What happened here before: the history of this repository")
+    found = read_commits(config.working_directory())
+    if len(found) < MIN_COMMITS:
+        print_step(
             desk,
             f"There is no git history to speak of here ({len(found)} commits): only the sample is taken in.",
         )
         return 0
     start = clock.ticks()
-    kept = mind.remember_many(found, space=SPACE)
+    kept = mind.remember_many(found, space=TOUR_SPACE)
     took = clock.ticks() - start
-    line(
+    print_step(
         desk,
         f"{len(kept)} commits kept in {took * 1e3:,.0f} ms ({len(kept) / took:,.0f} a second), "
         f"found by their words at once. The latest: {terminal_output.one_line(kept[0].title, 60)}",
@@ -110,7 +115,7 @@ def history(desk: Desk, mind: Mind) -> int:
     return len(kept)
 
 
-def commits(folder: Path) -> list[dict[str, Any]]:
+def read_commits(folder: Path) -> list[dict[str, Any]]:
     """The last commits of the repository that a folder belongs to, newest first; none
     without git.
     """
@@ -119,8 +124,8 @@ def commits(folder: Path) -> list[dict[str, Any]]:
         "-C",
         str(folder),
         "log",
-        f"--max-count={COMMITS}",
-        f"--format={FIELDS}",
+        f"--max-count={MAX_COMMITS}",
+        f"--format={LOG_FORMAT}",
         "--name-only",
         "--no-color",
     ]
@@ -133,13 +138,13 @@ def commits(folder: Path) -> list[dict[str, Any]]:
     if done.returncode:
         return []
     return [
-        commit(text)
+        parse_commit(text)
         for text in done.stdout.decode("utf-8", "replace").split("\x1e")
         if text.count("\x1f") >= 5
     ]
 
 
-def commit(text: str) -> dict[str, Any]:
+def parse_commit(text: str) -> dict[str, Any]:
     """One commit as an event to be remembered."""
     short, author, at, subject, body, files = text.split("\x1f", 5)
     names = [name.strip() for name in files.splitlines() if name.strip()]
@@ -164,96 +169,100 @@ def commit(text: str) -> dict[str, Any]:
     }
 
 
-def listen(desk: Desk, mind: Mind, then: Then, talk: Conversation) -> list[str]:
+def play_first_session(
+    desk: CliContext, mind: Mind, then: ReplayClock, talk: RecordedConversation
+) -> list[str]:
     """The first conversation: nobody looks, the companion listens."""
-    heading(desk, "2. A working day, two days ago: Reverie listens")
-    steps = list(Player(mind, SPACE, then).play([talk]))
+    print_heading(desk, "2. A working day, two days ago: Reverie listens")
+    steps = list(ConversationPlayer(mind, TOUR_SPACE, then).play([talk]))
     learned = [memory for step in steps for memory in step.learned]
-    figures = summary(steps, 0.0)
-    line(
+    figures = summarize_steps(steps, 0.0)
+    print_step(
         desk,
         f"{figures['turns']} turns, and none waited: turn() took {figures['turn_us_p50']:,.0f} µs (median). "
         f"{len(learned)} things were worth keeping:",
     )
     if not desk.json:
-        memory_view.memories(learned, then(), SPACE)
+        memory_view.render_memories(learned, then(), TOUR_SPACE)
     return [memory.text for memory in learned]
 
 
-def embed(desk: Desk, mind: Mind) -> int:
+def embed_all(desk: CliContext, mind: Mind) -> int:
     """Give everything its vector."""
     start = clock.ticks()
-    done = settled(lambda: mind.work, clock.new_id("settler"), desk.telling)
+    done = settle_all(lambda: mind.work, clock.new_id("settler"), desk.telling)
     desk.telling.rest()
     took = clock.ticks() - start
     if done.embedded:
-        line(
+        print_step(
             desk,
             f"{done.embedded} of them got their vectors in {took:.1f} s, which the background does otherwise.",
         )
     return done.embedded
 
 
-def again(desk: Desk, mind: Mind, then: Then, talk: Conversation) -> Told:
+def play_second_session(
+    desk: CliContext, mind: Mind, then: ReplayClock, talk: RecordedConversation
+) -> TourReport:
     """The second conversation, on which memories surface."""
-    heading(desk, "3. Today: another session, and what pops up by itself (◀)")
+    print_heading(desk, "3. Today: another session, and what pops up by itself (◀)")
     start = clock.ticks()
-    steps: list[Step] = []
-    for step in Player(mind, SPACE, then).play([talk]):
+    steps: list[ReplayStep] = []
+    for step in ConversationPlayer(mind, TOUR_SPACE, then).play([talk]):
         if not desk.json:
-            replay_view.step(step)
+            replay_view.render_step(step)
         steps.append(step)
-    figures = summary(steps, clock.ticks() - start)
+    figures = summarize_steps(steps, clock.ticks() - start)
     if not desk.json:
-        replay_view.closing(figures)
-    return {"turns": [step_json(step) for step in steps], "summary": figures}
+        replay_view.render_replay_summary(figures)
+    return {"turns": [step_to_json(step) for step in steps], "summary": figures}
 
 
-def answers(desk: Desk, mind: Mind, now: Callable[[], float]) -> list[Told]:
+def ask_questions(desk: CliContext, mind: Mind, now: Callable[[], float]) -> list[TourReport]:
     """A few questions, and the story behind one answer."""
-    heading(desk, "4. Asked directly")
+    print_heading(desk, "4. Asked directly")
     told, best = [], None
-    for question in (*QUESTIONS, *about_history(mind)):
+    for question in (*QUESTIONS, *history_questions(mind)):
         start = clock.ticks()
-        hits = mind.recall(question, space=SPACE, limit=2)
+        hits = mind.recall(question, space=TOUR_SPACE, limit=2)
         took = (clock.ticks() - start) * 1e3
         best = best or (hits[0] if hits else None)
         told.append(
             {"question": question, "ms": round(took, 1), "hits": [hit.memory.text for hit in hits]}
         )
-        line(desk, f"\n$ reverie recall {question!r}   ({took:.0f} ms)")
+        print_step(desk, f"\n$ reverie recall {question!r}   ({took:.0f} ms)")
         if not desk.json:
-            memory_view.hits(hits, now(), SPACE)
-    explained(desk, mind, best)
+            memory_view.render_hits(hits, now(), TOUR_SPACE)
+    explain_hit(desk, mind, best)
     return told
 
 
-def about_history(mind: Mind) -> list[str]:
+def history_questions(mind: Mind) -> list[str]:
     """A question about the middle of this repository's history, in the words of nobody but its
     author.
     """
-    found = mind.browse(space=SPACE, tags=("commit",), limit=COMMITS)
+    found = mind.browse(space=TOUR_SPACE, tags=("commit",), limit=MAX_COMMITS)
     return [found[len(found) // 2].title] if found else []
 
 
-def explained(desk: Desk, mind: Mind, hit: Hit | None) -> None:
+def explain_hit(desk: CliContext, mind: Mind, hit: Hit | None) -> None:
     """Why the first answer is believed."""
     if hit is None or desk.json:
         return
-    line(desk, f"\n$ reverie explain {hit.memory.id}")
+    print_step(desk, f"\n$ reverie explain {hit.memory.id}")
     for sentence in mind.explain(hit.memory.id).story:
-        line(desk, f"  {terminal_output.one_line(sentence)}")
+        print_step(desk, f"  {terminal_output.one_line(sentence)}")
 
 
-def closing(desk: Desk, told: Told) -> None:
+def print_closing(desk: CliContext, told: TourReport) -> None:
     """The end."""
     if desk.json:
-        terminal_output.document(told)
+        terminal_output.print_json(told)
         return
-    heading(desk, "That was the tour")
+    print_heading(desk, "That was the tour")
     wrong = "; ".join(told["problems"])
-    line(
+    print_step(
         desk,
         f"{told['memories']} memories, {told['seconds']:.1f} s in all; verify: {wrong or 'nothing is wrong'}.",
     )
-    line(desk, 'The home is gone again. Yours begins with: reverie remember "…"')
+    print_step(desk, 'The home is gone again. Yours begins with: reverie remember "…"')

@@ -10,10 +10,15 @@ from typing import Any
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Memory
-from reverie.memory.memory_validation import MOST_TEXT, Moment, moment, moment_then
-from reverie.text.text_cleaning import clean
+from reverie.memory.memory_validation import (
+    MAX_TEXT_CHARS,
+    Moment,
+    parse_moment,
+    parse_moment_as_of,
+)
+from reverie.text.text_cleaning import clean_text
 
-UNITS = {
+SECONDS_PER_UNIT = {
     "s": 1.0,
     "min": 60.0,
     "h": 3_600.0,
@@ -23,57 +28,57 @@ UNITS = {
     "y": 365 * 86_400.0,
 }
 SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(s|min|h|d|w|mo|y)")
-LINE = "-" * 20 + " text below this line " + "-" * 20
+SEPARATOR = "-" * 20 + " text below this line " + "-" * 20
 
 
-def given_or_stdin(words: list[str] | None) -> str:
+def read_text_or_stdin(words: list[str] | None) -> str:
     """The words as one text; "-" or nothing reads stdin."""
     if words and words != ["-"]:
         return " ".join(words)
     if not words and sys.stdin.isatty():
         raise BadInput("There is nothing to remember. Give the text, or pipe it in")
-    return decoded(sys.stdin.buffer.read(MOST_TEXT * 4 + 1)).rstrip("\r\n")
+    return decode_input(sys.stdin.buffer.read(MAX_TEXT_CHARS * 4 + 1)).rstrip("\r\n")
 
 
-def stdin_lines() -> Iterator[str]:
+def read_stdin_lines() -> Iterator[str]:
     """The lines of stdin that say something."""
     for raw in sys.stdin.buffer:
-        if line := decoded(raw).strip():
+        if line := decode_input(raw).strip():
             yield line
 
 
-def decoded(data: bytes) -> str:
+def decode_input(data: bytes) -> str:
     """Text from bytes: UTF-8, or UTF-16 if it says so; what is neither becomes �."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")
     return data.decode("utf-8-sig", "replace")
 
 
-def moment_before(text: str, now: float, what: str = "--at") -> float | None:
+def parse_time_ago(text: str, now: float, what: str = "--at") -> float | None:
     """A time, or how long ago."""
-    return _moment(text, now, -1.0, what)
+    return _parse_time(text, now, -1.0, what)
 
 
-def moment_after(text: str, now: float, what: str = "--expires") -> float | None:
+def parse_time_ahead(text: str, now: float, what: str = "--expires") -> float | None:
     """A time, or how long from now."""
-    return _moment(text, now, 1.0, what)
+    return _parse_time(text, now, 1.0, what)
 
 
-def moment_to_look_from(text: str, now: float, what: str = "--as-of") -> float | None:
+def parse_as_of_time(text: str, now: float, what: str = "--as-of") -> float | None:
     """A time, or how long ago; a date means the end of that day."""
-    return _moment(text, now, -1.0, what, moment_then)
+    return _parse_time(text, now, -1.0, what, parse_moment_as_of)
 
 
-def _moment(
+def _parse_time(
     text: str,
     now: float,
     sign: float,
     what: str,
-    read: Callable[[Moment, str], float | None] = moment,
+    read: Callable[[Moment, str], float | None] = parse_moment,
 ) -> float | None:
     text = text.strip()
     if span := SPAN.fullmatch(text):
-        return now + sign * float(span[1]) * UNITS[span[2]]
+        return now + sign * float(span[1]) * SECONDS_PER_UNIT[span[2]]
     try:
         return read(float(text) if re.fullmatch(r"\d{9,}(\.\d+)?", text) else text, what)
     except BadInput as err:
@@ -82,19 +87,19 @@ def _moment(
         ) from err
 
 
-def edited(memory: Memory) -> dict[str, Any]:
+def edit_fields(memory: Memory) -> dict[str, Any]:
     """The fields of a memory after somebody had it in an editor."""
-    before = f"title: {memory.title}\ntags: {', '.join(memory.tags)}\n{LINE}\n{memory.text}\n"
-    after = in_editor(before)
-    return {} if after == before else parsed(after)
+    before = f"title: {memory.title}\ntags: {', '.join(memory.tags)}\n{SEPARATOR}\n{memory.text}\n"
+    after = edit_in_editor(before)
+    return {} if after == before else parse_edited_page(after)
 
 
-def parsed(page: str) -> dict[str, Any]:
+def parse_edited_page(page: str) -> dict[str, Any]:
     """Title, tags and text of an edited page."""
-    head, line, text = page.partition(LINE)
+    head, line, text = page.partition(SEPARATOR)
     if not line:
         raise BadInput("The line between the fields and the text is gone; nothing was changed")
-    fields: dict[str, Any] = {"text": clean(text.strip("\r\n"))}
+    fields: dict[str, Any] = {"text": clean_text(text.strip("\r\n"))}
     for row in head.splitlines():
         name, _, value = row.partition(":")
         if name.strip() == "title":
@@ -104,7 +109,7 @@ def parsed(page: str) -> dict[str, Any]:
     return fields
 
 
-def in_editor(page: str) -> str:
+def edit_in_editor(page: str) -> str:
     """The page after somebody edited it. The shell knows which editor ($VISUAL, $EDITOR, vi)."""
     with tempfile.TemporaryDirectory(prefix="reverie-") as folder:
         path = Path(folder) / "memory.md"

@@ -12,35 +12,35 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from reverie.context_window.pruning import DOWN, START, Leaving, Plan
-from reverie.context_window.window_fitting import Fitted, Wish, fit
+from reverie.context_window.pruning import START_SHARE, TARGET_SHARE, PrunedItem, PruningPlan
+from reverie.context_window.window_fitting import FitRequest, FittedMessages, fit_messages
 from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import Desk
-from reverie.interfaces.cli.replay_run import said_in
+from reverie.interfaces.cli.cli_context import CliContext
+from reverie.interfaces.cli.replay_run import read_messages
 from reverie.interfaces.cli.terminal_output import one_line
 
-WIDTH = 72  # cells of the bar
-WORDS = 60  # characters of an item that are shown
+BAR_WIDTH = 72  # cells of the bar
+MAX_ITEM_CHARS = 60  # characters of an item that are shown
 STAYS, LINE, GOES, FREE = ("█", "green"), ("▒", "yellow"), ("░", "red"), ("·", "dim")
 
 
-def command(desk: Desk, file: Path, wish: Wish) -> None:
+def show_window_plan(desk: CliContext, file: Path, wish: FitRequest) -> None:
     """Read, decide, show."""
-    messages, last = said_in(file)
-    fitted = fit(messages, wish, last)
+    messages, last = read_messages(file)
+    fitted = fit_messages(messages, wish, last)
     if desk.json:
-        terminal_output.document(as_json(fitted))
+        terminal_output.print_json(plan_to_json(fitted))
         return
-    shown(fitted.plan)
+    render_window_plan(fitted.plan)
     if fitted.trouble:
-        terminal_output.note(f"{fitted.trouble}.")
+        terminal_output.print_note(f"{fitted.trouble}.")
 
 
-def shown(plan: Plan) -> None:
+def render_window_plan(plan: PruningPlan) -> None:
     """The table and the bars."""
-    if not plan.going and plan.before < START * plan.limit:
-        terminal_output.tell(
-            f"Nothing goes: {plan.before:,} tokens are below {START:.0%} of {plan.limit:,}."
+    if not plan.going and plan.before < START_SHARE * plan.limit:
+        terminal_output.print_line(
+            f"Nothing goes: {plan.before:,} tokens are below {START_SHARE:.0%} of {plan.limit:,}."
         )
         return
     table = Table(box=None, padding=(0, 1), header_style="dim")
@@ -55,27 +55,31 @@ def shown(plan: Plan) -> None:
             name, justify="right" if right else "left", no_wrap=name != "says", overflow="fold"
         )
     for one in plan.going:
-        table.add_row(*row(one, max(plan.worth)))
-    terminal_output.show(table, Text(""))
-    terminal_output.show(Text("before ").append(bar(parts(plan, after=False), plan)))
-    terminal_output.show(Text("after  ").append(bar(parts(plan, after=True), plan)))
-    terminal_output.tell(
-        f"{plan.before:,} tokens → {plan.after:,} of {plan.limit:,} ({DOWN:.0%} wanted), by {plan.strategy}; "
+        table.add_row(*make_plan_row(one, max(plan.worth)))
+    terminal_output.print_rich(table, Text(""))
+    terminal_output.print_rich(
+        Text("before ").append(draw_bar(split_window(plan, after=False), plan))
+    )
+    terminal_output.print_rich(
+        Text("after  ").append(draw_bar(split_window(plan, after=True), plan))
+    )
+    terminal_output.print_line(
+        f"{plan.before:,} tokens → {plan.after:,} of {plan.limit:,} ({TARGET_SHARE:.0%} wanted), by {plan.strategy}; "
         f"the first {plan.prefix:,} stay as they are, so the prompt cache keeps them."
     )
 
 
-def row(one: Leaving, best: float) -> list[Text]:
+def make_plan_row(one: PrunedItem, best: float) -> list[Text]:
     """One line of the table."""
     becomes = Text("a line", style=LINE[1]) if one.stub else Text("memory", style=GOES[1])
     worth = one.worth / best if best else 0.0
-    words = Text(one_line(one.item.tool or one.item.text, WORDS)).append(
+    words = Text(one_line(one.item.tool or one.item.text, MAX_ITEM_CHARS)).append(
         f"\n{one_line(one.why)}", style="dim"
     )
     return [Text(one.item.id), Text(f"−{one.tokens:,}"), Text(f"{worth:.0%}"), becomes, words]
 
 
-def parts(plan: Plan, *, after: bool) -> list[tuple[int, tuple[str, str]]]:
+def split_window(plan: PruningPlan, *, after: bool) -> list[tuple[int, tuple[str, str]]]:
     """Stretches of the window as (tokens, look)."""
     if after:
         return [(plan.after, STAYS)]
@@ -84,19 +88,19 @@ def parts(plan: Plan, *, after: bool) -> list[tuple[int, tuple[str, str]]]:
     return [(plan.prefix, STAYS), (gone, GOES), (lines, LINE), (plan.after - plan.prefix, STAYS)]
 
 
-def bar(stretches: Sequence[tuple[int, tuple[str, str]]], plan: Plan) -> Text:
+def draw_bar(stretches: Sequence[tuple[int, tuple[str, str]]], plan: PruningPlan) -> Text:
     """A bar that is as wide as the limit, or as what there was if that is more."""
     whole = max(plan.limit, plan.before)
     text, seen, cells = Text(), 0, 0
     for size, (sign, style) in stretches:
         seen += size
-        width = round(WIDTH * seen / whole) - cells
+        width = round(BAR_WIDTH * seen / whole) - cells
         text.append(sign * width, style=style)
         cells += width
-    return text.append(FREE[0] * (WIDTH - cells), style=FREE[1])
+    return text.append(FREE[0] * (BAR_WIDTH - cells), style=FREE[1])
 
 
-def as_json(fitted: Fitted) -> dict[str, Any]:
+def plan_to_json(fitted: FittedMessages) -> dict[str, Any]:
     """The plan as JSON values."""
     plan = fitted.plan
     return {

@@ -21,13 +21,13 @@ from functools import partial
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from reverie.context_window.injection_block import EMPTY, Block, at_the_end, render
-from reverie.core.authorship import UNKNOWN, Author
+from reverie.context_window.injection_block import EMPTY_BLOCK, Block, append_block, render_block
+from reverie.core.authorship import UNKNOWN_AUTHOR, Author
 from reverie.core.model import Hit
-from reverie.interfaces.frameworks.call_wrapper import around, text_in
-from reverie.memory.memory_validation import space_meant
+from reverie.interfaces.frameworks.call_wrapper import join_stream_text, wrap_model_call
+from reverie.memory.memory_validation import resolve_space
 from reverie.runtime.companion import Companion
-from reverie.text.host_messages import named
+from reverie.text.host_messages import get_field
 
 if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
@@ -36,12 +36,12 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 # seconds that a conversation's beginning may take; longer, and its first turns go without
-PATIENCE = 0.5
-TO_CLOSE = 10.0  # seconds that the end of a conversation waits for its beginning
-MOST_MISSED = 40  # lists of messages that came before the beginning was over, and are heeded then
+OPEN_SECONDS = 0.5
+CLOSE_SECONDS = 10.0  # seconds that the end of a conversation waits for its beginning
+MAX_MISSED = 40  # lists of messages that came before the beginning was over, and are heeded then
 # conversations that one adapter keeps open; of more, the one that was silent longest is closed
-MOST_OPEN = 100
-TELL_IT = "Call after(messages, text) with what was said"
+MAX_OPEN = 100
+CALL_AFTER = "Call after(messages, text) with what was said"
 _opening = Lock()  # a mind's thread is made once
 
 
@@ -49,21 +49,26 @@ class Beside:
     """Memory beside one conversation."""
 
     def __init__(
-        self, mind: Mind, space: str | None = None, *, session: str = "", author: Author = UNKNOWN
+        self,
+        mind: Mind,
+        space: str | None = None,
+        *,
+        session: str = "",
+        author: Author = UNKNOWN_AUTHOR,
     ) -> None:
-        self.mind, self.session, self.space = mind, session, space_meant(space)
+        self.mind, self.session, self.space = mind, session, resolve_space(space)
         self.author = author  # who keeps something by `remember`: the framework and its model
         self._companion: Companion | None = None
-        self._missed: deque[Sequence[Any]] = deque(maxlen=MOST_MISSED)
+        self._missed: deque[Sequence[Any]] = deque(maxlen=MAX_MISSED)
         self._trouble = ""
         self._told: set[str] = set()  # memories that were told before a tool
         self._one_at_a_time, self._opened = Lock(), Event()
         Thread(target=self._open, daemon=True, name="reverie-beside").start()
-        self._opened.wait(PATIENCE)
+        self._opened.wait(OPEN_SECONDS)
 
     def _open(self) -> None:
         with _opening:
-            self._companion = self.spared(
+            self._companion = self.guarded(
                 None, lambda: self.mind.companion(self.space, session=self.session)
             )
             self.session = self._companion.session if self._companion else self.session
@@ -79,7 +84,7 @@ class Beside:
         """Whether memory is switched off in this conversation."""
         return self._companion is not None and self._companion.is_off
 
-    def spared(self, otherwise: T, work: Callable[[], T]) -> T:
+    def guarded(self, otherwise: T, work: Callable[[], T]) -> T:
         """What the work returns; if it fails, this instead, and `trouble` says why. The agent goes
         on.
         """
@@ -96,10 +101,10 @@ class Beside:
         with self._one_at_a_time:
             if (companion := self._caught_up()) is None:
                 self._missed.append(messages)
-                return EMPTY
-            return self.spared(EMPTY, lambda: self._untold(companion.turn(messages)))
+                return EMPTY_BLOCK
+            return self.guarded(EMPTY_BLOCK, lambda: self._without_told(companion.turn(messages)))
 
-    def _untold(self, block: Block) -> Block:
+    def _without_told(self, block: Block) -> Block:
         """A block without what was told before a tool meanwhile: it may have been prepared at the
         same time.
         """
@@ -111,8 +116,8 @@ class Beside:
             for memory, why in zip(block.memories, block.why, strict=True)
             if memory.id in due or memory.id not in self._told
         ]
-        left = render(hits, self.mind.work.now, limit=settings.limit, budget=settings.budget)
-        return left._replace(prepared_at=block.prepared_at, due=block.due) if left else EMPTY
+        left = render_block(hits, self.mind.work.now, limit=settings.limit, budget=settings.budget)
+        return left._replace(prepared_at=block.prepared_at, due=block.due) if left else EMPTY_BLOCK
 
     def heed(self, messages: Sequence[Any]) -> None:
         """These messages are kept and learned from; nothing is given for them."""
@@ -120,12 +125,12 @@ class Beside:
             if (companion := self._caught_up()) is None:
                 self._missed.append(messages)
             else:
-                self.spared(None, lambda: companion.heed(messages))
+                self.guarded(None, lambda: companion.heed(messages))
 
     def _caught_up(self) -> Companion | None:
         """The companion, once the conversation has begun; it has heeded what came before that."""
         while (companion := self._companion) is not None and self._missed:
-            self.spared(None, partial(companion.heed, self._missed.popleft()))
+            self.guarded(None, partial(companion.heed, self._missed.popleft()))
         return companion
 
     def before(self, messages: Sequence[Any]) -> Sequence[Any]:
@@ -133,31 +138,33 @@ class Beside:
         are not altered.
         """
         block = self.turn(messages)
-        return self.spared(messages, lambda: at_the_end(messages, block)) if block else messages
+        return self.guarded(messages, lambda: append_block(messages, block)) if block else messages
 
     def after(self, messages: Sequence[Any], answer: Any) -> None:
         """What the model answered to these: a text, a message, or a response of OpenAI's or
         Anthropic's SDK.
         """
-        said: list[Any] = self.spared([], lambda: messages_of(answer))
+        said: list[Any] = self.guarded([], lambda: read_answer_messages(answer))
         if not said and answer is not None and not self.trouble:
-            self.unread(f"An answer of the type {type(answer).__name__} cannot be read. {TELL_IT}")
-        self.heed(self.spared(messages, lambda: [*messages, *said]))
+            self.report_unread(
+                f"An answer of the type {type(answer).__name__} cannot be read. {CALL_AFTER}"
+            )
+        self.heed(self.guarded(messages, lambda: [*messages, *said]))
 
-    def heard(self, messages: Sequence[Any] | None, pieces: Sequence[Any]) -> None:
+    def learn_stream(self, messages: Sequence[Any] | None, pieces: Sequence[Any]) -> None:
         """What the model answered to these piece by piece, once it is over."""
         if messages is None:
             return
-        if text := self.spared("", lambda: text_in(pieces)):
+        if text := self.guarded("", lambda: join_stream_text(pieces)):
             self.after(messages, text)
             return
         if pieces:
-            self.unread(
-                f"The pieces of this answer, of the type {type(pieces[0]).__name__}, hold no text. {TELL_IT}"
+            self.report_unread(
+                f"The pieces of this answer, of the type {type(pieces[0]).__name__}, hold no text. {CALL_AFTER}"
             )
         self.heed(messages)
 
-    def unread(self, why: str) -> None:
+    def report_unread(self, why: str) -> None:
         """Something went by that could not be learned from; `trouble` says so."""
         self._trouble = why
 
@@ -180,14 +187,14 @@ class Beside:
             self._told.update(hit.memory.id for hit in hits)
             return self._text(hits)
 
-        return self.spared("", called)
+        return self.guarded("", called)
 
     def fixed(self, error: str) -> str:
         """What once made such an error go away, as a block of text."""
         return (
             ""
             if self.is_off
-            else self.spared(
+            else self.guarded(
                 "",
                 lambda: self._text(
                     [
@@ -204,19 +211,19 @@ class Beside:
         """
 
         def said() -> str:
-            from reverie.interfaces.hooks.prompt_lookup import said_again
+            from reverie.interfaces.hooks.prompt_lookup import render_repeated_block
 
             with self._one_at_a_time:
                 if (companion := self._caught_up()) is None:
                     return ""
-                companion.wait(PATIENCE)
+                companion.wait(OPEN_SECONDS)
                 companion.conversation.attention.injected.clear()
                 work = self.mind.work
-                return said_again(
+                return render_repeated_block(
                     work.store, work.settings, self.session, self.space, work.now
                 ).text
 
-        return self.spared("", said)
+        return self.guarded("", said)
 
     def ran(
         self,
@@ -228,7 +235,7 @@ class Beside:
         duration: float | None = None,
     ) -> None:
         """A tool ran; it is written down in the background. `duration` in seconds."""
-        self.spared(
+        self.guarded(
             None,
             lambda: self.mind.record_tool(
                 tool,
@@ -248,7 +255,7 @@ class Beside:
         Args:
             question: What you want to know, in words.
         """
-        return self.spared(
+        return self.guarded(
             f"Memory cannot be searched just now. {self._trouble}".strip(),
             lambda: (
                 self._text(
@@ -270,11 +277,11 @@ class Beside:
             kept = self.mind.remember(text, space=self.space, session=self.session, **claim.fields)
             return " ".join(filter(None, (f"Kept as {kept.id}.", claim.why)))
 
-        return self.spared("", kept) or f"It was not kept. {self._trouble}"
+        return self.guarded("", kept) or f"It was not kept. {self._trouble}"
 
     def _text(self, hits: Sequence[Hit], *, asked: bool = False) -> str:
         settings = self.mind.settings
-        return render(
+        return render_block(
             hits, self.mind.work.now, limit=settings.limit, budget=settings.budget, asked=asked
         ).text
 
@@ -282,14 +289,14 @@ class Beside:
         """The same function, in the shape that it has, with memory. See `around`, which says where
         the messages are.
         """
-        return around(self, model)  # type: ignore[return-value]
+        return wrap_model_call(self, model)  # type: ignore[return-value]
 
     def close(self) -> None:
         """The conversation is over: what is queued is written down. Twice does no harm."""
-        self._opened.wait(TO_CLOSE)
+        self._opened.wait(CLOSE_SECONDS)
         with self._one_at_a_time:
             if (companion := self._caught_up()) is not None:
-                self.spared(None, companion.close)
+                self.guarded(None, companion.close)
 
     def __enter__(self) -> Self:
         return self
@@ -298,28 +305,28 @@ class Beside:
         self.close()
 
 
-class Conversations:
+class ConversationPool:
     """Memory beside many conversations, for an adapter that serves them all: one `Beside` for each
     session.
     """
 
     def __init__(self, mind: Mind, space: str | None = None) -> None:
-        self.mind, self.space = mind, space_meant(space)
+        self.mind, self.space = mind, resolve_space(space)
         self._open: dict[str, Beside] = {}
         self._closing: list[Thread] = []
         self._lock = Lock()
 
-    def of(self, session: str) -> Beside:
+    def for_session(self, session: str) -> Beside:
         """The one of a session."""
         with self._lock:
             beside = self._open.pop(session, None) or Beside(self.mind, self.space, session=session)
             self._open[session] = beside  # the last to have spoken stands last
-            silent = next(iter(self._open)) if len(self._open) > MOST_OPEN else None
+            silent = next(iter(self._open)) if len(self._open) > MAX_OPEN else None
             if silent is not None:
-                self._let_go(self._open.pop(silent))
+                self._close_silent(self._open.pop(silent))
         return beside
 
-    def _let_go(self, silent: Beside) -> None:
+    def _close_silent(self, silent: Beside) -> None:
         thread = Thread(target=silent.close, daemon=True, name="reverie-beside")
         thread.start()
         self._closing = [*(one for one in self._closing if one.is_alive()), thread]
@@ -339,7 +346,7 @@ class Conversations:
         for beside in closing.values():
             beside.close()
         for thread in ending:
-            thread.join(TO_CLOSE)
+            thread.join(CLOSE_SECONDS)
 
     def __enter__(self) -> Self:
         return self
@@ -348,7 +355,7 @@ class Conversations:
         self.close()
 
 
-def messages_of(answer: Any) -> list[Any]:
+def read_answer_messages(answer: Any) -> list[Any]:
     """The messages in what a function that calls a model returned; none where there is nothing to
     be read.
     """
@@ -356,8 +363,8 @@ def messages_of(answer: Any) -> list[Any]:
         return [{"role": "assistant", "content": answer}]
     if isinstance(answer, (list, tuple)):
         return list(answer)
-    if choices := named(answer, "choices"):  # OpenAI's chat completions
-        return [named(choices[0], "message")]
-    if isinstance(output := named(answer, "output"), list):  # OpenAI's responses
+    if choices := get_field(answer, "choices"):  # OpenAI's chat completions
+        return [get_field(choices[0], "message")]
+    if isinstance(output := get_field(answer, "output"), list):  # OpenAI's responses
         return output
-    return [answer] if named(answer, "role") is not None else []
+    return [answer] if get_field(answer, "role") is not None else []

@@ -23,13 +23,13 @@ from anthropic.types.beta import (
 )
 
 from reverie.core.errors import ReverieError
-from reverie.interfaces.memory_folder import Notebook
-from reverie.memory.memory_validation import space_meant
+from reverie.interfaces.memory_folder import MemoryFolder
+from reverie.memory.memory_validation import resolve_space
 
 if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
 
-Command = (
+MemoryCommand = (
     BetaMemoryTool20250818ViewCommand
     | BetaMemoryTool20250818CreateCommand
     | BetaMemoryTool20250818StrReplaceCommand
@@ -48,17 +48,17 @@ class MemoryTool(BetaAbstractMemoryTool):
         self, mind: Mind, space: str | None = None, *, session: str = "", **more: Any
     ) -> None:
         super().__init__(**more)
-        self.notebook = Notebook(mind, space_meant(space), session)
+        self.notebook = MemoryFolder(mind, resolve_space(space), session)
 
-    def execute(self, command: Command) -> str:
+    def execute(self, command: MemoryCommand) -> str:
         """What a command answers."""
-        return answered(self.notebook, command)
+        return run_memory_command(self.notebook, command)
 
     view = create = str_replace = insert = delete = rename = execute
 
     def clear_all_memory(self) -> str:
         """Every file is deleted; `reverie restore` brings them back."""
-        return cleared(self.notebook)
+        return clear_memory_files(self.notebook)
 
 
 class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
@@ -68,20 +68,20 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         self, mind: Mind, space: str | None = None, *, session: str = "", **more: Any
     ) -> None:
         super().__init__(**more)
-        self.notebook = Notebook(mind, space_meant(space), session)
+        self.notebook = MemoryFolder(mind, resolve_space(space), session)
 
-    async def execute(self, command: Command) -> str:
+    async def execute(self, command: MemoryCommand) -> str:
         """What a command answers."""
-        return await asyncio.to_thread(answered, self.notebook, command)
+        return await asyncio.to_thread(run_memory_command, self.notebook, command)
 
     view = create = str_replace = insert = delete = rename = execute
 
     async def clear_all_memory(self) -> str:
         """Every file is deleted; `reverie restore` brings them back."""
-        return await asyncio.to_thread(cleared, self.notebook)
+        return await asyncio.to_thread(clear_memory_files, self.notebook)
 
 
-def answered(notebook: Notebook, command: Command) -> str:
+def run_memory_command(notebook: MemoryFolder, command: MemoryCommand) -> str:
     """What a command answers; ToolError is an answer too."""
     try:
         return notebook.run(command.model_dump(exclude_unset=True))
@@ -89,7 +89,7 @@ def answered(notebook: Notebook, command: Command) -> str:
         raise ToolError(str(err)) from err
 
 
-def cleared(notebook: Notebook) -> str:
+def clear_memory_files(notebook: MemoryFolder) -> str:
     """Every file is deleted."""
     try:
         return notebook.clear()

@@ -35,22 +35,22 @@ from inspect import (
 )
 from typing import TYPE_CHECKING, Any
 
-from reverie.text.host_messages import named
+from reverie.text.host_messages import get_field
 
 if TYPE_CHECKING:
     from reverie.interfaces.frameworks.agent_loop import Beside
 
 # arguments that hold the messages, whatever their place
-NAMES = (
+MESSAGE_ARGUMENTS = (
     "messages",
     "input",
     "history",
     "conversation",
 )
-THEMSELVES = ("self", "cls")
+RECEIVER_ARGUMENTS = ("self", "cls")
 
 
-def around(beside: Beside, model: Callable[..., Any]) -> Callable[..., Any]:
+def wrap_model_call(beside: Beside, model: Callable[..., Any]) -> Callable[..., Any]:
     """The same function with memory, in the shape that it had."""
     try:
         how = signature(model)
@@ -59,27 +59,27 @@ def around(beside: Beside, model: Callable[..., Any]) -> Callable[..., Any]:
             [Parameter("given", Parameter.VAR_POSITIONAL), Parameter("more", Parameter.VAR_KEYWORD)]
         )
     for fits, shape in (
-        (iscoroutinefunction, awaited),
-        (isasyncgenfunction, streamed_later),
-        (isgeneratorfunction, streamed),
+        (iscoroutinefunction, wrap_coroutine),
+        (isasyncgenfunction, wrap_async_generator),
+        (isgeneratorfunction, wrap_generator),
     ):
         if fits(model):
             return shape(beside, model, how)
-    return called(beside, model, how)
+    return wrap_function(beside, model, how)
 
 
-def called(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
+def wrap_function(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
     """A plain function; it may return a coroutine or a stream all the same."""
 
     @wraps(model)
     def call(*given: Any, **more: Any) -> Any:
-        messages, given, more = prepared(beside, how, given, more)
+        messages, given, more = inject_into_call(beside, how, given, more)
         answer = model(*given, **more)
         if messages is None:
             return answer
         if iscoroutine(answer):
-            return finished(beside, messages, answer)
-        if (stream := flowing(beside, messages, answer)) is not None:
+            return await_and_learn(beside, messages, answer)
+        if (stream := wrap_stream(beside, messages, answer)) is not None:
             return stream
         beside.after(messages, answer)
         return answer
@@ -87,36 +87,38 @@ def called(beside: Beside, model: Callable[..., Any], how: Signature) -> Callabl
     return call
 
 
-def awaited(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
+def wrap_coroutine(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
     """A coroutine."""
 
     @wraps(model)
     async def call(*given: Any, **more: Any) -> Any:
-        messages, given, more = await asyncio.to_thread(prepared, beside, how, given, more)
+        messages, given, more = await asyncio.to_thread(inject_into_call, beside, how, given, more)
         answer = await model(*given, **more)
-        return answer if messages is None else await learned(beside, messages, answer)
+        return answer if messages is None else await learn_answer(beside, messages, answer)
 
     return call
 
 
-def streamed(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
+def wrap_generator(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
     """A generator."""
 
     @wraps(model)
     def call(*given: Any, **more: Any) -> Generator[Any, Any, Any]:
-        messages, given, more = prepared(beside, how, given, more)
-        return (yield from passed_on(beside, messages, model(*given, **more)))
+        messages, given, more = inject_into_call(beside, how, given, more)
+        return (yield from relay_stream(beside, messages, model(*given, **more)))
 
     return call
 
 
-def streamed_later(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
+def wrap_async_generator(
+    beside: Beside, model: Callable[..., Any], how: Signature
+) -> Callable[..., Any]:
     """An async generator."""
 
     @wraps(model)
     async def call(*given: Any, **more: Any) -> AsyncIterator[Any]:
-        messages, given, more = await asyncio.to_thread(prepared, beside, how, given, more)
-        stream = passed_on_later(beside, messages, model(*given, **more))
+        messages, given, more = await asyncio.to_thread(inject_into_call, beside, how, given, more)
+        stream = relay_async_stream(beside, messages, model(*given, **more))
         try:
             async for piece in stream:
                 yield piece
@@ -126,7 +128,7 @@ def streamed_later(beside: Beside, model: Callable[..., Any], how: Signature) ->
     return call
 
 
-def prepared(
+def inject_into_call(
     beside: Beside, how: Signature, given: tuple[Any, ...], more: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
     """(the messages, and the arguments of the call with memory); None for the messages where there
@@ -134,9 +136,9 @@ def prepared(
     """
 
     def found() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-        place = place_of(how, given, more)
+        place = find_messages_argument(how, given, more)
         if place is None:
-            beside.unread("No argument of this call holds messages")
+            beside.report_unread("No argument of this call holds messages")
             return None, given, more
         if isinstance(place, str):
             return more[place], given, {**more, place: beside.before(more[place])}
@@ -146,51 +148,54 @@ def prepared(
             more,
         )
 
-    return beside.spared((None, given, more), found)
+    return beside.guarded((None, given, more), found)
 
 
-def place_of(how: Signature, given: Sequence[Any], more: Mapping[str, Any]) -> str | int | None:
+def find_messages_argument(
+    how: Signature, given: Sequence[Any], more: Mapping[str, Any]
+) -> str | int | None:
     """Which argument of a call holds the messages: its name, or its place among those
     without one.
     """
-    if (name := next((name for name in NAMES if name in more), None)) is not None:
+    if (name := next((name for name in MESSAGE_ARGUMENTS if name in more), None)) is not None:
         return name
     names = list(how.parameters)
     if (
         place := next(
-            (place for place, name in enumerate(names[: len(given)]) if name in NAMES), None
+            (place for place, name in enumerate(names[: len(given)]) if name in MESSAGE_ARGUMENTS),
+            None,
         )
     ) is not None:
         return place
-    first = next((name for name in names if name not in THEMSELVES), None)
+    first = next((name for name in names if name not in RECEIVER_ARGUMENTS), None)
     if first is None or first in more:
         return first
     return place if (place := names.index(first)) < len(given) else None
 
 
-async def learned(beside: Beside, messages: Any, answer: Any) -> Any:
+async def learn_answer(beside: Beside, messages: Any, answer: Any) -> Any:
     """The answer, which is learned from, beside the event loop."""
-    if (stream := flowing(beside, messages, answer)) is not None:
+    if (stream := wrap_stream(beside, messages, answer)) is not None:
         return stream
     await asyncio.to_thread(beside.after, messages, answer)
     return answer
 
 
-async def finished(beside: Beside, messages: Any, answer: Coroutine[Any, Any, Any]) -> Any:
+async def await_and_learn(beside: Beside, messages: Any, answer: Coroutine[Any, Any, Any]) -> Any:
     """What a coroutine answers, learned from."""
-    return await learned(beside, messages, await answer)
+    return await learn_answer(beside, messages, await answer)
 
 
-def flowing(beside: Beside, messages: Any, answer: Any) -> Any:
+def wrap_stream(beside: Beside, messages: Any, answer: Any) -> Any:
     """An answer that comes piece by piece, as one that is learned from; None of one that is there
     already.
     """
     if isasyncgen(answer):
-        return passed_on_later(beside, messages, answer)
-    return passed_on(beside, messages, answer) if isgenerator(answer) else None
+        return relay_async_stream(beside, messages, answer)
+    return relay_stream(beside, messages, answer) if isgenerator(answer) else None
 
 
-def passed_on(
+def relay_stream(
     beside: Beside, messages: Any, stream: Generator[Any, Any, Any]
 ) -> Generator[Any, Any, Any]:
     """A stream as it comes, and what it returns; what it said is learned at its end."""
@@ -206,10 +211,10 @@ def passed_on(
             sent = yield piece
     finally:
         stream.close()
-        beside.heard(messages, pieces)
+        beside.learn_stream(messages, pieces)
 
 
-async def passed_on_later(beside: Beside, messages: Any, stream: Any) -> Any:
+async def relay_async_stream(beside: Beside, messages: Any, stream: Any) -> Any:
     """The same of an async stream."""
     pieces: list[Any] = []
     try:
@@ -218,22 +223,22 @@ async def passed_on_later(beside: Beside, messages: Any, stream: Any) -> Any:
             yield piece
     finally:
         await stream.aclose()
-        await asyncio.to_thread(beside.heard, messages, pieces)
+        await asyncio.to_thread(beside.learn_stream, messages, pieces)
 
 
-def text_in(pieces: Iterable[Any]) -> str:
+def join_stream_text(pieces: Iterable[Any]) -> str:
     """What a stream said: texts, or events of OpenAI's (chat, responses) and Anthropic's SDK."""
-    return "".join(map(piece_text, pieces))
+    return "".join(map(read_piece_text, pieces))
 
 
-def piece_text(piece: Any) -> str:
+def read_piece_text(piece: Any) -> str:
     """The text of one piece of a stream; "" where it has none."""
     if isinstance(piece, str):
         return piece
-    choices: Sequence[Any] = named(piece, "choices") or ()
-    delta = named(choices[0], "delta") if choices else named(piece, "delta")
-    kind = named(piece, "type")
+    choices: Sequence[Any] = get_field(piece, "choices") or ()
+    delta = get_field(choices[0], "delta") if choices else get_field(piece, "delta")
+    kind = get_field(piece, "type")
     if isinstance(delta, str):
         return delta if kind in (None, "response.output_text.delta") else ""
-    text = named(delta, "content") if choices else named(delta, "text")
+    text = get_field(delta, "content") if choices else get_field(delta, "text")
     return text if isinstance(text, str) else ""

@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING, Any, cast
 from claude_agent_sdk import HookContext, HookMatcher
 from claude_agent_sdk.types import HookCallback, HookEvent, HookInput, HookJSONOutput
 
-from reverie.interfaces.frameworks.agent_loop import Beside, Conversations
-from reverie.interfaces.hooks.host_adapters import CARRIES, milliseconds
+from reverie.interfaces.frameworks.agent_loop import Beside, ConversationPool
+from reverie.interfaces.hooks.host_adapters import CONTEXT_EVENTS, to_seconds
 
 if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
 
-SECONDS = 2.0  # until a hook goes without; they take milliseconds
+HOOK_TIMEOUT = 2.0  # until a hook goes without; they take milliseconds
 
 
-class SessionMemory(Conversations):
+class SessionMemory(ConversationPool):
     """Memory beside the sessions of an agent. Use it as a context manager, or call `close`."""
 
     late = ""  # the last hook that was not waited for
@@ -59,7 +59,7 @@ class SessionMemory(Conversations):
             event, text = given["hook_event_name"], ""
             try:
                 text = await asyncio.wait_for(
-                    asyncio.to_thread(self._answer, answer, dict(given)), SECONDS
+                    asyncio.to_thread(self._answer, answer, dict(given)), HOOK_TIMEOUT
                 )
             except TimeoutError:
                 self.late = f"{event} took too long"
@@ -72,58 +72,58 @@ class SessionMemory(Conversations):
         self, answer: Callable[[Beside, Mapping[str, Any]], str], given: Mapping[str, Any]
     ) -> str:
         session = str(given.get("session_id", ""))
-        beside, event = self.of(session), given["hook_event_name"]
+        beside, event = self.for_session(session), given["hook_event_name"]
         again = ""
-        if event in CARRIES and session in self._shortened:
+        if event in CONTEXT_EVENTS and session in self._shortened:
             self._shortened.discard(session)
             again = beside.again()
         elif event == "PreCompact":
             self._shortened.add(session)
-        told = beside.spared("", lambda: answer(beside, given))
+        told = beside.guarded("", lambda: answer(beside, given))
         return "\n\n".join(text for text in (again, told) if text)
 
 
-def prompted(beside: Beside, given: Mapping[str, Any]) -> str:
+def on_prompt(beside: Beside, given: Mapping[str, Any]) -> str:
     """The user asked."""
     return beside.turn([{"role": "user", "content": given["prompt"]}]).text
 
 
-def before_tool(beside: Beside, given: Mapping[str, Any]) -> str:
+def on_pre_tool(beside: Beside, given: Mapping[str, Any]) -> str:
     """A tool is about to run."""
     return beside.warned(given["tool_name"], given["tool_input"])
 
 
-def after_tool(beside: Beside, given: Mapping[str, Any]) -> str:
+def on_post_tool(beside: Beside, given: Mapping[str, Any]) -> str:
     """A tool ran."""
     beside.ran(
         given["tool_name"],
         given["tool_input"],
         given["tool_response"],
-        duration=milliseconds(given.get("duration_ms")),
+        duration=to_seconds(given.get("duration_ms")),
     )
     return ""
 
 
-def failed(beside: Beside, given: Mapping[str, Any]) -> str:
+def on_tool_failure(beside: Beside, given: Mapping[str, Any]) -> str:
     """A tool failed."""
     known = beside.fixed(given["error"])
     beside.ran(
         given["tool_name"],
         given["tool_input"],
         error=given["error"],
-        duration=milliseconds(given.get("duration_ms")),
+        duration=to_seconds(given.get("duration_ms")),
     )
     return known
 
 
-def answered(beside: Beside, given: Mapping[str, Any]) -> str:
+def on_stop(beside: Beside, given: Mapping[str, Any]) -> str:
     """The turn is over."""
     if text := given.get("last_assistant_message"):
         beside.heed([{"role": "assistant", "content": text}])
     return ""
 
 
-def compacts(beside: Beside, _given: Mapping[str, Any]) -> str:
+def on_compact(beside: Beside, _given: Mapping[str, Any]) -> str:
     """The context is about to be shortened."""
     if not (beside.is_off or beside.mind.settings.is_off(beside.space)):
         beside.mind.record("compact", space=beside.space, session=beside.session)
@@ -131,10 +131,10 @@ def compacts(beside: Beside, _given: Mapping[str, Any]) -> str:
 
 
 HOOKS: dict[HookEvent, Callable[[Beside, Mapping[str, Any]], str]] = {
-    "UserPromptSubmit": prompted,
-    "PreToolUse": before_tool,
-    "PostToolUse": after_tool,
-    "PostToolUseFailure": failed,
-    "Stop": answered,
-    "PreCompact": compacts,
+    "UserPromptSubmit": on_prompt,
+    "PreToolUse": on_pre_tool,
+    "PostToolUse": on_post_tool,
+    "PostToolUseFailure": on_tool_failure,
+    "Stop": on_stop,
+    "PreCompact": on_compact,
 }

@@ -19,10 +19,10 @@ from typing import Any
 from langchain_core.messages import AnyMessage, HumanMessage, convert_to_openai_messages
 from langchain_core.runnables import RunnableConfig
 
-from reverie.interfaces.frameworks.agent_loop import Beside, Conversations
+from reverie.interfaces.frameworks.agent_loop import Beside, ConversationPool
 
 
-class AgentMemory(Conversations):
+class AgentMemory(ConversationPool):
     """Memory beside the threads of an agent. Use it as a context manager, or call `close`."""
 
     def before_model(
@@ -32,20 +32,20 @@ class AgentMemory(Conversations):
         their end.
         """
         beside, messages = self._beside(config), list(state["messages"])
-        block = beside.turn(readable(beside, messages))
+        block = beside.turn(convert_graph_messages(beside, messages))
         return {"llm_input_messages": [*messages, HumanMessage(block.text)] if block else messages}
 
     def after_model(self, state: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
         """The answer is kept and learned from; the state stays as it is."""
         beside = self._beside(config)
-        beside.heed(readable(beside, state["messages"]))
+        beside.heed(convert_graph_messages(beside, state["messages"]))
         return {}
 
     def _beside(self, config: RunnableConfig) -> Beside:
-        return self.of(str((config.get("configurable") or {}).get("thread_id", "")))
+        return self.for_session(str((config.get("configurable") or {}).get("thread_id", "")))
 
 
-def readable(beside: Beside, messages: Sequence[Any]) -> list[Any]:
+def convert_graph_messages(beside: Beside, messages: Sequence[Any]) -> list[Any]:
     """Messages as the companion takes them; none if they are of a shape that is not known."""
     nothing: list[Any] = []
-    return beside.spared(nothing, lambda: list(convert_to_openai_messages(list(messages))))
+    return beside.guarded(nothing, lambda: list(convert_to_openai_messages(list(messages))))

@@ -43,17 +43,17 @@ from agents.run_config import CallModelData, ModelInputData
 
 from reverie.core import clock
 from reverie.interfaces.frameworks.agent_loop import Beside
-from reverie.interfaces.frameworks.openai_history import History, Item
+from reverie.interfaces.frameworks.openai_history import Item, SessionHistory
 
 if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
 
-TIMED_OUT = "Tool '{}' timed out after {:g} seconds."  # as the SDK words it
-CUT_OFF = "The run ended before the tool did"
-ONCE = "It did not run. Call it again if it should run all the same: this is said once."
+TIMEOUT_TEXT = "Tool '{}' timed out after {:g} seconds."  # as the SDK words it
+CUT_OFF_ERROR = "The run ended before the tool did"
+SAID_ONCE = "It did not run. Call it again if it should run all the same: this is said once."
 
 
-class Call(NamedTuple):
+class ToolCall(NamedTuple):
     """A tool that was called."""
 
     tool: str
@@ -69,12 +69,12 @@ class AgentMemory(RunHooks[Any]):
 
     def __init__(self, mind: Mind, space: str | None = None, *, session: str) -> None:
         self.beside = Beside(mind, space, session=session)
-        self.history = History(mind, session, space)
+        self.history = SessionHistory(mind, session, space)
         self.guard: ToolInputGuardrail[Any] = ToolInputGuardrail(self._guarded, "reverie")
         self._sent: list[Item] = []  # the conversation as it was when the model was last called
-        self._running: dict[str, Call] = {}  # by the id of the call
+        self._running: dict[str, ToolCall] = {}  # by the id of the call
         self._errors: dict[str, str] = {}  # of calls that are not over
-        self._ended: list[Call] = []  # since the model was last called
+        self._ended: list[ToolCall] = []  # since the model was last called
 
     @property
     def trouble(self) -> str:
@@ -94,7 +94,7 @@ class AgentMemory(RunHooks[Any]):
 
         async def failed(args: ToolErrorFormatterArgs[Any]) -> str | None:
             if args.error is not None:
-                self._errors[args.call_id] = told(args.error)
+                self._errors[args.call_id] = format_error_line(args.error)
             said = formatter(args) if formatter else None
             return await said if isawaitable(said) else said
 
@@ -110,7 +110,7 @@ class AgentMemory(RunHooks[Any]):
             else data
         )
 
-    def _comes_up(self, ended: list[Call]) -> list[str]:
+    def _comes_up(self, ended: list[ToolCall]) -> list[str]:
         """What the model is to know now, of the conversation and of the tools that it has just
         called.
         """
@@ -124,26 +124,30 @@ class AgentMemory(RunHooks[Any]):
         self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse
     ) -> None:
         """The answer is kept and learned from."""
-        said: list[Item] = self.beside.spared([], lambda: list(response.to_input_items()))
+        said: list[Item] = self.beside.guarded([], lambda: list(response.to_input_items()))
         await asyncio.to_thread(self.beside.heed, [*self._sent, *said])
 
     async def on_tool_start(
         self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool
     ) -> None:
         """A tool is about to run."""
-        self._running[id_of(context, tool)] = Call(tool.name, given_to(context), clock.ticks())
+        self._running[find_call_id(context, tool)] = ToolCall(
+            tool.name, read_call_arguments(context), clock.ticks()
+        )
 
     async def on_tool_end(
         self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool, result: object
     ) -> None:
         """A tool ran, or failed and its error was made an answer."""
-        id = id_of(context, tool)
-        call = self._running.pop(id, Call(tool.name, given_to(context), clock.ticks()))
+        id = find_call_id(context, tool)
+        call = self._running.pop(
+            id, ToolCall(tool.name, read_call_arguments(context), clock.ticks())
+        )
         noted = self._errors.pop(id, "")
-        error = self.beside.spared(noted, lambda: noted or error_of(tool, context, result))
+        error = self.beside.guarded(noted, lambda: noted or find_tool_error(tool, context, result))
         self._record(call._replace(error=error), None if error else result)
 
-    def _record(self, call: Call, result: object = None) -> None:
+    def _record(self, call: ToolCall, result: object = None) -> None:
         self.beside.ran(
             call.tool,
             call.given,
@@ -156,10 +160,10 @@ class AgentMemory(RunHooks[Any]):
     def _guarded(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
         """What must never be done is said in the place of a tool's result, once."""
         warning = self.beside.warned(
-            data.context.tool_name, given_to(data.context), kinds=("negative",)
+            data.context.tool_name, read_call_arguments(data.context), kinds=("negative",)
         )
         return (
-            ToolGuardrailFunctionOutput.reject_content(f"{warning}\n{ONCE}")
+            ToolGuardrailFunctionOutput.reject_content(f"{warning}\n{SAID_ONCE}")
             if warning
             else ToolGuardrailFunctionOutput.allow()
         )
@@ -182,17 +186,19 @@ class AgentMemory(RunHooks[Any]):
             id, call = self._running.popitem()
             mine = err is not None and (not self._running or call.tool in str(err))
             error = self._errors.pop(id, "") or (
-                told(err.__cause__ or err) if err is not None and mine else CUT_OFF
+                format_error_line(err.__cause__ or err)
+                if err is not None and mine
+                else CUT_OFF_ERROR
             )
             self._record(call._replace(error=error))
 
 
-def id_of(context: RunContextWrapper[Any], tool: Tool) -> str:
+def find_call_id(context: RunContextWrapper[Any], tool: Tool) -> str:
     """What tells a call from others; of a tool that is no function, its name."""
     return str(getattr(context, "tool_call_id", None) or tool.name)
 
 
-def given_to(context: RunContextWrapper[Any]) -> Any:
+def read_call_arguments(context: RunContextWrapper[Any]) -> Any:
     """What a tool is called with: by name, or the text that it is if it is no JSON object."""
     text = getattr(context, "tool_arguments", None) or ""
     try:
@@ -202,12 +208,12 @@ def given_to(context: RunContextWrapper[Any]) -> Any:
     return values if isinstance(values, Mapping) else text
 
 
-def told(error: BaseException) -> str:
+def format_error_line(error: BaseException) -> str:
     """An error in one line, and its notes."""
     return f"{type(error).__name__}: {error}"
 
 
-def error_of(tool: Tool, context: RunContextWrapper[Any], result: object) -> str:
+def find_tool_error(tool: Tool, context: RunContextWrapper[Any], result: object) -> str:
     """Why a tool failed, as far as its trace or its answer tells; "" if it went well."""
     span = get_current_span()
     if span is not None and span.error:
@@ -215,5 +221,5 @@ def error_of(tool: Tool, context: RunContextWrapper[Any], result: object) -> str
         return str(why or result or span.error["message"])
     seconds = getattr(tool, "timeout_seconds", None)
     texts = [default_tool_error_function(context, Exception())]
-    texts += [TIMED_OUT.format(tool.name, seconds)] if seconds is not None else []
+    texts += [TIMEOUT_TEXT.format(tool.name, seconds)] if seconds is not None else []
     return str(result) if result in texts else ""

@@ -19,7 +19,7 @@ from agents import SessionSettings
 
 from reverie.core.errors import ReverieError
 from reverie.core.model import Event
-from reverie.memory.memory_validation import space_meant
+from reverie.memory.memory_validation import resolve_space
 from reverie.storage import GENERATION
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ Item = Any  # agents.TResponseInputItem: a mapping of one of twenty shapes
 
 # the verb of an event: items were "added", one was "popped", or all were "cleared"
 HISTORY = "history"
-PAGE = 1_000  # events that are read at once
+PAGE_SIZE = 1_000  # events that are read at once
 
 
-class History:
+class SessionHistory:
     """The conversation of one session. Where memory is switched off, or in trouble, it goes on in
     this process alone and `trouble` says so.
     """
@@ -41,7 +41,7 @@ class History:
         self.session_id = session
         self.session_settings: SessionSettings | None = None
         self.trouble = ""
-        self._mind, self._space = mind, space_meant(space)
+        self._mind, self._space = mind, resolve_space(space)
         # as they were last known: after the event `_seen`, in `_generation`
         self._items: list[Item] = []
         self._seen, self._generation = 0, ""
@@ -70,14 +70,14 @@ class History:
         with self._one_at_a_time:
             self._catch_up()
             items = self._items if most is None else self._items[-most:] if most > 0 else []
-            return [fresh(item) for item in items]
+            return [copy_json(item) for item in items]
 
     def _pop(self) -> Item | None:
         """Of two processes that pop, each gets another item."""
         with self._one_at_a_time:
             try:
                 if not self.trouble:
-                    with self._mind.store.alone():
+                    with self._mind.store.transaction():
                         return self._popped()
             except ReverieError as err:
                 self._goes_on_alone(err)
@@ -92,7 +92,7 @@ class History:
     def _write(self, payload: dict[str, Any]) -> None:
         with self._one_at_a_time:
             if self.trouble or not self._recorded(payload):
-                go_on(self._items, payload)
+                apply_history_event(self._items, payload)
 
     def _recorded(self, payload: dict[str, Any]) -> bool:
         try:
@@ -112,7 +112,7 @@ class History:
             if now != self._generation:
                 self._items, self._seen, self._generation = [], 0, now
             for event in self._news():
-                go_on(self._items, event.payload)
+                apply_history_event(self._items, event.payload)
                 self._seen = event.seq
         except ReverieError as err:
             self._goes_on_alone(err)
@@ -123,17 +123,17 @@ class History:
             session=self.session_id,
             verbs=(HISTORY,),
             space=self._space,
-            limit=PAGE,
+            limit=PAGE_SIZE,
         ):
             yield from page
-            if len(page) < PAGE:
+            if len(page) < PAGE_SIZE:
                 return
 
     def _goes_on_alone(self, err: ReverieError) -> None:
         self.trouble = f"From here on this session is kept in this process only: {err}"
 
 
-def go_on(items: list[Item], payload: Mapping[str, Any]) -> None:
+def apply_history_event(items: list[Item], payload: Mapping[str, Any]) -> None:
     """Make of the items before an event, oldest first, those that it leaves."""
     if payload.get("cleared"):
         items.clear()
@@ -142,8 +142,8 @@ def go_on(items: list[Item], payload: Mapping[str, Any]) -> None:
     items += payload.get("added", ())
 
 
-def fresh(value: Any) -> Any:
+def copy_json(value: Any) -> Any:
     """A JSON value of the caller's own: what is altered in it is not altered here."""
     if isinstance(value, dict):
-        return {name: fresh(inner) for name, inner in value.items()}
-    return [fresh(inner) for inner in value] if isinstance(value, list) else value
+        return {name: copy_json(inner) for name, inner in value.items()}
+    return [copy_json(inner) for inner in value] if isinstance(value, list) else value

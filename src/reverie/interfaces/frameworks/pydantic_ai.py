@@ -42,7 +42,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from reverie.core import clock
 from reverie.core.authorship import Author
-from reverie.interfaces.frameworks.agent_loop import Beside, Conversations
+from reverie.interfaces.frameworks.agent_loop import Beside, ConversationPool
 
 if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
@@ -61,7 +61,7 @@ class MemoryCapability(AbstractCapability[Any]):
     """
 
     def __init__(self, mind: Mind, space: str | None = None, *, tools: bool = True) -> None:
-        self.conversations, self.tools = Conversations(mind, space), tools
+        self.conversations, self.tools = ConversationPool(mind, space), tools
 
     @property
     def trouble(self) -> str:
@@ -70,14 +70,14 @@ class MemoryCapability(AbstractCapability[Any]):
 
     def get_toolset(self) -> FunctionToolset[Any] | None:
         """`recall` and `remember`."""
-        return toolset(self.conversations) if self.tools else None
+        return build_toolset(self.conversations) if self.tools else None
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """What comes up stands at the end of this request."""
         beside, messages = await self._beside(ctx), request_context.messages
-        block = await asyncio.to_thread(beside.turn, readable(beside, messages))
+        block = await asyncio.to_thread(beside.turn, convert_pydantic_messages(beside, messages))
         if not block or not isinstance(messages[-1], ModelRequest):
             return request_context
         last = replace(messages[-1], parts=[*messages[-1].parts, UserPromptPart(block.text)])
@@ -88,7 +88,9 @@ class MemoryCapability(AbstractCapability[Any]):
     ) -> ModelResponse:
         """The answer is kept and learned from."""
         beside = await self._beside(ctx)
-        await asyncio.to_thread(beside.heed, readable(beside, [*ctx.messages, response]))
+        await asyncio.to_thread(
+            beside.heed, convert_pydantic_messages(beside, [*ctx.messages, response])
+        )
         return response
 
     async def wrap_tool_execute(
@@ -110,7 +112,7 @@ class MemoryCapability(AbstractCapability[Any]):
             (await self._beside(ctx)).ran(
                 call.tool_name,
                 args,
-                error=f"{type(err).__name__}: {said_in(err)}",
+                error=f"{type(err).__name__}: {read_tool_error(err)}",
                 duration=clock.ticks() - began,
             )
             raise
@@ -118,14 +120,14 @@ class MemoryCapability(AbstractCapability[Any]):
         return result
 
     async def _beside(self, ctx: RunContext[Any]) -> Beside:
-        return await asyncio.to_thread(self.conversations.of, ctx.conversation_id or "")
+        return await asyncio.to_thread(self.conversations.for_session, ctx.conversation_id or "")
 
     async def close(self) -> None:
         """All conversations are over."""
         await asyncio.to_thread(self.conversations.close)
 
 
-def said_in(error: Exception) -> str:
+def read_tool_error(error: Exception) -> str:
     """What an error says. One by which a tool asks the model to try again has it in
     what it sends.
     """
@@ -133,7 +135,7 @@ def said_in(error: Exception) -> str:
     return str(getattr(part, "content", None) or error.__cause__ or error)
 
 
-def toolset(conversations: Conversations) -> FunctionToolset[Any]:
+def build_toolset(conversations: ConversationPool) -> FunctionToolset[Any]:
     """Two tools, by which a model asks memory and keeps something in it; trouble is told to the
     model in words.
     """
@@ -141,24 +143,26 @@ def toolset(conversations: Conversations) -> FunctionToolset[Any]:
 
     @tools.tool(description=Beside.recall.__doc__)
     def recall(ctx: RunContext[Any], question: str) -> str:
-        return conversations.of(ctx.conversation_id or "").recall(question)
+        return conversations.for_session(ctx.conversation_id or "").recall(question)
 
     @tools.tool(description=Beside.remember.__doc__)
     def remember(ctx: RunContext[Any], text: str) -> str:
-        beside = conversations.of(ctx.conversation_id or "")
+        beside = conversations.for_session(ctx.conversation_id or "")
         beside.author = Author("pydantic-ai", ctx.model.model_name, ctx.model.system)
         return beside.remember(text)
 
     return tools
 
 
-def readable(beside: Beside, messages: Sequence[ModelMessage]) -> list[dict[str, Any]]:
+def convert_pydantic_messages(
+    beside: Beside, messages: Sequence[ModelMessage]
+) -> list[dict[str, Any]]:
     """Messages as the companion takes them; none if they are of a shape that is not known."""
     nothing: list[dict[str, Any]] = []
-    return beside.spared(nothing, lambda: list(plain(messages)))
+    return beside.guarded(nothing, lambda: list(to_openai_messages(messages)))
 
 
-def plain(messages: Sequence[ModelMessage]) -> Iterator[dict[str, Any]]:
+def to_openai_messages(messages: Sequence[ModelMessage]) -> Iterator[dict[str, Any]]:
     """Messages in OpenAI's shape, as the companion takes them."""
     for message in messages:
         if isinstance(message, ModelResponse):
@@ -168,14 +172,14 @@ def plain(messages: Sequence[ModelMessage]) -> Iterator[dict[str, Any]]:
                     part.content for part in message.parts if isinstance(part, TextPart)
                 ),
                 "tool_calls": [
-                    called(part) for part in message.parts if isinstance(part, ToolCallPart)
+                    to_openai_call(part) for part in message.parts if isinstance(part, ToolCallPart)
                 ],
             }
         elif isinstance(message, ModelRequest):
-            yield from filter(None, map(of_part, message.parts))
+            yield from filter(None, map(to_openai_message, message.parts))
 
 
-def called(part: ToolCallPart) -> Mapping[str, Any]:
+def to_openai_call(part: ToolCallPart) -> Mapping[str, Any]:
     """A call of a tool."""
     return {
         "id": part.tool_call_id,
@@ -184,7 +188,7 @@ def called(part: ToolCallPart) -> Mapping[str, Any]:
     }
 
 
-def of_part(part: ModelRequestPart) -> dict[str, Any] | None:
+def to_openai_message(part: ModelRequestPart) -> dict[str, Any] | None:
     """One part of a request as a message; None of what nobody said."""
     match part:
         case UserPromptPart(content=str(text)):

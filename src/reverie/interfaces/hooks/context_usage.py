@@ -10,30 +10,40 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-FULL = 0.8  # share of the context from which on what it holds is read for memories
-TAIL = 256_000  # bytes of the file that are looked at
+FULL_SHARE = 0.8  # share of the context from which on what it holds is read for memories
+TAIL_BYTES = 256_000  # bytes of the file that are looked at
 # tokens: Claude's usual context, and that of the models named […1m]
-WINDOW, WIDE = (
+WINDOW_TOKENS, WIDE_WINDOW_TOKENS = (
     200_000,
     1_000_000,
 )
-PARTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+USAGE_FIELDS = (
+    "input_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "output_tokens",
+)
 
 
-def share(transcript: Path) -> float | None:
+def read_context_usage(transcript: Path) -> float | None:
     """Which share of the context is used, by the newest answer; None where that cannot be told."""
     return next(
-        (found for row in rows_back(transcript) if (found := by_claude(row) or by_codex(row))), None
+        (
+            found
+            for row in read_rows_backwards(transcript)
+            if (found := usage_from_claude(row) or usage_from_codex(row))
+        ),
+        None,
     )
 
 
-def rows_back(path: Path) -> Iterator[Mapping[str, Any]]:
+def read_rows_backwards(path: Path) -> Iterator[Mapping[str, Any]]:
     """The rows at the end of a JSONL file, newest first; a row that was cut off or is being written
     is passed over.
     """
     try:
         with path.open("rb") as file:
-            file.seek(max(0, file.seek(0, 2) - TAIL))
+            file.seek(max(0, file.seek(0, 2) - TAIL_BYTES))
             lines = file.read().splitlines()
     except OSError:
         return
@@ -46,7 +56,7 @@ def rows_back(path: Path) -> Iterator[Mapping[str, Any]]:
             yield row
 
 
-def by_claude(row: Mapping[str, Any]) -> float | None:
+def usage_from_claude(row: Mapping[str, Any]) -> float | None:
     """As Claude Code's transcripts have it; what subagents use is theirs."""
     message = row.get("message")
     usage = (
@@ -56,12 +66,12 @@ def by_claude(row: Mapping[str, Any]) -> float | None:
     )
     if not isinstance(message, Mapping) or not isinstance(usage, Mapping):
         return None
-    used = sum(value for name in PARTS if isinstance(value := usage.get(name), int))
-    wide = used > WINDOW or "[1m]" in str(message.get("model", ""))
-    return used / (WIDE if wide else WINDOW) or None
+    used = sum(value for name in USAGE_FIELDS if isinstance(value := usage.get(name), int))
+    wide = used > WINDOW_TOKENS or "[1m]" in str(message.get("model", ""))
+    return used / (WIDE_WINDOW_TOKENS if wide else WINDOW_TOKENS) or None
 
 
-def by_codex(row: Mapping[str, Any]) -> float | None:
+def usage_from_codex(row: Mapping[str, Any]) -> float | None:
     """As Codex's rollout files have it."""
     payload = row.get("payload")
     info = (

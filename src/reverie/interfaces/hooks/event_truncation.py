@@ -7,43 +7,47 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.interfaces.hooks.host_adapters import MOST_CHARS
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.interfaces.hooks.host_adapters import MAX_ANSWER_CHARS
 
 # characters kept of either end of a text that has more than WHOLE: 2 (KEEP + SPARE)
-KEEP, WHOLE = (
+MAX_END_CHARS, MAX_WHOLE_CHARS = (
     8_000,
     56_000,
 )
 
 
-def kept(text: str, policy: Policy = USUAL) -> str:
+def truncate_text(text: str, policy: Policy = DEFAULT_POLICY) -> str:
     """A text as it is, of a long one both ends, without secrets."""
-    if len(text) <= WHOLE:
+    if len(text) <= MAX_WHOLE_CHARS:
         return text
-    from reverie.privacy import hidden
-    from reverie.privacy.truncation import ends
+    from reverie.privacy import hide_private_passages
+    from reverie.privacy.truncation import redact_both_ends
 
-    text = hidden(text)
-    return ends(text, policy, KEEP, KEEP) if len(text) > WHOLE else text
+    text = hide_private_passages(text)
+    return (
+        redact_both_ends(text, policy, MAX_END_CHARS, MAX_END_CHARS)
+        if len(text) > MAX_WHOLE_CHARS
+        else text
+    )
 
 
-def bounded(given: Any, policy: Policy = USUAL) -> Any:
+def truncate_arguments(given: Any, policy: Policy = DEFAULT_POLICY) -> Any:
     """What a tool is given, without the texts that are files."""
     if not isinstance(given, Mapping):
-        return kept(given, policy) if isinstance(given, str) else None
+        return truncate_text(given, policy) if isinstance(given, str) else None
     return {
-        str(name): value if not isinstance(value, str) or len(value) <= KEEP else "…"
+        str(name): value if not isinstance(value, str) or len(value) <= MAX_END_CHARS else "…"
         for name, value in list(given.items())[:20]
         if isinstance(value, (str, int, float, bool))
     }
 
 
-def fitting(text: str) -> str:
+def fit_answer(text: str) -> str:
     """The text within what a host takes: whole lines, and the fence closed."""
-    if len(text) <= MOST_CHARS:
+    if len(text) <= MAX_ANSWER_CHARS:
         return text
     lines = text.splitlines()
-    while len(lines) > 2 and sum(map(len, lines)) + len(lines) > MOST_CHARS:
+    while len(lines) > 2 and sum(map(len, lines)) + len(lines) > MAX_ANSWER_CHARS:
         del lines[-2]
-    return "\n".join(lines)[:MOST_CHARS]
+    return "\n".join(lines)[:MAX_ANSWER_CHARS]

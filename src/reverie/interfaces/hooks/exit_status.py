@@ -9,16 +9,16 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-TAIL = 256_000  # bytes of the file that are looked at
+TAIL_BYTES = 256_000  # bytes of the file that are looked at
 
 
-def exit_code(transcript: str, call: str) -> int | None:
+def find_exit_code(transcript: str, call: str) -> int | None:
     """The code that a command ended with; None where the file does not say."""
     if not transcript or not call:
         return None
     try:
         with open(transcript, "rb") as file:
-            file.seek(max(0, file.seek(0, 2) - TAIL))
+            file.seek(max(0, file.seek(0, 2) - TAIL_BYTES))
             lines = file.read().splitlines()
     except OSError:
         return None
@@ -27,13 +27,15 @@ def exit_code(transcript: str, call: str) -> int | None:
         (
             code
             for line in reversed(lines)
-            if name in line and b'"exit_code"' in line and (code := code_in(line, call)) is not None
+            if name in line
+            and b'"exit_code"' in line
+            and (code := parse_exit_code(line, call)) is not None
         ),
         None,
     )
 
 
-def code_in(line: bytes, call: str) -> int | None:
+def parse_exit_code(line: bytes, call: str) -> int | None:
     """The code in a line, if it is about that call."""
     try:
         row: Any = json.loads(line)

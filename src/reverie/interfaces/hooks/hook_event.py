@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 SESSION_START, PROMPT, TURN_END, SESSION_END = "session_start", "prompt", "turn_end", "session_end"
 TOOL_BEFORE, TOOL_AFTER, TOOL_FAILED = "tool_before", "tool_after", "tool_failed"
-AT_WORK = (TOOL_BEFORE, TOOL_AFTER, TOOL_FAILED)
+TOOL_KINDS = (TOOL_BEFORE, TOOL_AFTER, TOOL_FAILED)
 COMPACT_BEFORE, COMPACT_AFTER = "compact_before", "compact_after"
 
 
-class Happening(NamedTuple):
+class HookEvent(NamedTuple):
     """One moment of a conversation, as a hook is told of it."""
 
     kind: str  # one of those above
@@ -29,7 +29,7 @@ class Happening(NamedTuple):
     model: str = ""  # which one speaks, if the host says so
 
 
-def text_in(payload: Mapping[str, Any], *names: str) -> str:
+def first_text(payload: Mapping[str, Any], *names: str) -> str:
     """The first of these values that is a text; empty where none is."""
     return next(
         (value for name in names if isinstance(value := payload.get(name), str) and value), ""

@@ -6,24 +6,26 @@ import json
 import re
 from typing import Any
 
-NAMED = ("session_id", "conversation_id", "cwd", "hook_event_name")
-PROMPTS = ("UserPromptSubmit", "beforeSubmitPrompt")
-HEAD = 1_000_000  # bytes that are looked at
+KEPT_NAMES = ("session_id", "conversation_id", "cwd", "hook_event_name")
+PROMPT_EVENTS = ("UserPromptSubmit", "beforeSubmitPrompt")
+HEAD_BYTES = 1_000_000  # bytes that are looked at
 _TEXT = r'(?<!\\)"%s"\s*:\s*"((?:[^"\\]|\\.){0,100000})'
 
 
-def beginning(given: bytes) -> dict[str, Any]:
+def parse_beginning(given: bytes) -> dict[str, Any]:
     """A prompt with its beginning, and what says whose it is; empty for what is no prompt or does
     not say so.
     """
-    text = given[:HEAD].decode("utf-8", "replace")
-    payload: dict[str, Any] = {name: value for name in NAMED if (value := text_of(text, name))}
-    if payload.get("hook_event_name") not in PROMPTS:
+    text = given[:HEAD_BYTES].decode("utf-8", "replace")
+    payload: dict[str, Any] = {
+        name: value for name in KEPT_NAMES if (value := find_text_value(text, name))
+    }
+    if payload.get("hook_event_name") not in PROMPT_EVENTS:
         return {}
-    return {**payload, "prompt": text_of(text, "prompt")}
+    return {**payload, "prompt": find_text_value(text, "prompt")}
 
 
-def text_of(text: str, name: str) -> str:
+def find_text_value(text: str, name: str) -> str:
     """The value of a name; of a long one the beginning, up to a whole character."""
     found = re.search(_TEXT % name, text)
     if not found:

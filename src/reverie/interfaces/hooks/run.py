@@ -12,7 +12,7 @@ import os
 import sys
 
 
-def complain(err: BaseException) -> None:
+def log_import_failure(err: BaseException) -> None:
     """A line in the log, as `places.Places.trouble` writes it."""
     import time
 
@@ -39,7 +39,7 @@ except BaseException as err:
     if "--check" in sys.argv:
         raise
     os.write(1, b"{}\n")
-    complain(err)
+    log_import_failure(err)
 else:
     main(sys.argv[1:])
 os._exit(0)

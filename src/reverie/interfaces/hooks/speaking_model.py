@@ -11,26 +11,28 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from reverie.interfaces.hooks.context_usage import rows_back
-from reverie.interfaces.hooks.spool import Places, read
+from reverie.interfaces.hooks.context_usage import read_rows_backwards
+from reverie.interfaces.hooks.spool import HookFiles, read_json_object
 
-NEWEST = 20  # notes of sessions that are looked at
+MAX_NOTES = 20  # notes of sessions that are looked at
 
 
-def speaking(room: Places, client: str, space: str) -> str:
+def find_speaking_model(room: HookFiles, client: str, space: str) -> str:
     """The model of a client's newest session in a space. Clients are named after their host:
     "codex-mcp-client".
     """
     notes = [path for path in room.files("sessions") if path.endswith(".json")]
-    for path in sorted(notes, key=written, reverse=True)[:NEWEST]:
-        note = read(path) or {}
+    for path in sorted(notes, key=modified_at, reverse=True)[:MAX_NOTES]:
+        note = read_json_object(path) or {}
         agent = str(note.get("agent", ""))
         if agent and client.lower().startswith(agent) and note.get("space") == space:
-            return in_transcript(str(note.get("transcript", ""))) or str(note.get("model", ""))
+            return find_transcript_model(str(note.get("transcript", ""))) or str(
+                note.get("model", "")
+            )
     return ""
 
 
-def written(path: str) -> float:
+def modified_at(path: str) -> float:
     """When a file was written last; 0 if it is gone."""
     try:
         return os.stat(path).st_mtime
@@ -38,11 +40,11 @@ def written(path: str) -> float:
         return 0.0
 
 
-def in_transcript(path: str) -> str:
+def find_transcript_model(path: str) -> str:
     """The model of the newest answer in a transcript as Claude Code writes it; what subagents say
     is theirs.
     """
-    for row in rows_back(Path(path)) if path else ():
+    for row in read_rows_backwards(Path(path)) if path else ():
         message = row.get("message")
         if (
             isinstance(message, dict)

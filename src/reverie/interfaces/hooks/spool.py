@@ -26,13 +26,13 @@ from zlib import crc32
 
 from reverie.core import clock
 
-TROUBLE = 100_000  # bytes of the log; what is older goes to `.1`, and from there for good
-MOST_WAITING = 10_000  # events in the spool beyond which none is added while no worker lives
-HELD_FOR = 10.0  # seconds after which nobody looks any more: its hook was killed
-PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
+MAX_LOG_BYTES = 100_000  # bytes of the log; what is older goes to `.1`, and from there for good
+MAX_WAITING_EVENTS = 10_000  # events in the spool beyond which none is added while no worker lives
+MAX_HELD_SECONDS = 10.0  # seconds after which nobody looks any more: its hook was killed
+FILE_NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_")
 
 
-class Places(NamedTuple):
+class HookFiles(NamedTuple):
     """Where the files of a home are. Plain strings: `pathlib` takes a hook a fifth of its time to
     import.
     """
@@ -41,11 +41,11 @@ class Places(NamedTuple):
 
     def of(self, session: str, what: str) -> str:
         """A file of a session: what = "json", "block", "shown" or "given"."""
-        return f"{self.home}/hooks/sessions/{plain(session)}.{what}"
+        return f"{self.home}/hooks/sessions/{to_file_name(session)}.{what}"
 
     def guards(self, space: str) -> str:
         """What to say before a tool runs in a space."""
-        return f"{self.home}/hooks/guards/{plain(space)}.json"
+        return f"{self.home}/hooks/guards/{to_file_name(space)}.json"
 
     @property
     def spool(self) -> str:
@@ -67,13 +67,13 @@ class Places(NamedTuple):
         already.
         """
         path = f"{self.spool}/{clock.new_id('hook')}.{'held' if held else 'json'}"
-        write(path, event)
+        write_json_object(path, event)
         return path
 
     def let_go(self, held: str, more: dict[str, Any]) -> None:
         """The desk may take in what was held, and this with it."""
         if any(more.values()):
-            write(held, (read(held) or {}) | more)
+            write_json_object(held, (read_json_object(held) or {}) | more)
         os.replace(held, f"{held.removesuffix('.held')}.json")
 
     def waiting(self) -> list[str]:
@@ -83,7 +83,7 @@ class Places(NamedTuple):
         return [
             path
             for path in self.files("spool")
-            if path.endswith(".json") or (path.endswith(".held") and old(path))
+            if path.endswith(".json") or (path.endswith(".held") and is_abandoned(path))
         ]
 
     def files(self, folder: str) -> list[str]:
@@ -102,7 +102,7 @@ class Places(NamedTuple):
         mine = f"{block}.{os.getpid()}"
         try:
             os.replace(block, mine)
-            found = read(mine)
+            found = read_json_object(mine)
             os.unlink(mine)
         except OSError:
             return None
@@ -110,7 +110,7 @@ class Places(NamedTuple):
 
     def claim(self, name: str) -> bool:
         """Whether this is mine to show; of all who ask, one is told so."""
-        path = f"{self.home}/hooks/claims/{plain(name)}"
+        path = f"{self.home}/hooks/claims/{to_file_name(name)}"
         try:
             os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
@@ -139,12 +139,12 @@ class Places(NamedTuple):
         """What an agent of a session was shown before tools: what a subagent sees, the others do
         not.
         """
-        mine = plain(agent)
+        mine = to_file_name(agent)
         return {id for name, id in self._lines(session, "shown") if name == mine}
 
     def show(self, session: str, ids: Iterable[str], agent: str = "") -> None:
         """An agent is shown these now."""
-        self._add(session, "shown", ((plain(agent), id) for id in ids))
+        self._add(session, "shown", ((to_file_name(agent), id) for id in ids))
 
     def given(self, session: str) -> dict[str, float]:
         """What went with a session's prompts, and when."""
@@ -191,7 +191,7 @@ class Places(NamedTuple):
         try:
             os.makedirs(os.path.dirname(self.log), 0o700, exist_ok=True)
             with suppress(FileNotFoundError):
-                if os.stat(self.log).st_size > TROUBLE:
+                if os.stat(self.log).st_size > MAX_LOG_BYTES:
                     os.replace(self.log, f"{self.log}.1")
             with open(self.log, "a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(line)
@@ -202,13 +202,13 @@ class Places(NamedTuple):
                 )
 
 
-def plain(name: str) -> str:
+def to_file_name(name: str) -> str:
     """A name that can be a file's; two names never become one."""
-    kept = "".join(ch if ch in PLAIN else "-" for ch in name[:80])
+    kept = "".join(ch if ch in FILE_NAME_CHARS else "-" for ch in name[:80])
     return kept if kept == name else f"{kept}.{crc32(name.encode('utf-8', 'surrogatepass')):08x}"
 
 
-def write(path: str, value: dict[str, Any]) -> None:
+def write_json_object(path: str, value: dict[str, Any]) -> None:
     """A file, whole or not at all."""
     half = f"{path}.{os.getpid()}.part"
     flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
@@ -227,15 +227,15 @@ def write(path: str, value: dict[str, Any]) -> None:
         raise
 
 
-def old(path: str) -> bool:
+def is_abandoned(path: str) -> bool:
     """Whether a file was last written so long ago that nobody holds it."""
     try:
-        return not 0 <= clock.now() - os.stat(path).st_mtime < HELD_FOR
+        return not 0 <= clock.now() - os.stat(path).st_mtime < MAX_HELD_SECONDS
     except OSError:
         return False
 
 
-def read(path: str) -> dict[str, Any] | None:
+def read_json_object(path: str) -> dict[str, Any] | None:
     """What a file holds; None if it is not there or holds something else."""
     try:
         with open(path, "rb") as file:

@@ -11,15 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from reverie.core.trigger_patterns import EXPRESSION, TOOL, Scene, about_to_run, meets
+from reverie.core.trigger_patterns import (
+    REGEX_PREFIX,
+    TOOL_PREFIX,
+    TriggerContext,
+    context_of_tool_call,
+    matches_trigger,
+)
 
 if TYPE_CHECKING:
     from reverie.core.model import Memory
 
-MOST_ROWS = 300  # the most urgent ones: a hook has milliseconds
-MOST_SAID = 5
+MAX_ROWS = 300  # the most urgent ones: a hook has milliseconds
+MAX_WARNINGS = 5
 # what tools call the file they are given
-PATHS = (
+PATH_ARGUMENTS = (
     "file_path",
     "path",
     "notebook_path",
@@ -27,7 +33,7 @@ PATHS = (
 )
 
 
-def row_of(
+def make_warning_row(
     memory: Memory, line: str, when: float | None = None, *, reminder: bool = False
 ) -> dict[str, Any]:
     """A memory as a hook needs it. `line` is how it is shown; `when` a reminder comes due, if it
@@ -43,7 +49,7 @@ def row_of(
     }
 
 
-def meeting(
+def find_matching_rows(
     rows: Iterable[Mapping[str, Any]],
     tool: str,
     given: Any,
@@ -54,51 +60,59 @@ def meeting(
     that were shown.
     """
     known = set(shown)
-    scene = about_to_run(tool, given if isinstance(given, (str, Mapping)) else {})
-    everything = "\n".join((scene.text, *scene.given))
-    path = file_of(given)
+    scene = context_of_tool_call(tool, given if isinstance(given, (str, Mapping)) else {})
+    everything = "\n".join((scene.text, *scene.argument_lines))
+    path = find_file_argument(given)
     found: list[Mapping[str, Any]] = []
     for row in rows:
-        if len(found) == MOST_SAID:
+        if len(found) == MAX_WARNINGS:
             break
-        if row["id"] not in known and calls(row, scene, everything, path, now):
+        if row["id"] not in known and is_row_called(row, scene, everything, path, now):
             found.append(row)
     return found
 
 
-def calls(row: Mapping[str, Any], scene: Scene, everything: str, path: str, now: float) -> bool:
+def is_row_called(
+    row: Mapping[str, Any], scene: TriggerContext, everything: str, path: str, now: float
+) -> bool:
     """Whether a row is called for."""
     if row["when"] is not None and row["when"] > now:
         return False
-    if any(about(name, path) for name in row["files"]):
+    if any(is_same_file(name, path) for name in row["files"]):
         return True
-    return any(may_meet(one, everything) and meets(one, scene) for one in row["triggers"])
+    return any(
+        may_match(one, everything) and matches_trigger(one, scene) for one in row["triggers"]
+    )
 
 
-def may_meet(pattern: str, everything: str) -> bool:
+def may_match(pattern: str, everything: str) -> bool:
     """Whether a pattern could meet at all: its longest literal part occurs. To make a glob of each
     would be slow.
     """
     plain = pattern.strip().lower()
-    if plain.startswith(EXPRESSION) or "[" in plain:
+    if plain.startswith(REGEX_PREFIX) or "[" in plain:
         return True
-    if plain.startswith(TOOL):
-        name, _, plain = plain[len(TOOL) :].partition("(")
+    if plain.startswith(TOOL_PREFIX):
+        name, _, plain = plain[len(TOOL_PREFIX) :].partition("(")
         plain = plain.removesuffix(")") or name
     return max(plain.replace("?", "*").split("*"), key=len, default="") in everything
 
 
-def file_of(given: Any) -> str:
+def find_file_argument(given: Any) -> str:
     """The file that a tool is given; empty where it is given none."""
     if not isinstance(given, Mapping):
         return ""
     return next(
-        (str(given[name]).replace("\\", "/") for name in PATHS if isinstance(given.get(name), str)),
+        (
+            str(given[name]).replace("\\", "/")
+            for name in PATH_ARGUMENTS
+            if isinstance(given.get(name), str)
+        ),
         "",
     )
 
 
-def about(name: str, path: str) -> bool:
+def is_same_file(name: str, path: str) -> bool:
     """Whether a memory's file is the one at a path: the same, or the end of it."""
     return (
         bool(name) and bool(path) and (path == name or path.endswith("/" + name.removeprefix("./")))

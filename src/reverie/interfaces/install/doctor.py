@@ -15,128 +15,138 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from reverie.context_window import age
+from reverie.context_window import format_time_ago
 from reverie.core import clock, environment
 from reverie.core.config import Settings
 from reverie.core.errors import ReverieError, StoreDamaged
 from reverie.erasure import interruptions
-from reverie.interfaces.hooks.spool import Places
+from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.install import hook_line, trial_run
 from reverie.interfaces.install.settings_findings import (
-    Files,
-    Finding,
-    Wiring,
-    judged,
-    plugged,
-    plugin,
-    server_of,
-    switched_off,
-    twice,
-    wirings,
+    DoctorFinding,
+    HostFiles,
+    HostWiring,
+    find_disabled_hooks,
+    find_double_wirings,
+    find_plugin,
+    find_wirings,
+    judge_plugin,
+    judge_server,
+    judge_wiring,
 )
-from reverie.interfaces.install.settings_targets import NAMES, Place, mcp_server
-from reverie.interfaces.worker import unfetched
-from reverie.interfaces.worker_start import lives
-from reverie.porting.shared_files import stuck
+from reverie.interfaces.install.settings_targets import NAMES, WiringPlace, build_mcp_server
+from reverie.interfaces.worker import is_model_missing
+from reverie.interfaces.worker_start import is_worker_alive
+from reverie.porting.shared_files import find_stuck_shares
 from reverie.runtime.mind import Mind
 
 # bytes of its disk; the store's journal may take as many before it is folded in
-LEAST_FREE = 20_000_000
-MANY = 200  # events that wait; more say that no worker comes
-LATELY = 7 * 86_400.0  # seconds for which trouble is told
-NAMED = 3  # sessions that are switched off which are named
-TURNS = 500  # newest turns among which the last one with a memory is looked for
+MIN_FREE_BYTES = 20_000_000
+MANY_WAITING = 200  # events that wait; more say that no worker comes
+RECENT_SECONDS = 7 * 86_400.0  # seconds for which trouble is told
+MAX_NAMED_SESSIONS = 3  # sessions that are switched off which are named
+MAX_TURNS = 500  # newest turns among which the last one with a memory is looked for
 
 
-def examined(settings: Settings, space: str, project: Path) -> list[Finding]:
+def examine_installation(settings: Settings, space: str, project: Path) -> list[DoctorFinding]:
     """Everything that was looked at, in the order in which it is told."""
-    return [*of_memory(settings, space), *of_hosts(settings, project), *of_work(settings)]
+    return [
+        *examine_memory(settings, space),
+        *examine_hosts(settings, project),
+        *examine_work(settings),
+    ]
 
 
-def of_memory(settings: Settings, space: str) -> Iterator[Finding]:
+def examine_memory(settings: Settings, space: str) -> Iterator[DoctorFinding]:
     """The store, whether memory is on, when it last surfaced, and what could not be
     learned from.
     """
     import reverie
 
-    yield from of_switches(settings, space)
+    yield from examine_switches(settings, space)
     home = settings.home
     if home.exists() and not home.is_dir():
-        yield Finding(
+        yield DoctorFinding(
             False,
             f"{home} is a file, and the memory needs a folder there.",
             "Move it, or set REVERIE_HOME",
         )
         return
     if not os.access(next(one for one in (home, *home.parents) if one.exists()), os.W_OK):
-        yield Finding(
+        yield DoctorFinding(
             False, f"{home} cannot be written.", "Give yourself the right to, or set REVERIE_HOME"
         )
         return
-    yield from of_disk(home)
+    yield from examine_disk(home)
     try:
         with reverie.open(settings=settings._replace(embedder="none", llm="")) as mind:
-            yield from of_store(mind, home, space)
+            yield from examine_store(mind, home, space)
     except StoreDamaged as err:
-        yield Finding(False, f"The memory cannot be opened: {err}", "Try: reverie verify --repair")
+        yield DoctorFinding(
+            False, f"The memory cannot be opened: {err}", "Try: reverie verify --repair"
+        )
     except (ReverieError, OSError) as err:
-        yield Finding(False, f"The memory cannot be opened: {err}")
-    if unfetched(settings):
-        yield Finding(
+        yield DoctorFinding(False, f"The memory cannot be opened: {err}")
+    if is_model_missing(settings):
+        yield DoctorFinding(
             settings.offline,
             "The embedding model is not on this machine: only words find what comes up.",
             "Fetch it, once (90 MB): reverie settle",
         )
 
 
-def of_switches(settings: Settings, space: str) -> Iterator[Finding]:
+def examine_switches(settings: Settings, space: str) -> Iterator[DoctorFinding]:
     """Where memory is off, and by what it can be switched on again."""
-    if not environment.switched_on():
-        yield Finding(
+    if not environment.is_switched_on():
+        yield DoctorFinding(
             False,
             "Memory is off by REVERIE_OFF in the environment.",
             "Unset it; `reverie on` cannot help.",
         )
     elif not settings.enabled:
-        yield Finding(False, "Memory is off everywhere.", "Switch it on: reverie on --everywhere")
+        yield DoctorFinding(
+            False, "Memory is off everywhere.", "Switch it on: reverie on --everywhere"
+        )
     elif above := next((off for off in settings.off if f"{space}/".startswith(f"{off}/")), ""):
-        yield Finding(
+        yield DoctorFinding(
             False, f"Memory is off in {above}.", f"Switch it on: reverie on --space {above}"
         )
-    here = environment.session()
+    here = environment.host_session()
     if here and here in settings.off_sessions:
-        yield Finding(
+        yield DoctorFinding(
             False, f"Memory is off in this session ({here}).", "Switch it on: reverie on --session"
         )
     elif settings.off_sessions:
-        named = ", ".join(settings.off_sessions[-NAMED:])
-        yield Finding(
+        named = ", ".join(settings.off_sessions[-MAX_NAMED_SESSIONS:])
+        yield DoctorFinding(
             True,
             f"Memory is off in {len(settings.off_sessions)} sessions, the last ones: {named}.",
             "Switch one on: reverie on --session ID",
         )
 
 
-def of_store(mind: Mind, home: Path, space: str) -> Iterator[Finding]:
+def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]:
     """What the store itself tells."""
     stats, now = mind.stats(), clock.now()
     many = "1 memory" if stats.memories == 1 else f"{stats.memories:,} memories"
-    yield Finding(True, f"The memory in {home} holds {many}.")
-    turns = mind.store.events(verbs=("turn",), newest=True, limit=TURNS)
+    yield DoctorFinding(True, f"The memory in {home} holds {many}.")
+    turns = mind.store.events(verbs=("turn",), newest=True, limit=MAX_TURNS)
     given = next((turn for turn in turns if turn.payload.get("given")), None)
     if given:
-        yield Finding(True, f"Memory last surfaced {age(now - given.at)}, in {given.space}.")
+        yield DoctorFinding(
+            True, f"Memory last surfaced {format_time_ago(now - given.at)}, in {given.space}."
+        )
     elif turns:
-        yield Finding(
+        yield DoctorFinding(
             True,
             f"Nothing has surfaced in the last {len(turns)} turns.",
             "Most turns need nothing.",
         )
     else:
-        yield Finding(True, "No turn of an agent has reached Reverie yet.")
+        yield DoctorFinding(True, "No turn of an agent has reached Reverie yet.")
     for one in mind.import_beside(space=space, dry_run=True):
         if one.new:
-            yield Finding(
+            yield DoctorFinding(
                 True,
                 f"{one.done.system} keeps memories in {one.path} that are not here.",
                 f"Take them along: reverie import{f' {one.path}' * one.left}",
@@ -144,10 +154,10 @@ def of_store(mind: Mind, home: Path, space: str) -> Iterator[Finding]:
     failed = [
         one
         for one in mind.store.events(verbs=("failed",), newest=True, limit=100)
-        if now - one.at < LATELY
+        if now - one.at < RECENT_SECONDS
     ]
     if failed:
-        yield Finding(
+        yield DoctorFinding(
             False,
             f"{len(failed)} events of the last week could not be learned from, the last one: "
             f"{failed[0].payload.get('error', '')}",
@@ -155,149 +165,163 @@ def of_store(mind: Mind, home: Path, space: str) -> Iterator[Finding]:
         )
     trouble = json.loads(mind.store.meta("trouble") or "null")
     if trouble:
-        yield Finding(
+        yield DoctorFinding(
             False,
-            f"The last attempt to settle, {age(now - trouble['at'])}, met: {trouble['text']}",
+            f"The last attempt to settle, {format_time_ago(now - trouble['at'])}, met: {trouble['text']}",
             "Try: reverie settle",
         )
-    if interruptions.waits(mind.work):
-        yield Finding(
+    if interruptions.has_unfinished_erasure(mind.work):
+        yield DoctorFinding(
             False,
             "A purge or scrub was stopped: files may still hold what it erased.",
             "Finish it: reverie worker",
         )
-    if mind.store.code.former():
-        yield Finding(
+    if mind.store.code.obsolete_files():
+        yield DoctorFinding(
             False,
             "The index of code is of an earlier version, and nothing reads it.",
             "Index each repository again: reverie index",
         )
-    for _, why in stuck(mind.store):
-        yield Finding(False, f"A shared file is not in step: {why}")
+    for _, why in find_stuck_shares(mind.store):
+        yield DoctorFinding(False, f"A shared file is not in step: {why}")
 
 
-def of_disk(home: Path) -> Iterator[Finding]:
+def examine_disk(home: Path) -> Iterator[DoctorFinding]:
     """Whether there is room to write."""
     free = shutil.disk_usage(home if home.exists() else home.parent).free
-    if free < LEAST_FREE:
-        yield Finding(
+    if free < MIN_FREE_BYTES:
+        yield DoctorFinding(
             False,
             f"The disk of {home} is full: {free // 1_000_000} MB are left.",
             "Make room. Until then what is known is said, and what happens is not written down.",
         )
 
 
-def of_hosts(settings: Settings, project: Path) -> Iterator[Finding]:
+def examine_hosts(settings: Settings, project: Path) -> Iterator[DoctorFinding]:
     """What is wired, and whether it works."""
-    found = Files()
-    every, named = wirings(found, project), plugin(found, project)
+    found = HostFiles()
+    every, named = find_wirings(found, project), find_plugin(found, project)
     hosts = [
         host
         for host in NAMES
         if any(one.host == host for one in every) or (named and host == "claude-code")
     ]
-    off = [*chain.from_iterable(switched_off(found, host, project) for host in hosts)]
+    off = [*chain.from_iterable(find_disabled_hooks(found, host, project) for host in hosts)]
     yield from found.unreadable()
     if not any(one.hooks or one.server for one in every) and not named:
-        yield Finding(False, "No agent is wired.", f"Wire one: reverie install {'|'.join(NAMES)}")
+        yield DoctorFinding(
+            False, "No agent is wired.", f"Wire one: reverie install {'|'.join(NAMES)}"
+        )
     yield from off
     if named:
-        yield from plugged(named)
-    hook, server = cache(trial_run.hook), cache(trial_run.server)
+        yield from judge_plugin(named)
+    hook, server = cache(trial_run.try_hook), cache(trial_run.try_server)
     for one in every:
-        yield from judged(one, settings.home)
-        if any(each.program == hook_line.ours() for hooks in one.hooks.values() for each in hooks):
+        yield from judge_wiring(one, settings.home)
+        if any(
+            each.program == hook_line.own_program()
+            for hooks in one.hooks.values()
+            for each in hooks
+        ):
             seconds, trouble = hook(one.host)
             if trouble:
-                yield Finding(
+                yield DoctorFinding(
                     False,
                     f"{one.name}: its hook does not work: {trouble}",
-                    f"Wire it anew: {one.again}",
+                    f"Wire it anew: {one.install_command}",
                 )
             else:
-                yield Finding(
+                yield DoctorFinding(
                     True,
                     f"{NAMES[one.host]} is wired ({one.path}); a hook takes {1_000 * seconds:.0f} ms.",
                 )
-        yield from server_of(one)
-        if is_own(one) and (trouble := server()):
-            yield Finding(
-                False, f"{NAMES[one.host]} ({one.servers}): its MCP server does not work: {trouble}"
+        yield from judge_server(one)
+        if is_own_server(one) and (trouble := server()):
+            yield DoctorFinding(
+                False,
+                f"{NAMES[one.host]} ({one.servers_path}): its MCP server does not work: {trouble}",
             )
-    yield from twice(every, named)
-    yield from lately(Places(str(settings.home)), hosts)
+    yield from find_double_wirings(every, named)
+    yield from report_last_hooks(HookFiles(str(settings.home)), hosts)
 
 
-def is_own(one: Wiring) -> bool:
+def is_own_server(one: HostWiring) -> bool:
     """Whether a server is the one that this installation would write."""
-    own = mcp_server(Place(Path()))
+    own = build_mcp_server(WiringPlace(Path()))
     return one.server is not None and [one.server.get(name) for name in ("command", "args")] == [
         own["command"],
         own["args"],
     ]
 
 
-def lately(room: Places, hosts: list[str]) -> Iterator[Finding]:
+def report_last_hooks(room: HookFiles, hosts: list[str]) -> Iterator[DoctorFinding]:
     """When each host last ran a hook, and when one brought something."""
     for host in hosts:
         came, gave = room.last(host), room.last(f"{host}_gave")
         if came is None:
-            yield Finding(
+            yield DoctorFinding(
                 True, f"No hook of {NAMES[host]} has come yet.", "Start a new session there."
             )
         else:
             brought = (
                 "none has brought anything yet"
                 if gave is None
-                else f"one last brought something {age(clock.now() - gave)}"
+                else f"one last brought something {format_time_ago(clock.now() - gave)}"
             )
-            yield Finding(
-                True, f"The last hook of {NAMES[host]} came {age(clock.now() - came)}; {brought}."
+            yield DoctorFinding(
+                True,
+                f"The last hook of {NAMES[host]} came {format_time_ago(clock.now() - came)}; {brought}.",
             )
 
 
-def of_work(settings: Settings) -> Iterator[Finding]:
+def examine_work(settings: Settings) -> Iterator[DoctorFinding]:
     """What waits, who works, what hooks complained of."""
-    room = Places(str(settings.home))
+    room = HookFiles(str(settings.home))
     folder = settings.home / "hooks"
     if folder.exists() and not folder.is_dir():
-        yield Finding(False, f"{folder} is a file: hooks can write nothing down.", "Move it away.")
+        yield DoctorFinding(
+            False, f"{folder} is a file: hooks can write nothing down.", "Move it away."
+        )
         return
-    waiting, worker = len(room.waiting()), lives(room.lock)
+    waiting, worker = len(room.waiting()), is_worker_alive(room.lock)
     if settings.idle <= 0:
-        yield Finding(
+        yield DoctorFinding(
             not waiting,
             f"No worker is ever started (idle = 0); {waiting:,} events wait.",
             "Take them in: reverie worker" if waiting else "",
         )
-    elif waiting > MANY and not worker:
-        yield Finding(
+    elif waiting > MANY_WAITING and not worker:
+        yield DoctorFinding(
             False,
             f"{waiting:,} events wait, and nobody takes them in.",
             "Take them in: reverie worker",
         )
     else:
         who = "a worker is at it" if worker else "the next hook starts a worker"
-        yield Finding(
+        yield DoctorFinding(
             True, f"{'No event waits' if not waiting else f'{waiting:,} events wait'}; {who}."
         )
-    lately = [line for line in lines_of(Path(room.log)) if told_at(line) > clock.now() - LATELY]
+    lately = [
+        line
+        for line in read_log_lines(Path(room.log))
+        if logged_at(line) > clock.now() - RECENT_SECONDS
+    ]
     if lately:
-        yield Finding(
+        yield DoctorFinding(
             False,
             f"Hooks met trouble {len(lately)} times in the last week, the last time "
-            f"{age(clock.now() - told_at(lately[-1]))}: {lately[-1].partition(' ')[2]}",
+            f"{format_time_ago(clock.now() - logged_at(lately[-1]))}: {lately[-1].partition(' ')[2]}",
             f"All of it: {room.log}. Remove the file once it is mended.",
         )
 
 
-def told_at(line: str) -> float:
+def logged_at(line: str) -> float:
     """When a line of the log was written."""
     head = line.partition(" ")[0]
     return float(head) if head.isdigit() else 0.0
 
 
-def lines_of(path: Path) -> list[str]:
+def read_log_lines(path: Path) -> list[str]:
     """The lines of a file; none where there is none that can be read."""
     try:
         return path.read_text("utf-8", "replace").splitlines()

@@ -27,7 +27,7 @@ SILENT = " 2>/dev/null || true"
 WINDOWS_SILENT = " || exit 0"
 
 
-class Hook(NamedTuple):
+class HookCommand(NamedTuple):
     """A command line of ours, taken apart."""
 
     program: tuple[str, ...]  # the interpreter, its flags and our launcher; or BY_NAME
@@ -45,29 +45,29 @@ class Hook(NamedTuple):
         return f"{home}{shlex.join(words)}{SILENT}"
 
 
-def ours() -> tuple[str, ...]:
+def own_program() -> tuple[str, ...]:
     """What this installation starts a hook with."""
-    return (sys.executable, *FLAGS, launcher())
+    return (sys.executable, *FLAGS, launcher_path())
 
 
-def launcher() -> str:
+def launcher_path() -> str:
     """The file that a hook starts with."""
     return str(Path(hooks.__path__[0]).absolute() / "run.py")
 
 
-def read(line: str) -> Hook | None:
+def parse_hook_line(line: str) -> HookCommand | None:
     """A line that Reverie wrote, taken apart; None for everybody else's."""
     return next(
         (
             hook
-            for hook in (posix(line), windows(line))
-            if hook and fits(hook) and hook.line == line
+            for hook in (parse_posix_line(line), parse_windows_line(line))
+            if hook and is_our_hook(hook) and hook.line == line
         ),
         None,
     )
 
 
-def fits(hook: Hook) -> bool:
+def is_our_hook(hook: HookCommand) -> bool:
     """Whether a hook starts what ours do."""
     if hook.host not in HOSTS:
         return False
@@ -79,7 +79,7 @@ def fits(hook: Hook) -> bool:
     return known or hook.program == BY_NAME
 
 
-def posix(line: str) -> Hook | None:
+def parse_posix_line(line: str) -> HookCommand | None:
     """A line for a shell, whoever wrote it."""
     try:
         words = shlex.split(line.removesuffix(SILENT))
@@ -89,13 +89,15 @@ def posix(line: str) -> Hook | None:
         return None
     name, equals, home = words[0].partition("=")
     moved = equals and name == "REVERIE_HOME"
-    return Hook(tuple(words[1:-1] if moved else words[:-1]), words[-1], home if moved else "")
+    return HookCommand(
+        tuple(words[1:-1] if moved else words[:-1]), words[-1], home if moved else ""
+    )
 
 
-def windows(line: str) -> Hook | None:
+def parse_windows_line(line: str) -> HookCommand | None:
     """A line for cmd.exe, whoever wrote it: words without spaces, or in quotes."""
     words = [
         quoted or bare
         for quoted, bare in re.findall(r'"([^"]*)"|(\S+)', line.removesuffix(WINDOWS_SILENT))
     ]
-    return Hook(tuple(words[:-1]), words[-1], windows=True) if len(words) > 1 else None
+    return HookCommand(tuple(words[:-1]), words[-1], windows=True) if len(words) > 1 else None

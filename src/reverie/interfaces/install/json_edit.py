@@ -19,7 +19,7 @@ from reverie.core.errors import BadInput
 
 BOM = "\ufeff"
 BLANK = " \t\r\n"
-SHOWN: Mapping[str, Mapping[str, Any]] = {
+SHOWN_NAMES: Mapping[str, Mapping[str, Any]] = {
     "hooks": {},
     "version": {},
     "mcpServers": {"reverie": {}},
@@ -27,26 +27,26 @@ SHOWN: Mapping[str, Mapping[str, Any]] = {
 DECODER = json.JSONDecoder()
 BY_HAND = "Mend it, or wire Reverie by hand: reverie install HOST --print"
 
-Path = tuple[str | int, ...]
+JsonPath = tuple[str | int, ...]
 
 
-class Cut(NamedTuple):
+class TextCut(NamedTuple):
     """The characters from `start` to `end` give way to a text."""
 
     start: int
     end: int
     text: str
 
-    def within(self, text: str) -> str:
+    def apply_to(self, text: str) -> str:
         """The text with this cut made."""
         return text[: self.start] + self.text + text[self.end :]
 
-    def inverse(self, text: str) -> Cut:
+    def inverse(self, text: str) -> TextCut:
         """What takes this cut back, once it was made in the text."""
-        return Cut(self.start, self.start + len(self.text), text[self.start : self.end])
+        return TextCut(self.start, self.start + len(self.text), text[self.start : self.end])
 
 
-class Part(NamedTuple):
+class JsonPart(NamedTuple):
     """A member of an object, or an element of an array: where it begins, where its value does,
     where it ends.
     """
@@ -57,16 +57,16 @@ class Part(NamedTuple):
     end: int
 
 
-class Draft:
+class JsonDraft:
     """A JSON text that is being altered. Its root is an object; an empty text is an empty one."""
 
     def __init__(self, text: str) -> None:
         self.before = text
         self.text = text if text.strip(BLANK + BOM) else text.rstrip(BLANK) + "{}\n"
-        self.data: dict[str, Any] = parsed(self.text)
-        self.undo: list[Cut] = [] if self.text == text else [Cut(0, len(self.text), text)]
+        self.data: dict[str, Any] = parse_json_object(self.text)
+        self.undo: list[TextCut] = [] if self.text == text else [TextCut(0, len(self.text), text)]
 
-    def add(self, path: Path, name: str | None, value: Any) -> None:
+    def add(self, path: JsonPath, name: str | None, value: Any) -> None:
         """Put a value at the end of the object at a path under a name, or of the array there (name
         None).
         """
@@ -75,59 +75,63 @@ class Draft:
             there.append(value)
         else:
             there[name] = value
-        self._cut(insertion(self.text, path, name, value))
+        self._cut(plan_insertion(self.text, path, name, value))
 
-    def remove(self, path: Path) -> None:
+    def remove(self, path: JsonPath) -> None:
         """Take out what is at a path."""
         *above, last = path
         del self.value(tuple(above))[last]
-        self._cut(removal(self.text, path))
+        self._cut(plan_removal(self.text, path))
 
-    def value(self, path: Path) -> Any:
+    def value(self, path: JsonPath) -> Any:
         """What is at a path."""
         found: Any = self.data
         for name in path:
             found = found[name]
         return found
 
-    def done(self) -> str:
+    def finish(self) -> str:
         """The text, which says what was meant."""
-        if self.undo and json.dumps(parsed(self.text)) != json.dumps(self.data):
+        if self.undo and json.dumps(parse_json_object(self.text)) != json.dumps(self.data):
             raise BadInput(f"it cannot be altered without rewriting all of it. {BY_HAND}")
         return self.text
 
-    def _cut(self, cut: Cut) -> None:
+    def _cut(self, cut: TextCut) -> None:
         self.undo.insert(0, cut.inverse(self.text))
-        self.text = cut.within(self.text)
+        self.text = cut.apply_to(self.text)
 
 
-def taken_back(text: str, cuts: Iterable[Sequence[Any]]) -> str:
+def apply_cuts(text: str, cuts: Iterable[Sequence[Any]]) -> str:
     """A text with these cuts made, one after the other."""
     for cut in cuts:
-        text = Cut(*cut).within(text)
+        text = TextCut(*cut).apply_to(text)
     return text
 
 
-def veiled(text: str) -> str:
+def hide_foreign_values(text: str) -> str:
     """A JSON text to be looked at: of what is none of ours the names alone, for the values may be
     secrets.
     """
-    return veiled_at(text, located(text, ()), SHOWN) if text.strip(BLANK + BOM) else text
+    return (
+        hide_foreign_values_at(text, locate_value(text, ()), SHOWN_NAMES)
+        if text.strip(BLANK + BOM)
+        else text
+    )
 
 
-def veiled_at(text: str, start: int, shown: Mapping[str, Mapping[str, Any]]) -> str:
+def hide_foreign_values_at(text: str, start: int, shown: Mapping[str, Mapping[str, Any]]) -> str:
     """The same with the object that begins at `start`: names that are shown stand with those shown
     within them.
     """
-    for part in reversed(parts(text, start)[0] if text[start] == "{" else []):
+    for part in reversed(scan_parts(text, start)[0] if text[start] == "{" else []):
         if part.name not in shown:
-            text = Cut(part.at, part.end, "…").within(text)
+            text = TextCut(part.at, part.end, "…").apply_to(text)
         elif within := shown[str(part.name)]:
-            text = veiled_at(text, part.at, within)
+            text = hide_foreign_values_at(text, part.at, within)
     return text
 
 
-def parsed(text: str) -> dict[str, Any]:
+def parse_json_object(text: str) -> dict[str, Any]:
     """What a JSON text holds; BadInput if that is no object."""
     try:
         data = json.loads(text.removeprefix(BOM)) if text.strip(BLANK + BOM) else {}
@@ -138,37 +142,39 @@ def parsed(text: str) -> dict[str, Any]:
     return data
 
 
-def insertion(text: str, path: Path, name: str | None, value: Any) -> Cut:
+def plan_insertion(text: str, path: JsonPath, name: str | None, value: Any) -> TextCut:
     """What puts a value at the end of a container, written as its neighbours are."""
-    start = located(text, path)
-    inside, close = parts(text, start)
+    start = locate_value(text, path)
+    inside, close = scan_parts(text, start)
     if inside:
         last = inside[-1]
-        lead = last_line(text[: last.start])
-        return Cut(last.end, last.end, "," + lead + written(text, lead, name, value))
+        lead = last_line_break(text[: last.start])
+        return TextCut(last.end, last.end, "," + lead + format_json_value(text, lead, name, value))
     line_end = "\r\n" if "\r\n" in text else "\n"
     if path and "\n" not in text.strip(BLANK):
-        return Cut(start + 1, close, written(text, "", name, value))
+        return TextCut(start + 1, close, format_json_value(text, "", name, value))
     margin = re.match(r"[ \t]*", text[text.rfind("\n", 0, start) + 1 :].removeprefix(BOM))
     outer = margin[0] if margin else ""
-    lead = line_end + outer + unit(text)
-    return Cut(start + 1, close, lead + written(text, lead, name, value) + line_end + outer)
+    lead = line_end + outer + detect_indent(text)
+    return TextCut(
+        start + 1, close, lead + format_json_value(text, lead, name, value) + line_end + outer
+    )
 
 
-def removal(text: str, path: Path) -> Cut:
+def plan_removal(text: str, path: JsonPath) -> TextCut:
     """What takes a part out, with the comma that goes with it."""
     *above, name = path
-    start = located(text, tuple(above))
-    inside, close = parts(text, start)
-    at = inside.index(only(inside, name))
+    start = locate_value(text, tuple(above))
+    inside, close = scan_parts(text, start)
+    at = inside.index(find_only_part(inside, name))
     if len(inside) == 1:
-        return Cut(start + 1, close, "")
+        return TextCut(start + 1, close, "")
     if at + 1 < len(inside):
-        return Cut(inside[at].start, inside[at + 1].start, "")
-    return Cut(inside[at - 1].end, inside[at].end, "")
+        return TextCut(inside[at].start, inside[at + 1].start, "")
+    return TextCut(inside[at - 1].end, inside[at].end, "")
 
 
-def written(text: str, lead: str, name: str | None, value: Any) -> str:
+def format_json_value(text: str, lead: str, name: str | None, value: Any) -> str:
     """A value, with its name, in lines if what leads to it begins one."""
     inline = "\n" not in lead
     colon = ": " if not inline or '": ' in text else ":"
@@ -177,32 +183,32 @@ def written(text: str, lead: str, name: str | None, value: Any) -> str:
             value, ensure_ascii=False, separators=(", " if colon == ": " else ",", colon)
         )
     else:
-        made = json.dumps(value, ensure_ascii=False, indent=unit(text)).replace("\n", lead)
+        made = json.dumps(value, ensure_ascii=False, indent=detect_indent(text)).replace("\n", lead)
     return made if name is None else json.dumps(name, ensure_ascii=False) + colon + made
 
 
-def unit(text: str) -> str:
+def detect_indent(text: str) -> str:
     """What a text indents by."""
     found = re.search(r"\n([ \t]+)\S", text)
     return found[1] if found else "  "
 
 
-def last_line(text: str) -> str:
+def last_line_break(text: str) -> str:
     """The blank that a text ends with, from its last line end on."""
     blank = text[len(text.rstrip(BLANK)) :]
     found = re.search(r"\r?\n[ \t]*\Z", blank)
     return found[0] if found else blank
 
 
-def located(text: str, path: Path) -> int:
+def locate_value(text: str, path: JsonPath) -> int:
     """Where the value at a path begins."""
-    at = after_blank(text, len(BOM) if text.startswith(BOM) else 0)
+    at = skip_blank(text, len(BOM) if text.startswith(BOM) else 0)
     for name in path:
-        at = only(parts(text, at)[0], name).at
+        at = find_only_part(scan_parts(text, at)[0], name).at
     return at
 
 
-def only(inside: Sequence[Part], name: str | int) -> Part:
+def find_only_part(inside: Sequence[JsonPart], name: str | int) -> JsonPart:
     """The one part of that name; BadInput if an object has the name twice: nobody can say which one
     counts.
     """
@@ -212,26 +218,26 @@ def only(inside: Sequence[Part], name: str | int) -> Part:
     return found[0]
 
 
-def parts(text: str, start: int) -> tuple[list[Part], int]:
+def scan_parts(text: str, start: int) -> tuple[list[JsonPart], int]:
     """What the object or array that begins at `start` holds, and where it closes. The text is valid
     JSON.
     """
-    found: list[Part] = []
-    named, at = text[start] == "{", after_blank(text, start + 1)
+    found: list[JsonPart] = []
+    named, at = text[start] == "{", skip_blank(text, start + 1)
     while text[at] not in "]}":
         begin, name = at, len(found)
         if named:
             name, at = DECODER.raw_decode(text, at)
-            at = after_blank(text, after_blank(text, at) + 1)
+            at = skip_blank(text, skip_blank(text, at) + 1)
         _, end = DECODER.raw_decode(text, at)
-        found.append(Part(name, begin, at, end))
-        at = after_blank(text, end)
+        found.append(JsonPart(name, begin, at, end))
+        at = skip_blank(text, end)
         if text[at] == ",":
-            at = after_blank(text, at + 1)
+            at = skip_blank(text, at + 1)
     return found, at
 
 
-def after_blank(text: str, at: int) -> int:
+def skip_blank(text: str, at: int) -> int:
     """The first place from `at` on that is not blank."""
     while text[at] in BLANK:
         at += 1

@@ -11,10 +11,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reverie.core.config import toml
+from reverie.core.config import to_toml
 from reverie.core.errors import BadInput
 from reverie.interfaces.install import hook_line
-from reverie.interfaces.install.json_edit import BOM, BY_HAND, Cut, Draft, Path
+from reverie.interfaces.install.json_edit import BOM, BY_HAND, JsonDraft, JsonPath, TextCut
 
 SERVER = "reverie"  # the name of our MCP server in every host
 SERVE_ARGS = [
@@ -24,7 +24,7 @@ SERVE_ARGS = [
     "mcp",
 ]  # -P: hosts start it in a project that may hold a `json.py`
 # seconds that a host waits for a hook; ours answers within two. Codex allows 3 at the end
-TIMEOUT = 3
+HOOK_TIMEOUT = 3
 HOME = "REVERIE_HOME"
 BEGIN, END = "# >>> reverie: taken out again by `reverie uninstall` >>>", "# <<< reverie <<<"
 MARKS = re.compile(
@@ -37,41 +37,41 @@ TABLE = re.compile(
 )
 
 
-class Wired(NamedTuple):
+class WiredText(NamedTuple):
     """A text with our entries; what takes them out again exactly; which containers were made for
     them.
     """
 
     text: str
-    undo: tuple[Cut, ...] = ()
+    undo: tuple[TextCut, ...] = ()
     made: tuple[str, ...] = ()
 
 
-def hooked(text: str, events: Sequence[str], line: str, *, flat: bool) -> Wired:
+def add_hooks(text: str, events: Sequence[str], line: str, *, flat: bool) -> WiredText:
     """Our hooks in a file: for Cursor a list of commands for each event (flat), for others groups
     of handlers.
     """
-    draft = Draft(text)
+    draft = JsonDraft(text)
     timed = (
-        {"command": line, "timeout": TIMEOUT}
+        {"command": line, "timeout": HOOK_TIMEOUT}
         if flat
-        else {"type": "command", "command": line, "timeout": TIMEOUT}
+        else {"type": "command", "command": line, "timeout": HOOK_TIMEOUT}
     )
     here = {
         event: [handler["command"] for _, handler in found]
-        for event, found in ours_by_event(draft.data).items()
+        for event, found in group_our_handlers(draft.data).items()
     }
     if here == {event: [line] for event in events}:
-        return Wired(text)
-    draft = Draft(unhooked(text, None))
+        return WiredText(text)
+    draft = JsonDraft(remove_hooks(text, None))
     entry = timed if flat else {"hooks": [timed]}
     made = [] if "version" in draft.data or not flat else ["version"]
     if made:
         draft.add((), "version", 1)
     if "hooks" not in draft.data:
         draft.add((), "hooks", {event: [entry] for event in events})
-        return Wired(draft.done(), tuple(draft.undo), (*made, "hooks"))
-    hooks = part(draft.data, "hooks")
+        return WiredText(draft.finish(), tuple(draft.undo), (*made, "hooks"))
+    hooks = get_object(draft.data, "hooks")
     for event in events:
         if event not in hooks:
             made.append(f"hooks/{event}")
@@ -80,25 +80,25 @@ def hooked(text: str, events: Sequence[str], line: str, *, flat: bool) -> Wired:
             raise BadInput(f"its hooks for {event!r} are no list. {BY_HAND}")
         else:
             draft.add(("hooks", event), None, entry)
-    return Wired(draft.done(), tuple(draft.undo), tuple(made))
+    return WiredText(draft.finish(), tuple(draft.undo), tuple(made))
 
 
-def unhooked(text: str, made: Collection[str] | None) -> str:
+def remove_hooks(text: str, made: Collection[str] | None) -> str:
     """A text without our hooks, and without what was made for them (None: nobody knows what that
     was).
     """
-    draft = Draft(text) if text.strip() else None
+    draft = JsonDraft(text) if text.strip() else None
     if draft is None:
         return text
     drop_hooks(draft, made)
     if "version" in (made or ()) and list(draft.data) == ["version"]:
         draft.remove(("version",))
-    return draft.done()
+    return draft.finish()
 
 
-def drop_hooks(draft: Draft, made: Collection[str] | None) -> None:
+def drop_hooks(draft: JsonDraft, made: Collection[str] | None) -> None:
     """Take our handlers out, and what is empty without them if we made it, or may have."""
-    for event, found in ours_by_event(draft.data).items():
+    for event, found in group_our_handlers(draft.data).items():
         for path, _ in reversed(found):
             draft.remove(path)
             if len(path) > 3 and not draft.value(path[:4]):
@@ -111,11 +111,11 @@ def drop_hooks(draft: Draft, made: Collection[str] | None) -> None:
                 draft.remove(("hooks",))
 
 
-def served(text: str, server: Mapping[str, Any]) -> Wired:
+def add_server(text: str, server: Mapping[str, Any]) -> WiredText:
     """Our MCP server among those of a host; BadInput where one of its name is somebody else's."""
-    draft = Draft(text)
+    draft = JsonDraft(text)
     servers, made = (
-        part(draft.data, "mcpServers"),
+        get_object(draft.data, "mcpServers"),
         () if "mcpServers" in draft.data else ("mcpServers",),
     )
     if SERVER in servers:
@@ -125,27 +125,27 @@ def served(text: str, server: Mapping[str, Any]) -> Wired:
                 f"it has an MCP server {SERVER!r} that Reverie did not write. Take it out, or leave ours "
                 "out: --no-mcp"
             )
-        server = merged(old, server)
+        server = merge_server(old, server)
         if server == old:
-            return Wired(text)
-        draft = Draft(unserved(text, ()))
+            return WiredText(text)
+        draft = JsonDraft(remove_server(text, ()))
     if made:
         draft.add((), "mcpServers", {SERVER: dict(server)})
     else:
         draft.add(("mcpServers",), SERVER, dict(server))
-    return Wired(draft.done(), tuple(draft.undo), made)
+    return WiredText(draft.finish(), tuple(draft.undo), made)
 
 
-def unserved(text: str, made: Collection[str] | None) -> str:
+def remove_server(text: str, made: Collection[str] | None) -> str:
     """A text without our MCP server, and without what was made for it."""
-    draft = Draft(text) if text.strip() else None
+    draft = JsonDraft(text) if text.strip() else None
     servers = draft.data.get("mcpServers") if draft else None
     if draft is None or not isinstance(servers, dict) or not is_our_server(servers.get(SERVER)):
         return text
     draft.remove(("mcpServers", SERVER))
     if not draft.data["mcpServers"] and (made is None or "mcpServers" in made):
         draft.remove(("mcpServers",))
-    return draft.done()
+    return draft.finish()
 
 
 def is_our_server(server: Any) -> bool:
@@ -158,7 +158,7 @@ def is_our_server(server: Any) -> bool:
     return args == ["mcp"] if name == "reverie" else args in (SERVE_ARGS, SERVE_ARGS[1:])
 
 
-def merged(old: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
+def merge_server(old: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
     """Our server as it is to be, with what somebody, or the host, noted beside it."""
     noted = old.get("env")
     kept = (
@@ -174,45 +174,45 @@ def merged(old: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def toml_served(text: str, server: Mapping[str, Any]) -> Wired:
+def add_toml_server(text: str, server: Mapping[str, Any]) -> WiredText:
     """A TOML file with our MCP server at its end; BadInput if it has one by hand, or cannot be
     read.
     """
-    rest, end = toml_without(text), "\r\n" if "\r\n" in text else "\n"
-    block = end.join((BEGIN, toml_lines(server).replace("\n", end), END, ""))
+    rest, end = remove_toml_server(text), "\r\n" if "\r\n" in text else "\n"
+    block = end.join((BEGIN, format_toml_server(server).replace("\n", end), END, ""))
     if block in text:
-        return Wired(text)
+        return WiredText(text)
     gap = "" if not rest.strip() else end if rest.endswith("\n") else 2 * end
-    cut = Cut(len(rest), len(rest), gap + block)
-    made = cut.within(rest)
-    read_toml(made)
-    return Wired(made, (cut.inverse(rest),))
+    cut = TextCut(len(rest), len(rest), gap + block)
+    made = cut.apply_to(rest)
+    parse_toml(made)
+    return WiredText(made, (cut.inverse(rest),))
 
 
-def toml_lines(server: Mapping[str, Any]) -> str:
+def format_toml_server(server: Mapping[str, Any]) -> str:
     """Our MCP server as a table of TOML."""
-    env = ", ".join(f"{name} = {toml(value)}" for name, value in server.get("env", {}).items())
+    env = ", ".join(f"{name} = {to_toml(value)}" for name, value in server.get("env", {}).items())
     return "\n".join(
         (
             f"[mcp_servers.{SERVER}]",
-            f"command = {toml(server['command'])}",
-            f"args = {toml(tuple(server['args']))}",
+            f"command = {to_toml(server['command'])}",
+            f"args = {to_toml(tuple(server['args']))}",
             *([f"env = {{ {env} }}"] if env else ()),
         )
     )
 
 
-def toml_without(text: str, _made: Collection[str] | None = None) -> str:
+def remove_toml_server(text: str, _made: Collection[str] | None = None) -> str:
     """A TOML file without our server, also where the host wrote its file anew since then.
 
     What the host put between our marks stays, and so does what somebody wrote below them.
     """
-    servers = read_toml(text).get("mcp_servers")
+    servers = parse_toml(text).get("mcp_servers")
     ours = servers.get(SERVER) if isinstance(servers, dict) else None
     if not is_our_server(ours):
         return text
     rest = MARKS.sub("", TABLE.sub("", text))
-    left = read_toml(rest).get("mcp_servers", {})
+    left = parse_toml(rest).get("mcp_servers", {})
     if SERVER in left:
         raise BadInput(
             f"our MCP server cannot be told from the rest of it. Take out mcp_servers.{SERVER} by hand"
@@ -220,7 +220,7 @@ def toml_without(text: str, _made: Collection[str] | None = None) -> str:
     return rest
 
 
-def read_toml(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
     """What a TOML text holds; BadInput if it cannot be read."""
     import tomllib
 
@@ -233,15 +233,15 @@ def read_toml(text: str) -> dict[str, Any]:
         ) from err
 
 
-def ours_in(text: str | None) -> list[str]:
+def list_our_entries(text: str | None) -> list[str]:
     """What a file of JSON or TOML holds of ours, a line each; none where there is no file."""
     try:
-        data: Mapping[str, Any] = Draft(text or "").data
+        data: Mapping[str, Any] = JsonDraft(text or "").data
     except BadInput:
-        data = read_toml(text or "")
+        data = parse_toml(text or "")
     found = [
         f"{event}: {handler['command']}"
-        for event, ours in ours_by_event(data).items()
+        for event, ours in group_our_handlers(data).items()
         for _, handler in ours
     ]
     for servers in (data.get("mcpServers"), data.get("mcp_servers")):
@@ -251,16 +251,18 @@ def ours_in(text: str | None) -> list[str]:
     return found
 
 
-def ours_by_event(data: Mapping[str, Any]) -> dict[str, list[tuple[Path, Mapping[str, Any]]]]:
+def group_our_handlers(
+    data: Mapping[str, Any],
+) -> dict[str, list[tuple[JsonPath, Mapping[str, Any]]]]:
     """Our handlers, with their places, in the order of the file."""
-    found: dict[str, list[tuple[Path, Mapping[str, Any]]]] = {}
-    for path, handler in every_handler(data):
-        if is_ours(handler):
+    found: dict[str, list[tuple[JsonPath, Mapping[str, Any]]]] = {}
+    for path, handler in iter_handlers(data):
+        if is_our_handler(handler):
             found.setdefault(str(path[1]), []).append((path, handler))
     return found
 
 
-def every_handler(data: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def iter_handlers(data: Mapping[str, Any]) -> Iterator[tuple[JsonPath, Mapping[str, Any]]]:
     """All that hosts would run, with its place: in groups, and as Cursor has it."""
     hooks = data.get("hooks")
     for event, listed in hooks.items() if isinstance(hooks, Mapping) else ():
@@ -273,15 +275,15 @@ def every_handler(data: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, 
                 yield ("hooks", event, at), one
 
 
-def is_ours(handler: Mapping[str, Any]) -> bool:
+def is_our_handler(handler: Mapping[str, Any]) -> bool:
     """Whether Reverie wrote a handler, to the letter of its command, whichever installation it
     names.
     """
     line = handler.get("command")
-    return isinstance(line, str) and hook_line.read(line) is not None
+    return isinstance(line, str) and hook_line.parse_hook_line(line) is not None
 
 
-def part(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+def get_object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """An object within an object; an empty one if it is not there."""
     found = data.get(name, {})
     if not isinstance(found, dict):

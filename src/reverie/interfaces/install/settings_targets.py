@@ -19,48 +19,50 @@ from reverie.interfaces.install import hook_line, settings_entries
 NAMES = {"claude-code": "Claude Code", "codex": "Codex", "cursor": "Cursor"}
 
 
-class Target(NamedTuple):
+class SettingsTarget(NamedTuple):
     """A settings file, and how our entries get into its text and out of it."""
 
     path: Path
     what: str  # "hooks" or "server"
-    put: Callable[[str], settings_entries.Wired]
-    drop: Callable[[str, Collection[str] | None], str]
+    add_entries: Callable[[str], settings_entries.WiredText]
+    remove_entries: Callable[[str, Collection[str] | None], str]
 
 
-class Place(NamedTuple):
+class WiringPlace(NamedTuple):
     """For whom Reverie is wired, and which memory it opens there."""
 
     home: Path  # the memory's home
     project: Path | None = None  # the project's folder; None: for the user, in all projects
 
     @property
-    def moved(self) -> bool:
+    def is_custom_home(self) -> bool:
         """Whether hosts have to be told where the memory is."""
         return self.home != config.user_home() / ".reverie"
 
 
-def targets(host: str, place: Place) -> list[Target]:
+def list_targets(host: str, place: WiringPlace) -> list[SettingsTarget]:
     """The settings files of a host."""
-    hooked, servers = files(host, place.project)
+    hooked, servers = host_files(host, place.project)
     hooks = partial(
-        settings_entries.hooked,
+        settings_entries.add_hooks,
         events=tuple(HOSTS[host].events),
-        line=hook_command(host, place),
+        line=build_hook_command(host, place),
         flat=host == "cursor",
     )
     with_server, without = (
-        (settings_entries.toml_served, settings_entries.toml_without)
+        (settings_entries.add_toml_server, settings_entries.remove_toml_server)
         if servers.suffix == ".toml"
-        else (settings_entries.served, settings_entries.unserved)
+        else (settings_entries.add_server, settings_entries.remove_server)
     )
     return [
-        Target(hooked, "hooks", hooks, settings_entries.unhooked),
-        Target(servers, "server", partial(with_server, server=mcp_server(place)), without),
+        SettingsTarget(hooked, "hooks", hooks, settings_entries.remove_hooks),
+        SettingsTarget(
+            servers, "server", partial(with_server, server=build_mcp_server(place)), without
+        ),
     ]
 
 
-def files(host: str, project: Path | None) -> tuple[Path, Path]:
+def host_files(host: str, project: Path | None) -> tuple[Path, Path]:
     """(the file with a host's hooks, the one with its MCP servers)."""
     if host == "claude-code":
         if project:
@@ -76,17 +78,17 @@ def files(host: str, project: Path | None) -> tuple[Path, Path]:
     return folder / "hooks.json", folder / "mcp.json"
 
 
-def hook_command(host: str, place: Place) -> str:
+def build_hook_command(host: str, place: WiringPlace) -> str:
     """The command line that a host runs."""
-    moved = place.moved and sys.platform != "win32"
-    return hook_line.Hook(
-        hook_line.ours(), host, str(place.home) if moved else "", sys.platform == "win32"
+    moved = place.is_custom_home and sys.platform != "win32"
+    return hook_line.HookCommand(
+        hook_line.own_program(), host, str(place.home) if moved else "", sys.platform == "win32"
     ).line
 
 
-def mcp_server(place: Place) -> Mapping[str, Any]:
+def build_mcp_server(place: WiringPlace) -> Mapping[str, Any]:
     """Our MCP server, as hosts want it."""
     if place.project:
         return {"command": "reverie", "args": ["mcp"]}
     server: dict[str, Any] = {"command": sys.executable, "args": settings_entries.SERVE_ARGS}
-    return {**server, "env": {"REVERIE_HOME": str(place.home)}} if place.moved else server
+    return {**server, "env": {"REVERIE_HOME": str(place.home)}} if place.is_custom_home else server

@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput, Conflict
-from reverie.interfaces.install.json_edit import BOM, taken_back, veiled
-from reverie.interfaces.install.settings_targets import Target
+from reverie.interfaces.install.json_edit import BOM, apply_cuts, hide_foreign_values
+from reverie.interfaces.install.settings_targets import SettingsTarget
 from reverie.privacy import redact
 
 UNCHANGED = ("{}", "")  # what is left of a file of ours that nobody else has written into
 
 
-class Edit(NamedTuple):
+class SettingsEdit(NamedTuple):
     """A file as it is and as it is to be; None: it is not there."""
 
     path: Path
@@ -37,7 +37,7 @@ class Edit(NamedTuple):
     @property
     def diff(self) -> str:
         """What changes, as a unified diff, without what stands next to it and is none of ours."""
-        veil = str if self.path.suffix == ".toml" else veiled
+        veil = str if self.path.suffix == ".toml" else hide_foreign_values
         one, other = (
             veil(text).splitlines() if text is not None else []
             for text in (self.before, self.after)
@@ -47,68 +47,70 @@ class Edit(NamedTuple):
         )[0]
 
 
-class Ledger:
+class WiringLedger:
     """What was wired into one host from one home."""
 
     def __init__(self, home: Path, host: str) -> None:
         self.path = home / "installed" / f"{host}.json"
 
-    def wiring(self, targets: Sequence[Target]) -> list[Edit]:
+    def plan_wiring(self, targets: Sequence[SettingsTarget]) -> list[SettingsEdit]:
         """What wiring would alter; empty where all is as it should be."""
-        known = self.known()
-        return writable(
-            edit for target in targets if (edit := wired(target, known.get(str(target.path))))
+        known = self.load_rows()
+        return require_writable(
+            edit
+            for target in targets
+            if (edit := plan_wired_edit(target, known.get(str(target.path))))
         )
 
-    def unwiring(self, targets: Sequence[Target]) -> list[Edit]:
+    def plan_unwiring(self, targets: Sequence[SettingsTarget]) -> list[SettingsEdit]:
         """What unwiring would alter."""
-        known = self.known()
-        edits = [unwired(target, known.get(str(target.path))) for target in targets]
-        return writable(edit for edit in edits if edit.before != edit.after)
+        known = self.load_rows()
+        edits = [plan_unwired_edit(target, known.get(str(target.path))) for target in targets]
+        return require_writable(edit for edit in edits if edit.before != edit.after)
 
-    def wire(self, edits: Sequence[Edit]) -> None:
+    def wire(self, edits: Sequence[SettingsEdit]) -> None:
         """Write the files, and first of all how to bring back what was there before."""
-        known = self.known()
+        known = self.load_rows()
         for edit in edits:
             folders = known.get(str(edit.path), {}).get("folders", [])
             known[str(edit.path)] = {
                 **(edit.row or {}),
-                "folders": folders + missing(edit.path.parent),
+                "folders": folders + missing_folders(edit.path.parent),
             }
         self._keep(known)
         for edit in edits:
-            put(edit)
+            write_edit(edit)
 
-    def unwire(self, edits: Sequence[Edit]) -> None:
+    def unwire(self, edits: Sequence[SettingsEdit]) -> None:
         """Write the files, and forget what was there before."""
-        known = self.known()
+        known = self.load_rows()
         for edit in edits:
-            put(edit)
+            write_edit(edit)
             for folder in known.pop(str(edit.path), {}).get("folders", []):
                 with suppress(OSError):
                     Path(folder).rmdir()
         self._keep(known)
 
-    def known(self) -> dict[str, dict[str, Any]]:
+    def load_rows(self) -> dict[str, dict[str, Any]]:
         """What was wired, by path. What is not as `wire` writes it is as if it were not there."""
         try:
             found = json.loads(self.path.read_text("utf-8"))
         except (OSError, ValueError):
             return {}
         rows = found.items() if isinstance(found, dict) else ()
-        return {path: row for path, row in rows if sound(row)}
+        return {path: row for path, row in rows if is_sound_row(row)}
 
     def _keep(self, known: dict[str, dict[str, Any]]) -> None:
         if known:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write(self.path, json.dumps(known, indent=1), 0o600)
+            replace_settings_file(self.path, json.dumps(known, indent=1), 0o600)
             return
         with suppress(OSError):
             self.path.unlink()
             self.path.parent.rmdir()
 
 
-def sound(row: Any) -> bool:
+def is_sound_row(row: Any) -> bool:
     """Whether a row of the ledger is as `wire` writes it."""
     if (
         not isinstance(row, dict)
@@ -125,20 +127,20 @@ def sound(row: Any) -> bool:
     )
 
 
-def wired(target: Target, row: dict[str, Any] | None) -> Edit | None:
+def plan_wired_edit(target: SettingsTarget, row: dict[str, Any] | None) -> SettingsEdit | None:
     """A file with our entries; None if it has them."""
-    before = text_of(target.path)
-    untouched = row is not None and before is not None and row["after"] == digest(before)
+    before = read_settings_text(target.path)
+    untouched = row is not None and before is not None and row["after"] == text_digest(before)
     try:
-        done = target.put(before or "")
+        done = target.add_entries(before or "")
         if done.text == before:
             return None
         if row is not None and before is not None and untouched:
-            done = target.put(taken_back(before, row["undo"]))
+            done = target.add_entries(apply_cuts(before, row["undo"]))
     except BadInput as err:
         raise BadInput(f"{target.path}: {err}") from err
     try:
-        after = digest(done.text)
+        after = text_digest(done.text)
     except UnicodeEncodeError as err:
         raise BadInput(
             f"{target.path} is UTF-8, and the name of a folder of ours is not. Set REVERIE_HOME, or move "
@@ -146,7 +148,7 @@ def wired(target: Target, row: dict[str, Any] | None) -> Edit | None:
         ) from err
     new = before is None or (untouched and row is not None and row["new"])
     made = done.made if row is None or untouched else {*done.made, *row["made"]}
-    return Edit(
+    return SettingsEdit(
         target.path,
         before,
         done.text,
@@ -154,24 +156,24 @@ def wired(target: Target, row: dict[str, Any] | None) -> Edit | None:
     )
 
 
-def unwired(target: Target, row: dict[str, Any] | None) -> Edit:
+def plan_unwired_edit(target: SettingsTarget, row: dict[str, Any] | None) -> SettingsEdit:
     """A file as it was before ours, or, if it was altered since, without ours."""
-    now = text_of(target.path)
+    now = read_settings_text(target.path)
     if now is None:
-        return Edit(target.path, None, None)
-    if row is not None and row["after"] == digest(now):
-        return Edit(target.path, now, None if row["new"] else taken_back(now, row["undo"]))
+        return SettingsEdit(target.path, None, None)
+    if row is not None and row["after"] == text_digest(now):
+        return SettingsEdit(target.path, now, None if row["new"] else apply_cuts(now, row["undo"]))
     try:
-        left = target.drop(now, None if row is None else row["made"])
+        left = target.remove_entries(now, None if row is None else row["made"])
     except BadInput as err:
         raise BadInput(f"{target.path}: {err}") from err
     ours = row is not None and row["new"] and left != now
-    return Edit(
+    return SettingsEdit(
         target.path, now, None if ours and left.strip().removeprefix(BOM) in UNCHANGED else left
     )
 
 
-def writable(edits: Iterable[Edit]) -> list[Edit]:
+def require_writable(edits: Iterable[SettingsEdit]) -> list[SettingsEdit]:
     """These edits; BadInput if a file is write-protected: somebody meant it to stay as it is."""
     found = list(edits)
     for edit in found:
@@ -183,26 +185,26 @@ def writable(edits: Iterable[Edit]) -> list[Edit]:
     return found
 
 
-def missing(folder: Path) -> list[str]:
+def missing_folders(folder: Path) -> list[str]:
     """Which folders have to be made for this one, the innermost first."""
     return [str(one) for one in (folder, *folder.parents) if not one.exists()]
 
 
-def put(edit: Edit) -> None:
+def write_edit(edit: SettingsEdit) -> None:
     """Write or remove a file, unless somebody has altered it since it was looked at. Through links,
     with its mode.
     """
     path = edit.path.resolve()
-    if text_of(path) != edit.before:
+    if read_settings_text(path) != edit.before:
         raise Conflict(f"{path} was altered meanwhile, and is left as it is. Run the command again")
     if edit.after is None:
         path.unlink()
         return
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write(path, edit.after, path.stat().st_mode & 0o777 if path.exists() else 0o644)
+    replace_settings_file(path, edit.after, path.stat().st_mode & 0o777 if path.exists() else 0o644)
 
 
-def write(path: Path, text: str, mode: int) -> None:
+def replace_settings_file(path: Path, text: str, mode: int) -> None:
     """A file, whole or not at all, never to be read by more people than in the end."""
     half = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
@@ -217,7 +219,7 @@ def write(path: Path, text: str, mode: int) -> None:
         raise
 
 
-def text_of(path: Path) -> str | None:
+def read_settings_text(path: Path) -> str | None:
     """A file's text as it is, line ends and byte order mark too; None if there is none."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
@@ -228,6 +230,6 @@ def text_of(path: Path) -> str | None:
         raise BadInput(f"{path} is no UTF-8 text; it is left as it is") from err
 
 
-def digest(text: str) -> str:
+def text_digest(text: str) -> str:
     """What tells one text from another."""
     return sha256(text.encode("utf-8")).hexdigest()

@@ -18,13 +18,13 @@ from tempfile import TemporaryDirectory
 from reverie.core import clock, config
 from reverie.interfaces.hooks.hook_event import TOOL_AFTER
 from reverie.interfaces.hooks.host_adapters import HOSTS
-from reverie.interfaces.hooks.spool import Places
+from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.install import hook_line
 from reverie.interfaces.install.settings_entries import SERVE_ARGS
 
-PROBE = 5.0  # seconds that a hook may take when it is tried; hosts give it TIMEOUT
-SERVES = 20.0  # seconds until the MCP server has answered; it loads for one or two
-SETTINGS = 'embedder = "none"\nidle = 0.0\nmirror = "off"\n'
+HOOK_SECONDS = 5.0  # seconds that a hook may take when it is tried; hosts give it TIMEOUT
+SERVER_SECONDS = 20.0  # seconds until the MCP server has answered; it loads for one or two
+TRIAL_SETTINGS = 'embedder = "none"\nidle = 0.0\nmirror = "off"\n'
 CLIENT = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
@@ -33,7 +33,7 @@ CLIENT = {
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": CLIENT}
 
 
-def hook(host: str) -> tuple[float, str]:
+def try_hook(host: str) -> tuple[float, str]:
     """(seconds, what went wrong) of a hook that is told of a tool that ran, the commonest event;
     the second of two.
 
@@ -51,12 +51,12 @@ def hook(host: str) -> tuple[float, str]:
             "tool_input": {"command": "true"},
             "tool_response": {"stdout": ""},
         }
-        room = made(folder)
-        words = [*hook_line.ours(), host, "--check"]
+        room = make_trial_home(folder)
+        words = [*hook_line.own_program(), host, "--check"]
         seconds, trouble = 0.0, ""
         for _ in range(2):
             begun = clock.ticks()
-            answer, trouble = ran(words, json.dumps(told), folder, PROBE)
+            answer, trouble = run_trial(words, json.dumps(told), folder, HOOK_SECONDS)
             seconds = clock.ticks() - begun
             if trouble or answer != "{}" or not room.waiting():
                 logged = Path(room.log)
@@ -69,23 +69,23 @@ def hook(host: str) -> tuple[float, str]:
     return seconds, ""
 
 
-def server() -> str:
+def try_server() -> str:
     """What goes wrong when our MCP server is started, greeted and left."""
     with TemporaryDirectory(prefix="reverie-doctor-") as folder:
-        made(folder)
-        answer, trouble = ran(
-            [sys.executable, *SERVE_ARGS], json.dumps(HELLO) + "\n", folder, SERVES
+        make_trial_home(folder)
+        answer, trouble = run_trial(
+            [sys.executable, *SERVE_ARGS], json.dumps(HELLO) + "\n", folder, SERVER_SECONDS
         )
     return trouble or ("" if '"serverInfo"' in answer else f"it answers {answer[:80]!r}")
 
 
-def made(folder: str) -> Places:
+def make_trial_home(folder: str) -> HookFiles:
     """A home for a trial."""
-    (Path(folder) / "config.toml").write_text(SETTINGS, "utf-8")
-    return Places(folder)
+    (Path(folder) / "config.toml").write_text(TRIAL_SETTINGS, "utf-8")
+    return HookFiles(folder)
 
 
-def ran(words: Sequence[str], given: str, home: str, most: float) -> tuple[str, str]:
+def run_trial(words: Sequence[str], given: str, home: str, most: float) -> tuple[str, str]:
     """(what a program of ours printed, what went wrong)."""
     try:
         done = subprocess.run(
@@ -98,7 +98,7 @@ def ran(words: Sequence[str], given: str, home: str, most: float) -> tuple[str, 
             timeout=most,
             check=False,
             cwd=home,
-            env=config.tried_in(home),
+            env=config.environment_for_home(home),
         )
     except subprocess.TimeoutExpired:
         return "", f"no answer within {most:.0f} s"

@@ -10,20 +10,22 @@ from typing import Annotated, Literal
 from mcp.server.mcpserver import Context
 from pydantic import Field
 
-from reverie.interfaces.mcp.tool_context import Room
-from reverie.interfaces.mcp.tool_definition import DOES_ALL, Tool
-from reverie.interfaces.memory_folder import Notebook
+from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.interfaces.mcp.tool_definition import DOES_ALL, ToolDefinition
+from reverie.interfaces.memory_folder import MemoryFolder
 
 
 class Anthropic:
     """One tool over one room."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ToolContext) -> None:
         self.room = room
 
-    def tools(self) -> list[Tool]:
+    def tools(self) -> list[ToolDefinition]:
         """The one."""
-        return [Tool(self.memory, "memory", "Memory", DOES_ALL, always=True, structured=False)]
+        return [
+            ToolDefinition(self.memory, "memory", "Memory", DOES_ALL, always=True, structured=False)
+        ]
 
     def memory(
         self,
@@ -68,10 +70,12 @@ class Anthropic:
             "old_path": old_path,
             "new_path": new_path,
         }
-        session = self.room.conversation(ctx)
-        said = Notebook(self.room.mind, self.room.space, session, self.room.author(ctx)).run(given)
+        session = self.room.session_of(ctx)
+        said = MemoryFolder(self.room.mind, self.room.space, session, self.room.author_of(ctx)).run(
+            given
+        )
         if command == "view":
             return said
-        self.room.kept()
-        redacted = self.room.taken_out(path, file_text, new_str, insert_text, new_path)
+        self.room.request_settling()
+        redacted = self.room.list_redactions(path, file_text, new_str, insert_text, new_path)
         return f"{said}\nSecrets were taken out of it: {', '.join(redacted)}" if redacted else said

@@ -14,20 +14,20 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from reverie.context_window import harmless
+from reverie.context_window import escape_text
 from reverie.core.errors import BadInput
 from reverie.core.model import UNTRUSTED
-from reverie.interfaces.mcp.tool_answers import NOTE, QUERY
-from reverie.interfaces.mcp.tool_context import Room
-from reverie.interfaces.mcp.tool_definition import ADDS, ALTERS, READS, Tool
-from reverie.notes.note_results import Written
-from reverie.notes.watched_roots import OWN
+from reverie.interfaces.mcp.tool_answers import MAX_QUERY_CHARS, NOTE
+from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.interfaces.mcp.tool_definition import ADDS, ALTERS, READS, ToolDefinition
+from reverie.notes.note_results import WrittenFile
+from reverie.notes.watched_roots import MIRROR_FILES
 
-FOUND = 6  # passages (CONSTANTS: results to the agent, C)
-SYNC = 0.5  # seconds that looking for altered files may take before a search
+DEFAULT_RESULTS = 6  # passages (CONSTANTS: results to the agent, C)
+SYNC_SECONDS = 0.5  # seconds that looking for altered files may take before a search
 
 
-class Passage(TypedDict):
+class FilePassage(TypedDict):
     """One passage of a file."""
 
     path: str
@@ -38,14 +38,14 @@ class Passage(TypedDict):
     why: list[str]
 
 
-class Searched(TypedDict):
+class SearchAnswer(TypedDict):
     """What memory_search answers."""
 
     note: str
-    results: list[Passage]
+    results: list[FilePassage]
 
 
-class Lines(TypedDict):
+class FileLines(TypedDict):
     """What memory_get answers."""
 
     path: str
@@ -56,7 +56,7 @@ class Lines(TypedDict):
     note: str
 
 
-class Saved(TypedDict):
+class SaveAnswer(TypedDict):
     """What memory_save and memory_update answer."""
 
     message: str
@@ -69,43 +69,52 @@ class Saved(TypedDict):
 class Files:
     """Four tools over one room."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ToolContext) -> None:
         self.room = room
 
-    def tools(self) -> list[Tool]:
+    def tools(self) -> list[ToolDefinition]:
         """All of them."""
         return [
-            Tool(self.memory_search, "memory_search", "Search memory files", READS, always=True),
-            Tool(self.memory_get, "memory_get", "Read a memory file", READS),
-            Tool(self.memory_save, "memory_save", "Save to today's log", ADDS, always=True),
-            Tool(self.memory_update, "memory_update", "Update long-term memory", ALTERS),
+            ToolDefinition(
+                self.memory_search, "memory_search", "Search memory files", READS, always=True
+            ),
+            ToolDefinition(self.memory_get, "memory_get", "Read a memory file", READS),
+            ToolDefinition(
+                self.memory_save, "memory_save", "Save to today's log", ADDS, always=True
+            ),
+            ToolDefinition(self.memory_update, "memory_update", "Update long-term memory", ALTERS),
         ]
 
     def memory_search(
         self,
         query: Annotated[
-            str, Field(max_length=QUERY, description="What to look for, by meaning and by words.")
+            str,
+            Field(
+                max_length=MAX_QUERY_CHARS, description="What to look for, by meaning and by words."
+            ),
         ],
         max_results: Annotated[
             int, Field(ge=1, le=50, description="How many passages, at most.")
-        ] = FOUND,
-    ) -> Searched:
+        ] = DEFAULT_RESULTS,
+    ) -> SearchAnswer:
         """Search MEMORY.md and memory/*.md: passages with path and line numbers, best first.
 
         Use it before you answer anything about earlier work, decisions, dates, people or
         preferences; then memory_get to read more of a file.
         """
         mind, space = self.room.mind, self.room.space
-        mind.sync_files(space=space, within=SYNC)
-        found = mind.search_files(query, space=space, limit=max_results, mode=self.room.mode())
-        return Searched(
+        mind.sync_files(space=space, within=SYNC_SECONDS)
+        found = mind.search_files(
+            query, space=space, limit=max_results, mode=self.room.search_mode()
+        )
+        return SearchAnswer(
             note=NOTE,
             results=[
-                Passage(
+                FilePassage(
                     path=one.path,
                     start_line=one.first,
                     end_line=one.last,
-                    snippet=harmless(one.text),
+                    snippet=escape_text(one.text),
                     score=round(one.score, 4),
                     why=list(one.why),
                 )
@@ -122,17 +131,17 @@ class Files:
         lines: Annotated[
             int | None, Field(ge=0, description="How many lines; null for all.")
         ] = None,
-    ) -> Lines:
+    ) -> FileLines:
         """Read a memory file, or some lines of it. Use it after memory_search."""
         found = self.room.mind.read_file(
             self._whole(path), start=from_, lines=lines, space=self.room.space
         )
-        return Lines(
+        return FileLines(
             path=found.path,
             start_line=found.first,
             end_line=found.last,
             total_lines=found.total,
-            text=harmless(found.text),
+            text=escape_text(found.text),
             note=NOTE,
         )
 
@@ -142,24 +151,24 @@ class Files:
             str, Field(description="What happened, was decided or found out today.")
         ],
         ctx: Context | None = None,
-    ) -> Saved:
+    ) -> SaveAnswer:
         """Save to today's log, memory/YYYY-MM-DD.md: facts, decisions and events of today. It is an
         episode in memory too.
         """
         noted = self.room.mind.save_note(
             content,
             space=self.room.space,
-            session=self.room.conversation(ctx),
+            session=self.room.session_of(ctx),
             **self.room.vouch(content, "event", ctx).fields,
         )
-        self.room.kept()
-        answer = Saved(
+        self.room.request_settling()
+        answer = SaveAnswer(
             message="Saved" if noted.path else f"Kept, but on no page: {noted.why}",
             id=noted.memory.id,
         )
         if noted.path:
             answer["path"] = noted.path
-        if redacted := self.room.taken_out(content):
+        if redacted := self.room.list_redactions(content):
             answer["redacted"] = redacted
         return answer
 
@@ -171,7 +180,7 @@ class Files:
             Field(description="append adds; replace rewrites it: what is gone is forgotten."),
         ] = "append",
         ctx: Context | None = None,
-    ) -> Saved:
+    ) -> SaveAnswer:
         """Update long-term memory, MEMORY.md: what should be known in every conversation here.
         Every bullet and paragraph is a fact in memory too. To replace the page, read it first and
         keep the ids in its comments: a line with its id is revised. The user can take an update
@@ -182,22 +191,24 @@ class Files:
             raise BadInput(
                 "The Markdown mirror is switched off: there is no MEMORY.md. Set mirror in config.toml"
             )
-        given: dict[str, Any] = {"space": self.room.space, "session": self.room.conversation(ctx)}
+        given: dict[str, Any] = {"space": self.room.space, "session": self.room.session_of(ctx)}
         if (claim := self.room.vouch(content, ctx=ctx)).provenance == UNTRUSTED:
             kept = self.room.mind.remember(content, kind="note", **given, **claim.fields)
-            self.room.kept()
-            answer = Saved(message=f"Kept as a note, and on no page: {claim.why}", id=kept.id)
-            if redacted := self.room.taken_out(content):
+            self.room.request_settling()
+            answer = SaveAnswer(message=f"Kept as a note, and on no page: {claim.why}", id=kept.id)
+            if redacted := self.room.list_redactions(content):
                 answer["redacted"] = redacted
             return answer
         written = self.room.mind.update_file(
             folder / "MEMORY.md", content, mode, **given, **claim.fields
         )
-        self.room.kept()
-        answer = Saved(message=what_was_done(written), path=written.path, version=written.version)
+        self.room.request_settling()
+        answer = SaveAnswer(
+            message=describe_page_update(written), path=written.path, version=written.version
+        )
         if written.memory:
             answer["id"] = written.memory.id
-        if redacted := self.room.taken_out(content):
+        if redacted := self.room.list_redactions(content):
             answer["redacted"] = redacted
         return answer
 
@@ -210,7 +221,8 @@ class Files:
             folder / path
             if folder
             and (
-                OWN.fullmatch(path) or (not Path(path).is_absolute() and (folder / path).is_file())
+                MIRROR_FILES.fullmatch(path)
+                or (not Path(path).is_absolute() and (folder / path).is_file())
             )
             else path
         )
@@ -226,7 +238,7 @@ class Files:
         return own[0] if own else None
 
 
-def what_was_done(written: Written) -> str:
+def describe_page_update(written: WrittenFile) -> str:
     """An update of MEMORY.md in a sentence, with the way back."""
     counts = (
         (written.added, "remembered"),

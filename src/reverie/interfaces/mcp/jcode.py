@@ -13,12 +13,19 @@ from typing_extensions import TypedDict
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Memory
-from reverie.interfaces.mcp.tool_answers import NOTE, QUERY, Told, looked_for, share_of, told
-from reverie.interfaces.mcp.tool_context import Room
-from reverie.interfaces.mcp.tool_definition import DOES_ALL, Tool
+from reverie.interfaces.mcp.tool_answers import (
+    MAX_QUERY_CHARS,
+    NOTE,
+    MemoryAnswer,
+    describe_curation_wait,
+    limit_listed_chars,
+    to_memory_answer,
+)
+from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.interfaces.mcp.tool_definition import DOES_ALL, ToolDefinition
 
 SCOPES = ("project", "global")
-MOST = 10
+DEFAULT_LIMIT = 10
 
 Action = Literal["remember", "recall", "search", "list", "forget", "link", "tag"]
 Category = Annotated[
@@ -30,25 +37,25 @@ Scope = Annotated[
 Relation = Literal["relates_to", "supersedes", "contradicts", "derived_from"]
 
 
-class Done(TypedDict):
+class JcodeAnswer(TypedDict):
     """What every action answers."""
 
     message: str
     id: NotRequired[str]
     note: NotRequired[str]
-    memories: NotRequired[list[Told]]
+    memories: NotRequired[list[MemoryAnswer]]
     redacted: NotRequired[list[str]]  # kinds of secrets that were taken out
 
 
 class Jcode:
     """One tool over one room."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ToolContext) -> None:
         self.room = room
 
-    def tools(self) -> list[Tool]:
+    def tools(self) -> list[ToolDefinition]:
         """The one."""
-        return [Tool(self.memory, "memory", "Memory", DOES_ALL, always=True)]
+        return [ToolDefinition(self.memory, "memory", "Memory", DOES_ALL, always=True)]
 
     def memory(
         self,
@@ -59,16 +66,17 @@ class Jcode:
         scope: Scope = "project",
         tags: Annotated[Sequence[str], Field(description="remember, tag: tags.")] = (),
         query: Annotated[
-            str, Field(max_length=QUERY, description="search: what to look for, by meaning.")
+            str,
+            Field(max_length=MAX_QUERY_CHARS, description="search: what to look for, by meaning."),
         ] = "",
         tag: Annotated[str, Field(description="list: only with this tag.")] = "",
         id: Annotated[str, Field(description="forget, tag: which memory.")] = "",
         from_: Annotated[str, Field(alias="from", description="link: the one memory.")] = "",
         to: Annotated[str, Field(description="link: the other.")] = "",
         relation: Annotated[Relation, Field(description="link: what ties them.")] = "relates_to",
-        limit: Annotated[int, Field(ge=1, le=50, description="How many, at most.")] = MOST,
+        limit: Annotated[int, Field(ge=1, le=50, description="How many, at most.")] = DEFAULT_LIMIT,
         ctx: Context | None = None,
-    ) -> Done:
+    ) -> JcodeAnswer:
         """Long-term memory across sessions, by action:
 
         remember {content, category, scope, tags}: keep a preference, decision, correction or fact
@@ -89,12 +97,12 @@ class Jcode:
             "to": to,
             "relation": relation,
             "limit": limit,
-            "session": self.room.conversation(ctx),
+            "session": self.room.session_of(ctx),
             "ctx": ctx,
         }
         return self._actions()[action](given)
 
-    def _actions(self) -> dict[str, Callable[[dict[str, Any]], Done]]:
+    def _actions(self) -> dict[str, Callable[[dict[str, Any]], JcodeAnswer]]:
         return {
             "remember": self._remember,
             "recall": self._recall,
@@ -105,79 +113,83 @@ class Jcode:
             "tag": self._tag,
         }
 
-    def _remember(self, given: dict[str, Any]) -> Done:
+    def _remember(self, given: dict[str, Any]) -> JcodeAnswer:
         claim = self.room.vouch(given["content"], given["category"], given["ctx"])
         kept = self.room.mind.remember(
             given["content"],
             kind=given["category"],
             tags=given["tags"],
             session=given["session"],
-            space=self.room.place(given["scope"], SCOPES),
+            space=self.room.space_of(given["scope"], SCOPES),
             **claim.fields,
         )
-        self.room.kept()
+        self.room.request_settling()
         other = f" as a {kept.kind}" if kept.kind != given["category"] else ""
-        said = (f"Remembered in {given['scope']}{other}", claim.why, looked_for(kept))
-        answer = Done(message=". ".join(filter(None, said)), id=kept.id)
-        if redacted := self.room.taken_out(given["content"], given["tags"]):
+        said = (f"Remembered in {given['scope']}{other}", claim.why, describe_curation_wait(kept))
+        answer = JcodeAnswer(message=". ".join(filter(None, said)), id=kept.id)
+        if redacted := self.room.list_redactions(given["content"], given["tags"]):
             answer["redacted"] = redacted
         return answer
 
-    def _recall(self, given: dict[str, Any]) -> Done:
+    def _recall(self, given: dict[str, Any]) -> JcodeAnswer:
         """For the last thing that was said here, as far as a host told it; else the newest."""
-        spoken = self.room.lately()
+        spoken = self.room.last_user_words()
         return self._found(spoken, given["limit"])
 
-    def _search(self, given: dict[str, Any]) -> Done:
-        return self._found(need(given, "query"), given["limit"])
+    def _search(self, given: dict[str, Any]) -> JcodeAnswer:
+        return self._found(require_argument(given, "query"), given["limit"])
 
-    def _found(self, query: str, limit: int) -> Done:
+    def _found(self, query: str, limit: int) -> JcodeAnswer:
         hits = self.room.mind.recall(
-            query, space=self.room.space, limit=limit, mode=self.room.mode() if query else "auto"
+            query,
+            space=self.room.space,
+            limit=limit,
+            mode=self.room.search_mode() if query else "auto",
         )
         return self._told([(hit.memory, hit.why[:4]) for hit in hits])
 
-    def _list(self, given: dict[str, Any]) -> Done:
+    def _list(self, given: dict[str, Any]) -> JcodeAnswer:
         found = self.room.mind.browse(
             space=self.room.space, tags=[given["tag"]] if given["tag"] else (), limit=given["limit"]
         )
         return self._told([(memory, ()) for memory in found])
 
-    def _told(self, found: Sequence[tuple[Memory, Sequence[str]]]) -> Done:
-        longest = share_of(len(found))
+    def _told(self, found: Sequence[tuple[Memory, Sequence[str]]]) -> JcodeAnswer:
+        longest = limit_listed_chars(len(found))
         memories = [
-            told(memory, self.room.scope(memory, *SCOPES), why, longest) for memory, why in found
+            to_memory_answer(memory, self.room.scope_of(memory, *SCOPES), why, longest)
+            for memory, why in found
         ]
-        return Done(
+        return JcodeAnswer(
             message=f"{len(memories)} memories" if memories else "Nothing found",
             note=NOTE,
             memories=memories,
         )
 
-    def _forget(self, given: dict[str, Any]) -> Done:
-        (memory,) = self.room.seen([need(given, "id")])
+    def _forget(self, given: dict[str, Any]) -> JcodeAnswer:
+        (memory,) = self.room.get_visible([require_argument(given, "id")])
         self.room.mind.forget(memory.id)
         done = "Forgotten" if memory.active else "It had been forgotten before"
-        return Done(message=f"{done}; `reverie restore` brings it back", id=memory.id)
+        return JcodeAnswer(message=f"{done}; `reverie restore` brings it back", id=memory.id)
 
-    def _link(self, given: dict[str, Any]) -> Done:
-        one, other = need(given, "from"), need(given, "to")
-        self.room.seen([one, other])
+    def _link(self, given: dict[str, Any]) -> JcodeAnswer:
+        one, other = require_argument(given, "from"), require_argument(given, "to")
+        self.room.get_visible([one, other])
         weight = self.room.mind.link(one, other, given["relation"])
-        return Done(message=f"{one} {given['relation']} {other} ({weight:.2f})")
+        return JcodeAnswer(message=f"{one} {given['relation']} {other} ({weight:.2f})")
 
-    def _tag(self, given: dict[str, Any]) -> Done:
-        self.room.seen([need(given, "id")])
+    def _tag(self, given: dict[str, Any]) -> JcodeAnswer:
+        self.room.get_visible([require_argument(given, "id")])
         if not given["tags"]:
             raise BadInput("tag needs tags")
         memory = self.room.mind.tag(given["id"], add=given["tags"])
-        answer = Done(message=f"Tags: {', '.join(memory.tags)}", id=memory.id)
-        if redacted := self.room.taken_out(given["tags"]):
+        answer = JcodeAnswer(message=f"Tags: {', '.join(memory.tags)}", id=memory.id)
+        if redacted := self.room.list_redactions(given["tags"]):
             answer["redacted"] = redacted
         return answer
 
 
-def need(given: dict[str, Any], name: str) -> str:
+def require_argument(given: dict[str, Any], name: str) -> str:
     """An argument that this action cannot do without."""
     if not given[name]:
         raise BadInput(f"This action needs {name}")

@@ -15,16 +15,16 @@ from mcp_types import (
     ResourceTemplateReference,
 )
 
-from reverie.context_window import harmless
+from reverie.context_window import escape_text
 from reverie.core import clock
 from reverie.core.errors import ReverieError
-from reverie.interfaces.mcp.tool_answers import NOTE, QUERY, told
-from reverie.interfaces.mcp.tool_context import Room
-from reverie.mirror.page_placement import LONG, day_page, moment
+from reverie.interfaces.mcp.tool_answers import MAX_QUERY_CHARS, NOTE, to_memory_answer
+from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.mirror.page_placement import MAIN_PAGE, day_page_name, to_calendar_time
 
 MARKDOWN = "text/markdown"
-MOST = 20  # memories of the prompt `recall`, and tags that complete its topic
-BUDGET = 2_000  # tokens of it
+MAX_PROMPT_MEMORIES = 20  # memories of the prompt `recall`, and tags that complete its topic
+PROMPT_TOKENS = 2_000  # tokens of it
 
 WRAP_UP = """Look back over this conversation and decide what a later one should know.
 
@@ -38,7 +38,7 @@ Do not keep passing answers, steps of the task, what the code plainly says, or g
 already, and revise that instead. Then say in a line or two what you kept."""
 
 
-def furnish(server: MCPServer, room: Room) -> None:
+def add_resources(server: MCPServer, room: ToolContext) -> None:
     """Put resources and prompts on a server."""
 
     @server.resource(
@@ -49,7 +49,7 @@ def furnish(server: MCPServer, room: Room) -> None:
         description="Long-term memory of this project as a page.",
     )
     def lasting() -> str:
-        return page(room, LONG)
+        return read_page_resource(room, MAIN_PAGE)
 
     @server.resource(
         "reverie://pages/today.md",
@@ -59,7 +59,7 @@ def furnish(server: MCPServer, room: Room) -> None:
         description="What happened today (UTC) in this project.",
     )
     def today() -> str:
-        return page(room, day_page(moment(clock.now())))
+        return read_page_resource(room, day_page_name(to_calendar_time(clock.now())))
 
     @server.resource(
         "reverie://memory/{id}",
@@ -70,20 +70,27 @@ def furnish(server: MCPServer, room: Room) -> None:
     )
     def memory(id: str) -> str:
         try:
-            (one,) = room.seen([id])
+            (one,) = room.get_visible([id])
         except ReverieError as err:
             raise ResourceNotFoundError(str(err)) from err
-        fields = told(one, room.scope(one, "project", "user"))
+        fields = to_memory_answer(one, room.scope_of(one, "project", "user"))
         facts = [f"- {name}: {value}" for name, value in fields.items() if name != "text"]
         story = room.mind.explain(id).story
         return "\n".join((fields["text"], "", "---", NOTE, "", *facts, "", *story, ""))
 
     @server.prompt("recall", title="Recall", description="Bring in what memory has on a topic.")
     def recall(topic: str) -> str:
-        from reverie.context_window.injection_block import render
+        from reverie.context_window.injection_block import render_block
 
-        hits = room.mind.recall(topic[:QUERY], space=room.space, limit=MOST, mode=room.mode())
-        block = render(hits, clock.now(), limit=MOST, budget=BUDGET, asked=True)
+        hits = room.mind.recall(
+            topic[:MAX_QUERY_CHARS],
+            space=room.space,
+            limit=MAX_PROMPT_MEMORIES,
+            mode=room.search_mode(),
+        )
+        block = render_block(
+            hits, clock.now(), limit=MAX_PROMPT_MEMORIES, budget=PROMPT_TOKENS, asked=True
+        )
         return f"On {topic}:\n\n{block.text or 'Memory has nothing on it.'}"
 
     @server.prompt("wrap_up", title="Wrap up", description="Keep what this conversation taught.")
@@ -101,15 +108,21 @@ def furnish(server: MCPServer, room: Room) -> None:
             return Completion(values=[])
         tags = await anyio.to_thread.run_sync(room.mind.tags, room.space)
         found = sorted(tag for tag in tags if tag.startswith(argument.value.lower()))
-        return Completion(values=found[:MOST], total=len(found), has_more=len(found) > MOST)
+        return Completion(
+            values=found[:MAX_PROMPT_MEMORIES],
+            total=len(found),
+            has_more=len(found) > MAX_PROMPT_MEMORIES,
+        )
 
 
-def page(room: Room, name: str) -> str:
+def read_page_resource(room: ToolContext, name: str) -> str:
     """A page of this space's Markdown mirror; a line that says so where there is none yet."""
     for folder in () if room.settings.is_off(room.space) else room.mind.folders(space=room.space):
         if folder.own and folder.space == room.space and Path(folder.path, name).is_file():
             try:
-                return harmless(room.mind.read_file(Path(folder.path, name), space=room.space).text)
+                return escape_text(
+                    room.mind.read_file(Path(folder.path, name), space=room.space).text
+                )
             except ReverieError as err:  # such as: it is too long
                 return f"{name} of {room.space} cannot be shown: {err}\n"
     return f"Nothing is written in {name} of {room.space} yet.\n"

@@ -14,24 +14,24 @@ from mcp.server.mcpserver import Context
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from reverie.context_window import harmless
-from reverie.core.authorship import looked_at_by, made_by
+from reverie.context_window import escape_text
+from reverie.core.authorship import to_author_stamp, to_reviewer_stamp
 from reverie.core.errors import BadInput, ReverieError
-from reverie.core.kinds import maturity
-from reverie.core.model import TRUST, Memory
-from reverie.interfaces.mcp.tool_answers import cut, part_of
-from reverie.interfaces.mcp.tool_context import Room
-from reverie.interfaces.mcp.tool_definition import ADDS, COUNTS, READS, Tool
-from reverie.mirror.shared_lines import local
-from reverie.retrieval.tag_search import TAG
-from reverie.runtime.mind.fetching import MOST_FETCHED
+from reverie.core.kinds import maturity_of
+from reverie.core.model import TRUST_BY_PROVENANCE, Memory
+from reverie.interfaces.mcp.tool_answers import cut_memory_text, limit_read_chars
+from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.interfaces.mcp.tool_definition import ADDS, COUNTS, READS, ToolDefinition
+from reverie.mirror.shared_lines import to_local_iso
+from reverie.retrieval.tag_search import MIN_TAG_CHARS
+from reverie.runtime.mind.retrieve_verbs import MAX_RETRIEVED
 
 SCOPES = ("project", "universal")
-MOST_PENDING = 10_000
-PENDING = ("raw", "escalated")  # what nobody has approved yet (CC-85)
+MAX_CURATION_SCAN = 10_000
+PENDING_MATURITIES = ("raw", "escalated")  # what nobody has approved yet (CC-85)
 
 
-class Stored(TypedDict):
+class StoreAnswer(TypedDict):
     """What store_memory answers."""
 
     status: str
@@ -49,7 +49,7 @@ class Stored(TypedDict):
     allowed_scopes: NotRequired[list[str]]
 
 
-class Record(TypedDict):
+class TaggedMemory(TypedDict):
     """One memory of retrieve_memories."""
 
     id: str
@@ -65,7 +65,7 @@ class Record(TypedDict):
     curated_by: NotRequired[dict[str, str]]
 
 
-class Retrieved(TypedDict):
+class TaggedAnswer(TypedDict):
     """What retrieve_memories answers."""
 
     status: str
@@ -73,11 +73,11 @@ class Retrieved(TypedDict):
     matched: int
     truncated: bool
     message: str
-    memories: list[Record]
+    memories: list[TaggedMemory]
     error: NotRequired[str]
 
 
-class Listed(TypedDict):
+class TagListAnswer(TypedDict):
     """What list_memory_tags answers."""
 
     status: str
@@ -91,21 +91,21 @@ class Listed(TypedDict):
 class Tags:
     """Three tools over one room."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ToolContext) -> None:
         self.room = room
 
-    def tools(self) -> list[Tool]:
+    def tools(self) -> list[ToolDefinition]:
         """All of them."""
         return [
-            Tool(self.store_memory, "store_memory", "Store a memory", ADDS, always=True),
-            Tool(
+            ToolDefinition(self.store_memory, "store_memory", "Store a memory", ADDS, always=True),
+            ToolDefinition(
                 self.retrieve_memories,
                 "retrieve_memories",
                 "Retrieve memories",
                 COUNTS,
                 always=True,
             ),
-            Tool(self.list_memory_tags, "list_memory_tags", "List memory tags", READS),
+            ToolDefinition(self.list_memory_tags, "list_memory_tags", "List memory tags", READS),
         ]
 
     def store_memory(
@@ -131,7 +131,7 @@ class Tags:
         scope: Annotated[str, Field(description="project or universal.")] = "project",
         evidence: Annotated[str, Field(description="What it rests on.")] = "",
         ctx: Context | None = None,
-    ) -> Stored:
+    ) -> StoreAnswer:
         """Store information for future sessions.
 
         Store after giving a comprehensive explanation, documenting a pattern of this project, or
@@ -140,52 +140,54 @@ class Tags:
         troubleshooting steps.
         """
         if scope not in SCOPES:
-            return Stored(
+            return StoreAnswer(
                 status="rejected", error=f"{scope!r} is no scope", allowed_scopes=list(SCOPES)
             )
         if not description.strip():
-            return Stored(
+            return StoreAnswer(
                 status="error",
                 error="description is needed: one clear line that says what it is about",
             )
         mind = self.room.mind
         try:
-            some = usable(tags)
+            some = check_searchable_tags(tags)
             given = (claim := self.room.vouch(content, ctx=ctx)).fields
             sure = (
-                None if confidence is None else min(TRUST[claim.provenance], max(0.0, confidence))
+                None
+                if confidence is None
+                else min(TRUST_BY_PROVENANCE[claim.provenance], max(0.0, confidence))
             )
             kept = mind.remember(
                 content,
                 title=description,
                 tags=some,
-                space=self.room.place(scope, SCOPES),
+                space=self.room.space_of(scope, SCOPES),
                 trust=sure,
                 provenance=given["provenance"],
                 details={
                     **given.get("details", {}),
                     **({"evidence": evidence} if evidence else {}),
                 },
-                session=self.room.conversation(ctx),
+                session=self.room.session_of(ctx),
             )
             twin = mind.twin(kept.id)
         except ReverieError as err:
-            return Stored(status="error", error=str(err))
-        self.room.kept()
-        answer = Stored(
+            return StoreAnswer(status="error", error=str(err))
+        self.room.request_settling()
+        answer = StoreAnswer(
             status="success",
             memory_id=kept.id,
             message=f"Stored: {kept.title}",
             tags=list(kept.tags),
-            maturity=maturity(kept),
+            maturity=maturity_of(kept),
             confidence=round(kept.confidence, 4),
             scope=scope,
         )
         if twin:
             answer["duplicate_of"] = twin.memory.id
             answer["duplicate_similarity"] = twin.likeness
-            answer["duplicate_source"] = maturity(twin.memory)
-        if redacted := self.room.taken_out(content, description, tags, evidence):
+            answer["duplicate_source"] = maturity_of(twin.memory)
+        if redacted := self.room.list_redactions(content, description, tags, evidence):
             answer["redacted"] = redacted
         return answer
 
@@ -194,21 +196,24 @@ class Tags:
         tags: Annotated[
             Sequence[str], Field(description="Tags, as hints and list_memory_tags name them.")
         ] = (),
-        limit: Annotated[int, Field(ge=1, le=50, description="How many, at most.")] = MOST_FETCHED,
+        limit: Annotated[int, Field(ge=1, le=50, description="How many, at most.")] = MAX_RETRIEVED,
         ids: Annotated[
             Sequence[str], Field(description="Ids, as hints name them; tags and limit are ignored.")
         ] = (),
         offset: Annotated[
-            int, Field(ge=0, description="From which character on, for contents that were cut.")
+            int,
+            Field(
+                ge=0, description="From which character on, for contents that were cut_memory_text."
+            ),
         ] = 0,
-    ) -> Retrieved:
+    ) -> TaggedAnswer:
         """Retrieve stored memories by tags or ids: the full content, those with most of the tags
         first, then newest.
         """
         try:
             found = self.room.mind.retrieve(ids, tags=tags, limit=limit, space=self.room.space)
         except ReverieError as err:
-            return Retrieved(
+            return TaggedAnswer(
                 status="error",
                 count=0,
                 matched=0,
@@ -223,10 +228,10 @@ class Tags:
             f"{count} of {found.matched - len(gone)} memories" if count else "No memories match"
         )
         if gone:
-            message += f"; no longer counts: {', '.join(map(fate, gone))}"
-        longest = part_of(count)
+            message += f"; no longer counts: {', '.join(map(describe_retirement, gone))}"
+        longest = limit_read_chars(count)
         status = "success" if count else "no_results"
-        return Retrieved(
+        return TaggedAnswer(
             status=status,
             count=count,
             matched=found.matched - len(gone),
@@ -235,53 +240,55 @@ class Tags:
             memories=[self._record(one, longest, offset) for one in there],
         )
 
-    def list_memory_tags(self) -> Listed:
+    def list_memory_tags(self) -> TagListAnswer:
         """Discover what has been stored: every tag, and how many memories there are."""
         mind, space = self.room.mind, self.room.space
         tags = sorted(mind.tags(space))
         counts = mind.stats().spaces
-        return Listed(
+        return TagListAnswer(
             status="success",
             tags=tags,
             count=len(tags),
             memory_count=sum(counts.get(place, 0) for place in self.room.spaces),
             pending_curation=sum(
-                maturity(memory) in PENDING
-                for memory in mind.browse(space=space, limit=MOST_PENDING)
+                maturity_of(memory) in PENDING_MATURITIES
+                for memory in mind.browse(space=space, limit=MAX_CURATION_SCAN)
             ),
             message=f"{len(tags)} tags" if tags else "Nothing is stored yet",
         )
 
-    def _record(self, memory: Memory, longest: int, offset: int) -> Record:
-        one = Record(
+    def _record(self, memory: Memory, longest: int, offset: int) -> TaggedMemory:
+        one = TaggedMemory(
             id=memory.id,
-            description=harmless(memory.title),
-            content=cut(memory, longest, offset),
+            description=escape_text(memory.title),
+            content=cut_memory_text(memory, longest, offset),
             tags=list(memory.tags),
-            stored=local(memory.at, self.room.zone),
+            stored=to_local_iso(memory.at, self.room.zone),
             usage_count=memory.access_count,
-            maturity=maturity(memory),
+            maturity=maturity_of(memory),
             confidence=round(memory.confidence, 4),
-            scope=self.room.scope(memory, *SCOPES),
+            scope=self.room.scope_of(memory, *SCOPES),
         )
-        if made := made_by(memory):
+        if made := to_author_stamp(memory):
             one["generated_by"] = made
-        if looked := looked_at_by(memory):
+        if looked := to_reviewer_stamp(memory):
             one["curated_by"] = looked
         return one
 
 
-def usable(tags: Sequence[str]) -> list[str]:
+def check_searchable_tags(tags: Sequence[str]) -> list[str]:
     """The tags that can be found again: of two characters or more (CC-84). BadInput if none is
     left.
     """
-    found = [tag for tag in tags if len(tag.strip()) >= TAG]
+    found = [tag for tag in tags if len(tag.strip()) >= MIN_TAG_CHARS]
     if not found:
-        raise BadInput(f"tags are needed, of {TAG} characters or more, such as oauth2 or jwt_auth")
+        raise BadInput(
+            f"tags are needed, of {MIN_TAG_CHARS} characters or more, such as oauth2 or jwt_auth"
+        )
     return found
 
 
-def fate(memory: Memory) -> str:
+def describe_retirement(memory: Memory) -> str:
     """What became of a memory that counts no longer."""
     by = f", replaced by {memory.superseded_by}" if memory.superseded_by else ""
     return f"{memory.id} ({memory.retired_why}{by})"

@@ -19,9 +19,9 @@ from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, InputRequiredResult, Tool
 from pydantic import ValidationError
 
-LINGER = 20.0  # seconds that requests under way may take once stdin is closed
-LONGEST = 60  # characters of a wrong value that are repeated
-SENTENCES = {
+LINGER_SECONDS = 20.0  # seconds that requests under way may take once stdin is closed
+MAX_SHOWN_CHARS = 60  # characters of a wrong value that are repeated
+ERROR_SENTENCES = {
     "missing": "is needed",
     "string_type": "must be a text",
     "bool_parsing": "must be true or false",
@@ -43,7 +43,7 @@ SENTENCES = {
 """What is wrong with an argument, by pydantic's name for it."""
 
 
-class Server(MCPServer[Any]):
+class StrictServer(MCPServer[Any]):
     """A server whose tools take what they say and nothing else."""
 
     async def list_tools(self) -> list[Tool]:
@@ -69,14 +69,14 @@ class Server(MCPServer[Any]):
         )
         if takes is not None and (odd := [given for given in arguments if given not in takes]):
             raise ToolError(
-                f"{name} takes no {', '.join(map(short, odd))}. It takes: {', '.join(takes) or 'nothing'}"
+                f"{name} takes no {', '.join(map(shorten_value, odd))}. It takes: {', '.join(takes) or 'nothing'}"
             )
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as err:
             if isinstance(err.__cause__, ValidationError):
                 raise ToolError(
-                    f"{name}: {'; '.join(dict.fromkeys(map(wrong, err.__cause__.errors())))}"
+                    f"{name}: {'; '.join(dict.fromkeys(map(describe_argument_error, err.__cause__.errors())))}"
                 ) from err
             raise
 
@@ -84,30 +84,32 @@ class Server(MCPServer[Any]):
         """Serve over stdin and stdout until stdin is closed and what was asked is answered."""
         async with (
             stdio_server() as (incoming, outgoing),
-            patient(incoming, outgoing) as (reads, writes),
+            open_draining_streams(incoming, outgoing) as (reads, writes),
         ):
             await self._lowlevel_server.run(
                 reads, writes, self._lowlevel_server.create_initialization_options()
             )
 
 
-def wrong(error: Mapping[str, Any]) -> str:
+def describe_argument_error(error: Mapping[str, Any]) -> str:
     """One thing that is wrong with an argument."""
     where = ".".join(str(part) for part in error["loc"] if not str(part).endswith("]")) or "it"
     kind, context = error["type"], error.get("ctx", {})
-    told = SENTENCES[kind].format(**context) if kind in SENTENCES else str(error["msg"])
-    given = "" if kind in ("missing", "string_too_long") else f", not {short(error['input'])}"
+    told = ERROR_SENTENCES[kind].format(**context) if kind in ERROR_SENTENCES else str(error["msg"])
+    given = (
+        "" if kind in ("missing", "string_too_long") else f", not {shorten_value(error['input'])}"
+    )
     return f"{where} {told}{given}"
 
 
-def short(value: object) -> str:
+def shorten_value(value: object) -> str:
     """A value as it can be repeated."""
     text = ascii(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
 
 
 @asynccontextmanager
-async def patient(incoming: Any, outgoing: Any) -> AsyncIterator[Sequence[Any]]:
+async def open_draining_streams(incoming: Any, outgoing: Any) -> AsyncIterator[Sequence[Any]]:
     """The two streams of a connection, of which the first ends only when its requests are answered,
     or LINGER later.
     """
@@ -127,7 +129,7 @@ async def patient(incoming: Any, outgoing: Any) -> AsyncIterator[Sequence[Any]]:
                 ):  # it gets no answer any more
                     under_way.discard((message.params or {}).get("requestId"))
                 await to_us.send(item)
-            with anyio.move_on_after(LINGER):
+            with anyio.move_on_after(LINGER_SECONDS):
                 while under_way:
                     await answered.wait()
 

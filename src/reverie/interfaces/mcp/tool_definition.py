@@ -11,7 +11,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from reverie.core.errors import ReverieError
 
 
-class Tool(NamedTuple):
+class ToolDefinition(NamedTuple):
     """One tool of a set. Its docstring is what the model reads."""
 
     function: Callable[..., Any]
@@ -41,7 +41,7 @@ DOES_ALL = ToolAnnotations(
 )
 
 
-def telling(function: Callable[..., Any]) -> Callable[..., Any]:
+def answer_known_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, with errors that were foreseen told to the model: their messages say what to
     do.
 

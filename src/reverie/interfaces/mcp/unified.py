@@ -15,19 +15,19 @@ from reverie.core.errors import BadInput
 from reverie.core.kinds import KINDS
 from reverie.core.model import Memory
 from reverie.interfaces.mcp.tool_answers import (
-    LONGEST,
+    MAX_MEMORY_CHARS,
+    MAX_QUERY_CHARS,
     NOTE,
-    QUERY,
-    Told,
-    looked_for,
-    part_of,
-    reworded,
-    share_of,
-    stamp,
-    told,
+    MemoryAnswer,
+    build_revision_fields,
+    describe_curation_wait,
+    format_minute,
+    limit_listed_chars,
+    limit_read_chars,
+    to_memory_answer,
 )
-from reverie.interfaces.mcp.tool_context import Room
-from reverie.interfaces.mcp.tool_definition import ADDS, ALTERS, COUNTS, READS, Tool
+from reverie.interfaces.mcp.tool_context import ToolContext
+from reverie.interfaces.mcp.tool_definition import ADDS, ALTERS, COUNTS, READS, ToolDefinition
 
 SCOPES = ("project", "user")
 
@@ -46,14 +46,14 @@ Limit = Annotated[int, Field(ge=1, le=50, description="How many, at most.")]
 Id = Annotated[str, Field(description="The id of a memory, mem_….")]
 
 
-class Recalled(TypedDict):
+class RecallAnswer(TypedDict):
     """What recall answers."""
 
     note: str
-    memories: list[Told]
+    memories: list[MemoryAnswer]
 
 
-class Kept(TypedDict):
+class RememberAnswer(TypedDict):
     """What was kept, and what should be known about it."""
 
     id: str
@@ -61,11 +61,11 @@ class Kept(TypedDict):
     kept_as: NotRequired[str]  # the kind that it became, if it is not the one asked for
     why: NotRequired[str]  # why it is believed less, or is of another kind
     redacted: NotRequired[list[str]]  # kinds of secrets that were taken out
-    like: NotRequired[Told]  # says nearly the same already
+    like: NotRequired[MemoryAnswer]  # says nearly the same already
     likeness: NotRequired[float]
 
 
-class Hinted(TypedDict):
+class HintEntry(TypedDict):
     """One memory in short."""
 
     id: str
@@ -74,24 +74,24 @@ class Hinted(TypedDict):
     tags: list[str]
 
 
-class Hints(TypedDict):
+class HintsAnswer(TypedDict):
     """What hints answers: as values, and as lines that could stand in a prompt."""
 
-    hints: list[Hinted]
+    hints: list[HintEntry]
     text: str
 
 
-class Fetched(TypedDict):
+class RetrieveAnswer(TypedDict):
     """What retrieve answers."""
 
     note: str
     matched: int
     truncated: bool
-    memories: list[Told]
+    memories: list[MemoryAnswer]
     unknown: NotRequired[list[str]]
 
 
-class Forgotten(TypedDict):
+class ForgetAnswer(TypedDict):
     """What forget answers."""
 
     forgotten: int
@@ -99,20 +99,20 @@ class Forgotten(TypedDict):
     before: NotRequired[list[str]]  # ids that counted no longer before
 
 
-class Revised(Told):
+class ReviseAnswer(MemoryAnswer):
     """What revise answers: the memory as it is now."""
 
     redacted: NotRequired[list[str]]  # kinds of secrets that were taken out
 
 
-class Judged(TypedDict):
+class FeedbackAnswer(TypedDict):
     """What feedback answers."""
 
     id: str
     confidence: float
 
 
-class Reminder(TypedDict):
+class RemindAnswer(TypedDict):
     """What remind answers: when it was understood to be."""
 
     id: str
@@ -126,20 +126,20 @@ class Reminder(TypedDict):
 class Unified:
     """Eight tools over one room."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: ToolContext) -> None:
         self.room = room
 
-    def tools(self) -> list[Tool]:
+    def tools(self) -> list[ToolDefinition]:
         """All of them."""
         return [
-            Tool(self.recall, "recall", "Recall from memory", READS, always=True),
-            Tool(self.remember, "remember", "Remember", ADDS, always=True),
-            Tool(self.hints, "hints", "Hint at what memory has", ADDS),
-            Tool(self.retrieve, "retrieve", "Read memories", COUNTS),
-            Tool(self.revise, "revise", "Revise a memory", ALTERS),
-            Tool(self.forget, "forget", "Forget memories", ALTERS),
-            Tool(self.feedback, "feedback", "Say whether a memory helped", ADDS),
-            Tool(self.remind, "remind", "Remind later", ADDS),
+            ToolDefinition(self.recall, "recall", "Recall from memory", READS, always=True),
+            ToolDefinition(self.remember, "remember", "Remember", ADDS, always=True),
+            ToolDefinition(self.hints, "hints", "Hint at what memory has", ADDS),
+            ToolDefinition(self.retrieve, "retrieve", "Read memories", COUNTS),
+            ToolDefinition(self.revise, "revise", "Revise a memory", ALTERS),
+            ToolDefinition(self.forget, "forget", "Forget memories", ALTERS),
+            ToolDefinition(self.feedback, "feedback", "Say whether a memory helped", ADDS),
+            ToolDefinition(self.remind, "remind", "Remind later", ADDS),
         ]
 
     def recall(
@@ -147,7 +147,8 @@ class Unified:
         query: Annotated[
             str,
             Field(
-                max_length=QUERY, description="What you want to know, in words. Empty: the newest."
+                max_length=MAX_QUERY_CHARS,
+                description="What you want to know, in words. Empty: the newest.",
             ),
         ] = "",
         limit: Limit = 10,
@@ -156,7 +157,7 @@ class Unified:
         as_of: Annotated[
             str, Field(description="As it stood at the end of that day, such as 2026-03-01.")
         ] = "",
-    ) -> Recalled:
+    ) -> RecallAnswer:
         """Search long-term memory: what the user prefers, what was decided and why, how this
         project works, what went wrong before and what fixed it.
 
@@ -172,13 +173,14 @@ class Unified:
             kinds=kinds,
             tags=tags,
             as_of=as_of or None,
-            mode=self.room.mode() if query else "auto",
+            mode=self.room.search_mode() if query else "auto",
         )
-        longest = share_of(len(hits))
-        return Recalled(
+        longest = limit_listed_chars(len(hits))
+        return RecallAnswer(
             note=NOTE,
             memories=[
-                told(hit.memory, self._scope(hit.memory), hit.why[:4], longest) for hit in hits
+                to_memory_answer(hit.memory, self._scope(hit.memory), hit.why[:4], longest)
+                for hit in hits
             ],
         )
 
@@ -214,7 +216,7 @@ class Unified:
             str, Field(description="When it stops being true, ISO 8601, if you know.")
         ] = "",
         ctx: Context | None = None,
-    ) -> Kept:
+    ) -> RememberAnswer:
         """Keep one thing in long-term memory for later conversations.
 
         Keep: what the user prefers, corrects or forbids; decisions with their reasons; conventions
@@ -227,7 +229,7 @@ class Unified:
         mind, claim = self.room.mind, self.room.vouch(text, kind, ctx)
         kept = mind.remember(
             text,
-            space=self.room.place(scope, SCOPES),
+            space=self.room.space_of(scope, SCOPES),
             kind=kind,
             title=title,
             tags=tags,
@@ -237,19 +239,21 @@ class Unified:
             session=self._session(ctx),
             **claim.fields,
         )
-        self.room.kept()
-        answer = Kept(id=kept.id, scope=scope)
+        self.room.request_settling()
+        answer = RememberAnswer(id=kept.id, scope=scope)
         if kept.kind != kind:
             answer["kept_as"] = kept.kind
-        if why := "; ".join(filter(None, (claim.why, looked_for(kept)))):
+        if why := "; ".join(filter(None, (claim.why, describe_curation_wait(kept)))):
             answer["why"] = why
         if redacted := {
             *kept.details.get("redacted", ()),
-            *self.room.taken_out(text, title, tags, files, triggers),
+            *self.room.list_redactions(text, title, tags, files, triggers),
         }:
             answer["redacted"] = sorted(redacted)
         if twin := mind.twin(kept.id):
-            answer["like"] = told(twin.memory, self._scope(twin.memory), (), LONGEST)
+            answer["like"] = to_memory_answer(
+                twin.memory, self._scope(twin.memory), (), MAX_MEMORY_CHARS
+            )
             answer["likeness"] = twin.likeness
         return answer
 
@@ -258,16 +262,16 @@ class Unified:
         prompt: Annotated[str, Field(description="What the user wants, in their words.")],
         limit: Annotated[int, Field(ge=1, le=5, description="How many, at most.")] = 5,
         ctx: Context | None = None,
-    ) -> Hints:
+    ) -> HintsAnswer:
         """What memory may have on a prompt: ids, titles and tags, never the text; each once in a
         conversation.
 
         Cheap: call it when a task begins, then `retrieve` only what you need. An empty list:
         nothing is known, or new.
         """
-        from reverie.context_window import hinted
+        from reverie.context_window import render_memory_hints
 
-        prompt, mode, mind = prompt[:QUERY], self.room.mode(), self.room.mind
+        prompt, mode, mind = prompt[:MAX_QUERY_CHARS], self.room.search_mode(), self.room.mind
         found = mind.hints(
             prompt, space=self.room.space, limit=limit, session=self._session(ctx), mode=mode
         )
@@ -277,12 +281,12 @@ class Unified:
             if old
             else ("Nothing is known of it.")
         )
-        return Hints(
+        return HintsAnswer(
             hints=[
-                Hinted(id=one.id, title=one.title, kind=one.kind, tags=list(one.tags))
+                HintEntry(id=one.id, title=one.title, kind=one.kind, tags=list(one.tags))
                 for one in found
             ],
-            text=hinted(found, "retrieve") or nothing,
+            text=render_memory_hints(found, "retrieve") or nothing,
         )
 
     def retrieve(
@@ -294,20 +298,21 @@ class Unified:
             int,
             Field(ge=0, description="From which character of the texts on, for one that was cut."),
         ] = 0,
-    ) -> Fetched:
+    ) -> RetrieveAnswer:
         """Read whole memories: by `ids` that hints or recall gave, or by `tags`.
 
         By tags, those with most of them come first; `truncated` says that there are more than
         `limit`. A very long text is cut, and says how to read on.
         """
         found = self.room.mind.retrieve(ids, tags=tags, limit=limit, space=self.room.space)
-        longest = part_of(len(found.memories))
-        answer = Fetched(
+        longest = limit_read_chars(len(found.memories))
+        answer = RetrieveAnswer(
             note=NOTE,
             matched=found.matched,
             truncated=found.truncated,
             memories=[
-                told(memory, self._scope(memory), (), longest, offset) for memory in found.memories
+                to_memory_answer(memory, self._scope(memory), (), longest, offset)
+                for memory in found.memories
             ],
         )
         if unknown := [id for id in ids if id not in {memory.id for memory in found.memories}]:
@@ -324,19 +329,23 @@ class Unified:
         ] = None,
         kind: Annotated[str, Field(description="The new kind; empty leaves it.")] = "",
         ctx: Context | None = None,
-    ) -> Revised:
+    ) -> ReviseAnswer:
         """Correct a memory that is wrong, out of date or unclear. What it was before stays in its
         history.
         """
-        (old,) = self.room.seen([id])
+        (old,) = self.room.get_visible([id])
         given = {"text": text, "title": title, "kind": kind}
         fields = {name: value for name, value in given.items() if value}
         if text or kind:
-            fields |= reworded(old, self.room.vouch(text or old.text, kind or old.kind, ctx))
+            fields |= build_revision_fields(
+                old, self.room.vouch(text or old.text, kind or old.kind, ctx)
+            )
         memory = self.room.mind.revise(id, **fields, **({} if tags is None else {"tags": tags}))
-        self.room.kept()
-        answer = cast("Revised", told(memory, self._scope(memory), (), LONGEST))
-        if redacted := self.room.taken_out(text, title, tags or ()):
+        self.room.request_settling()
+        answer = cast(
+            "ReviseAnswer", to_memory_answer(memory, self._scope(memory), (), MAX_MEMORY_CHARS)
+        )
+        if redacted := self.room.list_redactions(text, title, tags or ()):
             answer["redacted"] = redacted
         return answer
 
@@ -346,15 +355,15 @@ class Unified:
         why: Annotated[
             str, Field(description="Why: wrong, outdated, the user asked, …")
         ] = "forgotten",
-    ) -> Forgotten:
+    ) -> ForgetAnswer:
         """Let memories go that are wrong, obsolete, or that the user wants forgotten: they are
         recalled no longer.
 
         The user can bring them back (`reverie restore ID`), or have them erased for good (`reverie
         purge ID`).
         """
-        before = [memory.id for memory in self.room.seen(ids) if not memory.active]
-        answer = Forgotten(forgotten=self.room.mind.forget(ids, why), back="reverie restore ID")
+        before = [memory.id for memory in self.room.get_visible(ids) if not memory.active]
+        answer = ForgetAnswer(forgotten=self.room.mind.forget(ids, why), back="reverie restore ID")
         if before:
             answer["before"] = before
         return answer
@@ -364,13 +373,13 @@ class Unified:
         id: Id,
         helpful: Annotated[bool, Field(description="Whether it helped.")],
         ctx: Context | None = None,
-    ) -> Judged:
+    ) -> FeedbackAnswer:
         """Say that a memory helped, or that it was wrong or misleading: it is believed and recalled
         more, or less.
         """
-        self.room.seen([id])
+        self.room.get_visible([id])
         memory = self.room.mind.feedback(id, helpful, session=self._session(ctx), by="host")
-        return Judged(id=id, confidence=round(memory.confidence, 2))
+        return FeedbackAnswer(id=id, confidence=round(memory.confidence, 2))
 
     def remind(
         self,
@@ -389,7 +398,7 @@ class Unified:
         ] = (),
         commands: Annotated[Sequence[str], Field(description="Globs of shell commands.")] = (),
         ctx: Context | None = None,
-    ) -> Reminder:
+    ) -> RemindAnswer:
         """Keep something to be done later: at a time, or when a topic, a file or a command comes
         up.
 
@@ -406,16 +415,16 @@ class Unified:
             space=self.room.space,
             **claim.fields,
         )
-        answer = Reminder(id=memory.id, text=memory.text)
+        answer = RemindAnswer(id=memory.id, text=memory.text)
         if memory.kind != "intention":
             answer["why"] = (
                 f"Kept as a {memory.kind}, which never comes up as a reminder: {claim.why}"
             )
         if isinstance(due := memory.details.get("when"), (int, float)):
-            answer["due"] = stamp(due)
+            answer["due"] = format_minute(due)
         if memory.triggers:
             answer["watches"] = list(memory.triggers)
-        if redacted := self.room.taken_out(text, context, files, commands):
+        if redacted := self.room.list_redactions(text, context, files, commands):
             answer["redacted"] = redacted
         return answer
 
@@ -432,7 +441,7 @@ class Unified:
             )
 
     def _scope(self, memory: Memory) -> str:
-        return self.room.scope(memory, *SCOPES)
+        return self.room.scope_of(memory, *SCOPES)
 
     def _session(self, ctx: Context | None) -> str:
-        return self.room.conversation(ctx)
+        return self.room.session_of(ctx)

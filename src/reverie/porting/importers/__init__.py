@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import NamedTuple, Protocol, cast
 
 from reverie.core.errors import BadInput
-from reverie.porting.importers.import_records import Item, Reading
+from reverie.porting.importers.import_records import ImportItem, ReadingContext
 
 
-class Reader(Protocol):
+class FormatModule(Protocol):
     """What the file of a format has."""
 
     fits: Callable[[Path], bool]
-    read: Callable[[Path, Reading], Iterator[Item]]
+    read: Callable[[Path, ReadingContext], Iterator[ImportItem]]
 
 
-class Format(NamedTuple):
+class ImportFormat(NamedTuple):
     """A program whose memories can be taken along."""
 
     name: str
@@ -41,45 +41,45 @@ class Format(NamedTuple):
         return self._module().fits
 
     @property
-    def read(self) -> Callable[[Path, Reading], Iterator[Item]]:
+    def read(self) -> Callable[[Path, ReadingContext], Iterator[ImportItem]]:
         """What stands there."""
         return self._module().read
 
-    def _module(self) -> Reader:
-        return cast(Reader, import_module(f"{__name__}.{self.name.replace('-', '_')}"))
+    def _module(self) -> FormatModule:
+        return cast(FormatModule, import_module(f"{__name__}.{self.name.replace('-', '_')}"))
 
 
 FORMATS = (
-    Format("jcode", "~/.jcode, or one of its files", user=".jcode"),
-    Format("zuckerman", "an agent's home, or one of its stores", user=".zuckerman/homedir"),
-    Format("aircher", "~/.aircher, or its episodic.duckdb", user=".aircher"),
-    Format("jaato", ".jaato, or its memories.jsonl", project=".jaato"),
-    Format("mem0", "what get_all gives, saved as JSON"),
-    Format("claude-code", "~/.claude/projects/PROJECT, or its memory folder"),
-    Format("skills", ".claude/skills, or one skill's folder"),
-    Format("basic-memory", "a folder of notes, or one note"),
+    ImportFormat("jcode", "~/.jcode, or one of its files", user=".jcode"),
+    ImportFormat("zuckerman", "an agent's home, or one of its stores", user=".zuckerman/homedir"),
+    ImportFormat("aircher", "~/.aircher, or its episodic.duckdb", user=".aircher"),
+    ImportFormat("jaato", ".jaato, or its memories.jsonl", project=".jaato"),
+    ImportFormat("mem0", "what get_all gives, saved as JSON"),
+    ImportFormat("claude-code", "~/.claude/projects/PROJECT, or its memory folder"),
+    ImportFormat("skills", ".claude/skills, or one skill's folder"),
+    ImportFormat("basic-memory", "a folder of notes, or one note"),
 )
-NAMES = tuple(row.name for row in FORMATS)
+FORMAT_NAMES = tuple(row.name for row in FORMATS)
 
 
-def format_of(path: Path, name: str = "") -> Format:
+def choose_format(path: Path, name: str = "") -> ImportFormat:
     """The format of that name, or without one the first that the path has the look of."""
     if not path.exists():
         raise BadInput(f"There is no file or folder {path}")
     if name:
-        if name not in NAMES:
-            raise BadInput(f"{name!r} is not one of {', '.join(NAMES)}")
-        return FORMATS[NAMES.index(name)]
-    found = detect(path)
+        if name not in FORMAT_NAMES:
+            raise BadInput(f"{name!r} is not one of {', '.join(FORMAT_NAMES)}")
+        return FORMATS[FORMAT_NAMES.index(name)]
+    found = detect_format(path)
     if found is None:
         raise BadInput(
-            f"{path} does not look like anything of {', '.join(NAMES)}. If it is, say which with --from"
-            f"{projects_in(path)}"
+            f"{path} does not look like anything of {', '.join(FORMAT_NAMES)}. If it is, say which with --from"
+            f"{explain_claude_projects(path)}"
         )
     return found
 
 
-def projects_in(path: Path) -> str:
+def explain_claude_projects(path: Path) -> str:
     """How to take along all projects of Claude Code, where that is what was meant: each has a space
     of its own.
     """
@@ -94,7 +94,7 @@ def projects_in(path: Path) -> str:
     )
 
 
-def lying(user: Path, project: Path) -> list[tuple[Format, Path]]:
+def find_program_folders(user: Path, project: Path) -> list[tuple[ImportFormat, Path]]:
     """What lies where its program keeps it, in a user's home and in a project (X46)."""
     places = [
         (row, root / name)
@@ -102,15 +102,15 @@ def lying(user: Path, project: Path) -> list[tuple[Format, Path]]:
         for root, name in ((user, row.user), (project, row.project))
         if name
     ]
-    return [(row, path) for row, path in places if path.is_dir() and looks_like(row, path)]
+    return [(row, path) for row, path in places if path.is_dir() and has_format(row, path)]
 
 
-def detect(path: Path) -> Format | None:
+def detect_format(path: Path) -> ImportFormat | None:
     """The first format that the path has the look of; one that cannot be looked at is none."""
-    return next((row for row in FORMATS if looks_like(row, path)), None)
+    return next((row for row in FORMATS if has_format(row, path)), None)
 
 
-def looks_like(row: Format, path: Path) -> bool:
+def has_format(row: ImportFormat, path: Path) -> bool:
     """Whether a path has the look of a format; one that cannot be looked at has not."""
     try:
         return row.fits(path)

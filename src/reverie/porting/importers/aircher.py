@@ -16,24 +16,24 @@ from typing import Any
 
 from reverie.activity import activity_events
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import count, fraction
-from reverie.memory.episodes import told
-from reverie.porting.importers.foreign_texts import own
+from reverie.core.foreign_numbers import to_count, to_fraction
+from reverie.memory.episodes import describe_episode
+from reverie.porting.importers.foreign_texts import exclude_links
 from reverie.porting.importers.import_records import (
-    Deed,
-    Found,
-    Item,
-    Reading,
-    mapping,
-    moment,
-    required,
-    texts,
-    usable,
-    without_none,
-    words,
-    zoneless,
+    DeedRecord,
+    FoundRecord,
+    ImportItem,
+    ReadingContext,
+    as_mapping,
+    as_text,
+    as_texts,
+    drop_empty_values,
+    has_no_zone,
+    parse_record_time,
+    require_field,
+    try_record,
 )
-from reverie.storage.foreign_tables import TableRow, kind_of, rows
+from reverie.storage.foreign_tables import TableRow, detect_database_kind, read_table_rows
 
 TABLES = ("tool_executions", "file_interactions", "task_history", "learned_patterns")
 PLACES = ("data/episodic.duckdb", "episodic.duckdb", "data/episodic.db", "episodic.db")
@@ -43,57 +43,57 @@ WRAPPER = "execute"  # a tool's name where the run was written down a second tim
 
 def fits(path: Path) -> bool:
     """Whether this is Aircher's folder or its database."""
-    file = file_of(path)
-    if file is None or not kind_of(file):
+    file = find_aircher_database(path)
+    if file is None or not detect_database_kind(file):
         return False
     if file.suffix == ".duckdb":
         return True
     try:
-        return next(rows(file, TABLES), None) is not None
+        return next(read_table_rows(file, TABLES), None) is not None
     except BadInput:
         return False
 
 
-def file_of(path: Path) -> Path | None:
+def find_aircher_database(path: Path) -> Path | None:
     """The database."""
     if path.is_dir():
-        files, _ = own(path, [path / place for place in PLACES])
+        files, _ = exclude_links(path, [path / place for place in PLACES])
         return next((file for file in files if file.is_file()), None)
     return path if path.is_file() else None
 
 
-def read(path: Path, reading: Reading) -> Iterator[Item]:
+def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     """Every row of the tables that we know."""
-    file = file_of(path)
+    file = find_aircher_database(path)
     if file is None:
         raise BadInput(f"There is no episodic.duckdb in {path.name}")
     named: set[tuple[str, int]] = set()  # sessions and seconds in which a tool by its own name ran
     wrapped: list[TableRow] = []
-    for row in rows(file, TABLES):
+    for row in read_table_rows(file, TABLES):
         if row.table == "tool_executions":
             second = (
-                words(row.values.get("session_id")),
-                int(moment(row.values.get("timestamp"), "UTC") or 0),
+                as_text(row.values.get("session_id")),
+                int(parse_record_time(row.values.get("timestamp"), "UTC") or 0),
             )
             if row.values.get("tool_name") == WRAPPER:
                 wrapped.append(row)
                 continue
             named.add(second)
-        yield item(row, reading.zone)
+        yield convert_row(row, reading.zone)
     for row in wrapped:
-        at = int(moment(row.values.get("timestamp"), "UTC") or 0)
+        at = int(parse_record_time(row.values.get("timestamp"), "UTC") or 0)
         if named.isdisjoint(
-            (words(row.values.get("session_id")), one) for one in (at - 1, at, at + 1)
+            (as_text(row.values.get("session_id")), one) for one in (at - 1, at, at + 1)
         ):
-            yield item(row, reading.zone)
+            yield convert_row(row, reading.zone)
 
 
-def item(row: TableRow, zone: str) -> Item:
+def convert_row(row: TableRow, zone: str) -> ImportItem:
     """What a row comes to."""
     where = f"{row.table}, row {row.number}"
-    return usable(
+    return try_record(
         where,
-        READERS[row.table],
+        ROW_CONVERTERS[row.table],
         row.values,
         f"{row.table}:{row.values.get('id', row.number)}",
         where,
@@ -101,113 +101,119 @@ def item(row: TableRow, zone: str) -> Item:
     )
 
 
-def tool(values: Mapping[str, Any], key: str, where: str, zone: str) -> Deed:
+def build_tool_deed(values: Mapping[str, Any], key: str, where: str, zone: str) -> DeedRecord:
     """A run of a tool."""
-    given = mapping(plain(values.get("parameters")))
+    given = as_mapping(parse_json_column(values.get("parameters")))
     if given.keys() == {"args", "kwargs"}:
-        given = {**mapping(given["kwargs"]), **({"args": given["args"]} if given["args"] else {})}
+        given = {
+            **as_mapping(given["kwargs"]),
+            **({"args": given["args"]} if given["args"] else {}),
+        }
     took = values.get("duration_ms")
-    run = activity_events.Run(
-        required(values, "tool_name"),
+    run = activity_events.ToolRunRecord(
+        require_field(values, "tool_name"),
         dict(given),
-        plain(values.get("result")),
+        parse_json_column(values.get("result")),
         bool(values.get("success")),
         values.get("error_message"),
         took / 1000 if isinstance(took, (int, float)) else None,
-        words(values.get("task_id")),
+        as_text(values.get("task_id")),
     )
-    return Deed(
+    return DeedRecord(
         key,
         "tool",
-        when(values, "timestamp", zone),
-        words(values.get("session_id")),
-        activity_events.tool_payload(run),
+        require_row_time(values, "timestamp", zone),
+        as_text(values.get("session_id")),
+        activity_events.make_tool_payload(run),
         where,
     )
 
 
-def touched(values: Mapping[str, Any], key: str, where: str, zone: str) -> Deed:
+def build_file_deed(values: Mapping[str, Any], key: str, where: str, zone: str) -> DeedRecord:
     """A file that was touched."""
-    operation = words(values.get("operation"))
-    span = mapping(plain(values.get("line_range")))
+    operation = as_text(values.get("operation"))
+    span = as_mapping(parse_json_column(values.get("line_range")))
     ends = [span[name] for name in ("start", "end") if isinstance(span.get(name), int)]
-    payload = activity_events.file_payload(
-        words(values.get("file_path")),
+    payload = activity_events.make_file_payload(
+        as_text(values.get("file_path")),
         OPERATIONS.get(operation, operation),
         ends if len(ends) == 2 else None,
-        words(values.get("changes_summary")),
+        as_text(values.get("changes_summary")),
         bool(values.get("success")),
-        words(values.get("task_id")),
-        words(values.get("context")),
+        as_text(values.get("task_id")),
+        as_text(values.get("context")),
     )
-    return Deed(
+    return DeedRecord(
         key,
         "file",
-        when(values, "timestamp", zone),
-        words(values.get("session_id")),
+        require_row_time(values, "timestamp", zone),
+        as_text(values.get("session_id")),
         payload,
         where,
     )
 
 
-def task(values: Mapping[str, Any], _key: str, where: str, zone: str) -> Found:
+def build_task_episode(values: Mapping[str, Any], _key: str, where: str, zone: str) -> FoundRecord:
     """A piece of work, as an episode."""
-    outcome = words(values.get("outcome")) or words(values.get("status"))
-    ended = moment(values.get("completed_at"), zone)
-    done = told(required(values, "description"), {"outcome": outcome})
-    return Found(
-        key=f"task:{required(values, 'task_id')}",
+    outcome = as_text(values.get("outcome")) or as_text(values.get("status"))
+    ended = parse_record_time(values.get("completed_at"), zone)
+    done = describe_episode(require_field(values, "description"), {"outcome": outcome})
+    return FoundRecord(
+        key=f"task:{require_field(values, 'task_id')}",
         text=done["text"],
         where=where,
-        at=when(values, "started_at", zone),
-        local=zoneless(values.get("started_at")),
+        at=require_row_time(values, "started_at", zone),
+        local=has_no_zone(values.get("started_at")),
         fields={
             "kind": "task",
-            "session": words(values.get("session_id")),
+            "session": as_text(values.get("session_id")),
             "provenance": "observed",
-            "files": texts(plain(values.get("files_touched"))),
+            "files": as_texts(parse_json_column(values.get("files_touched"))),
             "details": {
                 **done["details"],
-                **without_none(
-                    task=words(values.get("task_id")),
-                    intent=words(values.get("intent")),
+                **drop_empty_values(
+                    task=as_text(values.get("task_id")),
+                    intent=as_text(values.get("intent")),
                     ended_at=ended,
-                    tools=plain(values.get("tools_used")),
+                    tools=parse_json_column(values.get("tools_used")),
                 ),
             },
         },
     )
 
 
-def pattern(values: Mapping[str, Any], key: str, where: str, zone: str) -> Found:
+def build_pattern_record(values: Mapping[str, Any], key: str, where: str, zone: str) -> FoundRecord:
     """A pattern that Aircher had learned: something concluded."""
-    data, type = plain(values.get("pattern_data")), required(values, "pattern_type")
+    data, type = (
+        parse_json_column(values.get("pattern_data")),
+        require_field(values, "pattern_type"),
+    )
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, sort_keys=True)
-    return Found(
+    return FoundRecord(
         key=key,
         text=f"{type}: {text}",
         where=where,
-        at=moment(values.get("first_seen"), zone),
-        local=zoneless(values.get("first_seen")),
-        state={"strength": count(values.get("observed_count"), 1)},
-        fields=without_none(
+        at=parse_record_time(values.get("first_seen"), zone),
+        local=has_no_zone(values.get("first_seen")),
+        state={"strength": to_count(values.get("observed_count"), 1)},
+        fields=drop_empty_values(
             kind="observation",
             tags=[type],
             provenance="inferred",
-            trust=fraction(values.get("confidence"), None),
+            trust=to_fraction(values.get("confidence"), None),
         ),
     )
 
 
-def when(values: Mapping[str, Any], name: str, zone: str) -> float:
+def require_row_time(values: Mapping[str, Any], name: str, zone: str) -> float:
     """A moment that a row must have."""
-    at = moment(values.get(name), zone)
+    at = parse_record_time(values.get(name), zone)
     if at is None:
         raise BadInput(f"{name} is no time")
     return at
 
 
-def plain(value: Any) -> Any:
+def parse_json_column(value: Any) -> Any:
     """A JSON column's value; a text that is none stays a text."""
     if not isinstance(value, str):
         return value
@@ -217,9 +223,11 @@ def plain(value: Any) -> Any:
         return value
 
 
-READERS: dict[str, Callable[[Mapping[str, Any], str, str, str], Found | Deed]] = {
-    "tool_executions": tool,
-    "file_interactions": touched,
-    "task_history": task,
-    "learned_patterns": pattern,
+ROW_CONVERTERS: dict[
+    str, Callable[[Mapping[str, Any], str, str, str], FoundRecord | DeedRecord]
+] = {
+    "tool_executions": build_tool_deed,
+    "file_interactions": build_file_deed,
+    "task_history": build_task_episode,
+    "learned_patterns": build_pattern_record,
 }

@@ -14,26 +14,26 @@ from pathlib import Path
 
 from reverie.core.errors import BadInput
 from reverie.porting.importers.foreign_texts import (
-    frontmatter,
-    kind_under,
-    own,
-    page_in,
-    passages,
-    print_of,
-    sensitive,
+    exclude_links,
+    fingerprint_passage,
+    kind_from_heading,
+    read_page,
+    remark_sensitive_pages,
+    split_frontmatter,
+    split_passages,
 )
 from reverie.porting.importers.import_records import (
     PROJECT,
     USER,
-    Bad,
-    Found,
-    Item,
-    Reading,
-    Tie,
-    mapping,
-    moment,
-    words,
-    zoneless,
+    BadRecord,
+    FoundRecord,
+    ImportItem,
+    ReadingContext,
+    RecordLink,
+    as_mapping,
+    as_text,
+    has_no_zone,
+    parse_record_time,
 )
 
 INDEX = "MEMORY.md"
@@ -44,10 +44,10 @@ WIKI = re.compile(r"\[\[([^\]|#]+)")
 
 def fits(path: Path) -> bool:
     """Whether this is such a folder, a project's folder with one in it, or its index."""
-    return folder_of(path) is not None
+    return find_memory_folder(path) is not None
 
 
-def folder_of(path: Path) -> Path | None:
+def find_memory_folder(path: Path) -> Path | None:
     """The folder of memories."""
     if path.is_file() and path.name == INDEX:
         path = path.parent
@@ -58,52 +58,54 @@ def folder_of(path: Path) -> Path | None:
     )
 
 
-def read(path: Path, reading: Reading) -> Iterator[Item]:
+def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     """Every page, and what the index says besides."""
-    folder = folder_of(path) or path
+    folder = find_memory_folder(path) or path
     root = folder if folder.is_dir() else path.parent
-    files, linked = own(root, sorted(folder.rglob("*.md")) if folder.is_dir() else [path])
-    yield from sensitive(files)
+    files, linked = exclude_links(root, sorted(folder.rglob("*.md")) if folder.is_dir() else [path])
+    yield from remark_sensitive_pages(files)
     topics = []
     for file in files:
         if file.name == INDEX:
             continue
         try:
-            if (one := topic(file, file.relative_to(root).as_posix(), reading)) is not None:
+            if (
+                one := read_topic_page(file, file.relative_to(root).as_posix(), reading)
+            ) is not None:
                 topics.append(one)
         except (BadInput, OSError) as err:
-            yield Bad(file.relative_to(root).as_posix(), str(err))
+            yield BadRecord(file.relative_to(root).as_posix(), str(err))
     known = {Path(one.key.partition("#")[0]).stem: one.key for one in topics}
     for one in topics:
         others = (known.get(name.strip()) for name in WIKI.findall(one.text))
         yield one._replace(
             ties=tuple(
-                Tie("relates_to", key, 0.5)
+                RecordLink("relates_to", key, 0.5)
                 for key in dict.fromkeys(others)
                 if key and key != one.key
             )
         )
     if (index := root / INDEX) in files:
-        yield from rest_of(index, root)
+        yield from read_index_rest(index, root)
     yield from linked
 
 
-def topic(file: Path, name: str, reading: Reading) -> Found | None:
+def read_topic_page(file: Path, name: str, reading: ReadingContext) -> FoundRecord | None:
     """A page; none if it says nothing."""
-    head, body, line = frontmatter(page_in(file))
+    head, body, line = split_frontmatter(read_page(file))
     text = body.strip()
     if not text:
         return None
-    meta = mapping(head.get("metadata"))
-    type = words(head.get("type")) or words(meta.get("type"))
-    title = words(head.get("description")) or words(head.get("name"))
+    meta = as_mapping(head.get("metadata"))
+    type = as_text(head.get("type")) or as_text(meta.get("type"))
+    title = as_text(head.get("description")) or as_text(head.get("name"))
     modified = head.get("modified") or meta.get("modified")
-    return Found(
-        key=f"{name}#{print_of(text)}",
+    return FoundRecord(
+        key=f"{name}#{fingerprint_passage(text)}",
         text=text,
         where=f"{name}, line {line}",
-        at=moment(modified, reading.zone),
-        local=zoneless(modified),
+        at=parse_record_time(modified, reading.zone),
+        local=has_no_zone(modified),
         seen=file.stat().st_mtime,
         scope=USER if type == "user" else PROJECT,
         fields={
@@ -115,18 +117,18 @@ def topic(file: Path, name: str, reading: Reading) -> Found | None:
     )
 
 
-def rest_of(index: Path, folder: Path) -> Iterator[Found]:
+def read_index_rest(index: Path, folder: Path) -> Iterator[FoundRecord]:
     """What stands in the index itself."""
-    for one in passages(page_in(index)):
+    for one in split_passages(read_page(index)):
         if any((folder / target).is_file() for target in LINK.findall(one.text)):
             continue
-        yield Found(
-            key=f"{INDEX}#{print_of(one.text)}",
+        yield FoundRecord(
+            key=f"{INDEX}#{fingerprint_passage(one.text)}",
             text=one.text,
             where=f"{INDEX}, line {one.line}",
             seen=index.stat().st_mtime,
             fields={
-                "kind": kind_under(one.heading, "note"),
+                "kind": kind_from_heading(one.heading, "note"),
                 "title": one.heading,
                 "provenance": "extracted",
             },

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.kinds import KINDS
-from reverie.porting.importers.import_records import Remark
-from reverie.privacy import hidden
-from reverie.privacy.sensitive_files import is_marked
-from reverie.text.tokenization import fingerprint
+from reverie.porting.importers.import_records import ImportRemark
+from reverie.privacy import hide_private_passages
+from reverie.privacy.sensitive_files import is_marked_sensitive
+from reverie.text.tokenization import fingerprint_text
 
-MOST_BYTES = 1 << 30  # of one file
-HEAD = 1 << 16  # bytes that tell whose a file is
-WINDOW = 1 << 16  # characters of one record in which commas are mended
+MAX_FILE_BYTES = 1 << 30  # of one file
+HEAD_BYTES = 1 << 16  # bytes that tell whose a file is
+MEND_WINDOW = 1 << 16  # characters of one record in which commas are mended
 _COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
 _BULLET = re.compile(r"(?:[-*+]|\d+[.)])\s+")
 _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*$")
@@ -30,33 +30,33 @@ _DECODER = json.JSONDecoder()
 _RULE = re.compile(r"(?:[-*_]\s*){3,}$")
 
 
-def text_in(path: Path) -> str:
+def read_import_text(path: Path) -> str:
     """The text of a file, whatever its line ends and with or without a byte order mark."""
     try:
-        if path.stat().st_size > MOST_BYTES:
+        if path.stat().st_size > MAX_FILE_BYTES:
             raise BadInput(f"{path.name} is larger than a gigabyte")
         data = path.read_bytes()
     except OSError as err:
         raise BadInput(f"{path.name} cannot be read: {err.strerror}") from err
-    return decoded(data)
+    return decode_import_text(data)
 
 
-def head_of(path: Path) -> str:
+def read_file_head(path: Path) -> str:
     """How the text of a file begins; nothing of what is no file or cannot be read."""
     try:
         with path.open("rb") as file:
-            return decoded(file.read(HEAD))
+            return decode_import_text(file.read(HEAD_BYTES))
     except OSError:
         return ""
 
 
-def decoded(data: bytes) -> str:
+def decode_import_text(data: bytes) -> str:
     """Bytes as text; what is no text there becomes �."""
     code = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     return data.decode(code, "replace").replace("\r\n", "\n")
 
 
-def own(root: Path, files: Iterable[Path]) -> tuple[list[Path], tuple[Remark, ...]]:
+def exclude_links(root: Path, files: Iterable[Path]) -> tuple[list[Path], tuple[ImportRemark, ...]]:
     """Those files that lie in a folder by themselves, and what is to be said where a link leads to
     others: it may lead anywhere, and nobody who imports a folder means what lies outside of it.
     """
@@ -67,32 +67,36 @@ def own(root: Path, files: Iterable[Path]) -> tuple[list[Path], tuple[Remark, ..
             root.joinpath(*parts[:place]).is_symlink() for place in range(1, len(parts) + 1)
         )
         (links.append("/".join(parts)) if linked else kept.append(file))
-    return kept, (Remark(f"Links are not followed; left out: {', '.join(links)}"),) if links else ()
+    return kept, (
+        ImportRemark(f"Links are not followed; left out: {', '.join(links)}"),
+    ) if links else ()
 
 
-def page_in(path: Path) -> str:
+def read_page(path: Path) -> str:
     """The same of a Markdown page without what is private in it, every line in its place.
 
     Nothing of one that says of itself that it is sensitive.
     """
-    text = text_in(path)
-    return "" if is_marked(text) else hidden(text, keep_lines=True)
+    text = read_import_text(path)
+    return "" if is_marked_sensitive(text) else hide_private_passages(text, keep_lines=True)
 
 
-def sensitive(files: Iterable[Path]) -> Iterator[Remark]:
+def remark_sensitive_pages(files: Iterable[Path]) -> Iterator[ImportRemark]:
     """What is to be said of pages that are sensitive."""
     for file in files:
         with suppress(BadInput):  # who reads it says what is wrong with it
-            if is_marked(text_in(file)):
-                yield Remark(f"{file.name} says that it is sensitive: nothing of it was taken in")
+            if is_marked_sensitive(read_import_text(file)):
+                yield ImportRemark(
+                    f"{file.name} says that it is sensitive: nothing of it was taken in"
+                )
 
 
-def json_in(path: Path) -> Any:
+def read_import_json(path: Path) -> Any:
     """The JSON value of a file; BadInput with the line where it is none."""
-    return parsed(text_in(path))
+    return parse_lenient_json(read_import_text(path))
 
 
-def parsed(text: str) -> Any:
+def parse_lenient_json(text: str) -> Any:
     """A JSON value, also with commas before a closing bracket."""
     try:
         return json.loads(text)
@@ -100,13 +104,13 @@ def parsed(text: str) -> Any:
         raise BadInput("it is nested too deeply") from err
     except ValueError as err:
         try:
-            return json.loads(mended(text))
+            return json.loads(blank_stray_commas(text))
         except ValueError:
             line = getattr(err, "lineno", 1)
             raise BadInput(f"line {line} is not JSON: {getattr(err, 'msg', err)}") from err
 
 
-class Piece(NamedTuple):
+class JsonRecord(NamedTuple):
     """A record of a list in a JSON file, and the line on which it begins."""
 
     line: int
@@ -114,50 +118,52 @@ class Piece(NamedTuple):
     why: str = ""  # why there is none
 
 
-def pieces(text: str, name: str) -> Iterator[Piece]:
+def iter_json_records(text: str, name: str) -> Iterator[JsonRecord]:
     """The records of {"<name>": […]} or of a bare list, one by one: those that are whole, and where
     one is not.
     """
-    at = opening(text, name)
+    at = find_list_start(text, name)
     if at < 0:
         raise BadInput(f'there is no list "{name}" in it')
     line, counted = 1, 0
     while (at := _BETWEEN.match(text, at).end()) < len(text) and text[at] != "]":  # type: ignore[union-attr]
         line, counted = line + text.count("\n", counted, at), at
         try:
-            value, at = record_at(text, at)
-            yield Piece(line, value)
+            value, at = decode_json_at(text, at)
+            yield JsonRecord(line, value)
         except (ValueError, RecursionError) as err:
-            yield Piece(line, None, f"it is not JSON: {getattr(err, 'msg', 'nested too deeply')}")
-            at = next_whole(text, at + 1)
+            yield JsonRecord(
+                line, None, f"it is not JSON: {getattr(err, 'msg', 'nested too deeply')}"
+            )
+            at = find_next_record(text, at + 1)
 
 
-def mended(text: str) -> str:
+def blank_stray_commas(text: str) -> str:
     """JSON without commas before a closing bracket; a blank stands for each, so that every place
     stays where it is.
     """
     return _COMMA.sub(lambda found: found[1] or " ", text)
 
 
-def record_at(text: str, at: int) -> tuple[Any, int]:
+def decode_json_at(text: str, at: int) -> tuple[Any, int]:
     """The JSON value that begins at a place, and where it ends. ValueError for none."""
     try:
         return _DECODER.raw_decode(text, at)
     except ValueError:
-        part = text[at : at + WINDOW]
-        if (better := mended(part)) == part:
+        part = text[at : at + MEND_WINDOW]
+        if (better := blank_stray_commas(part)) == part:
             raise
         value, end = _DECODER.raw_decode(better)
         return value, at + end
 
 
-def next_whole(text: str, at: int) -> int:
+def find_next_record(text: str, at: int) -> int:
     """Where the next record begins that is whole, and has a name or a line of its own; else the
     text's end.
     """
     for found in _RECORD.finditer(text, at):
         try:
-            value, _ = record_at(text, found.end())
+            value, _ = decode_json_at(text, found.end())
         except (ValueError, RecursionError):
             continue
         if "id" in value or "\n" in found[0]:
@@ -165,7 +171,7 @@ def next_whole(text: str, at: int) -> int:
     return len(text)
 
 
-def opening(text: str, name: str) -> int:
+def find_list_start(text: str, name: str) -> int:
     """Where the first record of a list stands; -1 for no such list."""
     if text.lstrip().startswith("["):
         return text.index("[") + 1
@@ -182,7 +188,7 @@ class Passage(NamedTuple):
     bullet: bool = False
 
 
-def passages(text: str, first: int = 1) -> Iterator[Passage]:
+def split_passages(text: str, first: int = 1) -> Iterator[Passage]:
     """The bullets and paragraphs of a page, each with its heading; a bullet keeps what is indented
     below it.
     """
@@ -190,18 +196,18 @@ def passages(text: str, first: int = 1) -> Iterator[Passage]:
     for number, line in enumerate(text.split("\n"), start=first):
         inside, fenced = fenced, fenced ^ (_FENCE.match(line.lstrip()) is not None)
         found = None if inside else _HEADING.match(line)
-        if found or (not inside and begins(line, lines, begun.bullet)):
-            yield from closed(begun, lines)
+        if found or (not inside and is_passage_start(line, lines, begun.bullet)):
+            yield from finish_passage(begun, lines)
             heading, lines = found[1] if found else heading, []
         if found or (not lines and not line.strip()):
             continue
         if not lines:
             begun = Passage(number, heading, "", not inside and _BULLET.match(line) is not None)
         lines.append(line)
-    yield from closed(begun, lines)
+    yield from finish_passage(begun, lines)
 
 
-def begins(line: str, before: Sequence[str], bullet: bool) -> bool:
+def is_passage_start(line: str, before: Sequence[str], bullet: bool) -> bool:
     """Whether a line begins a passage: a bullet at the margin, or what follows an empty line unless
     it is indented below a bullet.
     """
@@ -209,14 +215,14 @@ def begins(line: str, before: Sequence[str], bullet: bool) -> bool:
     return _BULLET.match(line) is not None or (apart and not (bullet and line[0].isspace()))
 
 
-def closed(begun: Passage, lines: Sequence[str]) -> Iterator[Passage]:
+def finish_passage(begun: Passage, lines: Sequence[str]) -> Iterator[Passage]:
     """A passage, if its lines say something."""
     told = "\n".join(lines).strip()
     if told and not _RULE.fullmatch(told):
         yield begun._replace(text=_BULLET.sub("", told, count=1) if begun.bullet else told)
 
 
-def frontmatter(text: str) -> tuple[dict[str, Any], str, int]:
+def split_frontmatter(text: str) -> tuple[dict[str, Any], str, int]:
     """The YAML at the head of a page, the rest, and the number of the rest's first line. YAML that
     is none is text.
     """
@@ -238,7 +244,7 @@ def frontmatter(text: str) -> tuple[dict[str, Any], str, int]:
     )
 
 
-def kind_under(heading: str, otherwise: str) -> str:
+def kind_from_heading(heading: str, otherwise: str) -> str:
     """The kind of what stands under a heading such as "Preferences"."""
     plain = heading.strip().lower().rstrip(":")
     return next(
@@ -251,6 +257,6 @@ def kind_under(heading: str, otherwise: str) -> str:
     )
 
 
-def print_of(text: str) -> str:
+def fingerprint_passage(text: str) -> str:
     """What tells a passage from others, for those that have no name."""
-    return fingerprint(" ".join(text.split())).hex()[:16]
+    return fingerprint_text(" ".join(text.split())).hex()[:16]

@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reverie.activity.activity_events import shortened
+from reverie.activity.activity_events import shorten_payload
 from reverie.core.errors import BadInput, Refused
 from reverie.core.model import (
-    TRUST,
+    TRUST_BY_PROVENANCE,
     UNTRUSTED,
     Add,
     Change,
@@ -26,34 +26,50 @@ from reverie.core.model import (
     Link,
     Memory,
     Retire,
-    lineage,
+    visible_spaces,
 )
-from reverie.core.privacy_policy import USUAL, Policy
-from reverie.memory.memory_validation import KIND, MOST_TAG, MOST_TAGS, built, cleaned, equipped
-from reverie.mirror.shared_lines import ORIGIN, id_for
-from reverie.porting.importers.import_records import USER, Bad, Deed, Found, Item, Remark
+from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.memory.memory_validation import (
+    KIND,
+    MAX_TAG_CHARS,
+    MAX_TAGS,
+    build_memory,
+    equip_for_kind,
+    to_clean_json,
+)
+from reverie.mirror.shared_lines import ORIGIN, derive_shared_id
+from reverie.porting.importers.import_records import (
+    USER,
+    BadRecord,
+    DeedRecord,
+    FoundRecord,
+    ImportItem,
+    ImportRemark,
+)
 from reverie.privacy import redact_value
-from reverie.privacy.redacted_text import private
-from reverie.privacy.sensitive_files import without_contents
-from reverie.privacy.untrusted_text import HEARD, THEIRS
-from reverie.text.tokenization import fingerprint
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.privacy.sensitive_files import drop_sensitive_contents
+from reverie.privacy.untrusted_text import FOREIGN_MEMORIES, HEARD_FROM
+from reverie.text.tokenization import fingerprint_text
 
 # what use has made of it
-USE = (
+USE_FIELDS = (
     "confidence",
     "strength",
     "reinforcements",
     "access_count",
     "last_accessed_at",
 )
-UNUSABLE = (BadInput, TypeError, ValueError, OverflowError)
-TITLE = 120  # characters of a heading that is kept as a title
-NO_UTF8 = "its file is not UTF-8, or holds the sign for that: � stands for what could not be read"
-LET_GO = ("forgotten", "undone")  # why somebody here, and no rule, put a memory away
-SAID = 20  # remarks about single records, and names in one remark
+UNUSABLE_ERRORS = (BadInput, TypeError, ValueError, OverflowError)
+MAX_TITLE_CHARS = 120  # characters of a heading that is kept as a title
+NOT_UTF8_REMARK = (
+    "its file is not UTF-8, or holds the sign for that: � stands for what could not be read"
+)
+PUT_AWAY_REASONS = ("forgotten", "undone")  # why somebody here, and no rule, put a memory away
+MAX_REMARKS = 20  # remarks about single records, and names in one remark
 
 
-class Into(NamedTuple):
+class ImportTarget(NamedTuple):
     """Where and as what something is taken in."""
 
     system: str
@@ -61,10 +77,10 @@ class Into(NamedTuple):
     now: float
     zone: str
     untrusted: bool = False
-    policy: Policy = USUAL
+    policy: Policy = DEFAULT_POLICY
 
 
-class Plan(NamedTuple):
+class ImportPlan(NamedTuple):
     """What an import will do."""
 
     changes: tuple[Change, ...] = ()
@@ -73,7 +89,7 @@ class Plan(NamedTuple):
     hashes: Mapping[str, bytes] = {}  # of the texts of the new memories
     known: int = 0  # records that were taken in before
     redacted: tuple[str, ...] = ()  # kinds of secrets that were taken out
-    bad: tuple[Bad, ...] = ()
+    bad: tuple[BadRecord, ...] = ()
     remarks: tuple[str, ...] = ()
 
     @property
@@ -89,100 +105,110 @@ class Plan(NamedTuple):
         return sum(isinstance(one, Link) for one in self.changes)
 
 
-class Kept(NamedTuple):
+class PlannedRecord(NamedTuple):
     """A record, and the memory that it becomes, or that it became before."""
 
-    found: Found
+    found: FoundRecord
     memory: Memory
     new: bool = True
 
 
-def planned(
-    items: Iterable[Item],
-    into: Into,
+def plan_import(
+    items: Iterable[ImportItem],
+    into: ImportTarget,
     there: Callable[[Sequence[str]], Mapping[str, Memory]],
     done: frozenset[str],
-) -> Plan:
+) -> ImportPlan:
     """What to do. `there` gives those memories of some ids that the store has, `done` names the
     deeds in its log.
     """
-    first: dict[str, Found] = {}
-    events, bad, remarks, known = list[Event](), list[Bad](), list[str](), 0
+    first: dict[str, FoundRecord] = {}
+    events, bad, remarks, known = list[Event](), list[BadRecord](), list[str](), 0
     for item in items:
         try:
             match item:
-                case Found() if item.key in first:
+                case FoundRecord() if item.key in first:
                     remarks.append(
                         f"{item.where}: {item.key} stands there twice; the first was taken"
                     )
-                case Found():
+                case FoundRecord():
                     first[item.key] = item
-                case Deed() if f"{into.system}:{item.key}" in done:
+                case DeedRecord() if f"{into.system}:{item.key}" in done:
                     known += 1
-                case Deed():
-                    events.append(deed_of(item, into))
-                case Bad():
+                case DeedRecord():
+                    events.append(build_deed_event(item, into))
+                case BadRecord():
                     bad.append(item)
-                case Remark():
+                case ImportRemark():
                     remarks.append(item.text)
-        except UNUSABLE as err:
+        except UNUSABLE_ERRORS as err:
             bad.append(
-                Bad(
-                    item.where if isinstance(item, (Found, Deed)) else "",
+                BadRecord(
+                    item.where if isinstance(item, (FoundRecord, DeedRecord)) else "",
                     str(err),
                     isinstance(err, Refused),
                 )
             )
-    kept, worse = taken(first, into, there)
-    plan = Plan(events=tuple(events), known=known, bad=(*bad, *worse), remarks=tuple(remarks))
-    return drawn_up(kept, into, plan)
+    kept, worse = match_records(first, into, there)
+    plan = ImportPlan(events=tuple(events), known=known, bad=(*bad, *worse), remarks=tuple(remarks))
+    return complete_plan(kept, into, plan)
 
 
-def taken(
-    first: Mapping[str, Found],
-    into: Into,
+def match_records(
+    first: Mapping[str, FoundRecord],
+    into: ImportTarget,
     there: Callable[[Sequence[str]], Mapping[str, Memory]],
-) -> tuple[dict[str, Kept], list[Bad]]:
+) -> tuple[dict[str, PlannedRecord], list[BadRecord]]:
     """The records with their memories, and those that can be none. What is there already is not
     made again.
     """
-    ids = {key: id_of(one, into) for key, one in first.items()}
-    old, kept, bad = there(list(ids.values())), dict[str, Kept](), list[Bad]()
+    ids = {key: make_record_id(one, into) for key, one in first.items()}
+    old, kept, bad = there(list(ids.values())), dict[str, PlannedRecord](), list[BadRecord]()
     for key, one in first.items():
         try:
             before = old.get(ids[key])
             kept[key] = (
-                Kept(one, memory_of(one, into)) if before is None else Kept(one, before, new=False)
+                PlannedRecord(one, build_record_memory(one, into))
+                if before is None
+                else PlannedRecord(one, before, new=False)
             )
-        except UNUSABLE as err:
-            bad.append(Bad(one.where, str(err), isinstance(err, Refused)))
+        except UNUSABLE_ERRORS as err:
+            bad.append(BadRecord(one.where, str(err), isinstance(err, Refused)))
     return kept, bad
 
 
-def drawn_up(kept: Mapping[str, Kept], into: Into, plan: Plan) -> Plan:
+def complete_plan(
+    kept: Mapping[str, PlannedRecord], into: ImportTarget, plan: ImportPlan
+) -> ImportPlan:
     """The plan with what becomes of the records."""
     ids = {key: one.memory.id for key, one in kept.items()}
     new = [one for one in kept.values() if one.new]
     before = [one for one in kept.values() if not one.new]
-    memories = [following(one, ids) for one in new]
+    memories = [with_successor(one, ids) for one in new]
     vectors: dict[str, dict[str, Sequence[float]]] = {}
     for one in new:
         for model, vector in one.found.vectors.items() if one.memory.text == one.found.text else ():
             vectors.setdefault(model, {})[one.memory.id] = vector
     redacted = {kind for memory in memories for kind in memory.details.get("redacted", ())}
-    adds, steps = [Add(memory=memory) for memory in memories], stepped_back(before, new, ids, into)
+    adds, steps = (
+        [Add(memory=memory) for memory in memories],
+        retire_superseded(before, new, ids, into),
+    )
     return plan._replace(
-        changes=(*adds, *steps, *links(list(kept.values()), ids)),
+        changes=(*adds, *steps, *plan_links(list(kept.values()), ids)),
         vectors=vectors,
-        hashes={memory.id: fingerprint(memory.text) for memory in memories},
+        hashes={memory.id: fingerprint_text(memory.text) for memory in memories},
         known=plan.known + len(before),
         redacted=tuple(sorted(redacted)),
-        remarks=(*plan.remarks, *odd(new), *altered(before, into)),
+        remarks=(*plan.remarks, *list_odd_values(new), *list_altered_records(before, into)),
     )
 
 
-def stepped_back(
-    before: Iterable[Kept], new: Iterable[Kept], ids: Mapping[str, str], into: Into
+def retire_superseded(
+    before: Iterable[PlannedRecord],
+    new: Iterable[PlannedRecord],
+    ids: Mapping[str, str],
+    into: ImportTarget,
 ) -> list[Retire]:
     """Memories that came earlier and step back for one that comes now, as their program says."""
     fresh = {one.memory.id for one in new}
@@ -194,31 +220,34 @@ def stepped_back(
     ]
 
 
-def odd(new: Iterable[Kept]) -> list[str]:
+def list_odd_values(new: Iterable[PlannedRecord]) -> list[str]:
     """What records say that could not be used; the records themselves were."""
     said = [
         f"{one.found.where}: {what}"
         for one in new
-        for what in (*one.found.odd, *([NO_UTF8] if "\ufffd" in one.found.text else []))
+        for what in (*one.found.odd, *([NOT_UTF8_REMARK] if "\ufffd" in one.found.text else []))
     ]
-    return [*said[:SAID], *([f"And {len(said) - SAID:,} more of such"] if len(said) > SAID else [])]
+    return [
+        *said[:MAX_REMARKS],
+        *([f"And {len(said) - MAX_REMARKS:,} more of such"] if len(said) > MAX_REMARKS else []),
+    ]
 
 
-def altered(before: Iterable[Kept], into: Into) -> list[str]:
+def list_altered_records(before: Iterable[PlannedRecord], into: ImportTarget) -> list[str]:
     """What of the records that came earlier is otherwise there than here: other words, or put away
     here.
     """
     gone, other = list[str](), list[str]()
     for one in before:
-        if one.memory.retired_why in LET_GO and "retired_at" not in one.found.state:
+        if one.memory.retired_why in PUT_AWAY_REASONS and "retired_at" not in one.found.state:
             gone.append(one.memory.id)
-        elif one.memory.text != one.found.text and otherwise(one, into):
+        elif one.memory.text != one.found.text and is_altered_record(one, into):
             other.append(one.found.where)
     return [
         *(
             [
                 f"{len(other):,} of those that were there say something else in their file; here they stay as they are: "
-                f"{listed(other, ', ')}"
+                f"{join_first_names(other, ', ')}"
             ]
             if other
             else []
@@ -226,7 +255,7 @@ def altered(before: Iterable[Kept], into: Into) -> list[str]:
         *(
             [
                 f"{len(gone):,} of those that were there have been put away here. Back: reverie restore "
-                f"{listed(gone, ' ')}, or reverie undo of what put them away"
+                f"{join_first_names(gone, ' ')}, or reverie undo of what put them away"
             ]
             if gone
             else []
@@ -234,32 +263,34 @@ def altered(before: Iterable[Kept], into: Into) -> list[str]:
     ]
 
 
-def otherwise(one: Kept, into: Into) -> bool:
+def is_altered_record(one: PlannedRecord, into: ImportTarget) -> bool:
     """Whether a record says something else now, secrets apart."""
     try:
-        return memory_of(one.found, into).text != one.memory.text
-    except UNUSABLE:
+        return build_record_memory(one.found, into).text != one.memory.text
+    except UNUSABLE_ERRORS:
         return True
 
 
-def listed(names: Sequence[str], between: str) -> str:
+def join_first_names(names: Sequence[str], between: str) -> str:
     """The first of some names."""
-    return between.join(names[:SAID]) + (f"{between}…" if len(names) > SAID else "")
+    return between.join(names[:MAX_REMARKS]) + (f"{between}…" if len(names) > MAX_REMARKS else "")
 
 
-def space_of(found: Found, into: Into) -> str:
+def choose_record_space(found: FoundRecord, into: ImportTarget) -> str:
     """Who may see it: what is the user's own there is so here, unless somebody else
     wrote the file.
     """
-    return lineage(into.space)[-1] if found.scope == USER and not into.untrusted else into.space
+    return (
+        visible_spaces(into.space)[-1] if found.scope == USER and not into.untrusted else into.space
+    )
 
 
-def id_of(found: Found, into: Into) -> str:
+def make_record_id(found: FoundRecord, into: ImportTarget) -> str:
     """The id that a record has here."""
-    return id_for({"id": found.key}, found.at or 0.0, space_of(found, into))
+    return derive_shared_id({"id": found.key}, found.at or 0.0, choose_record_space(found, into))
 
 
-def memory_of(found: Found, into: Into) -> Memory:
+def build_record_memory(found: FoundRecord, into: ImportTarget) -> Memory:
     """A record as a memory: checked, free of secrets, with its past and where it comes from."""
     fields = {"provenance": "extracted", "kind": "fact", **found.fields}
     state = {name: value for name, value in found.state.items() if value is not None}
@@ -272,33 +303,33 @@ def memory_of(found: Found, into: Into) -> Memory:
     sure = fields.pop("trust", None)
     if sure is not None:
         state.setdefault("confidence", sure)
-        fields["trust"] = min(sure, TRUST[fields["provenance"]])
+        fields["trust"] = min(sure, TRUST_BY_PROVENANCE[fields["provenance"]])
     if into.untrusted:
-        fields, state, origin = disarmed(fields, state, origin)
+        fields, state, origin = disarm_untrusted(fields, state, origin)
     title = fields.get("title", "")
     fields |= {
         "kind": fields["kind"] if KIND.fullmatch(fields["kind"]) else "note",
-        "title": title[:TITLE],
-        "tags": tags(fields.get("tags", ())),
+        "title": title[:MAX_TITLE_CHARS],
+        "tags": keep_fitting_tags(fields.get("tags", ())),
         "details": {
-            **({"description": title} if len(title) > TITLE else {}),
+            **({"description": title} if len(title) > MAX_TITLE_CHARS else {}),
             **fields.get("details", {}),
             ORIGIN: origin,
         },
     }
-    memory = built(
-        id_of(found, into),
+    memory = build_memory(
+        make_record_id(found, into),
         into.now,
         found.text,
-        space=space_of(found, into),
+        space=choose_record_space(found, into),
         at=found.at if found.at is not None else found.seen,
         **fields,
         policy=into.policy,
     )
-    return equipped(memory, into.now, lambda: into.zone)._replace(**state)
+    return equip_for_kind(memory, into.now, lambda: into.zone)._replace(**state)
 
 
-def disarmed(
+def disarm_untrusted(
     fields: Mapping[str, Any],
     state: Mapping[str, Any],
     origin: Mapping[str, Any],
@@ -312,19 +343,19 @@ def disarmed(
             **fields,
             "provenance": UNTRUSTED,
             "trust": None,
-            "details": {**details, "maturity": "escalated", HEARD: THEIRS},
+            "details": {**details, "maturity": "escalated", HEARD_FROM: FOREIGN_MEMORIES},
         },
-        {name: value for name, value in state.items() if name not in USE},
+        {name: value for name, value in state.items() if name not in USE_FIELDS},
         {**origin, "untrusted": True},
     )
 
 
-def tags(given: Iterable[str]) -> list[str]:
+def keep_fitting_tags(given: Iterable[str]) -> list[str]:
     """Tags that fit: one that is too long, and what is more than there may be, is left out."""
-    return [tag for tag in given if len(tag.strip()) <= MOST_TAG][:MOST_TAGS]
+    return [tag for tag in given if len(tag.strip()) <= MAX_TAG_CHARS][:MAX_TAGS]
 
 
-def following(one: Kept, ids: Mapping[str, str]) -> Memory:
+def with_successor(one: PlannedRecord, ids: Mapping[str, str]) -> Memory:
     """The memory with its successor by the name that this has here."""
     newer = ids.get(one.found.newer)
     return (
@@ -332,7 +363,7 @@ def following(one: Kept, ids: Mapping[str, str]) -> Memory:
     )
 
 
-def links(kept: Sequence[Kept], ids: Mapping[str, str]) -> list[Link]:
+def plan_links(kept: Sequence[PlannedRecord], ids: Mapping[str, str]) -> list[Link]:
     """Links between what is here, if one end is new; also to what steps back. What leads nowhere is
     left out.
     """
@@ -347,16 +378,17 @@ def links(kept: Sequence[Kept], ids: Mapping[str, str]) -> list[Link]:
     return [Link(edge=Edge(*key, weight=weight)) for key, weight in best.items()]
 
 
-def deed_of(deed: Deed, into: Into) -> Event:
+def build_deed_event(deed: DeedRecord, into: ImportTarget) -> Event:
     """A deed as an event of the log, without secrets."""
     origin = {"system": into.system, "id": deed.key}
     safe, _ = redact_value(
-        cleaned({**without_contents(deed.payload, into.policy), ORIGIN: origin}), into.policy
+        to_clean_json({**drop_sensitive_contents(deed.payload, into.policy), ORIGIN: origin}),
+        into.policy,
     )
     return Event(
         verb=deed.verb,
         space=into.space,
         at=deed.at,
-        session=private(deed.session, into.policy),
-        payload=shortened(safe) if isinstance(safe, dict) else {ORIGIN: origin},
+        session=redact_short_text(deed.session, into.policy),
+        payload=shorten_payload(safe) if isinstance(safe, dict) else {ORIGIN: origin},
     )

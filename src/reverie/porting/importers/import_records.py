@@ -15,20 +15,20 @@ from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec, TypeGuard, TypeVar
 
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import FARTHEST
-from reverie.core.model import NOTHING
+from reverie.core.foreign_numbers import MAX_TIMESTAMP
+from reverie.core.model import EMPTY_MAPPING
 from reverie.memory.memory_validation import KIND
-from reverie.mirror.shared_lines import moment_in
+from reverie.mirror.shared_lines import parse_local_time
 
 # scopes: the space that is imported into, or the user's own above it
 PROJECT, USER = (
     "project",
     "user",
 )
-MOST_NUMBER = 1e300  # beyond it arithmetic ends
+MAX_NUMBER = 1e300  # beyond it arithmetic ends
 
 
-class Tie(NamedTuple):
+class RecordLink(NamedTuple):
     """A link to another record of the source, by its name there."""
 
     rel: str
@@ -36,7 +36,7 @@ class Tie(NamedTuple):
     weight: float = 1.0
 
 
-class Found(NamedTuple):
+class FoundRecord(NamedTuple):
     """A memory as another program kept it."""
 
     key: str  # its name there, unique within the source
@@ -45,17 +45,17 @@ class Found(NamedTuple):
     at: float | None = None  # when it happened or was written, where the source says so
     seen: float | None = None  # the file's own time, for what has no other
     scope: str = PROJECT
-    fields: Mapping[str, Any] = NOTHING  # more arguments of `intake.built`
+    fields: Mapping[str, Any] = EMPTY_MAPPING  # more arguments of `intake.built`
     # fields of a Memory that use has made: access_count, strength, retired_at, …
-    state: Mapping[str, Any] = NOTHING
+    state: Mapping[str, Any] = EMPTY_MAPPING
     newer: str = ""  # the name of the record that it stepped back for
-    ties: tuple[Tie, ...] = ()
-    vectors: Mapping[str, Sequence[float]] = NOTHING  # by the name of the model
+    ties: tuple[RecordLink, ...] = ()
+    vectors: Mapping[str, Sequence[float]] = EMPTY_MAPPING  # by the name of the model
     local: bool = False  # its times name no zone: they were meant in that of `Reading`
     odd: tuple[str, ...] = ()  # what it says that cannot be used, such as "created_at is no time"
 
 
-class Deed(NamedTuple):
+class DeedRecord(NamedTuple):
     """Something done, for the log: a run of a tool, a file that was touched."""
 
     key: str
@@ -66,7 +66,7 @@ class Deed(NamedTuple):
     where: str
 
 
-class Bad(NamedTuple):
+class BadRecord(NamedTuple):
     """A record that could not be taken in."""
 
     where: str
@@ -74,18 +74,18 @@ class Bad(NamedTuple):
     refused: bool = False  # by what its owner wants kept; it could be read
 
 
-class Remark(NamedTuple):
+class ImportRemark(NamedTuple):
     """Something that whoever imports should know; nothing is wrong."""
 
     text: str
 
 
-Item = Found | Deed | Bad | Remark
+ImportItem = FoundRecord | DeedRecord | BadRecord | ImportRemark
 P = ParamSpec("P")
-Made = TypeVar("Made", Found, Deed, Found | Deed)
+Made = TypeVar("Made", FoundRecord, DeedRecord, FoundRecord | DeedRecord)
 
 
-class Reading(NamedTuple):
+class ReadingContext(NamedTuple):
     """What a reader may know of the world: the zone of times that name none, and folders that may
     be a project's.
     """
@@ -94,65 +94,65 @@ class Reading(NamedTuple):
     folders: tuple[Path, ...] = ()
 
 
-def kind_named(name: object, otherwise: str = "note") -> str:
+def to_kind_name(name: object, otherwise: str = "note") -> str:
     """A kind of ours or of their own by that name; `otherwise` where it can be none."""
     plain = re.sub(r"[\s_]+", "-", name.strip().lower()) if isinstance(name, str) else ""
     return plain if KIND.fullmatch(plain) else otherwise
 
 
-def words(value: object) -> str:
+def as_text(value: object) -> str:
     """A text; what is none is empty."""
     return value if isinstance(value, str) else ""
 
 
-def texts(value: object) -> list[str]:
+def as_texts(value: object) -> list[str]:
     """The texts of a list."""
     return (
         [one for one in value if isinstance(one, str)] if isinstance(value, (list, tuple)) else []
     )
 
 
-def mapping(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> Mapping[str, Any]:
     """An object; what is none is empty."""
-    return value if isinstance(value, Mapping) else NOTHING
+    return value if isinstance(value, Mapping) else EMPTY_MAPPING
 
 
-def moment(value: object, zone: str) -> float | None:
+def parse_record_time(value: object, zone: str) -> float | None:
     """Seconds since 1970 from ISO 8601 (without a zone in `zone`), a date, or seconds or
     milliseconds. None for what is none, or lies beyond the year 5138, whichever way it is written.
     """
     if isinstance(value, date):  # YAML makes them of what looks like one
         value = value.isoformat()
     if isinstance(value, str) and value:
-        seconds = moment_in(value, zone)
-        return seconds if seconds is not None and abs(seconds) < FARTHEST else None
-    if is_number(value) and value >= 0:
-        return bounded(value / 1000 if value >= FARTHEST else float(value))
+        seconds = parse_local_time(value, zone)
+        return seconds if seconds is not None and abs(seconds) < MAX_TIMESTAMP else None
+    if is_usable_number(value) and value >= 0:
+        return limit_moment(value / 1000 if value >= MAX_TIMESTAMP else float(value))
     return None
 
 
-def millis(value: object) -> float | None:
+def parse_milliseconds(value: object) -> float | None:
     """Seconds since 1970 from milliseconds; a text is ISO 8601 in UTC, as JavaScript writes
     moments.
     """
     if isinstance(value, str):
-        return moment(value, "UTC")
-    return bounded(value / 1000) if is_number(value) and value >= 0 else None
+        return parse_record_time(value, "UTC")
+    return limit_moment(value / 1000) if is_usable_number(value) and value >= 0 else None
 
 
-def is_number(value: object) -> TypeGuard[float]:
+def is_usable_number(value: object) -> TypeGuard[float]:
     """Whether it is a finite number that can be counted with."""
     return (
-        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MOST_NUMBER
+        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MAX_NUMBER
     )
 
 
-def bounded(seconds: float) -> float | None:
+def limit_moment(seconds: float) -> float | None:
     """A moment that is not too far."""
-    return seconds if seconds < FARTHEST else None
+    return seconds if seconds < MAX_TIMESTAMP else None
 
 
-def zoneless(value: object) -> bool:
+def has_no_zone(value: object) -> bool:
     """Whether a moment names no zone, so that one had to be assumed."""
     if isinstance(value, datetime):
         return value.tzinfo is None
@@ -164,7 +164,7 @@ def zoneless(value: object) -> bool:
         return False
 
 
-def not_understood(
+def explain_unread_fields(
     record: Mapping[str, Any],
     zone: str,
     *,
@@ -176,31 +176,33 @@ def not_understood(
         *(
             f"{name} is no time: {record[name]!r:.40}"
             for name in times
-            if record.get(name) not in (None, "") and moment(record[name], zone) is None
+            if record.get(name) not in (None, "") and parse_record_time(record[name], zone) is None
         ),
         *(
             f"{name} is no list of texts"
             for name in lists
             if record.get(name) not in (None, "", [])
-            and len(texts(record[name])) < len_of(record[name])
+            and len(as_texts(record[name])) < count_items(record[name])
         ),
     )
 
 
-def len_of(value: object) -> int:
+def count_items(value: object) -> int:
     """How much there is of a list; what is none counts as one."""
     return len(value) if isinstance(value, (list, tuple)) else 1
 
 
-def usable(where: str, make: Callable[P, Made], *given: P.args, **more: P.kwargs) -> Made | Bad:
+def try_record(
+    where: str, make: Callable[P, Made], *given: P.args, **more: P.kwargs
+) -> Made | BadRecord:
     """What is made of a record, or why it cannot be used."""
     try:
         return make(*given, **more)
     except (BadInput, TypeError, ValueError) as err:
-        return Bad(where, str(err))
+        return BadRecord(where, str(err))
 
 
-def required(record: Mapping[str, Any], name: str) -> str:
+def require_field(record: Mapping[str, Any], name: str) -> str:
     """A text that a record must have."""
     value = record.get(name)
     if not isinstance(value, str) or not value.strip():
@@ -208,6 +210,6 @@ def required(record: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def without_none(**values: Any) -> dict[str, Any]:
+def drop_empty_values(**values: Any) -> dict[str, Any]:
     """These values, those that are not said left out."""
     return {name: value for name, value in values.items() if value not in (None, "", [], {}, ())}

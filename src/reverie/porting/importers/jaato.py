@@ -13,25 +13,25 @@ from pathlib import Path
 from typing import Any
 
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import count
+from reverie.core.foreign_numbers import to_count
 from reverie.mirror import shared_lines
-from reverie.porting.importers.foreign_texts import head_of, own, text_in
+from reverie.porting.importers.foreign_texts import exclude_links, read_file_head, read_import_text
 from reverie.porting.importers.import_records import (
     PROJECT,
     USER,
-    Bad,
-    Found,
-    Item,
-    Reading,
-    Remark,
-    Tie,
-    mapping,
-    not_understood,
-    texts,
-    usable,
-    without_none,
-    words,
-    zoneless,
+    BadRecord,
+    FoundRecord,
+    ImportItem,
+    ImportRemark,
+    ReadingContext,
+    RecordLink,
+    as_mapping,
+    as_text,
+    as_texts,
+    drop_empty_values,
+    explain_unread_fields,
+    has_no_zone,
+    try_record,
 )
 
 STAMPS = ("source_agent", "generated_by", "curated_by", "escalated_to")  # kept as they stand, too
@@ -42,13 +42,15 @@ UNIVERSAL = "universal"
 def fits(path: Path) -> bool:
     """Whether this is such a folder or a file of such lines."""
     if path.is_dir():
-        return bool(files_of(path))
+        return bool(list_jaato_files(path))
     if path.suffix != ".jsonl":
         return False
     first = next(
         (
             line
-            for line in shared_lines.read(head_of(path).encode("utf-8", "replace")).lines
+            for line in shared_lines.parse_shared_file(
+                read_file_head(path).encode("utf-8", "replace")
+            ).lines
             if not line.why
         ),
         None,
@@ -56,7 +58,7 @@ def fits(path: Path) -> bool:
     return first is not None and {"description", "timestamp"} <= first.record.keys()
 
 
-def files_of(path: Path) -> list[Path]:
+def list_jaato_files(path: Path) -> list[Path]:
     """The files of a store, older generations first, and what was learned from them."""
     if path.is_file():
         return [path]
@@ -74,81 +76,83 @@ def files_of(path: Path) -> list[Path]:
     return [file for file in found if file.is_file()]
 
 
-def lines(file: Path) -> tuple[shared_lines.Line, ...]:
+def read_jaato_lines(file: Path) -> tuple[shared_lines.SharedLine, ...]:
     """The records of a file; one in `raw` is a record by itself, over as many lines as it likes."""
-    text = text_in(file)
+    text = read_import_text(file)
     if file.suffix == ".json":
         text = text.replace("\n", " ")  # no text of JSON holds a line's end
-    return shared_lines.read(text.encode("utf-8", "replace")).lines
+    return shared_lines.parse_shared_file(text.encode("utf-8", "replace")).lines
 
 
-def read(path: Path, reading: Reading) -> Iterator[Item]:
+def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     """Every record, each once."""
-    best: dict[str, Found] = {}
+    best: dict[str, FoundRecord] = {}
     twice = 0
-    files, linked = own(path, files_of(path)) if path.is_dir() else ([path], ())
+    files, linked = exclude_links(path, list_jaato_files(path)) if path.is_dir() else ([path], ())
     for file in files:
         name = file.relative_to(path).as_posix() if path.is_dir() else file.name
         try:
-            found = lines(file)
+            found = read_jaato_lines(file)
         except BadInput as err:
-            yield Bad(name, str(err))
+            yield BadRecord(name, str(err))
             continue
         for number, line in enumerate(found, start=1):
             where = f"{name}, line {number}"
             one = (
-                Bad(where, line.why)
+                BadRecord(where, line.why)
                 if line.why
-                else usable(
+                else try_record(
                     where,
-                    reference if file.parent.name == REFERENCES else memory,
+                    build_jaato_reference if file.parent.name == REFERENCES else build_jaato_memory,
                     line.record,
                     where,
                     reading.zone,
                 )
             )
-            if isinstance(one, Bad):
+            if isinstance(one, BadRecord):
                 yield one
                 continue
             twice += one.key in best
-            best[one.key] = max(best.get(one.key, one), one, key=latest)
+            best[one.key] = max(best.get(one.key, one), one, key=last_use_time)
     yield from best.values()
     if twice:
-        yield Remark(
+        yield ImportRemark(
             f"{twice:,} stood there more than once; of each the one that was used or written last was taken"
         )
     yield from linked
 
 
-def reference(record: Mapping[str, Any], where: str, zone: str) -> Found:
+def build_jaato_reference(record: Mapping[str, Any], where: str, zone: str) -> FoundRecord:
     """Something that was learned from memories there, and from which."""
-    lineage = mapping(record.get("lineage"))
-    at = shared_lines.moment_in(lineage.get("curated_at"), zone)
-    return Found(
+    lineage = as_mapping(record.get("lineage"))
+    at = shared_lines.parse_local_time(lineage.get("curated_at"), zone)
+    return FoundRecord(
         key=str(record["id"]),
         text=str(record["content"]),
         where=where,
         at=at,
-        local=zoneless(lineage.get("curated_at")),
+        local=has_no_zone(lineage.get("curated_at")),
         scope=USER if record.get("scope") == UNIVERSAL else PROJECT,
-        ties=tuple(Tie("derived_from", to) for to in texts(lineage.get("source_memory_ids"))),
+        ties=tuple(
+            RecordLink("derived_from", to) for to in as_texts(lineage.get("source_memory_ids"))
+        ),
         fields={
             "kind": "knowledge",
-            "title": words(record.get("description")) or words(record.get("name")),
-            "tags": texts(record.get("tags")),
+            "title": as_text(record.get("description")) or as_text(record.get("name")),
+            "tags": as_texts(record.get("tags")),
             "provenance": "extracted",
-            "details": without_none(
+            "details": drop_empty_values(
                 lineage=dict(lineage),
-                name=words(record.get("name")),
-                mode=words(record.get("mode")),
+                name=as_text(record.get("name")),
+                mode=as_text(record.get("mode")),
             ),
         },
     )
 
 
-def memory(record: Mapping[str, Any], where: str, zone: str) -> Found:
+def build_jaato_memory(record: Mapping[str, Any], where: str, zone: str) -> FoundRecord:
     """One record. What somebody put away there comes in put away."""
-    fields = shared_lines.fields_of({**record, "tags": texts(record.get("tags"))}, zone)
+    fields = shared_lines.from_shared_record({**record, "tags": as_texts(record.get("tags"))}, zone)
     if (
         record.get("maturity") == "raw"
     ):  # nobody has looked at it there: it waits here, too (X43, CC-85)
@@ -158,29 +162,31 @@ def memory(record: Mapping[str, Any], where: str, zone: str) -> Found:
     details = {
         name: value for name, value in fields.pop("details").items() if name != shared_lines.ORIGIN
     }
-    gone = shared_lines.dismissed(record)
-    return Found(
+    gone = shared_lines.is_dismissed(record)
+    return FoundRecord(
         key=str(record["id"]),
         text=fields.pop("text"),
         where=where,
         at=at,
-        local=zoneless(record.get("timestamp")),
-        odd=not_understood(record, zone, times=("timestamp", "last_accessed"), lists=("tags",)),
+        local=has_no_zone(record.get("timestamp")),
+        odd=explain_unread_fields(
+            record, zone, times=("timestamp", "last_accessed"), lists=("tags",)
+        ),
         scope=USER if record.get("scope") == UNIVERSAL else PROJECT,
         fields={
             **fields,
-            "session": words(record.get("source_session"))
-            or words(mapping(record.get("generated_by")).get("session_id")),
+            "session": as_text(record.get("source_session"))
+            or as_text(as_mapping(record.get("generated_by")).get("session_id")),
             "details": {**details, **stamps},
         },
         state={
-            "access_count": count(record.get("usage_count")),
-            "last_accessed_at": shared_lines.moment_in(record.get("last_accessed"), zone),
+            "access_count": to_count(record.get("usage_count")),
+            "last_accessed_at": shared_lines.parse_local_time(record.get("last_accessed"), zone),
             **({"retired_at": at or 0.0, "retired_why": "dismissed"} if gone else {}),
         },
     )
 
 
-def latest(one: Found) -> float:
+def last_use_time(one: FoundRecord) -> float:
     """When it was last used or written."""
     return max(one.state.get("last_accessed_at") or 0.0, one.at or 0.0)

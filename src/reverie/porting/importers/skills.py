@@ -11,42 +11,57 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from reverie.porting.importers.foreign_texts import frontmatter, passages, print_of, text_in
-from reverie.porting.importers.import_records import Bad, Found, Item, Reading, words
+from reverie.porting.importers.foreign_texts import (
+    fingerprint_passage,
+    read_import_text,
+    split_frontmatter,
+    split_passages,
+)
+from reverie.porting.importers.import_records import (
+    BadRecord,
+    FoundRecord,
+    ImportItem,
+    ReadingContext,
+    as_text,
+)
 
-PAGE = "SKILL.md"
-FOLDERS = (".", "skills", ".claude/skills", ".agents/skills")
+SKILL_PAGE = "SKILL.md"
+SKILL_FOLDERS = (".", "skills", ".claude/skills", ".agents/skills")
 
 
 def fits(path: Path) -> bool:
     """Whether this is a skill, or a folder in which skills lie."""
-    return bool(pages(path))
+    return bool(find_skill_pages(path))
 
 
-def pages(path: Path) -> list[Path]:
+def find_skill_pages(path: Path) -> list[Path]:
     """The pages of the skills that lie at a path: of itself, or of the folders where agents keep
     them.
     """
     if path.is_file():
-        return [path] if path.name == PAGE else []
-    found = (sorted((path / folder).glob(f"*/{PAGE}")) for folder in FOLDERS)
-    own = [path / PAGE] if (path / PAGE).is_file() else []
+        return [path] if path.name == SKILL_PAGE else []
+    found = (sorted((path / folder).glob(f"*/{SKILL_PAGE}")) for folder in SKILL_FOLDERS)
+    own = [path / SKILL_PAGE] if (path / SKILL_PAGE).is_file() else []
     return own or next((some for some in found if some), [])
 
 
-def read(path: Path, _reading: Reading) -> Iterator[Item]:
+def read(path: Path, _reading: ReadingContext) -> Iterator[ImportItem]:
     """Every skill."""
     root = path if path.is_dir() else path.parent
-    for page in pages(path):
+    for page in find_skill_pages(path):
         where = page.relative_to(root).as_posix()
-        head, body, _ = frontmatter(text_in(page))
-        name = words(head.get("name")) or page.parent.resolve().name
-        use = words(head.get("description")) or next((one.text for one in passages(body)), "")
+        head, body, _ = split_frontmatter(read_import_text(page))
+        name = as_text(head.get("name")) or page.parent.resolve().name
+        use = as_text(head.get("description")) or next(
+            (one.text for one in split_passages(body)), ""
+        )
         if not use.strip():
-            yield Bad(where, "it does not say what it is for: there is no description and no text")
+            yield BadRecord(
+                where, "it does not say what it is for: there is no description and no text"
+            )
             continue
-        yield Found(
-            key=f"skill:{name}#{print_of(use)}",
+        yield FoundRecord(
+            key=f"skill:{name}#{fingerprint_passage(use)}",
             text=f"Skill {name}: {use.strip()} Its steps: {where}",
             where=where,
             seen=page.stat().st_mtime,

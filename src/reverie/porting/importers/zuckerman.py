@@ -15,39 +15,39 @@ from pathlib import Path
 from typing import Any
 
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import count, fraction
-from reverie.core.trigger_patterns import checked
-from reverie.memory.episodes import told
-from reverie.memory.feelings import FIELD, checked_feeling, noted
-from reverie.memory.procedure import described
+from reverie.core.foreign_numbers import to_count, to_fraction
+from reverie.core.trigger_patterns import check_trigger
+from reverie.memory.episodes import describe_episode
+from reverie.memory.feelings import FIELD, feeling_to_details, validate_feeling
+from reverie.memory.procedure import describe_procedure
 from reverie.porting.importers.foreign_texts import (
     Passage,
-    head_of,
-    kind_under,
-    own,
-    page_in,
-    passages,
-    pieces,
-    print_of,
-    sensitive,
-    text_in,
+    exclude_links,
+    fingerprint_passage,
+    iter_json_records,
+    kind_from_heading,
+    read_file_head,
+    read_import_text,
+    read_page,
+    remark_sensitive_pages,
+    split_passages,
 )
 from reverie.porting.importers.import_records import (
-    Bad,
-    Found,
-    Item,
-    Reading,
-    Remark,
-    Tie,
-    mapping,
-    millis,
-    moment,
-    not_understood,
-    required,
-    texts,
-    usable,
-    without_none,
-    words,
+    BadRecord,
+    FoundRecord,
+    ImportItem,
+    ImportRemark,
+    ReadingContext,
+    RecordLink,
+    as_mapping,
+    as_text,
+    as_texts,
+    drop_empty_values,
+    explain_unread_fields,
+    parse_milliseconds,
+    parse_record_time,
+    require_field,
+    try_record,
 )
 
 TYPES = ("semantic", "episodic", "procedural", "prospective", "emotional", "working")
@@ -78,13 +78,13 @@ LABEL = re.compile(r"\*\*(Event|When|What|Why|Fact|Category|Confidence)\*\*:[ \t
 def fits(path: Path) -> bool:
     """Whether this is a home of Zuckerman's, or one of its stores."""
     if path.is_dir():
-        return bool(stores(path)) or any(
+        return bool(find_stores(path)) or any(
             DAILY.fullmatch(file.stem) for file in (path / "memory").glob("*.md")
         )
-    return path.suffix == ".json" and path.stem in TYPES and '"memories"' in head_of(path)
+    return path.suffix == ".json" and path.stem in TYPES and '"memories"' in read_file_head(path)
 
 
-def stores(folder: Path) -> list[Path]:
+def find_stores(folder: Path) -> list[Path]:
     """The files of its stores."""
     for place in PLACES:
         found = [file for name in TYPES if (file := folder / place / f"{name}.json").is_file()]
@@ -93,60 +93,65 @@ def stores(folder: Path) -> list[Path]:
     return []
 
 
-def read(path: Path, reading: Reading) -> Iterator[Item]:
+def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     """Everything that is kept there."""
-    files, linked = own(path, stores(path)) if path.is_dir() else ([path], ())
+    files, linked = exclude_links(path, find_stores(path)) if path.is_dir() else ([path], ())
     yield from linked
-    records: list[Found] = []
-    feelings: list[Found] = []
+    records: list[FoundRecord] = []
+    feelings: list[FoundRecord] = []
     for file in files:
-        for item in of_store(file):
-            if isinstance(item, Found):
+        for item in read_store(file):
+            if isinstance(item, FoundRecord):
                 (feelings if item.fields.get("kind") == "feeling" else records).append(item)
             else:
                 yield item
-    yield from felt(records, feelings)
+    yield from attach_feelings(records, feelings)
     if path.is_dir():
-        yield from pages(path, reading)
+        yield from read_zuckerman_pages(path, reading)
 
 
-def of_store(file: Path) -> Iterator[Item]:
+def read_store(file: Path) -> Iterator[ImportItem]:
     """The records of one file."""
     passing = 0
     try:
-        for piece in pieces(text_in(file), "memories"):
+        for piece in iter_json_records(read_import_text(file), "memories"):
             where = f"{file.name}, line {piece.line}"
-            record = mapping(piece.value)
-            type = words(record.get("type")) or file.stem
+            record = as_mapping(piece.value)
+            type = as_text(record.get("type")) or file.stem
             if piece.why:
-                yield Bad(where, piece.why)
+                yield BadRecord(where, piece.why)
             elif type == "working":
                 passing += 1
-            elif type not in READERS:
-                yield Bad(where, f"{type!r} is no type of memory; there are {', '.join(READERS)}")
+            elif type not in TYPE_CONVERTERS:
+                yield BadRecord(
+                    where, f"{type!r} is no type of memory; there are {', '.join(TYPE_CONVERTERS)}"
+                )
             else:
-                yield usable(where, found, record, type, where)
+                yield try_record(where, build_store_record, record, type, where)
     except BadInput as err:
-        yield Bad(file.name, str(err))
+        yield BadRecord(file.name, str(err))
     if passing:
-        yield Remark(f"{file.name}: working memory ends with its task; {passing:,} left out")
+        yield ImportRemark(f"{file.name}: working memory ends with its task; {passing:,} left out")
 
 
-def found(record: Mapping[str, Any], type: str, where: str) -> Found:
+def build_store_record(record: Mapping[str, Any], type: str, where: str) -> FoundRecord:
     """One record, in the shape of its type or in the one that all types have in later versions."""
-    at, odd = millis(record.get("createdAt")), not_understood(record, "UTC", times=TIMES)
+    at, odd = (
+        parse_milliseconds(record.get("createdAt")),
+        explain_unread_fields(record, "UTC", times=TIMES),
+    )
     fields = (
-        of_uniform(record, type)
+        convert_uniform_record(record, type)
         if isinstance(record.get("content"), str)
-        else READERS[type](record)
+        else TYPE_CONVERTERS[type](record)
     )
     text, state = fields.pop("text"), fields.pop("state", {})
     when = fields.pop("at", None) or at
-    session = words(record.get("conversationId")) or words(
-        mapping(record.get("metadata")).get("conversationId")
+    session = as_text(record.get("conversationId")) or as_text(
+        as_mapping(record.get("metadata")).get("conversationId")
     )
-    return Found(
-        key=required(record, "id"),
+    return FoundRecord(
+        key=require_field(record, "id"),
         text=text,
         where=where,
         at=when,
@@ -157,14 +162,14 @@ def found(record: Mapping[str, Any], type: str, where: str) -> Found:
     )
 
 
-def of_uniform(record: Mapping[str, Any], type: str) -> dict[str, Any]:
+def convert_uniform_record(record: Mapping[str, Any], type: str) -> dict[str, Any]:
     """A record of v4: what its type says of it stands in `metadata`, of which the rest is kept as
     it stands.
     """
-    meta, content = mapping(record.get("metadata")), required(record, "content")
+    meta, content = as_mapping(record.get("metadata")), require_field(record, "content")
     old = {**meta, **{name: value for name, value in record.items() if name != "metadata"}}
     try:
-        fields = READERS[type]({**old, MAIN[type]: content} if type in MAIN else old)
+        fields = TYPE_CONVERTERS[type]({**old, MAIN[type]: content} if type in MAIN else old)
     except BadInput:
         fields = {"kind": KINDS[type]}
     more = {
@@ -173,79 +178,86 @@ def of_uniform(record: Mapping[str, Any], type: str) -> dict[str, Any]:
     return {
         **fields,
         "text": fields.get("text", content),
-        "details": {**fields.get("details", {}), **without_none(metadata=more)},
+        "details": {**fields.get("details", {}), **drop_empty_values(metadata=more)},
     }
 
 
-def semantic(record: Mapping[str, Any]) -> dict[str, Any]:
+def convert_semantic(record: Mapping[str, Any]) -> dict[str, Any]:
     """A fact."""
-    category, sure = words(record.get("category")), fraction(record.get("confidence"), None)
+    category, sure = as_text(record.get("category")), to_fraction(record.get("confidence"), None)
     related = record.get("relationships")
     ties = [
-        Tie(
-            "contradicts" if words(mapping(one).get("type")) == "contradicts" else "relates_to",
+        RecordLink(
+            "contradicts"
+            if as_text(as_mapping(one).get("type")) == "contradicts"
+            else "relates_to",
             to,
             0.5,
         )
         for one in (related if isinstance(related, list) else ())
-        if (to := words(mapping(one).get("targetId")))
+        if (to := as_text(as_mapping(one).get("targetId")))
     ]
-    return without_none(
-        text=required(record, "fact"),
+    return drop_empty_values(
+        text=require_field(record, "fact"),
         kind="event" if category in ECHOES else "fact",
         tags=[category] if category else [],
         trust=sure,
         ties=ties,
         odd=["relationships is no list"] if related and not isinstance(related, list) else [],
-        session=words(record.get("source")),
+        session=as_text(record.get("source")),
     )
 
 
-def episodic(record: Mapping[str, Any]) -> dict[str, Any]:
+def convert_episodic(record: Mapping[str, Any]) -> dict[str, Any]:
     """Something that happened: what, when, where, why, who."""
-    context = mapping(record.get("context"))
+    context = as_mapping(record.get("context"))
     who = context.get("who")
     parts = {
-        "who": ", ".join(map(str, who)) if isinstance(who, list) else words(who),
-        "where": words(context.get("where")),
-        "why": words(context.get("why")),
+        "who": ", ".join(map(str, who)) if isinstance(who, list) else as_text(who),
+        "where": as_text(context.get("where")),
+        "why": as_text(context.get("why")),
     }
-    event, what = words(record.get("event")).strip(), words(context.get("what")).strip()
+    event, what = as_text(record.get("event")).strip(), as_text(context.get("what")).strip()
     first = (
         f"{event} ({what})"
         if event and what and what.lower() not in event.lower()
         else event or what
     )
-    emotion = mapping(record.get("emotionalTag"))
-    done = told(first or required(record, "event"), parts)
+    emotion = as_mapping(record.get("emotionalTag"))
+    done = describe_episode(first or require_field(record, "event"), parts)
     return {
         **done,
         "kind": "event",
-        "at": millis(record.get("timestamp")) or millis(context.get("when")),
-        "ties": [Tie("relates_to", to, 0.5) for to in texts(record.get("relatedMemories"))],
-        "details": {**done["details"], **feeling_of(emotion)},
+        "at": parse_milliseconds(record.get("timestamp"))
+        or parse_milliseconds(context.get("when")),
+        "ties": [
+            RecordLink("relates_to", to, 0.5) for to in as_texts(record.get("relatedMemories"))
+        ],
+        "details": {**done["details"], **convert_feeling(emotion)},
     }
 
 
-def procedural(record: Mapping[str, Any]) -> dict[str, Any]:
+def convert_procedural(record: Mapping[str, Any]) -> dict[str, Any]:
     """How something is done, when, and how it went."""
-    rate, used = fraction(record.get("successRate"), None), count(record.get("useCount"))
-    done = described(required(record, "pattern"), [required(record, "action")], (), ())
-    triggers, details, odd = trigger_of(words(record.get("trigger")).strip())
+    rate, used = to_fraction(record.get("successRate"), None), to_count(record.get("useCount"))
+    done = describe_procedure(
+        require_field(record, "pattern"), [require_field(record, "action")], (), ()
+    )
+    triggers, details, odd = parse_trigger(as_text(record.get("trigger")).strip())
     return {
         **done,
         "kind": "procedure",
         "triggers": triggers,
         "odd": odd,
-        "details": {**done["details"], **details, **without_none(rate=rate)},
+        "details": {**done["details"], **details, **drop_empty_values(rate=rate)},
         "state": {
             "access_count": used,
-            "last_accessed_at": millis(record.get("lastUsed")) if used else None,
+            "last_accessed_at": parse_milliseconds(record.get("lastUsed")) if used else None,
         },
     }
 
 
-def trigger_of(said: str) -> tuple[list[str], dict[str, str], list[str]]:
+def parse_trigger(said: str) -> tuple[list[str], dict[str, str], list[str]]:
     """A trigger, an expression between slashes or a text: ours, what is kept of theirs, and what
     cannot be used.
     """
@@ -256,7 +268,7 @@ def trigger_of(said: str) -> tuple[list[str], dict[str, str], list[str]]:
     ours = f"re:(?{flags}){expression[1]}" if flags else f"re:{expression[1]}"
     details = {"trigger": said} if expression[2] not in ("", "i") else {}
     try:
-        return [checked(ours)], details, []
+        return [check_trigger(ours)], details, []
     except BadInput:
         return (
             [],
@@ -265,24 +277,28 @@ def trigger_of(said: str) -> tuple[list[str], dict[str, str], list[str]]:
         )
 
 
-def prospective(record: Mapping[str, Any]) -> dict[str, Any]:
+def convert_prospective(record: Mapping[str, Any]) -> dict[str, Any]:
     """Something to do later, at a time or in a context. What is no status counts as waiting."""
     status, context = (
-        STATUSES.get(words(record.get("status")), "pending"),
-        words(record.get("triggerContext")).strip(),
+        STATUSES.get(as_text(record.get("status")), "pending"),
+        as_text(record.get("triggerContext")).strip(),
     )
     ended = (
-        (millis(record.get("updatedAt")) or millis(record.get("createdAt")) or 0.0)
+        (
+            parse_milliseconds(record.get("updatedAt"))
+            or parse_milliseconds(record.get("createdAt"))
+            or 0.0
+        )
         if status in ENDED
         else None
     )
-    details = without_none(
-        when=millis(record.get("triggerTime")),
+    details = drop_empty_values(
+        when=parse_milliseconds(record.get("triggerTime")),
         status=status,
-        priority=fraction(record.get("priority"), None),
+        priority=to_fraction(record.get("priority"), None),
     )
     return {
-        "text": required(record, "intention"),
+        "text": require_field(record, "intention"),
         "kind": "intention",
         "triggers": [context] if context else [],
         "details": details,
@@ -290,39 +306,43 @@ def prospective(record: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def emotional(record: Mapping[str, Any]) -> dict[str, Any]:
+def convert_emotional(record: Mapping[str, Any]) -> dict[str, Any]:
     """How something felt."""
-    tag, context = mapping(record.get("tag")), words(record.get("context")).strip()
-    details = feeling_of(tag, context)
+    tag, context = as_mapping(record.get("tag")), as_text(record.get("context")).strip()
+    details = convert_feeling(tag, context)
     if not details:
         raise BadInput("its tag names no emotion")
     return {
-        "text": context or f"It felt like {words(tag.get('emotion'))}.",
+        "text": context or f"It felt like {as_text(tag.get('emotion'))}.",
         "kind": "feeling",
         "details": details,
-        "at": millis(tag.get("timestamp")),
-        "ties": [Tie("relates_to", to)] if (to := words(record.get("targetMemoryId"))) else [],
+        "at": parse_milliseconds(tag.get("timestamp")),
+        "ties": [RecordLink("relates_to", to)]
+        if (to := as_text(record.get("targetMemoryId")))
+        else [],
     }
 
 
-def feeling_of(tag: Mapping[str, Any], why: str = "") -> dict[str, Any]:
+def convert_feeling(tag: Mapping[str, Any], why: str = "") -> dict[str, Any]:
     """A feeling as it stands in details; nothing where there is none."""
     if not tag:
         return {}
     try:
         return {
-            FIELD: noted(checked_feeling(tag.get("emotion"), tag.get("intensity") or "medium", why))
+            FIELD: feeling_to_details(
+                validate_feeling(tag.get("emotion"), tag.get("intensity") or "medium", why)
+            )
         }
     except BadInput:
         return {}
 
 
-READERS = {
-    "semantic": semantic,
-    "episodic": episodic,
-    "procedural": procedural,
-    "prospective": prospective,
-    "emotional": emotional,
+TYPE_CONVERTERS = {
+    "semantic": convert_semantic,
+    "episodic": convert_episodic,
+    "procedural": convert_procedural,
+    "prospective": convert_prospective,
+    "emotional": convert_emotional,
 }
 KINDS = {
     "semantic": "fact",
@@ -333,7 +353,9 @@ KINDS = {
 }
 
 
-def felt(records: Sequence[Found], feelings: Sequence[Found]) -> Iterator[Found]:
+def attach_feelings(
+    records: Sequence[FoundRecord], feelings: Sequence[FoundRecord]
+) -> Iterator[FoundRecord]:
     """The memories with the first feeling about each on it, if it has none of its own; then all
     other feelings, tied to what they are about where that is here.
     """
@@ -358,55 +380,61 @@ def felt(records: Sequence[Found], feelings: Sequence[Found]) -> Iterator[Found]
     yield from others
 
 
-def pages(folder: Path, reading: Reading) -> Iterator[Item]:
+def read_zuckerman_pages(folder: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     """MEMORY.md and the daily logs: blocks with the moment in brackets, or pages that somebody
     wrote anew.
     """
     page = next((folder / name for name in LONG_TERM if (folder / name).is_file()), None)
     days = [file for file in sorted((folder / "memory").glob("*.md")) if DAILY.fullmatch(file.stem)]
-    files, linked = own(folder, [*([page] if page else []), *days])
-    yield from sensitive(files)
+    files, linked = exclude_links(folder, [*([page] if page else []), *days])
+    yield from remark_sensitive_pages(files)
     yield from linked
     for file in files:
         name = file.relative_to(folder).as_posix()
         try:
-            yield from of_page(file, name, "note" if file == page else "event", reading)
+            yield from read_zuckerman_page(file, name, "note" if file == page else "event", reading)
         except (BadInput, OSError) as err:
-            yield Bad(name, str(err))
+            yield BadRecord(name, str(err))
 
 
-def of_page(file: Path, name: str, kind: str, reading: Reading) -> Iterator[Item]:
+def read_zuckerman_page(
+    file: Path, name: str, kind: str, reading: ReadingContext
+) -> Iterator[ImportItem]:
     """The passages of a page, and its stamped blocks."""
-    text = page_in(file)
-    day = moment(file.stem, reading.zone) if DAILY.fullmatch(file.stem) else None
+    text = read_page(file)
+    day = parse_record_time(file.stem, reading.zone) if DAILY.fullmatch(file.stem) else None
     stamps = list(STAMP.finditer(text))
     for begun, until in zip(stamps, [*(one.start() for one in stamps[1:]), len(text)], strict=True):
         block = text[begun.end() : until].rstrip().removesuffix("---").rstrip()
         line = text.count("\n", 0, begun.end()) + 1
-        for one in of_block(block, line, name, kind):
-            yield one._replace(at=one.at if one.at is not None else moment(begun[1], "UTC"))
+        for one in read_stamped_block(block, line, name, kind):
+            yield one._replace(
+                at=one.at if one.at is not None else parse_record_time(begun[1], "UTC")
+            )
     loose = text[: stamps[0].start()].rstrip().removesuffix("---") if stamps else text
-    for part in passages(loose):
-        yield passage(name, part, kind_under(part.heading, kind))._replace(
+    for part in split_passages(loose):
+        yield to_passage_record(name, part, kind_from_heading(part.heading, kind))._replace(
             at=day, seen=file.stat().st_mtime, local=day is not None
         )
 
 
-def of_block(block: str, line: int, name: str, kind: str) -> Iterator[Found]:
+def read_stamped_block(block: str, line: int, name: str, kind: str) -> Iterator[FoundRecord]:
     """What stands in a block: facts and events with their labels, bullets under headings, or a text
     as a whole.
     """
     if (labelled := LABEL.match(block.lstrip())) and labelled[1] in ("Fact", "Event"):
-        yield from (of_labels(labels, block, line, name) for labels in labels_in(block))
+        yield from (convert_labels(labels, block, line, name) for labels in parse_labels(block))
         return
-    parts = list(passages(block, line))
+    parts = list(split_passages(block, line))
     if any(one.heading for one in parts):
-        yield from (passage(name, one, kind_under(one.heading, kind)) for one in parts)
+        yield from (
+            to_passage_record(name, one, kind_from_heading(one.heading, kind)) for one in parts
+        )
     elif parts:
-        yield passage(name, parts[0]._replace(text=block.strip()), kind)
+        yield to_passage_record(name, parts[0]._replace(text=block.strip()), kind)
 
 
-def labels_in(block: str) -> list[dict[str, str]]:
+def parse_labels(block: str) -> list[dict[str, str]]:
     """What follows each label; a new fact or event begins a new one. Lines without a label belong
     to the one before.
     """
@@ -422,22 +450,22 @@ def labels_in(block: str) -> list[dict[str, str]]:
     return [{name: value.strip() for name, value in one.items()} for one in found]
 
 
-def of_labels(labels: Mapping[str, str], block: str, line: int, name: str) -> Found:
+def convert_labels(labels: Mapping[str, str], block: str, line: int, name: str) -> FoundRecord:
     """A fact with its category and how sure it is, or an event with what, when and why."""
-    whole = passage(
+    whole = to_passage_record(
         name, Passage(line, "", labels.get("Fact") or labels.get("Event") or block.strip()), "note"
     )
     try:
-        sure = fraction(float(labels["Confidence"]), None) if "Confidence" in labels else None
+        sure = to_fraction(float(labels["Confidence"]), None) if "Confidence" in labels else None
     except ValueError:
         sure = None
     try:
         fields = (
-            semantic(
+            convert_semantic(
                 {"fact": labels["Fact"], "category": labels.get("Category"), "confidence": sure}
             )
             if "Fact" in labels
-            else episodic(
+            else convert_episodic(
                 {
                     "event": labels["Event"],
                     "timestamp": labels.get("When"),
@@ -452,10 +480,10 @@ def of_labels(labels: Mapping[str, str], block: str, line: int, name: str) -> Fo
     return whole._replace(text=text, at=at, fields={"provenance": "extracted", **fields})
 
 
-def passage(name: str, one: Passage, kind: str) -> Found:
+def to_passage_record(name: str, one: Passage, kind: str) -> FoundRecord:
     """A passage of a page: named by what it says, for it has no other name."""
-    return Found(
-        key=f"{name}#{print_of(one.text)}",
+    return FoundRecord(
+        key=f"{name}#{fingerprint_passage(one.text)}",
         text=one.text,
         where=f"{name}, line {one.line}",
         fields={"kind": kind, "title": one.heading, "provenance": "extracted"},

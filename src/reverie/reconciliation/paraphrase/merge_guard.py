@@ -22,30 +22,35 @@ from typing import TYPE_CHECKING, NamedTuple
 from reverie.core.model import Memory
 from reverie.reconciliation.paraphrase import wording_tables
 from reverie.reconciliation.paraphrase.concept_vocabulary import (
-    among,
-    concept,
-    contrasts,
-    light,
-    synonyms,
-    value_at,
-    weak,
+    load_contrasts,
+    load_light_concepts,
+    load_synonyms,
+    load_weak_concepts,
+    load_words,
+    read_value,
+    to_concept,
 )
-from reverie.reconciliation.paraphrase.statement_parser import LIGHT, MOST_CHARS, SUBJECT, read
+from reverie.reconciliation.paraphrase.statement_parser import (
+    LIGHT,
+    MAX_CHARS,
+    SUBJECT,
+    read_statement,
+)
 
 if TYPE_CHECKING:
     from reverie.reconciliation.paraphrase.statement_comparison import Verdict
 
-UNCLEAR = 0.5  # below what lets anything step back unasked: a person is asked
-LONG_WORD = 4  # letters that two forms of a word must share at the beginning
-FEW = 2  # words of its own that a replacement may need to name the new value
-MOST_QUOTED = 60  # letters; a longer quotation is a sentence, and may be told in other words
-KEPT = 4_096  # readings kept, as many as `statement` keeps
+UNCLEAR_CONFIDENCE = 0.5  # below what lets anything step back unasked: a person is asked
+MIN_SHARED_LETTERS = 4  # letters that two forms of a word must share at the beginning
+MAX_NEW_WORDS = 2  # words of its own that a replacement may need to name the new value
+MAX_QUOTED_CHARS = 60  # letters; a longer quotation is a sentence, and may be told in other words
+CACHE_SIZE = 4_096  # readings kept, as many as `statement` keeps
 # two that cannot concern each other, whatever they say: another day, another speaker
-SURE_APART = 1.0
+CERTAINLY_APART = 1.0
 
 # What a number is said to be adds nothing to it: "at most 30 s" is the limit, the timeout, the
 # rate.
-KINDS_OF_NUMBER = (
+NUMBER_NOUNS = (
     "limit threshold timeout rate minimum maximum length long size number count time retention"
 )
 
@@ -88,7 +93,7 @@ _NUMBERS = re.compile(r"\d+(?:[.,:]\d+)*|[a-z]+")
 _MEASURED = re.compile(r"\d[\d.,]*[a-zA-Z%]*$")
 
 
-class Yielded(NamedTuple):
+class GivenUpParts(NamedTuple):
     """What a text gives up."""
 
     clauses: tuple[str, ...]  # limbs that say that something no longer holds
@@ -96,7 +101,7 @@ class Yielded(NamedTuple):
     rest: tuple[str, ...]  # its other limbs, without these names
 
 
-def cautious(
+def guard_verdict(
     old: Memory, new: Memory, verdict: "Verdict", wordings: Sequence[str] = ()
 ) -> "Verdict":
     """The verdict, or a lower one where the texts do not bear it out; "updates" where the old value
@@ -106,16 +111,20 @@ def cautious(
     alone. A pure function of its arguments.
     """
     texts = (old.text, *wordings)
-    if new.text in texts or any(len(text) > MOST_CHARS for text in (new.text, *texts)):
+    if new.text in texts or any(len(text) > MAX_CHARS for text in (new.text, *texts)):
         return verdict
     if verdict.relation == "updates":
-        return _about_it(texts, new.text, verdict)
-    may_concern = verdict.relation != "apart" or verdict.confidence < SURE_APART
-    if may_concern and _replaces(old.text, new.text):
+        return _check_update(texts, new.text, verdict)
+    may_concern = verdict.relation != "apart" or verdict.confidence < CERTAINLY_APART
+    if may_concern and _names_replacement(old.text, new.text):
         return verdict._replace(relation="updates", why="it says itself what it replaces")
     if verdict.relation == "same":
-        return _to_the_letter(texts, new, verdict)
-    if verdict.relation in ("near", "apart") and may_concern and _remeasured(old.text, new.text):
+        return _check_repetition(texts, new, verdict)
+    if (
+        verdict.relation in ("near", "apart")
+        and may_concern
+        and _differs_in_measure(old.text, new.text)
+    ):
         return verdict._replace(relation="contradicts", why="the same words with another measure")
     return verdict
 
@@ -124,40 +133,42 @@ def cautious(
 
 
 @cache
-def _changes() -> frozenset[str]:
+def _change_concepts() -> frozenset[str]:
     """Concepts of words that only announce a change."""
-    return frozenset(map(concept, (*among("CHANGES"), "forget", "scrap", "ignore", "exist")))
+    return frozenset(
+        map(to_concept, (*load_words("CHANGES"), "forget", "scrap", "ignore", "exist"))
+    )
 
 
-@lru_cache(maxsize=KEPT)
-def yielded(text: str) -> Yielded:
+@lru_cache(maxsize=CACHE_SIZE)
+def find_given_up(text: str) -> GivenUpParts:
     """What a text gives up."""
     clauses, names, rest = [], [], []
     for limb in filter(str.strip, _LIMB.split(text)):
-        told = read(limb).changes
+        told = read_statement(limb).changes
         patterns = (*_NAMED, _FROM) if told - {"FROMNOW"} else _NAMED
         names += [match[1].strip(" .!") for pattern in patterns for match in pattern.finditer(limb)]
         if told & _CLAUSES:
             clauses.append(limb)
         elif not _STARTS.match(limb):
-            rest.append(_without(limb, patterns))
-    return Yielded(tuple(clauses), tuple(filter(None, names)), tuple(rest))
+            rest.append(_remove_given_up(limb, patterns))
+    return GivenUpParts(tuple(clauses), tuple(filter(None, names)), tuple(rest))
 
 
-def _without(limb: str, patterns: Iterable[re.Pattern[str]]) -> str:
+def _remove_given_up(limb: str, patterns: Iterable[re.Pattern[str]]) -> str:
     """A limb without what it names as given up."""
     for pattern in patterns:
         limb = pattern.sub(" ", limb)
     return limb
 
 
-def _held(texts: Iterable[str]) -> frozenset[str]:
+def _contents_of(texts: Iterable[str]) -> frozenset[str]:
     """What these texts speak of."""
-    return frozenset().union(*map(_content, texts))
+    return frozenset().union(*map(_content_of, texts))
 
 
-@lru_cache(maxsize=KEPT)
-def _content(text: str) -> frozenset[str]:
+@lru_cache(maxsize=CACHE_SIZE)
+def _content_of(text: str) -> frozenset[str]:
     """What a text speaks of: concepts, bare numbers, and letters by which a thing is told from
     another.
     """
@@ -166,179 +177,203 @@ def _content(text: str) -> frozenset[str]:
         for word in _NUMBERS.findall(text.lower())
         if word[0].isdigit() or word in wording_tables.NUMBERS
     }
-    return read(text).pro | read(text).con | numbers | set(_LETTERED.findall(text))
-
-
-def _beyond(text: str, held: Collection[str]) -> frozenset[str]:
-    """What a text speaks of beyond that, but for words that carry little."""
-    own = _held([text]) - weak() - _changes()
-    return frozenset(
-        word
-        for word in own
-        if word not in held and not any(_one_word(word, other) for other in held)
+    return (
+        read_statement(text).affirmed
+        | read_statement(text).denied
+        | numbers
+        | set(_LETTERED.findall(text))
     )
 
 
-def _one_word(a: str, b: str) -> bool:
+def _content_beyond(text: str, held: Collection[str]) -> frozenset[str]:
+    """What a text speaks of beyond that, but for words that carry little."""
+    own = _contents_of([text]) - load_weak_concepts() - _change_concepts()
+    return frozenset(
+        word
+        for word in own
+        if word not in held and not any(_is_word_form(word, other) for other in held)
+    )
+
+
+def _is_word_form(a: str, b: str) -> bool:
     """Whether two concepts are forms of one word."""
-    a, b = ("".join(map(concept, word.removesuffix("()").split("-"))) for word in (a, b))
+    a, b = ("".join(map(to_concept, word.removesuffix("()").split("-"))) for word in (a, b))
     if a == b:
         return True
     short, long = sorted((a, b), key=len)
     return (
         short.isalpha()
         and long.isalpha()
-        and len(short) >= LONG_WORD
-        and len(long) - len(short) <= LONG_WORD
+        and len(short) >= MIN_SHARED_LETTERS
+        and len(long) - len(short) <= MIN_SHARED_LETTERS
         and long.startswith(short)
     )
 
 
-def _affirmed(name: str, text: str) -> bool:
+def _is_affirmed(name: str, text: str) -> bool:
     """Whether a text says this, to the letter, and does not give it up itself."""
-    given = yielded(text)
+    given = find_given_up(text)
     return (
-        bool(_held([name]))
-        and _stands_in(name, text)
-        and not any(_stands_in(name, other) for other in (*given.names, *given.clauses))
-        and not _held([name]) & read(text).con
+        bool(_contents_of([name]))
+        and _stands_in_text(name, text)
+        and not any(_stands_in_text(name, other) for other in (*given.names, *given.clauses))
+        and not _contents_of([name]) & read_statement(text).denied
     )
 
 
 # Updates
 
 
-def _about_it(texts: Sequence[str], new: str, verdict: "Verdict") -> "Verdict":
+def _check_update(texts: Sequence[str], new: str, verdict: "Verdict") -> "Verdict":
     """An update, if what it gives up is what the old one says; else something less."""
-    held, given = _held(texts), yielded(new)
+    held, given = _contents_of(texts), find_given_up(new)
     for clause in given.clauses:
-        if beyond := _beyond(clause, held):
-            other = _beyond(texts[0], _held([clause]))
-            scoped = beyond <= _beyond(
+        if beyond := _content_beyond(clause, held):
+            other = _content_beyond(texts[0], _contents_of([clause]))
+            scoped = beyond <= _content_beyond(
                 " ".join(match[0] for match in _SCOPED.finditer(clause)), held
             )
             relation = "apart" if other else "near" if scoped else "contradicts"
-            return _unclear(
-                verdict, relation, f"what it gives up is something else: {_list(beyond)}"
+            return _lower_verdict(
+                verdict, relation, f"what it gives up is something else: {_join_words(beyond)}"
             )
     for name in given.names:
-        if not any(_affirmed(name, text) for text in texts) and _beyond(name, held):
-            kept = not _beyond(texts[0], _held([new]))
-            return _unclear(
+        if not any(_is_affirmed(name, text) for text in texts) and _content_beyond(name, held):
+            kept = not _content_beyond(texts[0], _contents_of([new]))
+            return _lower_verdict(
                 verdict, "near" if kept else "apart", f"what it gives up is something else: {name}"
             )
-    if not given.clauses and (narrower := _narrower(given.rest, texts, held)):
-        return _unclear(
+    if not given.clauses and (narrower := _find_narrowing(given.rest, texts, held)):
+        return _lower_verdict(
             verdict,
             "contradicts" if given.names else "near",
-            f"it speaks only of: {_list(narrower)}",
+            f"it speaks only of: {_join_words(narrower)}",
         )
     return verdict
 
 
-def _narrower(rest: Sequence[str], texts: Sequence[str], held: Collection[str]) -> frozenset[str]:
+def _find_narrowing(
+    rest: Sequence[str], texts: Sequence[str], held: Collection[str]
+) -> frozenset[str]:
     """By what the subject or the scope of a text is narrower than that of the old one."""
     found: set[str] = set()
     for limb in rest:
-        subject = {w.concept for w in read(limb).words if w.place == SUBJECT and w.sort != LIGHT}
-        more = (subject & _beyond(limb, held)) - frozenset(map(concept, KINDS_OF_NUMBER.split()))
+        subject = {
+            w.concept for w in read_statement(limb).words if w.place == SUBJECT and w.sort != LIGHT
+        }
+        more = (subject & _content_beyond(limb, held)) - frozenset(
+            map(to_concept, NUMBER_NOUNS.split())
+        )
         found |= more if more != subject else set()
         for match in _SCOPED.finditer(limb):
             if not any(re.search(rf"\b{match[1]}\b", text, re.IGNORECASE) for text in texts):
-                found |= _beyond(match[2], held)
+                found |= _content_beyond(match[2], held)
     return frozenset(found)
 
 
-def _replaces(old: str, new: str) -> bool:
+def _names_replacement(old: str, new: str) -> bool:
     """Whether the new text names what the old one says as given up, says what holds instead, and
     nothing else.
     """
-    given, reading = yielded(new), read(new)
+    given, reading = find_given_up(new), read_statement(new)
     if not (given.names or given.clauses):
         return False
-    if reading.asks or reading.hedges or reading.cut or read(old).asks or read(old).bars:
+    if (
+        reading.is_question
+        or reading.hedges
+        or reading.is_truncated
+        or read_statement(old).is_question
+        or read_statement(old).is_ban
+    ):
         return False
     named = (
         bool(given.names)
-        and all(_affirmed(name, old) for name in given.names)
+        and all(_is_affirmed(name, old) for name in given.names)
         and not given.clauses
     )
     denied = (
         len(given.clauses) == 1
         and not given.names
-        and not (_beyond(given.clauses[0], _held([old])) or _beyond(old, _held(given.clauses)))
+        and not (
+            _content_beyond(given.clauses[0], _contents_of([old]))
+            or _content_beyond(old, _contents_of(given.clauses))
+        )
     )
     subjects = {
         w.concept
         for limb in given.rest
-        for w in read(limb).words
+        for w in read_statement(limb).words
         if w.place == SUBJECT and w.sort != LIGHT
     }
-    own = [word for limb in given.rest for word in _raw(limb) if word not in _raw(old)]
+    own = [word for limb in given.rest for word in _raw_words(limb) if word not in _raw_words(old)]
     return (
         (named or denied)
-        and 0 < len(own) <= FEW
-        and not subjects - _held([old]) - _changes()
-        and (denied or bool(_held(given.rest) & _held([old])))
-        and not _narrower(given.rest, [old], _held([old]))
+        and 0 < len(own) <= MAX_NEW_WORDS
+        and not subjects - _contents_of([old]) - _change_concepts()
+        and (denied or bool(_contents_of(given.rest) & _contents_of([old])))
+        and not _find_narrowing(given.rest, [old], _contents_of([old]))
     )
 
 
-def _raw(text: str) -> list[str]:
+def _raw_words(text: str) -> list[str]:
     """The words of a text as they stand there, without those that carry nothing."""
     words = (word.strip(".,;:!?()\"'`") for word in text.lower().split())
     return [
         word
         for word in words
-        if word and concept(word) not in light() and word not in among("CHANGES")
+        if word
+        and to_concept(word) not in load_light_concepts()
+        and word not in load_words("CHANGES")
     ]
 
 
 # Repetitions
 
 
-def _to_the_letter(texts: Sequence[str], new: Memory, verdict: "Verdict") -> "Verdict":
+def _check_repetition(texts: Sequence[str], new: Memory, verdict: "Verdict") -> "Verdict":
     """The same, if values are equal to the letter, nothing is given up, and it is no correction in
     other words.
     """
-    given = yielded(new.text)
+    given = find_given_up(new.text)
     if any(
         _STARTS.match(limb) and not limb.lower().split()[0].startswith(("not", "and"))
         for limb in _LIMB.split(new.text)
-    ) or any(_affirmed(name, texts[0]) for name in given.names):
-        return _unclear(verdict, "contradicts", "it gives something up")
-    differ = [_letters(text, new.text) for text in texts]
+    ) or any(_is_affirmed(name, texts[0]) for name in given.names):
+        return _lower_verdict(verdict, "contradicts", "it gives something up")
+    differ = [_compare_exact_values(text, new.text) for text in texts]
     if all(differ):
         return verdict._replace(
             relation="contradicts" if "swap" in differ else "near",
             why="the same, but for a value that must be equal to the letter",
         )
-    words = [sorted(_plain(text)) for text in texts]
-    if _NOW.search(new.text) and sorted(_plain(new.text)) not in words:
+    words = [sorted(_plain_words(text)) for text in texts]
+    if _NOW.search(new.text) and sorted(_plain_words(new.text)) not in words:
         return verdict._replace(relation="near", why="it tells how things are now")
     if new.provenance == "user_corrected" and not any(
-        _plain(text) == _plain(new.text) for text in texts
+        _plain_words(text) == _plain_words(new.text) for text in texts
     ):
         return verdict._replace(relation="near", why="a correction in other words is no repetition")
     return verdict
 
 
-def _plain(text: str) -> tuple[str, ...]:
+def _plain_words(text: str) -> tuple[str, ...]:
     """The words of a text in lower case, without "now"."""
     return tuple(
         word for word in re.findall(r"[\w/.'-]*\w", text.lower()) if word not in ("now", "nowadays")
     )
 
 
-def _letters(old: str, new: str) -> str:
+def _compare_exact_values(old: str, new: str) -> str:
     """How values differ that must be equal to the letter: "swap" for one in the place of another,
     "more", or "".
     """
-    mine = [value for value in _exact(old) if not _stands_in(value, new, exact=True)]
-    theirs = [value for value in _exact(new) if not _stands_in(value, old, exact=True)]
+    mine = [value for value in _exact_values(old) if not _stands_in_text(value, new, exact=True)]
+    theirs = [value for value in _exact_values(new) if not _stands_in_text(value, old, exact=True)]
     said = _SAID.findall(old), _SAID.findall(new)
     folded = any(
-        a.lower() != b.lower() and _nearly(a.lower(), b.lower()) for a in said[0] for b in said[1]
+        a.lower() != b.lower() and _is_name_variant(a.lower(), b.lower())
+        for a in said[0]
+        for b in said[1]
     )
     folded |= any(v.lower() in new.lower() for v in mine) or any(
         v.lower() in old.lower() for v in theirs
@@ -348,19 +383,19 @@ def _letters(old: str, new: str) -> str:
     return "more" if mine or theirs else ""
 
 
-def _nearly(a: str, b: str) -> bool:
+def _is_name_variant(a: str, b: str) -> bool:
     """Whether one name could be taken for a form of the other: user, users; Ann, Anne; cache,
     caching.
     """
     return (
-        (concept(a) == concept(b) and a[:2] == b[:2])
+        (to_concept(a) == to_concept(b) and a[:2] == b[:2])
         or b in (f"{a}s", f"{a}e")
         or a in (f"{b}s", f"{b}e")
     )
 
 
-@lru_cache(maxsize=KEPT)
-def _exact(text: str) -> list[str]:
+@lru_cache(maxsize=CACHE_SIZE)
+def _exact_values(text: str) -> list[str]:
     """The values in a text that have only one spelling: quoted ones, paths, flags and
     identifiers.
     """
@@ -371,16 +406,18 @@ def _exact(text: str) -> list[str]:
         name
         for name in names
         if not name.isalnum()
-        or (name.lower() not in synonyms() and concept(name.lower()) not in contrasts())
+        or (
+            name.lower() not in load_synonyms() and to_concept(name.lower()) not in load_contrasts()
+        )
     ]
     return [
         value.strip().rstrip("/")
         for value in (*quoted, *known)
-        if value.strip("/ ") and len(value) <= MOST_QUOTED
+        if value.strip("/ ") and len(value) <= MAX_QUOTED_CHARS
     ]
 
 
-def _stands_in(value: str, text: str, *, exact: bool = False) -> bool:
+def _stands_in_text(value: str, text: str, *, exact: bool = False) -> bool:
     """Whether a value stands in a text as a word of its own; letter case counts where `exact`, or
     it is no plain word.
 
@@ -403,7 +440,7 @@ def _stands_in(value: str, text: str, *, exact: bool = False) -> bool:
 # Measures
 
 
-def _remeasured(old: str, new: str) -> bool:
+def _differs_in_measure(old: str, new: str) -> bool:
     """Whether two texts differ in one measure only: 5s and 5m, version 1.2 and 1.20."""
     a, b = ([word.strip(".,;:!?()") for word in text.lower().split()] for text in (old, new))
     differ = [i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y]
@@ -417,8 +454,8 @@ def _remeasured(old: str, new: str) -> bool:
     after = i > 0 and (a[i - 1] in ("version", "release") or bool(_AUXILIARY & set(a[:i])))
     return (
         after
-        and read(old).verb not in map(concept, among("OPEN"))
-        and value_at(a, i) != value_at(b, i)
+        and read_statement(old).verb not in map(to_concept, load_words("OPEN"))
+        and read_value(a, i) != read_value(b, i)
     )
 
 
@@ -427,10 +464,12 @@ _AUXILIARY = frozenset(
 )
 
 
-def _unclear(verdict: "Verdict", relation: str, why: str) -> "Verdict":
+def _lower_verdict(verdict: "Verdict", relation: str, why: str) -> "Verdict":
     """Something less, and not surer than a guess."""
-    return verdict._replace(relation=relation, confidence=min(verdict.confidence, UNCLEAR), why=why)
+    return verdict._replace(
+        relation=relation, confidence=min(verdict.confidence, UNCLEAR_CONFIDENCE), why=why
+    )
 
 
-def _list(words: Iterable[str]) -> str:
+def _join_words(words: Iterable[str]) -> str:
     return ", ".join(sorted(words)[:4])

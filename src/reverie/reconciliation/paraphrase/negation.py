@@ -7,77 +7,88 @@ or at a word that joins.
 
 from collections.abc import Iterator
 
-from reverie.reconciliation.paraphrase.concept_vocabulary import BOUND, among, following
+from reverie.reconciliation.paraphrase.concept_vocabulary import (
+    LIMB_BOUNDARIES,
+    load_words,
+    word_after,
+)
 
-_JOINTS, _NOT, _AUX, _AVOID = among("JOINTS"), among("NOTS"), among("AUXILIARIES"), among("AVOIDS")
-_ENDS = among("ENDS")
+_JOINTS, _NOT, _AUX, _AVOID = (
+    load_words("JOINTS"),
+    load_words("NOTS"),
+    load_words("AUXILIARIES"),
+    load_words("AVOIDS"),
+)
+_ENDS = load_words("ENDS")
 _ENDED = ("stop", "stopped", "quit", "ceased")  # with what was done: "stopped drinking coffee"
-_AFTERWARDS, _PREFERS = among("AFTERWARDS"), among("PREFERS")
+_AFTERWARDS, _PREFERS = load_words("AFTERWARDS"), load_words("PREFERS")
 
 
-def signs_of(lows: list[str]) -> list[bool]:
+def find_affirmed(lows: list[str]) -> list[bool]:
     """For each word whether it is affirmed."""
     signs = [True] * len(lows)
-    for start, end in _clauses(lows):
-        _clause_signs(lows, signs, start, end)
+    for start, end in _split_clauses(lows):
+        _deny_in_clause(lows, signs, start, end)
     return signs
 
 
-def _clauses(lows: list[str]) -> Iterator[tuple[int, int]]:
+def _split_clauses(lows: list[str]) -> Iterator[tuple[int, int]]:
     """Where clauses begin and end."""
     start = 0
     for i, low in enumerate(lows):
-        more = low == "and" and following(lows, i) in (*_NOT, "use", "always", "then")
-        joins = more or low in _JOINTS or low in BOUND
+        more = low == "and" and word_after(lows, i) in (*_NOT, "use", "always", "then")
+        joins = more or low in _JOINTS or low in LIMB_BOUNDARIES
         if joins and i > start:
             yield start, i
             start = i
     yield start, len(lows)
 
 
-def _clause_signs(lows: list[str], signs: list[bool], start: int, end: int) -> None:
+def _deny_in_clause(lows: list[str], signs: list[bool], start: int, end: int) -> None:
     """Deny what a clause denies: what follows "not", "never", "instead of"; what stands around "is
     forbidden".
     """
     for i in range(start, end):
-        for j in _denied(lows, i, start, end):
+        for j in _find_denied_places(lows, i, start, end):
             signs[j] = not signs[j]
 
 
-def _denied(lows: list[str], i: int, start: int, end: int) -> range:
+def _find_denied_places(lows: list[str], i: int, start: int, end: int) -> range:
     """Which places of its clause a word denies."""
     low = lows[i]
     if low in _AFTERWARDS:
         return range(start, end)
     if low == "worse":
         return range(start, i)
-    if low == "without" and any(denies(lows, j) for j in range(i)):
+    if low == "without" and any(is_denial(lows, j) for j in range(i)):
         return range(0)  # never this without that: that is wanted
-    if denies(lows, i):
-        if _requires(lows, i, end):
+    if is_denial(lows, i):
+        if _demands_order(lows, i, end):
             return range(0)
         alone = all(lows[j] in _AUX for j in range(i + 1, end))
         return range(start, i) if alone else range(i + 1, end)
-    gone = low == "NOLONGER" or (low in _ENDED and following(lows, i).endswith("ing"))
+    gone = low == "NOLONGER" or (low in _ENDED and word_after(lows, i).endswith("ing"))
     avoids = (
-        low in _NOT or low in _AVOID or (low in ("over", "than", "to") and compares(lows, start, i))
+        low in _NOT
+        or low in _AVOID
+        or (low in ("over", "than", "to") and is_comparison(lows, start, i))
     )
-    return range(i + 1, end if gone else _reach(lows, i, end)) if gone or avoids else range(0)
+    return range(i + 1, end if gone else _find_reach(lows, i, end)) if gone or avoids else range(0)
 
 
-def _reach(lows: list[str], i: int, end: int) -> int:
+def _find_reach(lows: list[str], i: int, end: int) -> int:
     """How far "instead of this" goes: not into "in Go code"."""
     return next((j for j in range(i + 2, end) if lows[j] in _ENDS), end)
 
 
-def compares(lows: list[str], start: int, i: int) -> bool:
+def is_comparison(lows: list[str], start: int, i: int) -> bool:
     """Whether "over", "than" or "to" set one thing before another."""
     if lows[i] == "to":
         return any(low in ("prefer", "prefers") for low in lows[start : i - 1])
     return any(low in _PREFERS for low in lows[start:i])
 
 
-def denies(lows: list[str], i: int) -> bool:
+def is_denial(lows: list[str], i: int) -> bool:
     """Whether a "not" denies its whole clause: don't, never, is not; and not the other half of
     "this, not that".
     """
@@ -88,23 +99,23 @@ def denies(lows: list[str], i: int) -> bool:
         return False
     before = lows[i - 1] if i else "."
     if low == "nobody":
-        return before in BOUND
+        return before in LIMB_BOUNDARIES
     if low == "no":
         return before in (".", "!", "?", "\n", "has", "have", "is", "are", "there", "with")
     return before in (".", "!", "?", "\n", "please", "but") or before in _AUX
 
 
-def bars(lows: list[str], i: int) -> bool:
+def is_ban(lows: list[str], i: int) -> bool:
     """Whether something is forbidden or avoided here."""
-    starts = not i or lows[i - 1] in BOUND or lows[i - 1] in _AUX
+    starts = not i or lows[i - 1] in LIMB_BOUNDARIES or lows[i - 1] in _AUX
     return (
-        denies(lows, i)
+        is_denial(lows, i)
         or lows[i] == "FORBIDDEN"
         or (lows[i] in _AVOID and lows[i].islower() and starts)
     )
 
 
-def _requires(lows: list[str], i: int, end: int) -> bool:
+def _demands_order(lows: list[str], i: int, end: int) -> bool:
     """Whether a denial is one of doing a thing too early: "never commit without tests" asks for
     tests.
     """

@@ -5,52 +5,58 @@ All of it from the order of words alone. `lows` are the words in lower case, `co
 at each place or "".
 """
 
-from reverie.reconciliation.paraphrase.concept_vocabulary import BOUND, among, some
-from reverie.reconciliation.paraphrase.negation import compares, denies
+from reverie.reconciliation.paraphrase.concept_vocabulary import (
+    LIMB_BOUNDARIES,
+    drop_empty,
+    load_words,
+)
+from reverie.reconciliation.paraphrase.negation import is_comparison, is_denial
 
-_LEAVES, _GOES, _CHANGES = among("LEAVES"), among("GOES"), among("CHANGES")
+_LEAVES, _GOES, _CHANGES = load_words("LEAVES"), load_words("GOES"), load_words("CHANGES")
 
 
-def order_of(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], frozenset[str]]:
+def find_order(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], frozenset[str]]:
     """What has to come before what: (first, then), both empty where nothing is said of it. "Faster
     than" counts too.
     """
     for i, low in enumerate(lows):
-        if low in ("BEFORE", "AFTER") and i + 1 < len(lows) and lows[i + 1] not in BOUND:
-            return _around(lows, concepts, i, low == "BEFORE")
-        if low in ("without", "unless", "until") and any(denies(lows, j) for j in range(i)):
-            return _around(lows, concepts, i, True, flipped=True)
-    if "than" in lows and not compares(lows, 0, lows.index("than")):
-        return _around(lows, concepts, lows.index("than"), True)
-    return _numbered(lows, concepts)
+        if low in ("BEFORE", "AFTER") and i + 1 < len(lows) and lows[i + 1] not in LIMB_BOUNDARIES:
+            return _split_around(lows, concepts, i, low == "BEFORE")
+        if low in ("without", "unless", "until") and any(is_denial(lows, j) for j in range(i)):
+            return _split_around(lows, concepts, i, True, flipped=True)
+    if "than" in lows and not is_comparison(lows, 0, lows.index("than")):
+        return _split_around(lows, concepts, lows.index("than"), True)
+    return _find_numbered_order(lows, concepts)
 
 
-def condition_of(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], frozenset[str]]:
+def find_condition(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], frozenset[str]]:
     """If this, that: (this, that)."""
     mark = next((i for i, low in enumerate(lows) if low in ("if", "when", "whenever")), None)
     if mark is None:
         return frozenset(), frozenset()
-    follows, given = _around(lows, concepts, mark, True)
+    follows, given = _split_around(lows, concepts, mark, True)
     return given, follows
 
 
-def _around(
+def _split_around(
     lows: list[str], concepts: list[str], i: int, before: bool, flipped: bool = False
 ) -> tuple[frozenset[str], frozenset[str]]:
     """The two sides of a "before" or "after", wherever it stands."""
     start = max((j + 1 for j in range(i) if lows[j] in ".!?;\n"), default=0)
     end = next((j for j in range(i + 1, len(lows)) if lows[j] in ".!?;\n"), len(lows))
-    head, tail = some(concepts[start:i]), some(concepts[i + 1 : end])
+    head, tail = drop_empty(concepts[start:i]), drop_empty(concepts[i + 1 : end])
     if not head and "," in lows[i:end]:
         comma = lows.index(",", i)
-        head, tail = some(concepts[comma:end]), some(concepts[i + 1 : comma])
-    denied = any(denies(lows, j) for j in range(start, i)) or "FORBIDDEN" in lows[i:end]
+        head, tail = drop_empty(concepts[comma:end]), drop_empty(concepts[i + 1 : comma])
+    denied = any(is_denial(lows, j) for j in range(start, i)) or "FORBIDDEN" in lows[i:end]
     if before and denied and "NONEED" not in lows:
         flipped = True
     return (head, tail) if before != flipped else (tail, head)
 
 
-def _numbered(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], frozenset[str]]:
+def _find_numbered_order(
+    lows: list[str], concepts: list[str]
+) -> tuple[frozenset[str], frozenset[str]]:
     """Tests first, then code; first the tests, then the code; tests first, code second."""
     if "first" not in lows and "then" not in lows:
         return frozenset(), frozenset()
@@ -59,24 +65,24 @@ def _numbered(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], fro
             end = lows.index(mark)
             joints = (",", ";", ".", "and") if "first" in lows[:end] else (",", ";", ".")
             cut = next((j for j in range(end, -1, -1) if lows[j] in joints), end)
-            return some(concepts[:cut]), some(concepts[cut:])
+            return drop_empty(concepts[:cut]), drop_empty(concepts[cut:])
     place = lows.index("first") if "first" in lows else 0
     if place and (
-        place + 1 == len(lows) or lows[place + 1] in BOUND
+        place + 1 == len(lows) or lows[place + 1] in LIMB_BOUNDARIES
     ):  # write tests first; not: the first test
-        start = max((j + 1 for j in range(place) if lows[j] in BOUND), default=0)
-        return some(concepts[start:place]), frozenset()
+        start = max((j + 1 for j in range(place) if lows[j] in LIMB_BOUNDARIES), default=0)
+        return drop_empty(concepts[start:place]), frozenset()
     return frozenset(), frozenset()
 
 
-def bound_in(lows: list[str], concepts: list[str]) -> frozenset[frozenset[str]]:
+def find_adjacent_pairs(lows: list[str], concepts: list[str]) -> frozenset[frozenset[str]]:
     """Pairs of content words with nothing but small words between them, within one limb of the
     sentence.
     """
     pairs: set[frozenset[str]] = set()
     last = ""
     for low, found in zip(lows, concepts, strict=True):
-        if low in BOUND or low == "and":
+        if low in LIMB_BOUNDARIES or low == "and":
             last = ""
         elif found:
             if last and last != found:
@@ -85,7 +91,7 @@ def bound_in(lows: list[str], concepts: list[str]) -> frozenset[frozenset[str]]:
     return frozenset(pairs)
 
 
-def given_up_in(lows: list[str], concepts: list[str]) -> frozenset[str]:
+def find_given_up_concepts(lows: list[str], concepts: list[str]) -> frozenset[str]:
     """What is said to be no more: what follows "instead of" or "no longer", what stands before "was
     replaced".
     """
@@ -93,7 +99,7 @@ def given_up_in(lows: list[str], concepts: list[str]) -> frozenset[str]:
     changed = bool(_CHANGES & set(lows))
     for i, low in enumerate(lows):
         if low in _LEAVES or (low == "from" and changed):
-            gone.update(concepts[i + 1 : _limb(lows, i)])
+            gone.update(concepts[i + 1 : _find_limb_end(lows, i)])
         over = low in ("GONE", "left") or (
             i > 0 and lows[i - 1] in ("was", "were", "is", "are", "been", "got")
         )
@@ -102,10 +108,14 @@ def given_up_in(lows: list[str], concepts: list[str]) -> frozenset[str]:
     return frozenset(filter(None, gone))
 
 
-def _limb(lows: list[str], i: int) -> int:
+def _find_limb_end(lows: list[str], i: int) -> int:
     """Where the limb that begins after i ends."""
     stops = ("to", "by", "with", "but", "INSTEADOF", "now")
     return next(
-        (j for j in range(i + 1, min(i + 8, len(lows))) if lows[j] in BOUND or lows[j] in stops),
+        (
+            j
+            for j in range(i + 1, min(i + 8, len(lows)))
+            if lows[j] in LIMB_BOUNDARIES or lows[j] in stops
+        ),
         min(i + 8, len(lows)),
     )

@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from reverie.reconciliation.paraphrase.concept_vocabulary import (
-    among,
-    concept,
-    contrasts,
-    opposites,
-    pairs_with,
-    weak,
+    find_opposite_pairs,
+    load_contrasts,
+    load_opposites,
+    load_weak_concepts,
+    load_words,
+    to_concept,
 )
 from reverie.reconciliation.paraphrase.statement_parser import (
     CONTENT,
@@ -25,20 +25,22 @@ from reverie.reconciliation.paraphrase.statement_parser import (
     SUBJECT,
     VALUE,
     Statement,
-    Word,
+    StatementWord,
 )
 
-MOST = 4  # what is counted, is counted so far: the fifth difference says no more than the fourth
-HOW = ("value", "measure", "opposite", "contrast", "name", "slot", "end slot", "half slot")
+MAX_COUNT = (
+    4  # what is counted, is counted so far: the fifth difference says no more than the fourth
+)
+SWAP_KINDS = ("value", "measure", "opposite", "contrast", "name", "slot", "end slot", "half slot")
 # a thing has usually one of these
-HELD_BY_ONE = frozenset(map(concept, ("owner", "lead", "maintainer")))
-OPEN = frozenset(map(concept, among("OPEN")))
+SINGLE_HOLDER_ROLES = frozenset(map(to_concept, ("owner", "lead", "maintainer")))
+OPEN_VERBS = frozenset(map(to_concept, load_words("OPEN")))
 # told by signs: "never without" is "always with"
-ALWAYS = frozenset(map(concept, ("always", "never")))
-LONG_WORD = 4  # letters that two forms of a word must share at the beginning
+ALWAYS_NEVER = frozenset(map(to_concept, ("always", "never")))
+MIN_SHARED_LETTERS = 4  # letters that two forms of a word must share at the beginning
 
 
-class Swap(NamedTuple):
+class WordSwap(NamedTuple):
     """What one says where the other says something else."""
 
     old: str
@@ -47,93 +49,97 @@ class Swap(NamedTuple):
     place: str  # SUBJECT, SAID or SCOPE
 
 
-class Likeness(NamedTuple):
+class StatementSimilarity(NamedTuple):
     """How two statements compare."""
 
     features: dict[str, float]
     shared: frozenset[str]
-    swaps: tuple[Swap, ...]
+    swaps: tuple[WordSwap, ...]
     turned: frozenset[str]  # affirmed by one and denied by the other
     extra: frozenset[str]  # what only the new one has, that carries content
     missing: frozenset[str]
     elsewhere: bool = False  # the same before or after something else
 
 
-def likeness(
+def compare_statements(
     old: Statement, new: Statement, cosine: float | None, known: Collection[str] = ()
-) -> Likeness:
+) -> StatementSimilarity:
     """Compare two readings. `known` are further concepts by which the old memory is known."""
-    mine, theirs = old.pro | old.con, new.pro | new.con
-    pairs = _matched(mine, theirs)
+    mine, theirs = old.affirmed | old.denied, new.affirmed | new.denied
+    pairs = _match_concepts(mine, theirs)
     shared = frozenset(pairs)
-    missing = mine - shared - weak()
-    extra = theirs - frozenset(pairs.values()) - weak()
-    agreeing = _agreeing(old, new, extra)
+    missing = mine - shared - load_weak_concepts()
+    extra = theirs - frozenset(pairs.values()) - load_weak_concepts()
+    agreeing = _find_denied_opposites(old, new, extra)
     missing, extra = missing - agreeing, extra - agreeing
     turned = (
-        frozenset(a for a, b in pairs.items() if (a in old.pro) != (b in new.pro))
+        frozenset(a for a, b in pairs.items() if (a in old.affirmed) != (b in new.affirmed))
         if not agreeing
         else frozenset()
     )
-    turned = frozenset() if turned and _one_side(old, new) else turned
+    turned = frozenset() if turned and _wants_same_side(old, new) else turned
     swaps = (
-        *_swaps(old.words, new.words, missing, extra),
-        *(() if agreeing else _opposed(old, new)),
+        *_find_swaps(old.words, new.words, missing, extra),
+        *(() if agreeing else _find_opposite_swaps(old, new)),
     )
     unknown = extra - frozenset(known)
-    out = Likeness({}, shared, swaps, turned, unknown, missing, _elsewhere(old, new))
-    out.features.update(_overlaps(mine, theirs, shared, unknown, cosine))
+    out = StatementSimilarity(
+        {}, shared, swaps, turned, unknown, missing, _is_ordered_elsewhere(old, new)
+    )
+    out.features.update(_overlap_features(mine, theirs, shared, unknown, cosine))
     out.features["not the opposite"] = float(bool(agreeing))
-    out.features.update(_leftovers(old, new, missing, unknown))
-    out.features.update(_rest(swaps, missing, unknown, shared))
+    out.features.update(_leftover_features(old, new, missing, unknown))
+    out.features.update(_rest_features(swaps, missing, unknown, shared))
     out.features.update(_swap_features(swaps))
-    out.features.update(_polarity(old, new, turned, shared, agreeing))
-    out.features.update(_circumstances(old, new, shared, unknown))
-    out.features.update(_announcements(old, new, swaps, turned))
-    out.features.update(_together(out))
+    out.features.update(_polarity_features(old, new, turned, shared, agreeing))
+    out.features.update(_circumstance_features(old, new, shared, unknown))
+    out.features.update(_change_features(old, new, swaps, turned))
+    out.features.update(_combined_features(out))
     return out
 
 
-def _matched(mine: frozenset[str], theirs: frozenset[str]) -> dict[str, str]:
+def _match_concepts(mine: frozenset[str], theirs: frozenset[str]) -> dict[str, str]:
     """What both have: concept of the old → its form in the new."""
     pairs = {word: word for word in mine & theirs}
     left = sorted(theirs - mine)
     for word in sorted(mine - theirs):
-        other = next((o for o in left if _one_word(word, o)), None)
+        other = next((o for o in left if _is_word_form(word, o)), None)
         if other is not None:
             pairs[word] = other
             left.remove(other)
     return pairs
 
 
-def _agreeing(old: Statement, new: Statement, extra: frozenset[str]) -> frozenset[str]:
+def _find_denied_opposites(old: Statement, new: Statement, extra: frozenset[str]) -> frozenset[str]:
     """Opposites of which one is denied: "no long answers" is "short answers"."""
     found: set[str] = set()
-    for pair in pairs_with(extra):
-        for a in pair & (old.pro | old.con):
+    for pair in find_opposite_pairs(extra):
+        for a in pair & (old.affirmed | old.denied):
             for b in pair & extra - {a}:
-                if (a in old.pro) != (b in new.pro):
+                if (a in old.affirmed) != (b in new.affirmed):
                     found |= {a, b}
     return frozenset(found)
 
 
-def _one_side(old: Statement, new: Statement) -> bool:
+def _wants_same_side(old: Statement, new: Statement) -> bool:
     """Whether both want one of two opposites and not the other: then it matters not with which of
     the two they name the thing: "avoid large ones" and "small ones rather than large ones".
     """
-    wanted, refused = old.pro | new.pro, old.con | new.con
+    wanted, refused = old.affirmed | new.affirmed, old.denied | new.denied
     pairs = [
-        pair for pair in pairs_with(wanted) if len(pair & wanted) == 1 and len(pair & refused) == 1
+        pair
+        for pair in find_opposite_pairs(wanted)
+        if len(pair & wanted) == 1 and len(pair & refused) == 1
     ]
     mine, theirs = (
-        (frozenset().union(*pairs) & (s.pro | s.con) for s in (old, new))
+        (frozenset().union(*pairs) & (s.affirmed | s.denied) for s in (old, new))
         if pairs
         else (frozenset(),) * 2
     )
     return bool(mine and theirs) and not any(pair & wanted & refused for pair in pairs)
 
 
-def _one_word(a: str, b: str) -> bool:
+def _is_word_form(a: str, b: str) -> bool:
     """Whether two concepts are forms of one word."""
     if a.removesuffix("()") == b.removesuffix("()"):
         return True
@@ -141,26 +147,31 @@ def _one_word(a: str, b: str) -> bool:
     return (
         short.isalpha()
         and long.isalpha()
-        and len(short) >= LONG_WORD
-        and len(long) - len(short) <= LONG_WORD
+        and len(short) >= MIN_SHARED_LETTERS
+        and len(long) - len(short) <= MIN_SHARED_LETTERS
         and long.startswith(short)
-        and not contrasts().keys() & {a, b}
+        and not load_contrasts().keys() & {a, b}
     )
 
 
-def _opposed(old: Statement, new: Statement) -> Iterable[Swap]:
+def _find_opposite_swaps(old: Statement, new: Statement) -> Iterable[WordSwap]:
     """Opposites among the small words: on / off, love / hate, always / never are steered by signs
     and are not here.
     """
-    mine, theirs = old.light | old.pro | old.con, new.light | new.pro | new.con
-    heavy = old.pro | old.con, new.pro | new.con
-    for pair in sorted(pairs_with(mine) & pairs_with(theirs), key=sorted):
+    mine, theirs = old.light | old.affirmed | old.denied, new.light | new.affirmed | new.denied
+    heavy = old.affirmed | old.denied, new.affirmed | new.denied
+    for pair in sorted(find_opposite_pairs(mine) & find_opposite_pairs(theirs), key=sorted):
         a, b = pair & mine - theirs, pair & theirs - mine
-        if len(a) == 1 and len(b) == 1 and not (a <= heavy[0] and b <= heavy[1]) and pair != ALWAYS:
-            yield Swap(min(a), min(b), "opposite", SAID)
+        if (
+            len(a) == 1
+            and len(b) == 1
+            and not (a <= heavy[0] and b <= heavy[1])
+            and pair != ALWAYS_NEVER
+        ):
+            yield WordSwap(min(a), min(b), "opposite", SAID)
 
 
-def _overlaps(
+def _overlap_features(
     mine: frozenset[str],
     theirs: frozenset[str],
     shared: frozenset[str],
@@ -176,7 +187,7 @@ def _overlaps(
         "shares nothing": float(not shared),
         "shares one": float(len(shared) == 1),
         "new says little": float(len(theirs) < 2),
-        "length": min(MOST, abs(len(theirs) - len(mine)) / 3),
+        "length": min(MAX_COUNT, abs(len(theirs) - len(mine)) / 3),
     }
     if cosine is not None:
         out |= {
@@ -188,7 +199,7 @@ def _overlaps(
     return out
 
 
-def _leftovers(
+def _leftover_features(
     old: Statement, new: Statement, missing: frozenset[str], unknown: frozenset[str]
 ) -> dict[str, float]:
     """What only one of them says, by sort, place and sign."""
@@ -207,8 +218,8 @@ def _leftovers(
         "missing denied": 0.0,
     }
     for label, words, left in (("extra", new.words, unknown), ("missing", old.words, missing)):
-        bans = not (old if label == "missing" else new).pro
-        for word in _once(words, left):
+        bans = not (old if label == "missing" else new).affirmed
+        for word in _first_occurrences(words, left):
             if not word.affirmed and not bans:
                 out[f"{label} denied"] += 1
                 continue
@@ -217,11 +228,14 @@ def _leftovers(
             out[f"{label} name"] += word.sort == NAME
             out[f"{label} subject"] += word.place == SUBJECT
             out[f"{label} scope"] += word.place == SCOPE
-    return {name: min(MOST, value) for name, value in out.items()}
+    return {name: min(MAX_COUNT, value) for name, value in out.items()}
 
 
-def _rest(
-    swaps: Sequence[Swap], missing: frozenset[str], extra: frozenset[str], shared: frozenset[str]
+def _rest_features(
+    swaps: Sequence[WordSwap],
+    missing: frozenset[str],
+    extra: frozenset[str],
+    shared: frozenset[str],
 ) -> dict[str, float]:
     """Whether all agrees but one value: then the two speak of the same thing."""
     sure = [
@@ -236,7 +250,7 @@ def _rest(
     }
 
 
-def _together(seen: Likeness) -> dict[str, float]:
+def _combined_features(seen: StatementSimilarity) -> dict[str, float]:
     """What several features say together: the scorer only adds up."""
     f = seen.features
     f["open swap"] = f["open verb"] * f["swaps"]
@@ -278,31 +292,36 @@ def _together(seen: Likeness) -> dict[str, float]:
     }
 
 
-def _once(words: Sequence[Word], left: Collection[str]) -> Iterable[Word]:
+def _first_occurrences(
+    words: Sequence[StatementWord], left: Collection[str]
+) -> Iterable[StatementWord]:
     """The first occurrence of each of these concepts."""
-    found: dict[str, Word] = {}
+    found: dict[str, StatementWord] = {}
     for word in words:
         if word.concept in left:
             found.setdefault(word.concept, word)
     return found.values()
 
 
-def _swaps(
-    old: Sequence[Word], new: Sequence[Word], missing: frozenset[str], extra: frozenset[str]
-) -> Iterable[Swap]:
+def _find_swaps(
+    old: Sequence[StatementWord],
+    new: Sequence[StatementWord],
+    missing: frozenset[str],
+    extra: frozenset[str],
+) -> Iterable[WordSwap]:
     """Pairs of what is missing and what came instead, the surest first; each word in one pair at
     most.
     """
-    gone, come = list(_once(old, missing)), list(_once(new, extra))
-    small = _small(old) - _small(new), _small(new) - _small(old)
-    gone += _once(old, small[0])
-    come += _once(new, small[1])
+    gone, come = list(_first_occurrences(old, missing)), list(_first_occurrences(new, extra))
+    small = _weak_words(old) - _weak_words(new), _weak_words(new) - _weak_words(old)
+    gone += _first_occurrences(old, small[0])
+    come += _first_occurrences(new, small[1])
     ranked = sorted(
         (
             (rank, i, j, how)
             for i, a in enumerate(gone)
             for j, b in enumerate(come)
-            if (found := _instead(a, b))
+            if (found := _rank_swap(a, b))
             for rank, how in [found]
         )
     )
@@ -313,26 +332,30 @@ def _swaps(
         used |= {("a", i), ("b", j)}
         a, b = gone[i], come[j]
         place = a.place if a.place == b.place else SAID if SAID in (a.place, b.place) else SCOPE
-        yield Swap(a.concept, b.concept, how, place)
+        yield WordSwap(a.concept, b.concept, how, place)
 
 
-def _small(words: Sequence[Word]) -> set[str]:
+def _weak_words(words: Sequence[StatementWord]) -> set[str]:
     """Words of little weight that may still be what differs: sorted by date, sorted by name."""
-    return {word.concept for word in words if word.concept in weak()}
+    return {word.concept for word in words if word.concept in load_weak_concepts()}
 
 
-def _instead(a: Word, b: Word) -> tuple[int, str] | None:
+def _rank_swap(a: StatementWord, b: StatementWord) -> tuple[int, str] | None:
     """How one word can stand for another value of the same thing: (rank, how)."""
-    lines = contrasts()
+    lines = load_contrasts()
     same_left, same_right = a.before == b.before, a.after == b.after
     slot = same_left and same_right and bool(a.before or a.after)
-    if a.concept in weak() or b.concept in weak():
+    if a.concept in load_weak_concepts() or b.concept in load_weak_concepts():
         return (3, "slot" if a.after else "end slot") if slot else None
     if VALUE in (a.sort, b.sort):
         measured = (0, "value") if a.measure == b.measure else (3, "measure")
         return measured if a.sort == b.sort else None
     ways = (
-        (0, "opposite", {a.concept, b.concept} in opposites() or _negated(a.concept, b.concept)),
+        (
+            0,
+            "opposite",
+            {a.concept, b.concept} in load_opposites() or _is_negated_form(a.concept, b.concept),
+        ),
         (
             1,
             "contrast",
@@ -347,15 +370,19 @@ def _instead(a: Word, b: Word) -> tuple[int, str] | None:
     return next(((rank, how) for rank, how, holds in ways if holds), None)
 
 
-def _negated(a: str, b: str) -> bool:
+def _is_negated_form(a: str, b: str) -> bool:
     """Whether one is the other with a prefix that makes it the opposite: sorted, unsorted."""
     short, long = sorted((a, b), key=len)
     prefix = long.removesuffix(short).rstrip("-")
-    return len(short) >= LONG_WORD and long.endswith(short) and prefix in among("PREFIXES")
+    return (
+        len(short) >= MIN_SHARED_LETTERS
+        and long.endswith(short)
+        and prefix in load_words("PREFIXES")
+    )
 
 
-def _swap_features(swaps: Sequence[Swap]) -> dict[str, float]:
-    out = {f"swap {kind}": 0.0 for kind in (*HOW, SUBJECT, SAID, SCOPE)}
+def _swap_features(swaps: Sequence[WordSwap]) -> dict[str, float]:
+    out = {f"swap {kind}": 0.0 for kind in (*SWAP_KINDS, SUBJECT, SAID, SCOPE)}
     for swap in swaps:
         out[f"swap {swap.how}"] += 1
         if swap.how != "half slot":
@@ -365,38 +392,38 @@ def _swap_features(swaps: Sequence[Swap]) -> dict[str, float]:
     return out
 
 
-def _polarity(
+def _polarity_features(
     old: Statement,
     new: Statement,
     turned: frozenset[str],
     shared: frozenset[str],
     agreeing: frozenset[str],
 ) -> dict[str, float]:
-    crossed, agreed = _crossing(old.first, old.then, new.first, new.then)
-    both_ways = bool(turned & old.pro) and bool(turned & old.con)
+    crossed, agreed = _compare_orders(old.first, old.then, new.first, new.then)
+    both_ways = bool(turned & old.affirmed) and bool(turned & old.denied)
     # "never this before that" asks for that: it shares no ban with "never that".
-    both_bar = old.bars and new.bars and not both_ways and bool(old.first) == bool(new.first)
-    if_crossed, _ = _crossing(old.given, old.follows, new.given, new.follows)
+    both_bar = old.is_ban and new.is_ban and not both_ways and bool(old.first) == bool(new.first)
+    if_crossed, _ = _compare_orders(old.condition, old.consequence, new.condition, new.consequence)
     return {
         "turned": len(turned) / len(shared) if shared and not both_bar else 0.0,
         "any turned": float(bool(turned) and not both_bar),
         "turned, both deny": float(bool(turned) and both_bar),
-        "unbound": float(_unbound(old, new, shared)),
-        "bars differ": float(old.bars != new.bars),
+        "unbound": float(_is_paired_otherwise(old, new, shared)),
+        "bars differ": float(old.is_ban != new.is_ban),
         "order crossed": float(crossed),
         "order agrees": float(agreed),
         "condition crossed": float(if_crossed),
         "order new": float(bool(new.first and new.then) and not (old.first and old.then)),
-        "roles": float(_roles_swapped(old, new)),
-        "one holder": float(bool(shared & HELD_BY_ONE)),
-        "open verb": float(old.verb == new.verb and old.verb in OPEN),
+        "roles": float(_has_swapped_roles(old, new)),
+        "one holder": float(bool(shared & SINGLE_HOLDER_ROLES)),
+        "open verb": float(old.verb == new.verb and old.verb in OPEN_VERBS),
         "denies more": float(
-            old.bars != new.bars and not (agreed or agreeing or old.con & new.con)
+            old.is_ban != new.is_ban and not (agreed or agreeing or old.denied & new.denied)
         ),
     }
 
 
-def _crossing(
+def _compare_orders(
     first: frozenset[str],
     then: frozenset[str],
     later_first: frozenset[str],
@@ -415,27 +442,34 @@ def _crossing(
     return crossed, agreed > 0 and not crossed
 
 
-def _elsewhere(old: Statement, new: Statement) -> bool:
+def _is_ordered_elsewhere(old: Statement, new: Statement) -> bool:
     """Whether the same is to come before or after something else: tests before a commit, tests
     before a release.
     """
     sides = ((old.first, new.first), (old.then, new.then))
     if not all(side for pair in sides for side in pair):
         return False
-    met = [any(_one_word(a, b) for a in mine for b in theirs) for mine, theirs in sides]
+    met = [any(_is_word_form(a, b) for a in mine for b in theirs) for mine, theirs in sides]
     return met.count(True) == 1
 
 
-def _unbound(old: Statement, new: Statement, shared: frozenset[str]) -> bool:
+def _is_paired_otherwise(old: Statement, new: Statement, shared: frozenset[str]) -> bool:
     """Whether the same words are paired otherwise: a for b and c for d, c for b and a for d."""
     mine = {pair for pair in old.bound if pair <= shared}
     theirs = {pair for pair in new.bound if pair <= shared}
     return len(mine) > 1 and len(theirs) > 1 and not mine & theirs and len(shared) > 3
 
 
-def _roles_swapped(old: Statement, new: Statement) -> bool:
+def _has_swapped_roles(old: Statement, new: Statement) -> bool:
     """Whether the same words stand the other way about: a calls b, b calls a."""
-    if old.agent or new.agent or old.first or new.first or not old.verb or old.verb != new.verb:
+    if (
+        old.has_agent
+        or new.has_agent
+        or old.first
+        or new.first
+        or not old.verb
+        or old.verb != new.verb
+    ):
         return False
 
     def subjects(s: Statement) -> set[str]:
@@ -445,15 +479,19 @@ def _roles_swapped(old: Statement, new: Statement) -> bool:
         return {w.concept for w in s.words if w.place != SUBJECT and w.sort != LIGHT}
 
     a, b, c, d = subjects(old), others(old), subjects(new), others(new)
-    return bool((a & d) - (a & c) and (b & c) - (b & d)) and not _copula(old) and not _copula(new)
+    return (
+        bool((a & d) - (a & c) and (b & c) - (b & d))
+        and not _is_copula(old)
+        and not _is_copula(new)
+    )
 
 
-def _copula(statement: Statement) -> bool:
+def _is_copula(statement: Statement) -> bool:
     """Whether it says what something is: then the two halves may change places."""
     return bool(statement.light & {"is", "are", "was", "nam"})
 
 
-def _circumstances(
+def _circumstance_features(
     old: Statement, new: Statement, shared: frozenset[str], extra: frozenset[str]
 ) -> dict[str, float]:
     """Where, when, how surely and for whom."""
@@ -471,13 +509,14 @@ def _circumstances(
         "only differs": float(
             ("only" in new.plain and not new.stresses) != ("only" in old.plain and not old.stresses)
         ),
-        "not all": float(_not_all(old, new) or _not_all(new, old)),
-        "condition new": float(bool(new.given) and not old.given),
-        "condition old": float(bool(old.given) and not new.given),
+        "not all": float(_is_not_all(old, new) or _is_not_all(new, old)),
+        "condition new": float(bool(new.condition) and not old.condition),
+        "condition old": float(bool(old.condition) and not new.condition),
         "condition of its own": float(
-            bool(new.given) != bool(old.given) and bool((new.given | old.given) - shared - weak())
+            bool(new.condition) != bool(old.condition)
+            and bool((new.condition | old.condition) - shared - load_weak_concepts())
         ),
-        "will differs": float(new.will != old.will),
+        "will differs": float(new.is_future != old.is_future),
         "and new": float(
             bool({"and", "or"} & set(new.plain))
             and bool(extra)
@@ -488,30 +527,30 @@ def _circumstances(
         "when new": float(bool(new.when) and not old.when),
         "my differs": float(("my" in new.plain) != ("my" in old.plain)),
         "whose differs": float(new.whose != old.whose),
-        "asks differs": float(new.asks != old.asks),
-        "parts": min(MOST, float(max(old.parts, new.parts) - 1)),
-        "past differs": float(_told(new) != _told(old)),
+        "asks differs": float(new.is_question != old.is_question),
+        "parts": min(MAX_COUNT, float(max(old.sentence_count, new.sentence_count) - 1)),
+        "past differs": float(_is_past_event(new) != _is_past_event(old)),
     }
 
 
-def _not_all(one: Statement, other: Statement) -> bool:
+def _is_not_all(one: Statement, other: Statement) -> bool:
     """Whether one says "not all" and the other "all"."""
     return "NOTALL" in one.plain and bool({"all", "every", "each"} & set(other.plain))
 
 
-def _told(statement: Statement) -> bool:
+def _is_past_event(statement: Statement) -> bool:
     """Whether it tells what happened once."""
     told = {"yesterday", "today", "did", "went", "had", "last", "ago", "was", "were", "week"}
     return bool(told & set(statement.plain))
 
 
-def _announcements(
-    old: Statement, new: Statement, swaps: Sequence[Swap], turned: frozenset[str]
+def _change_features(
+    old: Statement, new: Statement, swaps: Sequence[WordSwap], turned: frozenset[str]
 ) -> dict[str, float]:
     """Whether the new one says that something changed, and whether that is about the old one."""
     told = new.changes - old.changes
     soft = new.soft - old.soft
-    gives_up = bool((old.pro - {s.new for s in swaps}) & new.given_up)
+    gives_up = bool((old.affirmed - {s.new for s in swaps}) & new.given_up)
     return {
         "change": float(bool(told)),
         "change told": float(bool(told - {"stop", "switch"})),

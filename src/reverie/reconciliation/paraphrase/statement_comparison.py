@@ -32,29 +32,37 @@ from typing import NamedTuple
 
 from reverie.core.kinds import kind_of
 from reverie.core.model import Memory
-from reverie.reconciliation.paraphrase.merge_guard import cautious
-from reverie.reconciliation.paraphrase.similarity_features import Likeness, likeness
-from reverie.reconciliation.paraphrase.statement_parser import Statement, read
-from reverie.reconciliation.paraphrase.wording_vote import FEW_WORDINGS, WELL_KNOWN, Look, agreed
-from reverie.text.tokenization import folded
+from reverie.reconciliation.paraphrase.merge_guard import guard_verdict
+from reverie.reconciliation.paraphrase.similarity_features import (
+    StatementSimilarity,
+    compare_statements,
+)
+from reverie.reconciliation.paraphrase.statement_parser import Statement, read_statement
+from reverie.reconciliation.paraphrase.wording_vote import (
+    MAX_VOTING,
+    MIN_VOTING,
+    WordingVote,
+    decide_vote,
+)
+from reverie.text.tokenization import fold_text
 
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 
 # How likely a relation must be; below it the next best is the answer, and in the end "near".
-SURE = {"same": 0.70, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
-ALIKE = 0.70  # cosine from which two may be the same although each has words of its own
-HALF = 0.60  # overlap of words below which another subject is another thing
-SURE_KNOWN = 0.55  # how likely the same must be to be one vote of several
-FIRST = 3  # wordings that are asked before all
-OFTEN = 3  # times after which what was said is not replaced in passing
-LITTLE = 0.40  # overlap of words below which only a plain clash is a conflict
+MIN_LIKELIHOOD = {"same": 0.70, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
+ALIKE_COSINE = 0.70  # cosine from which two may be the same although each has words of its own
+SUBJECT_OVERLAP = 0.60  # overlap of words below which another subject is another thing
+VOTE_LIKELIHOOD = 0.55  # how likely the same must be to be one vote of several
+FIRST_WORDINGS = 3  # wordings that are asked before all
+OFTEN_SAID = 3  # times after which what was said is not replaced in passing
+LITTLE_OVERLAP = 0.40  # overlap of words below which only a plain clash is a conflict
 DAY = 86_400.0
-REASON = re.compile(
+REASON_CLAUSE = re.compile(
     r"[,;]?\s+(?:because|since|as (?:we|it|our|the|this|that|they|an?)|so that|otherwise)\b"
     r"[^.!?]*[.!?]*\s*$",
     re.IGNORECASE,
 )
-SHORTEST_CLAIM = 3  # words that must be left when the reason is taken off
+MIN_CLAIM_WORDS = 3  # words that must be left when the reason is taken off
 
 
 class Verdict(NamedTuple):
@@ -67,13 +75,13 @@ class Verdict(NamedTuple):
     why: str
 
 
-class Scorer(NamedTuple):
+class RelationScorer(NamedTuple):
     """For each feature what one of it adds to each relation; `start` is where all begin."""
 
     adds: dict[str, tuple[float, ...]]
     start: tuple[float, ...]
 
-    def likely(self, features: Mapping[str, float]) -> dict[str, float]:
+    def estimate(self, features: Mapping[str, float]) -> dict[str, float]:
         """How likely each relation is; together 1. Most features are 0 and cost nothing."""
         sums = list(self.start)
         for name, value in features.items():
@@ -88,7 +96,7 @@ class Scorer(NamedTuple):
 
 
 @cache
-def scorer(name: str) -> Scorer:
+def load_scorer(name: str) -> RelationScorer:
     """The scorer called "with cosine" or "without". The file brings features to one measure, (value
     - mean) / scale.
     """
@@ -101,10 +109,10 @@ def scorer(name: str) -> Scorer:
         kept["bias"][r] - sum(rows[feature]["mean"] * adds[feature][place] for feature in rows)
         for place, r in enumerate(RELATIONS)
     )
-    return Scorer(adds, start)
+    return RelationScorer(adds, start)
 
 
-def compare(
+def compare_memories(
     old: Memory, new: Memory, cosine: float | None, *, wordings: Sequence[str] = ()
 ) -> Verdict:
     """What `new` is to `old`.
@@ -114,116 +122,130 @@ def compare(
     where the caller has their vectors; None where there is no embedder, and then words alone
     decide. A pure function of its arguments.
     """
-    return cautious(old, new, proposed(old, new, cosine, wordings), wordings)
+    return guard_verdict(old, new, propose_verdict(old, new, cosine, wordings), wordings)
 
 
-def proposed(old: Memory, new: Memory, cosine: float | None, wordings: Sequence[str]) -> Verdict:
+def propose_verdict(
+    old: Memory, new: Memory, cosine: float | None, wordings: Sequence[str]
+) -> Verdict:
     """What `new` seems to be to `old`, before a last look at what exactly it gives up."""
-    said = read(new.text)
-    if apart := elsewhere(old, new, said):
+    said = read_statement(new.text)
+    if apart := explain_apart(old, new, said):
         return Verdict("apart", 1.0, apart)
-    every = [read(text) for text in (old.text, *wordings)]
-    if folded(new.text) in map(folded, (old.text, *wordings)) or any(
-        text.plain == said.plain for text in every if not (text.cut or said.cut)
+    every = [read_statement(text) for text in (old.text, *wordings)]
+    if fold_text(new.text) in map(fold_text, (old.text, *wordings)) or any(
+        text.plain == said.plain for text in every if not (text.is_truncated or said.is_truncated)
     ):
-        return settled(old, new, Verdict("same", 1.0, "the same words"))
-    known = nearest_wordings(every, said)
+        return limit_verdict(old, new, Verdict("same", 1.0, "the same words"))
+    known = pick_nearest_wordings(every, said)
     if not said.words or not known[0].words:
         return Verdict("apart", 1.0, "one of them says nothing that could be compared")
-    if said.asks and not known[0].asks:
+    if said.is_question and not known[0].is_question:
         return Verdict("apart", 1.0, "a question states nothing")
-    if len(every) >= WELL_KNOWN:
-        return settled(old, new, voted(every, known, bare(new.text), cosine))
-    seen = likeness(known[0], said, cosine)
-    return settled(old, new, firm(old, seen, decided(seen, likely_of(seen, cosine))))
+    if len(every) >= MIN_VOTING:
+        return limit_verdict(old, new, vote_by_wordings(every, known, read_claim(new.text), cosine))
+    seen = compare_statements(known[0], said, cosine)
+    return limit_verdict(
+        old,
+        new,
+        protect_repeated(old, seen, decide_relation(seen, estimate_relations(seen, cosine))),
+    )
 
 
-def firm(old: Memory, seen: Likeness, verdict: Verdict) -> Verdict:
+def protect_repeated(old: Memory, seen: StatementSimilarity, verdict: Verdict) -> Verdict:
     """What was said time and again is replaced only by what names it: "no longer X", "instead of
     X"; else a person decides.
     """
-    if verdict.relation == "updates" and old.strength >= OFTEN and not seen.features["gives up"]:
+    if (
+        verdict.relation == "updates"
+        and old.strength >= OFTEN_SAID
+        and not seen.features["gives up"]
+    ):
         return verdict._replace(relation="contradicts")
     return verdict
 
 
-def vocabulary_of(known: Sequence[Statement]) -> frozenset[str]:
+def collect_concepts(known: Sequence[Statement]) -> frozenset[str]:
     """Everything that a memory is known to speak of, in any of its wordings."""
-    return frozenset().union(*(text.pro | text.con for text in known))
+    return frozenset().union(*(text.affirmed | text.denied for text in known))
 
 
-def bare(text: str) -> Statement:
+def read_claim(text: str) -> Statement:
     """What a text says, without the reason that it gives at its end: why one wants a thing is no
     other wish.
     """
-    claim = REASON.sub("", text)
-    return read(claim if len(claim.split()) >= SHORTEST_CLAIM else text)
+    claim = REASON_CLAUSE.sub("", text)
+    return read_statement(claim if len(claim.split()) >= MIN_CLAIM_WORDS else text)
 
 
-def voted(
+def vote_by_wordings(
     every: Sequence[Statement], near: Sequence[Statement], said: Statement, cosine: float | None
 ) -> Verdict:
     """What a text is to a memory of many wordings: those that are nearest to it decide together.
 
     Where the first few agree that it is something else altogether, the others are not asked.
     """
-    vocabulary = vocabulary_of(every)
-    seen = [likeness(text, said, cosine, vocabulary) for text in near[:FIRST]]
-    looks = [look(one, cosine) for one in seen]
+    vocabulary = collect_concepts(every)
+    seen = [compare_statements(text, said, cosine, vocabulary) for text in near[:FIRST_WORDINGS]]
+    looks = [cast_vote(one, cosine) for one in seen]
     if any(one.relation != "apart" for one in looks):
-        rest = [likeness(text, said, cosine, vocabulary) for text in near[FIRST:]]
-        seen, looks = [*seen, *rest], [*looks, *(look(one, cosine) for one in rest)]
-    relation, sure = agreed(looks)
+        rest = [
+            compare_statements(text, said, cosine, vocabulary) for text in near[FIRST_WORDINGS:]
+        ]
+        seen, looks = [*seen, *rest], [*looks, *(cast_vote(one, cosine) for one in rest)]
+    relation, sure = decide_vote(looks)
     told = next(
         (one for one, vote in zip(seen, looks, strict=True) if vote.relation == relation), seen[0]
     )
-    return Verdict(relation, round(sure, 3), reason(relation, told))
+    return Verdict(relation, round(sure, 3), explain_verdict(relation, told))
 
 
-def look(seen: Likeness, cosine: float | None) -> Look:
+def cast_vote(seen: StatementSimilarity, cosine: float | None) -> WordingVote:
     """What a text is to one of several wordings; the surer for their number, so that less must be
     likely.
     """
-    likely = likely_of(seen, cosine)
-    verdict = decided(seen, likely, SURE_KNOWN)
-    return Look(
+    likely = estimate_relations(seen, cosine)
+    verdict = decide_relation(seen, likely, VOTE_LIKELIHOOD)
+    return WordingVote(
         verdict.relation,
         verdict.confidence,
         likely,
-        barred("same", seen),
+        explain_barred("same", seen),
         bool(seen.features["gives up"]),
         len(seen.extra),
     )
 
 
-def nearest_wordings(known: Sequence[Statement], said: Statement) -> list[Statement]:
+def pick_nearest_wordings(known: Sequence[Statement], said: Statement) -> list[Statement]:
     """Those wordings of a memory that share most words with the new text."""
-    mine = said.pro | said.con | said.light
-    ranked = sorted(known, key=lambda s: (-len(mine & (s.pro | s.con | s.light)), s.plain))
-    return ranked[:FEW_WORDINGS]
+    mine = said.affirmed | said.denied | said.light
+    ranked = sorted(known, key=lambda s: (-len(mine & (s.affirmed | s.denied | s.light)), s.plain))
+    return ranked[:MAX_VOTING]
 
 
-def likely_of(seen: Likeness, cosine: float | None) -> dict[str, float]:
+def estimate_relations(seen: StatementSimilarity, cosine: float | None) -> dict[str, float]:
     """How likely each relation is, of two statements compared."""
-    return scorer("without" if cosine is None else "with cosine").likely(seen.features)
+    return load_scorer("without" if cosine is None else "with cosine").estimate(seen.features)
 
 
-def decided(seen: Likeness, likely: Mapping[str, float], sure: float = SURE["same"]) -> Verdict:
+def decide_relation(
+    seen: StatementSimilarity, likely: Mapping[str, float], sure: float = MIN_LIKELIHOOD["same"]
+) -> Verdict:
     """What two statements are to each other; `sure` is how likely a repetition must be."""
     for relation in sorted(likely, key=lambda r: (-likely[r], r)):
-        if barred(relation, seen):
+        if explain_barred(relation, seen):
             continue
-        if likely[relation] >= (sure if relation == "same" else SURE[relation]):
-            return Verdict(relation, round(likely[relation], 3), reason(relation, seen))
+        if likely[relation] >= (sure if relation == "same" else MIN_LIKELIHOOD[relation]):
+            return Verdict(relation, round(likely[relation], 3), explain_verdict(relation, seen))
         if relation == "same":
             break  # perhaps the same: worth a look, and no conflict
-    return Verdict("near", round(likely["near"], 3), reason("near", seen))
+    return Verdict("near", round(likely["near"], 3), explain_verdict("near", seen))
 
 
 # What forbids
 
 
-def elsewhere(old: Memory, new: Memory, said: Statement) -> str:
+def explain_apart(old: Memory, new: Memory, said: Statement) -> str:
     """Why two memories cannot concern each other, whatever they say; "" if they can."""
     if old.valid_to is not None and new.valid_from is not None and old.valid_to < new.valid_from:
         return "they hold at different times"
@@ -244,13 +266,13 @@ def elsewhere(old: Memory, new: Memory, said: Statement) -> str:
     return ""
 
 
-def barred(relation: str, seen: Likeness) -> str:
+def explain_barred(relation: str, seen: StatementSimilarity) -> str:
     """What forbids to call it that; "" if nothing does."""
     checks = FORBIDS.get(relation)
     return next((why for why, value in checks(seen).items() if value > 0), "") if checks else ""
 
 
-def against_same(seen: Likeness) -> dict[str, float]:
+def find_against_same(seen: StatementSimilarity) -> dict[str, float]:
     """What shows that it is no repetition."""
     f = seen.features
     return {
@@ -273,13 +295,13 @@ def against_same(seen: Likeness) -> dict[str, float]:
         "a question": f["asks differs"],
         "it announces a change": f["change told"],
         "it adds something": f["and new"] * f["extra"],
-        "another subject": float(f["extra subject"] > 0 and f["jaccard"] < HALF),
+        "another subject": float(f["extra subject"] > 0 and f["jaccard"] < SUBJECT_OVERLAP),
         "nothing in common": f["shares nothing"],
-        "too little in common": float(_little(seen)),
+        "too little in common": float(_shares_little(seen)),
     }
 
 
-def against_update(seen: Likeness) -> dict[str, float]:
+def find_against_update(seen: StatementSimilarity) -> dict[str, float]:
     """What shows that it does not replace the old one."""
     f = seen.features
     about = sum(
@@ -296,7 +318,7 @@ def against_update(seen: Likeness) -> dict[str, float]:
     return {
         "it announces no change": float(not about),
         "it speaks of something else": other,
-        "too much is said": float(f["parts"] > 0 and f["jaccard"] < LITTLE),
+        "too much is said": float(f["parts"] > 0 and f["jaccard"] < LITTLE_OVERLAP),
         "another place": f["other place"],
         "someone else's": f["whose differs"],
         "a question": f["asks differs"],
@@ -305,7 +327,7 @@ def against_update(seen: Likeness) -> dict[str, float]:
     }
 
 
-def against_conflict(seen: Likeness) -> dict[str, float]:
+def find_against_conflict(seen: StatementSimilarity) -> dict[str, float]:
     """What shows that both can be true."""
     f = seen.features
     differ = seen.swaps or seen.turned or seen.extra or seen.missing
@@ -320,8 +342,8 @@ def against_conflict(seen: Likeness) -> dict[str, float]:
     clash = f["clash"] + f["swaps"] + f["many swaps"] + f["bars differ"]
     return {
         "nothing stands against it": float(not differ and not other),
-        "too little in common": float(f["jaccard"] < LITTLE and not clash),
-        "too much is said": float(f["parts"] > 0 and f["jaccard"] < HALF),
+        "too little in common": float(f["jaccard"] < LITTLE_OVERLAP and not clash),
+        "too much is said": float(f["parts"] > 0 and f["jaccard"] < SUBJECT_OVERLAP),
         "another place": f["other place"],
         "another condition": f["condition crossed"],
         "other roles": f["roles"] * (1 - f["any turned"]),
@@ -329,26 +351,28 @@ def against_conflict(seen: Likeness) -> dict[str, float]:
     }
 
 
-FORBIDS: dict[str, Callable[[Likeness], dict[str, float]]] = {
-    "same": against_same,
-    "updates": against_update,
-    "contradicts": against_conflict,
+FORBIDS: dict[str, Callable[[StatementSimilarity], dict[str, float]]] = {
+    "same": find_against_same,
+    "updates": find_against_update,
+    "contradicts": find_against_conflict,
 }
 
 
-def _little(seen: Likeness) -> bool:
+def _shares_little(seen: StatementSimilarity) -> bool:
     """Whether each says something that the other does not, and what they share is not much."""
     f = seen.features
     differs = f["extra"] > 0 and (f["missing"] > 0 or f["shares one"] > 0)
-    return differs and f.get("cosine", f["jaccard"] + 0.25) < ALIKE
+    return differs and f.get("cosine", f["jaccard"] + 0.25) < ALIKE_COSINE
 
 
-def settled(old: Memory, new: Memory, verdict: Verdict) -> Verdict:
+def limit_verdict(old: Memory, new: Memory, verdict: Verdict) -> Verdict:
     """Merging is for one kind of thing in one space; anything else is only reported (CONSTANTS row
     7, CC-55).
     """
-    if verdict.relation in ("same", "updates") and (read(old.text).cut or read(new.text).cut):
-        exact = folded(old.text) == folded(new.text)
+    if verdict.relation in ("same", "updates") and (
+        read_statement(old.text).is_truncated or read_statement(new.text).is_truncated
+    ):
+        exact = fold_text(old.text) == fold_text(new.text)
         verdict = (
             verdict
             if exact
@@ -356,14 +380,14 @@ def settled(old: Memory, new: Memory, verdict: Verdict) -> Verdict:
         )
     if verdict.relation == "same" and old.space != new.space:
         return Verdict("near", verdict.confidence, f"{verdict.why}, but in another space")
-    if verdict.relation == "same" and not mergeable(old.kind, new.kind):
+    if verdict.relation == "same" and not is_mergeable_kind(old.kind, new.kind):
         return Verdict(
             "near", verdict.confidence, f"{verdict.why}, but as {new.kind} and not as {old.kind}"
         )
     return verdict
 
 
-def mergeable(one: str, other: str) -> bool:
+def is_mergeable_kind(one: str, other: str) -> bool:
     """Whether two kinds can say the same: one kind, or both statements of how things are or should
     be.
     """
@@ -375,7 +399,7 @@ def mergeable(one: str, other: str) -> bool:
 # In words
 
 
-def reason(relation: str, seen: Likeness) -> str:
+def explain_verdict(relation: str, seen: StatementSimilarity) -> str:
     """Why, for a person."""
     swaps = [f"{swap.old} / {swap.new}" for swap in seen.swaps if swap.how != "half slot"]
     common = ", ".join(sorted(seen.shared)[:4]) or "nothing"

@@ -15,36 +15,36 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from reverie.reconciliation.paraphrase.concept_vocabulary import (
-    BOUND,
-    among,
-    concept,
-    concepts_of,
-    contrasts,
-    light,
-    marks,
-    phrased,
-    places,
-    synonyms,
-    value_at,
+    LIMB_BOUNDARIES,
+    list_concepts,
+    load_contrasts,
+    load_light_concepts,
+    load_phrase_marks,
+    load_place_words,
+    load_synonyms,
+    load_words,
+    read_value,
+    replace_phrases,
+    to_concept,
 )
-from reverie.reconciliation.paraphrase.negation import bars, signs_of
+from reverie.reconciliation.paraphrase.negation import find_affirmed, is_ban
 from reverie.reconciliation.paraphrase.ordering_relations import (
-    bound_in,
-    condition_of,
-    given_up_in,
-    order_of,
+    find_adjacent_pairs,
+    find_condition,
+    find_given_up_concepts,
+    find_order,
 )
-from reverie.text.tokenization import STOP
+from reverie.text.tokenization import STOP_WORDS
 
-MOST_CHARS = 2_000  # a longer memory is not one statement; its beginning decides
-MOST_TOKENS = 160
-READ = 8_192  # readings kept: settling 5,000 memories reads each of them once
+MAX_CHARS = 2_000  # a longer memory is not one statement; its beginning decides
+MAX_TOKENS = 160
+CACHE_SIZE = 8_192  # readings kept: settling 5,000 memories reads each of them once
 
 CONTENT, VALUE, NAME, LIGHT, MARK = "content", "value", "name", "light", "mark"
 SUBJECT, SAID, SCOPE = "subject", "said", "scope"
 
 
-class Word(NamedTuple):
+class StatementWord(NamedTuple):
     """One word of a statement that carries something."""
 
     concept: str  # its common form: what means the same is the same
@@ -61,14 +61,14 @@ class Statement(NamedTuple):
     """One text, read."""
 
     plain: tuple[str, ...]  # all its words in lower case
-    words: tuple[Word, ...]
-    pro: frozenset[str]  # content, values and names that are affirmed
-    con: frozenset[str]  # those that are denied
+    words: tuple[StatementWord, ...]
+    affirmed: frozenset[str]  # content, values and names that are affirmed
+    denied: frozenset[str]  # those that are denied
     light: frozenset[str]
     first: frozenset[str]  # what comes before …
     then: frozenset[str]  # … what comes after
-    given: frozenset[str]  # what has to be the case …
-    follows: frozenset[str]  # … for this to hold: if, when
+    condition: frozenset[str]  # what has to be the case …
+    consequence: frozenset[str]  # … for this to hold: if, when
     places: frozenset[str]  # environments and systems that it names
     sited: frozenset[str]  # those where it says that something holds
     hedges: frozenset[str]
@@ -80,13 +80,13 @@ class Statement(NamedTuple):
     when: frozenset[str]  # today, last week
     whose: frozenset[str]  # other people's matters: her, my sister's
     stresses: bool  # whether its "only" limits nothing: "only small ones, please"
-    cut: bool  # whether there was more than was read
-    asks: bool
-    will: bool  # told of the future
-    bars: bool  # whether its main clause is denied
-    parts: int  # sentences
+    is_truncated: bool  # whether there was more than was read
+    is_question: bool
+    is_future: bool  # told of the future
+    is_ban: bool  # whether its main clause is denied
+    sentence_count: int  # sentences
     verb: str  # the concept of its main verb; "" if there is none that one could tell
-    agent: bool  # whether it is told in the passive, by somebody
+    has_agent: bool  # whether it is told in the passive, by somebody
 
 
 class _Token(NamedTuple):
@@ -108,111 +108,124 @@ _REQUEST = re.compile(
     r"|\bwhy (?:not|don't (?:we|you))\b",
     re.IGNORECASE,
 )  # a wish, politely
-_PERSON, _WHEN, _VERBS = among("PERSONS"), among("WHEN"), among("VERBS")
+_PERSON, _WHEN, _VERBS = load_words("PERSONS"), load_words("WHEN"), load_words("VERBS")
 _ARTICLES = frozenset(("a", "an", "the", "our", "your", "my", "its"))
-_SMALL, _SCOPES, _AUX, _NOT = among("SMALL"), among("SCOPES"), among("AUXILIARIES"), among("NOTS")
+_SMALL, _SCOPES, _AUX, _NOT = (
+    load_words("SMALL"),
+    load_words("SCOPES"),
+    load_words("AUXILIARIES"),
+    load_words("NOTS"),
+)
 
 
-def read(text: str) -> Statement:
+def read_statement(text: str) -> Statement:
     """The statement that a text makes."""
-    return _read(text[: MOST_CHARS + 1])
+    return _read_cached(text[: MAX_CHARS + 1])
 
 
-@lru_cache(maxsize=READ)
-def _read(text: str) -> Statement:
-    every = list(_tokens(phrased(text[:MOST_CHARS])))
-    tokens = every[:MOST_TOKENS]
+@lru_cache(maxsize=CACHE_SIZE)
+def _read_cached(text: str) -> Statement:
+    every = list(_split_tokens(replace_phrases(text[:MAX_CHARS])))
+    tokens = every[:MAX_TOKENS]
     lows = [token.lower for token in tokens]
-    concepts = concepts_of(lows)
-    words = tuple(_words(tokens, concepts))
+    concepts = list_concepts(lows)
+    words = tuple(_classify_words(tokens, concepts))
     heavy = [word for word in words if word.sort != LIGHT]
-    first, then = order_of(lows, concepts)
-    given, follows = condition_of(lows, concepts)
+    first, then = find_order(lows, concepts)
+    given, follows = find_condition(lows, concepts)
     said = frozenset(lows)
-    verb = next((concept(lows[i]) for i in [_main_verb(lows, concepts)] if i >= 0), "")
+    verb = next((to_concept(lows[i]) for i in [_find_main_verb(lows, concepts)] if i >= 0), "")
     wishes = bool(_REQUEST.search(text))
     stresses = "only" in said and not verb and not said & _SCOPES
     return Statement(
-        plain=tuple(low for low in lows if low not in BOUND),
+        plain=tuple(low for low in lows if low not in LIMB_BOUNDARIES),
         words=words,
-        pro=frozenset(w.concept for w in heavy if w.affirmed),
-        con=frozenset(w.concept for w in heavy if not w.affirmed)
+        affirmed=frozenset(w.concept for w in heavy if w.affirmed),
+        denied=frozenset(w.concept for w in heavy if not w.affirmed)
         - {w.concept for w in heavy if w.affirmed},
         light=frozenset(w.concept for w in words if w.sort == LIGHT),
         first=first,
         then=then,
-        given=given,
-        follows=follows,
-        places=frozenset(w.concept for w in words if w.concept in places()),
-        sited=frozenset(w.concept for w in words if w.concept in places() and w.place != SAID),
-        hedges=(said & among("HEDGES"))
-        - (among("COMPARED") if "than" in said else set())
+        condition=given,
+        consequence=follows,
+        places=frozenset(w.concept for w in words if w.concept in load_place_words()),
+        sited=frozenset(
+            w.concept for w in words if w.concept in load_place_words() and w.place != SAID
+        ),
+        hedges=(said & load_words("HEDGES"))
+        - (load_words("COMPARED") if "than" in said else set())
         - ({"could"} if wishes else set()),
-        limits=(said & among("LIMITS")) - ({"only"} if stresses else set()),
-        changes=said & among("CHANGES"),
-        soft=said & among("SOFT_CHANGES"),
-        bound=bound_in(lows, concepts),
-        given_up=given_up_in(lows, concepts),
+        limits=(said & load_words("LIMITS")) - ({"only"} if stresses else set()),
+        changes=said & load_words("CHANGES"),
+        soft=said & load_words("SOFT_CHANGES"),
+        bound=find_adjacent_pairs(lows, concepts),
+        given_up=find_given_up_concepts(lows, concepts),
         whose=said & _PERSON,
         when=said & _WHEN,
-        cut=len(text) > MOST_CHARS or len(every) > MOST_TOKENS,
-        asks=text.rstrip().endswith("?") and not wishes,
-        will="will" in said,
-        bars=any(bars(lows, i) for i in range(len(lows))),
-        parts=1 + sum(1 for a in lows[:-1] if a in ".!?\n"),
+        is_truncated=len(text) > MAX_CHARS or len(every) > MAX_TOKENS,
+        is_question=text.rstrip().endswith("?") and not wishes,
+        is_future="will" in said,
+        is_ban=any(is_ban(lows, i) for i in range(len(lows))),
+        sentence_count=1 + sum(1 for a in lows[:-1] if a in ".!?\n"),
         verb=verb,
         stresses=stresses,
-        agent="by" in said,
+        has_agent="by" in said,
     )
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _split_tokens(text: str) -> Iterator[_Token]:
     starts = True
     for match in _TOKEN.finditer(text):
         word = match[0]
-        mark = word.isupper() and word in marks()
+        mark = word.isupper() and word in load_phrase_marks()
         yield _Token(word, word if mark else word.lower(), starts)
-        starts = word in ".!?:\n" or (starts and word in BOUND)
+        starts = word in ".!?:\n" or (starts and word in LIMB_BOUNDARIES)
 
 
-def _words(tokens: list[_Token], concepts: list[str]) -> Iterator[Word]:
+def _classify_words(tokens: list[_Token], concepts: list[str]) -> Iterator[StatementWord]:
     lows = [token.lower for token in tokens]
-    signs, places = signs_of(lows), _sections(lows, concepts)
+    signs, places = find_affirmed(lows), _find_sections(lows, concepts)
     skip = -1
     for i, token in enumerate(tokens):
-        if token.lower in BOUND or i <= skip or token.lower in marks():
+        if token.lower in LIMB_BOUNDARIES or i <= skip or token.lower in load_phrase_marks():
             continue
-        before, after = _beside(lows, i, -1), _beside(lows, i, 1)
-        value, used = value_at(lows, i)
+        before, after = _concept_beside(lows, i, -1), _concept_beside(lows, i, 1)
+        value, used = read_value(lows, i)
         if value:
             skip = i + used
             name, measure = value
-            yield Word(name, VALUE, signs[i], places[i], before, after, measure=measure)
+            yield StatementWord(name, VALUE, signs[i], places[i], before, after, measure=measure)
         elif len(token.lower) > 1 or not token.lower.isascii():
-            yield Word(*_sorted(token), signs[i], places[i], before, after, token.text[0].isupper())
+            yield StatementWord(
+                *_classify_token(token), signs[i], places[i], before, after, token.text[0].isupper()
+            )
 
 
-def _beside(lows: list[str], i: int, step: int) -> str:
+def _concept_beside(lows: list[str], i: int, step: int) -> str:
     """The concept beside a word, over articles; "" where a limb of the sentence ends."""
     j = i + step
     while 0 <= j < len(lows) and lows[j] in _ARTICLES:
         j += step
-    return concept(lows[j]) if 0 <= j < len(lows) and lows[j] not in BOUND else ""
+    return to_concept(lows[j]) if 0 <= j < len(lows) and lows[j] not in LIMB_BOUNDARIES else ""
 
 
-def _sorted(token: _Token) -> tuple[str, str]:
+def _classify_token(token: _Token) -> tuple[str, str]:
     """The common form of a word and what sort of word it is."""
     low = token.lower
-    plain = concept(low)
+    plain = to_concept(low)
     named = token.text[0].isupper() and not token.starts and len(token.text) > 1
-    if not named and (plain in light() or low in _PERSON or low in STOP):
+    if not named and (plain in load_light_concepts() or low in _PERSON or low in STOP_WORDS):
         return plain, LIGHT
-    if low not in synonyms() and plain not in contrasts() and _IDENTIFIER.search(token.text):
+    if (
+        low not in load_synonyms()
+        and plain not in load_contrasts()
+        and _IDENTIFIER.search(token.text)
+    ):
         return low.rstrip("."), NAME
     return plain, NAME if named else CONTENT
 
 
-def _main_verb(lows: list[str], concepts: list[str]) -> int:
+def _find_main_verb(lows: list[str], concepts: list[str]) -> int:
     """Where the main verb stands, as far as one can tell; -1 if nowhere."""
     known = next((i for i, low in enumerate(lows) if low in _VERBS), -1)
     if known >= 0:
@@ -224,18 +237,18 @@ def _main_verb(lows: list[str], concepts: list[str]) -> int:
             if lows[i].endswith("s")
             and not lows[i].endswith("ss")
             and lows[i + 1] in _SMALL
-            and lows[i] not in STOP
+            and lows[i] not in STOP_WORDS
             and concepts[i - 1]
         ),
         -1,
     )
 
 
-def _sections(lows: list[str], concepts: list[str]) -> list[str]:
+def _find_sections(lows: list[str], concepts: list[str]) -> list[str]:
     """For each word whether it belongs to what is spoken of, to what is said of it, or to where
     that holds.
     """
-    verb = _main_verb(lows, concepts)
+    verb = _find_main_verb(lows, concepts)
     sections: list[str] = []
     heavy_since = False
     where = SCOPE if lows and lows[0] in _SCOPES else (SUBJECT if verb > 0 else SAID)
@@ -244,10 +257,10 @@ def _sections(lows: list[str], concepts: list[str]) -> list[str]:
             where, heavy_since = SAID, False
         elif low in _SCOPES and where == SAID and heavy_since:
             where = SCOPE
-        elif low in BOUND:
+        elif low in LIMB_BOUNDARIES:
             where, heavy_since = (SUBJECT if i < verb else SAID), False
         acts = verb < 0 and (
-            i == 0 or lows[i - 1] in _AUX or lows[i - 1] in _NOT or lows[i - 1] in BOUND
+            i == 0 or lows[i - 1] in _AUX or lows[i - 1] in _NOT or lows[i - 1] in LIMB_BOUNDARIES
         )
         heavy_since = heavy_since or (i > verb and not acts and bool(concepts[i]))
         sections.append(where)

@@ -17,28 +17,28 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-AGAINST = ("contradicts", "updates")
-MOST = 4  # new words that are counted, as in `likeness`
+OPPOSED_RELATIONS = ("contradicts", "updates")
+MAX_NEW_WORDS = 4  # new words that are counted, as in `likeness`
 # of many wordings those count that share most words; twelve tell no more (bench/reconcile)
-FEW_WORDINGS = 8
-WELL_KNOWN = 2  # wordings from which they vote
-SURE = 0.80  # how likely one more wording must be
-OPEN = 0.50  # from this on it is no conflict either
-HALF = 0.5  # of the wordings that must be replaced, to replace all
+MAX_VOTING = 8
+MIN_VOTING = 2  # wordings from which they vote
+SAME_LIKELIHOOD = 0.80  # how likely one more wording must be
+NEAR_LIKELIHOOD = 0.50  # from this on it is no conflict either
+UPDATE_SHARE = 0.5  # of the wordings that must be replaced, to replace all
 
 
-class Look(NamedTuple):
+class WordingVote(NamedTuple):
     """What a new text is to one wording."""
 
     relation: str  # as `compare` would say of that wording alone
     confidence: float
-    likely: Mapping[str, float]  # how likely each relation is
+    likelihoods: Mapping[str, float]  # how likely each relation is
     barred: str  # what forbids to call it the same; "" if nothing
     gives_up: bool  # whether it says that what this wording says is no more
     new_words: int  # what it says that no wording says
 
 
-class Coefficients(NamedTuple):
+class VoteCoefficients(NamedTuple):
     """One weight a share, after `means` and `scales` brought the shares to one measure."""
 
     names: tuple[str, ...]
@@ -48,22 +48,23 @@ class Coefficients(NamedTuple):
     bias: float
 
 
-def shares(looks: Sequence[Look]) -> dict[str, float]:
+def compute_vote_shares(looks: Sequence[WordingVote]) -> dict[str, float]:
     """The votes as numbers: what share of the wordings says what, and how surely."""
     count = len(looks)
     return {
         "say the same": sum(look.relation == "same" for look in looks) / count,
-        "are denied": sum(look.relation in AGAINST for look in looks) / count,
-        "likely the same": sum(look.likely["same"] for look in looks) / count,
-        "likely denied": sum(look.likely[r] for look in looks for r in AGAINST) / count,
+        "are denied": sum(look.relation in OPPOSED_RELATIONS for look in looks) / count,
+        "likely the same": sum(look.likelihoods["same"] for look in looks) / count,
+        "likely denied": sum(look.likelihoods[r] for look in looks for r in OPPOSED_RELATIONS)
+        / count,
         "nothing forbids": sum(not look.barred for look in looks) / count,
-        "new words": min(MOST, *(look.new_words for look in looks)),
+        "new words": min(MAX_NEW_WORDS, *(look.new_words for look in looks)),
     }
 
 
-def one_more(looks: Sequence[Look]) -> float:
+def estimate_same(looks: Sequence[WordingVote]) -> float:
     """How likely it is one more wording of the same (0..1)."""
-    known, seen = coefficients(), shares(looks)
+    known, seen = load_vote_coefficients(), compute_vote_shares(looks)
     total = known.bias + sum(
         weight * (seen[name] - mean) / scale
         for name, mean, scale, weight in zip(
@@ -74,33 +75,35 @@ def one_more(looks: Sequence[Look]) -> float:
 
 
 @cache
-def coefficients() -> Coefficients:
+def load_vote_coefficients() -> VoteCoefficients:
     """What `python -m bench.reconcile.train` learnt on the develop half."""
     kept = json.loads((Path(__file__).parent / "comparer.json").read_text("utf-8"))["wordings"]
     rows = kept["features"]
     means, scales, weights = (
         tuple(float(row[name]) for row in rows.values()) for name in ("mean", "scale", "weight")
     )
-    return Coefficients(tuple(rows), means, scales, weights, float(kept["bias"]))
+    return VoteCoefficients(tuple(rows), means, scales, weights, float(kept["bias"]))
 
 
-def agreed(looks: Sequence[Look]) -> tuple[str, float]:
+def decide_vote(looks: Sequence[WordingVote]) -> tuple[str, float]:
     """What a new text is to the whole of a memory, and how sure that is.
 
     To replace a memory that was said so often it has to say what is no more, and of most wordings:
     anything else is a contradiction, about which a person decides.
     """
-    likely = one_more(looks)
-    if likely >= OPEN and sum(bool(look.barred) for look in looks) > HALF * len(looks):
+    likely = estimate_same(looks)
+    if likely >= NEAR_LIKELIHOOD and sum(bool(look.barred) for look in looks) > UPDATE_SHARE * len(
+        looks
+    ):
         return "near", likely
-    if likely >= SURE:
+    if likely >= SAME_LIKELIHOOD:
         return "same", likely
-    if likely >= OPEN:
+    if likely >= NEAR_LIKELIHOOD:
         return "near", likely
     updates = [look for look in looks if look.relation == "updates"]
-    if len(updates) >= HALF * len(looks) and any(look.gives_up for look in updates):
+    if len(updates) >= UPDATE_SHARE * len(looks) and any(look.gives_up for look in updates):
         return "updates", max(look.confidence for look in updates)
-    against = [look for look in looks if look.relation in AGAINST]
+    against = [look for look in looks if look.relation in OPPOSED_RELATIONS]
     if against:
         return "contradicts", max(look.confidence for look in against)
     near = [look for look in looks if look.relation in ("near", "same")]

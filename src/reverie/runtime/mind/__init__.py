@@ -13,39 +13,39 @@ from __future__ import annotations
 
 from typing import Self
 
-from reverie.runtime.mind.altering import Altering
-from reverie.runtime.mind.analysis import Analysing
-from reverie.runtime.mind.anchoring import Anchoring
-from reverie.runtime.mind.deletion import LettingGo
-from reverie.runtime.mind.fetching import Fetching
-from reverie.runtime.mind.files import Filing
-from reverie.runtime.mind.finding import Finding
-from reverie.runtime.mind.holding import Holding
-from reverie.runtime.mind.keeping import Keeping
-from reverie.runtime.mind.living import Living
-from reverie.runtime.mind.planning import Planning
-from reverie.runtime.mind.recounting import Recounting
-from reverie.runtime.mind.reminding import Reminding
-from reverie.runtime.mind.reviewing import Reviewing
-from reverie.runtime.mind.trust import Trusting
+from reverie.runtime.mind.analysis_verbs import AnalysisVerbs
+from reverie.runtime.mind.anchor_verbs import AnchorVerbs
+from reverie.runtime.mind.deletion_verbs import DeletionVerbs
+from reverie.runtime.mind.edit_verbs import EditVerbs
+from reverie.runtime.mind.episode_verbs import EpisodeVerbs
+from reverie.runtime.mind.file_verbs import FileVerbs
+from reverie.runtime.mind.owner_verbs import OwnerVerbs
+from reverie.runtime.mind.plan_verbs import PlanVerbs
+from reverie.runtime.mind.present_verbs import PresentVerbs
+from reverie.runtime.mind.remember_verbs import RememberVerbs
+from reverie.runtime.mind.reminder_verbs import ReminderVerbs
+from reverie.runtime.mind.retrieve_verbs import RetrieveVerbs
+from reverie.runtime.mind.review_verbs import ReviewVerbs
+from reverie.runtime.mind.search_verbs import SearchVerbs
+from reverie.runtime.mind.session_verbs import SessionVerbs
 
 
 class Mind(
-    Filing,
-    Planning,
-    Anchoring,
-    Keeping,
-    Holding,
-    Recounting,
-    Finding,
-    Fetching,
-    Altering,
-    Reviewing,
-    Reminding,
-    LettingGo,
-    Living,
-    Analysing,
-    Trusting,
+    FileVerbs,
+    PlanVerbs,
+    AnchorVerbs,
+    RememberVerbs,
+    PresentVerbs,
+    EpisodeVerbs,
+    SearchVerbs,
+    RetrieveVerbs,
+    EditVerbs,
+    ReviewVerbs,
+    ReminderVerbs,
+    DeletionVerbs,
+    SessionVerbs,
+    AnalysisVerbs,
+    OwnerVerbs,
 ):
     """Long-term memory: what `reverie.open()` returns. Use it as a context manager, or call
     `close`.

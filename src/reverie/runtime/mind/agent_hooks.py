@@ -20,23 +20,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from reverie.context_window.injection_block import EMPTY, Block, at_the_end, render
+from reverie.context_window.injection_block import EMPTY_BLOCK, Block, append_block, render_block
 from reverie.core.model import Hit, Memory
-from reverie.memory.working_memory import Held
-from reverie.retrieval.rescoring import surfaces
+from reverie.memory.working_memory import HeldContent
+from reverie.retrieval.rescoring import can_surface
 
 if TYPE_CHECKING:
-    from reverie.context_window.condensing.summary_draft import Condensed
-    from reverie.mirror.space_sync import Mirrored
+    from reverie.context_window.condensing.summary_draft import CondensedMessages
+    from reverie.mirror.space_sync import MirrorReport
     from reverie.runtime.companion import Companion
     from reverie.runtime.mind import Mind
-    from reverie.runtime.settle import Settled
+    from reverie.runtime.settle import SettleReport
     from reverie.text.token_counts import Tokenizer
 
-LATELY = 5  # episodes that a conversation begins with
+START_EPISODES = 5  # episodes that a conversation begins with
 
 
-class Room(NamedTuple):
+class ContextSize(NamedTuple):
     """What the model's context holds."""
 
     limit: int  # tokens
@@ -44,48 +44,48 @@ class Room(NamedTuple):
     tokenizer: Tokenizer | None = None
 
 
-class Loaded(NamedTuple):
+class StartContext(NamedTuple):
     """What a conversation begins with. Looking at what is due does not fire it: the first block
     gives it.
     """
 
-    held: Held  # working memory of the conversation, if it goes on after a crash
+    held: HeldContent  # working memory of the conversation, if it goes on after a crash
     lately: list[Memory]  # what happened, newest first
     known: list[Hit]  # of the task: facts, preferences, decisions
     procedures: list[Memory]  # whose trigger the task meets
     due: list[Hit]  # reminders
-    pages: list[Mirrored]  # of the mirror: what people edited, and what they have to be asked
+    pages: list[MirrorReport]  # of the mirror: what people edited, and what they have to be asked
     block: Block  # known, procedures, lately as text, for wherever it stays
 
 
-class Ready(NamedTuple):
+class PreparedPrompt(NamedTuple):
     """What to send now, and what to go on with."""
 
     prompt: list[Any]  # the messages to send: the conversation, and the block at its end
     messages: list[Any]  # the conversation, to go on with
     block: Block  # what came up, as it stands in the prompt
-    condensed: Condensed
+    condensed: CondensedMessages
     trouble: str = ""  # what to do if even what has to stay does not fit
 
 
-class Talk:
+class AgentConversation:
     """One conversation of an agent. Use it as a context manager, or call `end`."""
 
-    def __init__(self, mind: Mind, companion: Companion, room: Room) -> None:
-        self.companion, self.room = companion, room
+    def __init__(self, mind: Mind, companion: Companion, room: ContextSize) -> None:
+        self.companion, self.context_size = companion, room
         self._mind = mind
 
-    def start(self, task: str = "") -> Loaded:
+    def start(self, task: str = "") -> StartContext:
         """Read in what people edited, and load what a conversation about `task` should
         begin with.
         """
         mind, space = self._mind, self.companion.space
         if self.companion.is_off:
-            return Loaded(Held(), [], [], [], [], [], EMPTY)
+            return StartContext(HeldContent(), [], [], [], [], [], EMPTY_BLOCK)
         pages = mind.mirror()
         mind.sync_files(space=space)
         held = mind.held(self.companion.session, space=space)
-        lately = mind.episodes(space=space, limit=LATELY)
+        lately = mind.episodes(space=space, limit=START_EPISODES)
         known = (
             mind.recall(task, space=space, limit=mind.settings.limit, types=["semantic"])
             if task
@@ -98,23 +98,25 @@ class Talk:
                 *known,
                 *(Hit(memory, 0.0, ("begin",)) for memory in (*procedures, *lately)),
             )
-            if surfaces(hit.memory, mind.work.now)
+            if can_surface(hit.memory, mind.work.now)
         ]
-        block = render(hits, mind.work.now, limit=len(hits), budget=mind.settings.budget)
-        return Loaded(held, lately, known, procedures, mind.due(task, space=space), pages, block)
+        block = render_block(hits, mind.work.now, limit=len(hits), budget=mind.settings.budget)
+        return StartContext(
+            held, lately, known, procedures, mind.due(task, space=space), pages, block
+        )
 
-    def before(self, messages: Sequence[Any], *, task: str = "") -> Ready:
+    def before(self, messages: Sequence[Any], *, task: str = "") -> PreparedPrompt:
         """What to send to the model: memories at the end, the conversation condensed where it is
         time.
         """
         block = self.companion.turn(messages)
-        limit, strategy, tokenizer = self.room
+        limit, strategy, tokenizer = self.context_size
         condensed = self.companion.condense(
             messages, limit=limit, task=task, strategy=strategy, tokenizer=tokenizer
         )
         fitted = self.companion.fit(condensed.messages, limit=limit, task=task, tokenizer=tokenizer)
-        return Ready(
-            at_the_end(fitted.messages, block), fitted.messages, block, condensed, fitted.trouble
+        return PreparedPrompt(
+            append_block(fitted.messages, block), fitted.messages, block, condensed, fitted.trouble
         )
 
     def after(self, messages: Sequence[Any]) -> None:
@@ -123,7 +125,7 @@ class Talk:
         """
         self.companion.heed(messages)
 
-    def end(self) -> Settled:
+    def end(self) -> SettleReport:
         """The conversation is over: write down what is queued and learn from it now. Twice does no
         harm.
         """

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.core.errors import BadInput, StoreDamaged, StoreError, StoreReadOnly
 from reverie.core.model import Change, Edge, Event, Filter, Memory, Record
-from reverie.storage import Problem, Stats, Talk
+from reverie.storage import Problem, SessionSpan, Stats
 from reverie.storage.sqlite import read_queries, write_changes
-from reverie.storage.sqlite.connection import Connections, translated
+from reverie.storage.sqlite.connection import SqliteConnections, translate_error
 from reverie.storage.sqlite.schema_migration import LATEST, migrate, version
-from reverie.storage.sqlite.text_scan import Scrubbing
+from reverie.storage.sqlite.text_scan import SqliteScrubbing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from reverie.storage.code_index_port import CodeIndex
     from reverie.storage.column_cache import Corpus, Floats
     from reverie.storage.note_index_port import FileIndex
-    from reverie.storage.sqlite.column_shards import Shards
+    from reverie.storage.sqlite.column_shards import ShardCache
 
 # a lease that reaches further than this many times its length was taken before a clock jump
-FUTURE = 2.0
+CLOCK_JUMP_FACTOR = 2.0
 
 
-def path_of(url: str) -> str:
+def path_from_url(url: str) -> str:
     """The file that a URL names: sqlite:///relative.db, sqlite:////absolute.db,
     sqlite://:memory:
     """
@@ -49,15 +49,15 @@ def open(url: str) -> SqliteStore:
     return SqliteStore(url)
 
 
-class SqliteStore(Scrubbing):
+class SqliteStore(SqliteScrubbing):
     """`Store` on SQLite. The protocol's docstrings hold; here is only how."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.path = path_of(url)
-        self._db = Connections(self.path)
+        self.path = path_from_url(url)
+        self._db = SqliteConnections(self.path)
         self._writes = 0
-        self._shards: dict[str, tuple[Shards, sqlite3.Connection]] = {}
+        self._shards: dict[str, tuple[ShardCache, sqlite3.Connection]] = {}
         try:
             if version(self._db.writer) != LATEST:
                 if self._db.read_only and version(self._db.writer) < LATEST:
@@ -68,28 +68,28 @@ class SqliteStore(Scrubbing):
                 migrate(self._db.writer)
         except sqlite3.Error as err:
             self._db.close()
-            raise translated(err, self.path) from err
+            raise translate_error(err, self.path) from err
         except StoreError:
             self._db.close()
             raise
 
     @cached_property
     def files(self) -> FileIndex:
-        from reverie.storage.sqlite.note_index import SqliteFiles
+        from reverie.storage.sqlite.note_index import SqliteFileIndex
 
-        return SqliteFiles.beside(self.path, "files")
+        return SqliteFileIndex.beside(self.path, "files")
 
     @cached_property
     def code_chunks(self) -> FileIndex:
-        from reverie.storage.sqlite.note_index import SqliteFiles
+        from reverie.storage.sqlite.note_index import SqliteFileIndex
 
-        return SqliteFiles.beside(self.path, "chunks")
+        return SqliteFileIndex.beside(self.path, "chunks")
 
     @cached_property
     def code(self) -> CodeIndex:
-        from reverie.storage.sqlite.code_index import SqliteCode
+        from reverie.storage.sqlite.code_index import SqliteCodeIndex
 
-        return SqliteCode.beside(self.path, "code")
+        return SqliteCodeIndex.beside(self.path, "code")
 
     # Writing
 
@@ -99,9 +99,9 @@ class SqliteStore(Scrubbing):
         with self._db.writing() as db:
             seq = write_changes.insert_event(db, cause)
             for place, change in enumerate(changes):
-                write_changes.make(db, seq, place, change)
+                write_changes.apply_change(db, seq, place, change)
             if done:
-                write_changes.claim(db, *done)
+                write_changes.claim_cursor(db, *done)
             self._writes += 1
         return seq
 
@@ -111,42 +111,42 @@ class SqliteStore(Scrubbing):
 
     def advance(self, cursor: str, seq: int) -> None:
         with self._db.writing() as db:
-            write_changes.advance(db, cursor, seq)
+            write_changes.advance_cursor(db, cursor, seq)
 
     def purge(self, ids: Sequence[str], more: Collection[str] = ()) -> int:
-        from reverie.storage.sqlite.memory_purge import purge
+        from reverie.storage.sqlite.memory_purge import erase_memories
 
         with self._db.writing() as db:
-            erased = purge(db, ids, more)
+            erased = erase_memories(db, ids, more)
             self._writes += 1
         if erased:
             self._db.checkpoint()  # what was erased must not live on in the journal
         return erased
 
-    def repeated(self, texts: Collection[str]) -> set[str]:
-        from reverie.storage.sqlite.memory_purge import repeated
+    def ids_repeating(self, texts: Collection[str]) -> set[str]:
+        from reverie.storage.sqlite.memory_purge import find_repeating_ids
 
         with self._db.reading() as db:
-            return repeated(db, texts)
+            return find_repeating_ids(db, texts)
 
     def put_vectors(
         self, model: str, vectors: Mapping[str, np.ndarray], hashes: Mapping[str, bytes]
     ) -> int:
-        from reverie.storage.sqlite.vector_table import put
+        from reverie.storage.sqlite.vector_table import put_memory_vectors
 
         with self._db.writing() as db:
             self._writes += 1
-            return put(db, model, vectors, hashes)
+            return put_memory_vectors(db, model, vectors, hashes)
 
     def await_vectors(self, model: str) -> int:
-        from reverie.storage.sqlite.vector_table import enqueue
+        from reverie.storage.sqlite.vector_table import enqueue_model
 
         with self._db.reading() as db:
-            if read_queries.embeds_now(db) == model:  # the usual case: nothing to write
-                return read_queries.how_many_wait(db, model)
+            if read_queries.read_current_model(db) == model:  # the usual case: nothing to write
+                return read_queries.count_waiting(db, model)
         with self._db.writing() as db:
-            enqueue(db, model)
-            return read_queries.how_many_wait(db, model)
+            enqueue_model(db, model)
+            return read_queries.count_waiting(db, model)
 
     def set_meta(self, name: str, value: str) -> None:
         with self._db.writing() as db:
@@ -157,7 +157,7 @@ class SqliteStore(Scrubbing):
             )
 
     @contextmanager
-    def alone(self) -> Iterator[None]:
+    def transaction(self) -> Iterator[None]:
         with self._db.writing():
             yield
 
@@ -166,7 +166,7 @@ class SqliteStore(Scrubbing):
     def acquire(self, lease: str, holder: str, seconds: float, now: float) -> bool:
         with self._db.writing() as db:
             row = db.execute("select holder, until from lease where name = ?", (lease,)).fetchone()
-            taken = row and row[0] != holder and now < row[1] < now + FUTURE * seconds
+            taken = row and row[0] != holder and now < row[1] < now + CLOCK_JUMP_FACTOR * seconds
             if not taken:
                 db.execute(
                     "insert into lease (name, holder, until) values (?, ?, ?) on conflict (name) "
@@ -187,46 +187,46 @@ class SqliteStore(Scrubbing):
 
     def get(self, ids: Sequence[str]) -> list[Memory]:
         with self._db.reading() as db:
-            return read_queries.get(db, ids)
+            return read_queries.read_memories(db, ids)
 
     def browse(self, where: Filter) -> list[Memory]:
         with self._db.reading() as db:
             return read_queries.browse(db, where)
 
-    def triggered(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
+    def with_triggers(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
         found: list[Memory] = []
-        with self._db.reading() as db, read_queries.deadline(db, within):
-            for memory in read_queries.triggered(db, spaces):
+        with self._db.reading() as db, read_queries.query_deadline(db, within):
+            for memory in read_queries.iter_triggered_memories(db, spaces):
                 found.append(memory)  # noqa: PERF402 - what was read before the deadline stays
         return found
 
-    def tagged(self, tags: Sequence[str], spaces: Sequence[str]) -> list[int]:
+    def tagged_numbers(self, tags: Sequence[str], spaces: Sequence[str]) -> list[int]:
         with self._db.reading() as db:
-            return read_queries.tagged(db, tags, spaces)
+            return read_queries.find_tagged_numbers(db, tags, spaces)
 
-    def tags(self, spaces: Sequence[str]) -> dict[str, int]:
+    def tag_counts(self, spaces: Sequence[str]) -> dict[str, int]:
         with self._db.reading() as db:
-            return read_queries.tags(db, spaces)
+            return read_queries.count_tags(db, spaces)
 
     def edges(self, ids: Sequence[str], rels: Sequence[str] = ()) -> list[Edge]:
         with self._db.reading() as db:
-            return read_queries.edges(db, ids, rels)
+            return read_queries.read_edges(db, ids, rels)
 
-    def around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
-        from reverie.storage.sqlite.graph_neighbourhood import around
+    def edges_around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
+        from reverie.storage.sqlite.graph_neighbourhood import read_edges_around
 
         with self._db.reading() as db:
-            return around(db, nodes, spaces, most)
+            return read_edges_around(db, nodes, spaces, most)
 
-    def every_edge(self, after: tuple[str, str, str], limit: int) -> list[Edge]:
+    def scan_edges(self, after: tuple[str, str, str], limit: int) -> list[Edge]:
         with self._db.reading() as db:
-            return read_queries.every_edge(db, after, limit)
+            return read_queries.scan_edges(db, after, limit)
 
-    def between(
+    def edges_between(
         self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100
     ) -> list[Edge]:
         with self._db.reading() as db:
-            return read_queries.between(db, rels, spaces, limit)
+            return read_queries.read_edges_between(db, rels, spaces, limit)
 
     def events(
         self,
@@ -251,7 +251,7 @@ class SqliteStore(Scrubbing):
                 limit=limit,
             )
 
-    def happened(
+    def search_events(
         self,
         verbs: Sequence[str],
         *,
@@ -261,56 +261,56 @@ class SqliteStore(Scrubbing):
         until: float | None = None,
         limit: int = 1000,
     ) -> list[Event]:
-        from reverie.storage.sqlite.log_search import happened
+        from reverie.storage.sqlite.log_search import search_events
 
         with self._db.reading() as db:
-            return happened(db, verbs, space, containing, since, until, limit)
+            return search_events(db, verbs, space, containing, since, until, limit)
 
-    def logged(
+    def event_rows(
         self, verb: str, *, space: str = "", after: int, until: int, limit: int
     ) -> list[tuple[int, float, str, str, str]]:
-        from reverie.storage.sqlite.log_search import logged
+        from reverie.storage.sqlite.log_search import read_event_rows
 
         with self._db.reading() as db:
-            return logged(db, verb, space, after, until, limit)
+            return read_event_rows(db, verb, space, after, until, limit)
 
-    def talks(
+    def session_spans(
         self,
         verbs: Sequence[str],
         *,
         space: str = "",
         containing: Sequence[str] = (),
         limit: int = 100,
-    ) -> list[Talk]:
+    ) -> list[SessionSpan]:
         with self._db.reading() as db:
-            return read_queries.talks(db, verbs, space, containing, limit)
+            return read_queries.read_session_spans(db, verbs, space, containing, limit)
 
     def event(self, seq: int) -> Event | None:
         with self._db.reading() as db:
-            return read_queries.event(db, seq)
+            return read_queries.read_event(db, seq)
 
     def history(self, memory_id: str) -> list[Record]:
         with self._db.reading() as db:
-            return read_queries.history(db, memory_id)
+            return read_queries.read_history(db, memory_id)
 
     def changes_of(self, seq: int) -> list[Record]:
         with self._db.reading() as db:
-            return read_queries.changes_of(db, seq)
+            return read_queries.read_changes_of(db, seq)
 
-    def altered_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
+    def changes_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
         with self._db.reading() as db:
-            return read_queries.altered_since(db, at, spaces)
+            return read_queries.read_changes_since(db, at, spaces)
 
-    def altered_after(self, seq: int) -> list[Record]:
+    def changes_after(self, seq: int) -> list[Record]:
         with self._db.reading() as db:
-            return read_queries.altered_after(db, seq)
+            return read_queries.read_changes_after(db, seq)
 
     def last_event(self) -> int:
         return int(self._db.one("select coalesce(max(seq), 0) from event")[0])
 
     def cursor(self, name: str) -> int:
         with self._db.reading() as db:
-            return read_queries.cursor(db, name)
+            return read_queries.read_cursor(db, name)
 
     def meta(self, name: str) -> str | None:
         row = self._db.one("select value from meta where name = ?", (name,))
@@ -318,7 +318,7 @@ class SqliteStore(Scrubbing):
 
     # Finding
 
-    def words(
+    def search_words(
         self,
         terms: Sequence[str],
         spaces: Sequence[str],
@@ -330,16 +330,16 @@ class SqliteStore(Scrubbing):
     ) -> list[tuple[str, float]]:
         found: list[tuple[str, float]] = []
         fits = (where or Filter())._replace(spaces=tuple(spaces))
-        with self._db.reading() as db, read_queries.deadline(db, within):
-            for found in read_queries.words(db, terms, fits, limit, now):  # noqa: B007 - a deadline leaves what was found
+        with self._db.reading() as db, read_queries.query_deadline(db, within):
+            for found in read_queries.search_word_index(db, terms, fits, limit, now):  # noqa: B007 - a deadline leaves what was found
                 pass
         return found
 
     def corpus(self, model: str, spaces: Sequence[str]) -> Corpus:
-        from reverie.storage.sqlite.column_shards import Shards
+        from reverie.storage.sqlite.column_shards import ShardCache
 
         if model not in self._shards:
-            self._shards[model] = (Shards(model), self._db.extra())
+            self._shards[model] = (ShardCache(model), self._db.extra())
         shards, db = self._shards[model]
         with self._db.holding():
             return shards.corpus(db, self._writes, spaces)
@@ -349,33 +349,33 @@ class SqliteStore(Scrubbing):
         with self._db.holding():
             return shards.scores(db, corpus, terms)
 
-    def waiting(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
+    def unembedded_texts(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
         with self._db.reading() as db:
-            return read_queries.waiting(db, limit, model)
+            return read_queries.read_unembedded_texts(db, limit, model)
 
     def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
-        from reverie.storage.sqlite.vector_table import known
+        from reverie.storage.sqlite.vector_table import read_known_vectors
 
         with self._db.reading() as db:
-            return known(db, model, hashes)
+            return read_known_vectors(db, model, hashes)
 
     def vectors(self, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
-        from reverie.storage.sqlite.vector_table import of_memories
+        from reverie.storage.sqlite.vector_table import read_memory_vectors
 
         with self._db.reading() as db:
-            return of_memories(db, model, ids)
+            return read_memory_vectors(db, model, ids)
 
     # Trust
 
     def verify(self, repair: bool = False) -> list[Problem]:
-        from reverie.storage.sqlite.integrity_checks import verify
+        from reverie.storage.sqlite.integrity_checks import verify_database
 
         if self._db.read_only and not repair:
             with self._db.reading() as db:
-                return verify(db, repair)
+                return verify_database(db, repair)
         with self._db.writing() as db:
             self._writes += 1
-            return verify(db, repair)
+            return verify_database(db, repair)
 
     def stats(self, model: str | None = None) -> Stats:
         with self._db.reading() as db:
@@ -383,8 +383,8 @@ class SqliteStore(Scrubbing):
                 table: db.execute(f"select count(*) from {table}").fetchone()[0]
                 for table in ("memory", "event", "edge", "vector")
             }
-            waiting = read_queries.how_many_wait(
-                db, read_queries.embeds_now(db) if model is None else model
+            waiting = read_queries.count_waiting(
+                db, read_queries.read_current_model(db) if model is None else model
             )
             kinds = dict(
                 db.execute(
@@ -396,7 +396,7 @@ class SqliteStore(Scrubbing):
                     "select space, count(*) from memory where retired_at is null group by space"
                 )
             )
-            undecided = read_queries.undecided(db)
+            undecided = read_queries.count_undecided_pairs(db)
             pages, size = (
                 db.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "page_size")
             )
@@ -428,34 +428,34 @@ class SqliteStore(Scrubbing):
                 copy.execute("pragma journal_mode = delete")  # one file, whole by itself
             half.replace(target)
         except sqlite3.Error as err:
-            raise translated(err, str(target)) from err
+            raise translate_error(err, str(target)) from err
         finally:
             half.unlink(missing_ok=True)
 
-    def put_back(self, source: Path, kept: Path) -> None:
-        from reverie.storage.sqlite.restore_backup import put_back
+    def restore_backup(self, source: Path, kept: Path) -> None:
+        from reverie.storage.sqlite.restore_backup import restore_database
 
         if self.path == ":memory:":
             raise BadInput("A store in memory cannot be restored; open one on disk")
-        put_back(self.path, source, partial(self.backup, kept))
+        restore_database(self.path, source, partial(self.backup, kept))
         self._writes += 1
 
     def dump(self, log: bool = True) -> Iterator[dict[str, Any]]:
-        from reverie.storage.sqlite.bulk_transfer import dump
+        from reverie.storage.sqlite.bulk_transfer import dump_rows
 
         with self._db.snapshot() as db:
             # In memory all share one connection: others must not wait for a slow reader, nor alter
             # what it reads.
-            yield from list(dump(db, log)) if self._db.private else dump(db, log)
+            yield from list(dump_rows(db, log)) if self._db.private else dump_rows(db, log)
 
     def load(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:
-        from reverie.storage.sqlite.bulk_transfer import load
+        from reverie.storage.sqlite.bulk_transfer import load_rows
 
         with self._db.writing() as db:
             self._writes += 1
-            return load(db, rows)
+            return load_rows(db, rows)
 
-    def current(self) -> bool:
+    def has_current_schema(self) -> bool:
         with self._db.reading() as db:
             return version(db) == LATEST
 
@@ -471,30 +471,30 @@ class SqliteStore(Scrubbing):
         self._db.close()
 
 
-def repair(url: str, backups: Sequence[Path], stamp: str) -> list[Problem]:
+def repair_store(url: str, backups: Sequence[Path], stamp: str) -> list[Problem]:
     """Mend a file that cannot be opened or fails its check: see `salvage`. `stamp` names the
     damaged copy.
 
     The new file takes the place of the damaged one only when it is whole: an interrupt leaves
     everything as it was.
     """
-    from reverie.storage.sqlite.salvage import salvage
+    from reverie.storage.sqlite.salvage import salvage_database
 
-    path = Path(path_of(url))
+    path = Path(path_from_url(url))
     if not path.exists():
         raise StoreDamaged(f"There is no file at {path}")
     damaged = path.with_name(f"{path.name}.damaged-{stamp}")
     half = path.with_name(path.name + ".part")
     half.unlink(missing_ok=True)
     try:
-        problems = salvage(half, path, list(backups))
+        problems = salvage_database(half, path, list(backups))
         for tail in ("-wal", "-shm", ""):
             part = path.with_name(path.name + tail)
             if part.exists():
                 part.rename(damaged.with_name(damaged.name + tail))
         half.replace(path)
     except sqlite3.Error as err:
-        raise translated(err, str(path)) from err
+        raise translate_error(err, str(path)) from err
     finally:
         half.unlink(missing_ok=True)
     return [

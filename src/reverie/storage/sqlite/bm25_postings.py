@@ -22,25 +22,25 @@ K1, B = 1.2, 0.75
 # a word that most memories contain says nothing, but it does say something was said
 IDF_FLOOR = 1e-6
 
-OCCURRENCES = 2_000
+MAX_OCCURRENCES = 2_000
 """Occurrences that one query may read: the rarest terms first, at least one. What does not fit
 stands in more than a few thousand memories each and would move little. Measured at 100,000 memories
 by `python -m bench.scale`.
 """
 
-FURTHER = 4  # common words that are looked up in small spaces of a large file
-LOOKED_UP = 40_000  # and their memories that are looked at
+MAX_COMMON_TERMS = 4  # common words that are looked up in small spaces of a large file
+MAX_COMMON_ROWS = 40_000  # and their memories that are looked at
 NUMBERS = """
     select group_concat(row, ' ')
     from (select rowid as row from words where words match ? and rowid between ? and ? order by rowid desc limit ?)
 """
 
-MOST_COMMON = 50_000  # tokens that are remembered as common
+MAX_COMMON_TOKENS = 50_000  # tokens that are remembered as common
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
 
 
-class Stemmer:
+class TermStemmer:
     """What the index makes of a term, asked of FTS5 itself in a table of one row. Safe to use from
     many threads.
     """
@@ -68,7 +68,7 @@ class Stemmer:
 
     def found_common(self, token: str) -> None:
         """Remember that a token occurs too often to be read."""
-        if len(self._common) > MOST_COMMON:
+        if len(self._common) > MAX_COMMON_TOKENS:
             self._common.clear()
         self._common.add(token)
 
@@ -77,16 +77,16 @@ class Stemmer:
         self._db.close()
 
 
-def scores(
-    db: sqlite3.Connection, stemmer: Stemmer, terms: Sequence[str], shards: Sequence[Shard]
+def score_shards(
+    db: sqlite3.Connection, stemmer: TermStemmer, terms: Sequence[str], shards: Sequence[Shard]
 ) -> list[Floats]:
     """BM25 of every row of every shard; 0 where no term occurs."""
     found = [np.zeros(shard.n, np.float32) for shard in shards]
     total = sum(shard.n for shard in shards)
     mean = sum(float(shard.length[: shard.n].sum()) for shard in shards) / total if total else 1.0
     asked = sorted({stemmer.tokens(term) for term in terms} - {()})
-    for numbers in looked_up(db, stemmer, asked, shards):
-        hits = [rows_of(numbers, shard) for shard in shards]
+    for numbers in select_postings(db, stemmer, asked, shards):
+        hits = [to_shard_rows(numbers, shard) for shard in shards]
         frequency = sum(len(rows) for rows, _ in hits)
         idf = (
             max(IDF_FLOOR, float(np.log((total - frequency + 0.5) / (frequency + 0.5))))
@@ -101,9 +101,9 @@ def scores(
     return found
 
 
-def looked_up(
+def select_postings(
     db: sqlite3.Connection,
-    stemmer: Stemmer,
+    stemmer: TermStemmer,
     asked: Sequence[tuple[str, ...]],
     shards: Sequence[Shard],
 ) -> Iterator[tuple[Ints, Ints]]:
@@ -116,28 +116,30 @@ def looked_up(
     read = [
         (tokens, found)
         for tokens in asked
-        if (found := affordable(db, stemmer, tokens)) is not None
+        if (found := read_affordable_postings(db, stemmer, tokens)) is not None
     ]
     common = [tokens for tokens in asked if tokens not in {tokens for tokens, _ in read}]
     spent = 0
     for tokens, (numbers, times) in sorted(read, key=lambda one: (int(one[1][1].sum()), one[0])):
         often = int(times.sum())
-        if not spent or spent + often <= OCCURRENCES:
+        if not spent or spent + often <= MAX_OCCURRENCES:
             spent += often
             yield numbers, times
         else:
             common.append(tokens)
     if common and not spent:
-        rarest = min(common, key=lambda tokens: (min(count(db, token) for token in tokens), tokens))
+        rarest = min(
+            common, key=lambda tokens: (min(count_token(db, token) for token in tokens), tokens)
+        )
         common.remove(rarest)
-        yield occurrences(db, rarest)
-    if common and smaller_part(db, shards):
-        for tokens in common[:FURTHER]:
-            yield within(db, tokens, shards)
+        yield read_term_postings(db, rarest)
+    if common and is_smaller_part(db, shards):
+        for tokens in common[:MAX_COMMON_TERMS]:
+            yield read_newest_postings(db, tokens, shards)
 
 
-def affordable(
-    db: sqlite3.Connection, stemmer: Stemmer, tokens: Sequence[str]
+def read_affordable_postings(
+    db: sqlite3.Connection, stemmer: TermStemmer, tokens: Sequence[str]
 ) -> tuple[Ints, Ints] | None:
     """The postings of a term, or None if one of its tokens is too common. Counting first would cost
     as much again.
@@ -146,28 +148,28 @@ def affordable(
         return None
     found = None
     for token in tokens:
-        numbers, times = postings(db, token, OCCURRENCES + 1)
-        if int(times.sum()) > OCCURRENCES:
+        numbers, times = read_token_postings(db, token, MAX_OCCURRENCES + 1)
+        if int(times.sum()) > MAX_OCCURRENCES:
             stemmer.found_common(token)
             return None
-        found = (numbers, times) if found is None else both(found, (numbers, times))
+        found = (numbers, times) if found is None else intersect_postings(found, (numbers, times))
     return found
 
 
-def both(one: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+def intersect_postings(one: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
     """Where two tokens occur together, and how often at least one of them does."""
     numbers, here, there = np.intersect1d(one[0], other[0], assume_unique=True, return_indices=True)
     return numbers, np.minimum(one[1][here], other[1][there])
 
 
-def smaller_part(db: sqlite3.Connection, shards: Sequence[Shard]) -> bool:
+def is_smaller_part(db: sqlite3.Connection, shards: Sequence[Shard]) -> bool:
     """Whether most memories of the file are in other spaces."""
     last = db.execute("select max(num) from memory").fetchone()[0] or 0
     total = sum(shard.n for shard in shards)
     return 0 < total < last / 2
 
 
-def within(
+def read_newest_postings(
     db: sqlite3.Connection, tokens: Sequence[str], shards: Sequence[Shard]
 ) -> tuple[Ints, Ints]:
     """(memory numbers in order, once each) of the newest LOOKED_UP memories with a term, from about
@@ -176,22 +178,22 @@ def within(
     first = min(int(shard.num[0]) for shard in shards)
     last = max(int(shard.num[shard.n - 1]) for shard in shards)
     phrase = f'"{" ".join(tokens)}"'
-    row = db.execute(NUMBERS, (phrase, first, last, LOOKED_UP // FURTHER)).fetchone()
+    row = db.execute(NUMBERS, (phrase, first, last, MAX_COMMON_ROWS // MAX_COMMON_TERMS)).fetchone()
     numbers = np.sort(np.fromstring(row[0] or "", np.int64, sep=" "))
     return numbers, np.ones(len(numbers), np.int64)
 
 
-def count(db: sqlite3.Connection, token: str) -> int:
+def count_token(db: sqlite3.Connection, token: str) -> int:
     """How often a token occurs in the whole file."""
     row = db.execute("select cnt from vocabulary where term = ?", (token,)).fetchone()
     return row[0] if row else 0
 
 
-def occurrences(db: sqlite3.Connection, tokens: Sequence[str]) -> tuple[Ints, Ints]:
+def read_term_postings(db: sqlite3.Connection, tokens: Sequence[str]) -> tuple[Ints, Ints]:
     """(memory numbers, how often) of one term; of several tokens, where all of them occur."""
-    found = postings(db, tokens[0])
+    found = read_token_postings(db, tokens[0])
     for token in tokens[1:]:
-        found = both(found, postings(db, token))
+        found = intersect_postings(found, read_token_postings(db, token))
     return found
 
 
@@ -199,7 +201,7 @@ def occurrences(db: sqlite3.Connection, tokens: Sequence[str]) -> tuple[Ints, In
 POSTINGS = "select group_concat(doc, ' ') from (select doc from occurrence where term = ? limit ?)"
 
 
-def postings(db: sqlite3.Connection, token: str, most: int = -1) -> tuple[Ints, Ints]:
+def read_token_postings(db: sqlite3.Connection, token: str, most: int = -1) -> tuple[Ints, Ints]:
     """(memory numbers in order, how often) of one token; `most` occurrences, -1 for all."""
     row = db.execute(POSTINGS, (token, most)).fetchone()
     docs = np.fromstring(row[0] or "", np.int64, sep=" ")
@@ -207,7 +209,7 @@ def postings(db: sqlite3.Connection, token: str, most: int = -1) -> tuple[Ints, 
     return docs[starts], np.diff(starts, append=len(docs))  # they come in order
 
 
-def rows_of(found: tuple[Ints, Ints], shard: Shard) -> tuple[Ints, Ints]:
+def to_shard_rows(found: tuple[Ints, Ints], shard: Shard) -> tuple[Ints, Ints]:
     """The rows of a shard among memory numbers. A shard's numbers rise."""
     numbers, times = found
     if not shard.n or not len(numbers):

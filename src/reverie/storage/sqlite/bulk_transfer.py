@@ -15,8 +15,8 @@ from reverie.core.errors import BadInput, ReverieError
 from reverie.storage.sqlite.read_queries import EVENT_COLUMNS
 from reverie.storage.sqlite.row_codec import (
     COLUMNS,
-    from_dict,
-    to_dict,
+    memory_from_dict,
+    memory_to_dict,
     to_event,
     to_json,
     to_memory,
@@ -26,9 +26,9 @@ from reverie.storage.sqlite.write_changes import (
     INSERT_CHANGE,
     INSERT_EVENT,
     UPSERT_EDGE,
-    add,
+    insert_memory,
 )
-from reverie.text.tokenization import fingerprint
+from reverie.text.tokenization import fingerprint_text
 
 Row = dict[str, Any]
 
@@ -40,19 +40,19 @@ VECTORS = """
 """
 
 
-def dump(db: sqlite3.Connection, log: bool = True) -> Iterator[Row]:
+def dump_rows(db: sqlite3.Connection, log: bool = True) -> Iterator[Row]:
     """Memories, edges, events with their changes, vectors; each in a stable order. Without `log`,
     no events.
     """
     place = "num" if log else "id"
     for row in db.execute(f"select {COLUMNS} from memory order by {place}"):
-        yield {"type": "memory", **to_dict(to_memory(row))}
+        yield {"type": "memory", **memory_to_dict(to_memory(row))}
     for src, rel, dst, weight in db.execute(
         "select src, rel, dst, weight from edge order by src, rel, dst"
     ):
         yield {"type": "edge", "src": src, "rel": rel, "dst": dst, "weight": weight}
     for row in db.execute(f"select {EVENT_COLUMNS} from event order by seq") if log else ():
-        yield event_row(db, row)
+        yield to_event_row(db, row)
     for id, model, hash, vec in db.execute(VECTORS.format(place=place)):
         yield {
             "type": "vector",
@@ -65,7 +65,7 @@ def dump(db: sqlite3.Connection, log: bool = True) -> Iterator[Row]:
         yield {"type": "cursor", "name": name, "seq": seq}
 
 
-def event_row(db: sqlite3.Connection, row: tuple[Any, ...]) -> Row:
+def to_event_row(db: sqlite3.Connection, row: tuple[Any, ...]) -> Row:
     """An event with what it changed, its JSON kept as text so that it comes back the same to the
     letter.
     """
@@ -86,18 +86,18 @@ def event_row(db: sqlite3.Connection, row: tuple[Any, ...]) -> Row:
     }
 
 
-def load(db: sqlite3.Connection, rows: Iterable[Row]) -> dict[str, int]:
+def load_rows(db: sqlite3.Connection, rows: Iterable[Row]) -> dict[str, int]:
     """Take rows in; returns how many of each type were new."""
-    taker = Taker(db)
+    taker = RowImporter(db)
     new: dict[str, int] = {}
     for row in rows:
-        if (what := taken(taker, row)) is not None:
+        if (what := import_row(taker, row)) is not None:
             new[what] = new.get(what, 0) + 1
     taker.finish()
     return new
 
 
-BROKEN = (
+BAD_ROW_ERRORS = (
     KeyError,
     TypeError,
     ValueError,
@@ -109,19 +109,19 @@ BROKEN = (
 )  # what a row that was cut or altered leads to
 
 
-def taken(taker: Taker, row: Any) -> str | None:
+def import_row(taker: RowImporter, row: Any) -> str | None:
     """Take one row in, all of it or nothing: its type if it was new, "refused" if it cannot be read
     (CC-9).
     """
     if not isinstance(row, dict):
         return REFUSED
-    take = TAKERS.get(row.get("type", ""))
+    take = ROW_IMPORTERS.get(row.get("type", ""))
     if take is None:
         return None
     taker.db.execute("savepoint row")
     try:
         new = take(taker, row)
-    except BROKEN:
+    except BAD_ROW_ERRORS:
         taker.db.execute("rollback to row")
         return REFUSED
     finally:
@@ -129,7 +129,7 @@ def taken(taker: Taker, row: Any) -> str | None:
     return str(row["type"]) if new else None
 
 
-class Taker:
+class RowImporter:
     """One import: how numbers of events there became numbers here."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -144,12 +144,12 @@ class Taker:
         """A memory that is not there yet, with its words; its tag edges come as edges too."""
         if self.db.execute("select 1 from memory where id = ?", (row["id"],)).fetchone():
             return False
-        memory = from_dict(row)
+        memory = memory_from_dict(row)
         if not all(
             isinstance(value, str) for value in (memory.id, memory.text, memory.space, memory.kind)
         ):
             raise BadInput(f"{memory.id!r} is not a memory")
-        add(self.db, memory)
+        insert_memory(self.db, memory)
         return True
 
     def edge(self, row: Row) -> bool:
@@ -215,7 +215,7 @@ class Taker:
             return False
         text = self.db.execute("select text from memory where num = ?", found).fetchone()[0]
         hash, vec = bytes.fromhex(row["hash"]), base64.b64decode(row["vec"], validate=True)
-        if hash != fingerprint(text):  # the memory here says something else
+        if hash != fingerprint_text(text):  # the memory here says something else
             return False
         self.db.execute(
             "insert into vector (memory, model, hash, vec) values (?, ?, ?, ?)",
@@ -239,10 +239,10 @@ class Taker:
             self.db.execute("update cursor set seq = ? where name = ?", (last, name))
 
 
-TAKERS: dict[str, Callable[[Taker, Row], bool]] = {
-    "memory": Taker.memory,
-    "edge": Taker.edge,
-    "event": Taker.event,
-    "vector": Taker.vector,
-    "cursor": Taker.cursor,
+ROW_IMPORTERS: dict[str, Callable[[RowImporter, Row], bool]] = {
+    "memory": RowImporter.memory,
+    "edge": RowImporter.edge,
+    "event": RowImporter.event,
+    "vector": RowImporter.vector,
+    "cursor": RowImporter.cursor,
 }

@@ -14,22 +14,27 @@ from zlib import crc32
 
 from reverie.storage.code_index_port import (
     NONE_MOVED,
-    Bag,
-    Bags,
-    Definition,
-    Edge,
-    Graph,
-    Linked,
-    Parsed,
-    Place,
-    Size,
+    CodeEdge,
+    IndexSize,
+    LinkedFile,
+    ParsedFile,
     Symbol,
-    joining,
+    SymbolDefinition,
+    SymbolGraph,
+    SymbolLocation,
+    TermBag,
+    TermColumns,
+    find_detached_members,
 )
 from reverie.storage.sqlite import term_bags
-from reverie.storage.sqlite.derived_database import Derived
-from reverie.storage.sqlite.read_queries import affordable, batches, marks, matching
-from reverie.text.tokenization import indexable
+from reverie.storage.sqlite.derived_database import DerivedDatabase
+from reverie.storage.sqlite.read_queries import (
+    select_affordable_terms,
+    split_batches,
+    sql_placeholders,
+    to_match_expression,
+)
+from reverie.text.tokenization import to_index_text
 
 SYMBOL = (
     "s.name, s.qual, s.kind, s.parent, s.owner, s.first, s.last, s.head, s.type, s.value, s.body"
@@ -51,15 +56,15 @@ TEXTS = (
     "select name from edge",
     "select text from term",
 )
-WHOLE = ("function", "class", "method")
-WAYS = (  # of finding a symbol: the first that finds any answers
+WHOLE_KINDS = ("function", "class", "method")
+NAME_CONDITIONS = (  # of finding a symbol: the first that finds any answers
     "(s.name = ? or s.qual = ?)",
     "(s.name = ? collate nocase or s.qual = ? collate nocase)",
     "(substr(s.qual, -length(?) - 1) = '.' || ?)",
 )
 
 
-class SqliteCode(Derived):
+class SqliteCodeIndex(DerivedDatabase):
     """The index of code beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
@@ -78,28 +83,28 @@ class SqliteCode(Derived):
 
     # Writing
 
-    def put(self, root: str, files: Sequence[Parsed]) -> None:
+    def put(self, root: str, files: Sequence[ParsedFile]) -> None:
         if not files:
             return
         with self._connections().writing() as db:
-            changed(db, root)
+            mark_unresolved(db, root)
             for one in files:
-                drop(db, root, one.file.path)
-                add(db, root, one)
+                delete_file(db, root, one.file.path)
+                insert_file(db, root, one)
 
     def drop(self, root: str, paths: Sequence[str]) -> None:
         if paths:
             with self._connections().writing() as db:
-                changed(db, root)
+                mark_unresolved(db, root)
                 for path in paths:
-                    drop(db, root, path)
+                    delete_file(db, root, path)
 
     def forget(self, root: str) -> None:
-        self.drop(root, list(self.known(root)))
+        self.drop(root, list(self.indexed_files(root)))
         if self._there():
             with self._connections().writing() as db:
                 db.execute("delete from root where path = ?", (root,))
-                term_bags.tidy(db)
+                term_bags.delete_unused_terms(db)
                 # deleted words leave the segments
                 db.execute("insert into words (words) values ('optimize')")
             self._connections().checkpoint()
@@ -107,25 +112,25 @@ class SqliteCode(Derived):
     def amend(
         self,
         root: str,
-        files: Sequence[Parsed],
+        files: Sequence[ParsedFile],
         gone: Collection[str],
-        linked: Sequence[Linked],
+        linked: Sequence[LinkedFile],
         moved: Mapping[str, Mapping[int, int]] = NONE_MOVED,
     ) -> None:
         with self._connections().writing() as db:
             for path in gone:
-                drop(db, root, path)
+                delete_file(db, root, path)
             for one in files:
-                replace(db, root, one)
+                replace_indexed_file(db, root, one)
             nums = dict(db.execute("select path, num from file where root = ?", (root,)))
             for path, *_ in linked:
                 for table in ("edge", "rest"):
                     db.execute(f"delete from {table} where file = ?", (nums[path],))
             for path, places in moved.items():
-                renumber(db, nums[path], places)
-            link(db, nums, linked)
+                renumber_targets(db, nums[path], places)
+            insert_edges(db, nums, linked)
 
-    def link(self, root: str, linked: Iterable[Linked]) -> None:
+    def link(self, root: str, linked: Iterable[LinkedFile]) -> None:
         with self._connections().writing() as db:
             nums = dict(db.execute("select path, num from file where root = ?", (root,)))
             for table in ("edge", "rest"):
@@ -133,7 +138,7 @@ class SqliteCode(Derived):
                     f"delete from {table} where file in (select num from file where root = ?)",
                     (root,),
                 )
-            link(db, nums, linked)
+            insert_edges(db, nums, linked)
             db.execute(
                 "insert into root (path, resolved) values (?, 1) on conflict (path) do update set resolved = 1",
                 (root,),
@@ -182,7 +187,7 @@ class SqliteCode(Derived):
             )
             return {path: (language, json.loads(names)) for path, language, names in rows}
 
-    def definitions(self, root: str, name: str) -> list[Definition]:
+    def definitions(self, root: str, name: str) -> list[SymbolDefinition]:
         return self._definitions(
             f"{DEFINITIONS} symbol s on s.file = f.num "
             "where s.name = ? collate nocase and f.root = ?",
@@ -190,7 +195,7 @@ class SqliteCode(Derived):
             name,
         )
 
-    def joining(self, root: str, name: str) -> list[Definition]:
+    def detached_members(self, root: str, name: str) -> list[SymbolDefinition]:
         return self._definitions(
             f"{DEFINITIONS} joining j on j.file = f.num "
             "join symbol s on s.file = j.file and s.idx = j.idx "
@@ -198,14 +203,18 @@ class SqliteCode(Derived):
             (name, root),
         )
 
-    def _definitions(self, sql: str, given: Sequence[str], name: str = "") -> list[Definition]:
+    def _definitions(
+        self, sql: str, given: Sequence[str], name: str = ""
+    ) -> list[SymbolDefinition]:
         with self._reading() as db:
-            rows = sorted(Definition(*row) for row in db.execute(sql, given)) if db else []
+            rows = sorted(SymbolDefinition(*row) for row in db.execute(sql, given)) if db else []
         return [
-            one for one in rows if not name or (one.name == name and (one.kind in WHOLE or one.top))
+            one
+            for one in rows
+            if not name or (one.name == name and (one.kind in WHOLE_KINDS or one.top))
         ]
 
-    def resting(self, root: str, on: Collection[str]) -> set[str]:
+    def files_resting_on(self, root: str, on: Collection[str]) -> set[str]:
         with self._reading() as db:
             sql = "select f.path from rest r join file f on f.num = r.file where r.checksum = ? and f.root = ?"
             return (
@@ -223,30 +232,30 @@ class SqliteCode(Derived):
                 ).fetchone()
             )
 
-    def size(self, root: str) -> Size:
+    def size(self, root: str) -> IndexSize:
         with self._reading() as db:
             if db is None:
-                return Size()
+                return IndexSize()
             inside = "file in (select num from file where root = ?)"
             files, symbols, edges = (
                 db.execute(f"select count(*) from {table} where {where}", (root,)).fetchone()[0]
                 for table, where in (("file", "root = ?"), ("symbol", inside), ("edge", inside))
             )
-            return Size(files, symbols, edges, self.resolved(root))
+            return IndexSize(files, symbols, edges, self.resolved(root))
 
-    def named(self, root: str, name: str, limit: int) -> list[Place]:
+    def find_symbols(self, root: str, name: str, limit: int) -> list[SymbolLocation]:
         with self._reading() as db:
-            for way in WAYS if db else ():
+            for way in NAME_CONDITIONS if db else ():
                 rows = self._symbols(db, f"f.root = ? and {way}", (root, name, name), limit)
                 if rows:
                     return rows
         return []
 
-    def bodies(self, root: str, body: str) -> list[Place]:
+    def symbols_with_body(self, root: str, body: str) -> list[SymbolLocation]:
         with self._reading() as db:
             return self._symbols(db, "f.root = ? and s.body = ?", (root, body))
 
-    def symbols(self, root: str, paths: Sequence[str] | None = None) -> list[Place]:
+    def symbols(self, root: str, paths: Sequence[str] | None = None) -> list[SymbolLocation]:
         with self._reading() as db:
             if db is None:
                 return []
@@ -254,15 +263,15 @@ class SqliteCode(Derived):
                 return self._symbols(db, "f.root = ?", (root,))
             return [
                 place
-                for some in batches(paths)
+                for some in split_batches(paths)
                 for place in self._symbols(
-                    db, f"f.root = ? and f.path in ({marks(some)})", (root, *some)
+                    db, f"f.root = ? and f.path in ({sql_placeholders(some)})", (root, *some)
                 )
             ]
 
     def _symbols(
         self, db: sqlite3.Connection | None, where: str, given: Sequence[object], limit: int = -1
-    ) -> list[Place]:
+    ) -> list[SymbolLocation]:
         sql = f"""
             select f.path, s.idx, {SYMBOL}
             from symbol s join file f on f.num = s.file
@@ -271,48 +280,50 @@ class SqliteCode(Derived):
             limit ?
         """
         rows = db.execute(sql, (*given, limit)) if db else ()
-        return [Place(path, index, Symbol(*rest)) for path, index, *rest in rows]
+        return [SymbolLocation(path, index, Symbol(*rest)) for path, index, *rest in rows]
 
-    def into(self, root: str, places: Sequence[Place]) -> list[Edge]:
+    def edges_into(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
         return self._edges(
             root,
             "and t.root = f.root and t.path = ? and e.symbol = ?",
             [(one.path, one.num) for one in places],
         )
 
-    def out(self, root: str, places: Sequence[Place]) -> list[Edge]:
+    def edges_out_of(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
         return self._edges(
             root,
             "and f.path = ? and e.scope = ? and e.target is not null",
             [(one.path, one.num) for one in places],
         )
 
-    def of_file(self, root: str, path: str, kind: str) -> list[Edge]:
+    def edges_of_file(self, root: str, path: str, kind: str) -> list[CodeEdge]:
         return self._edges(root, "and f.path = ? and e.kind = ?", [(path, kind)])
 
-    def loose(self, root: str, name: str) -> list[Edge]:
+    def unresolved_edges(self, root: str, name: str) -> list[CodeEdge]:
         return self._edges(
             root, "and e.name = ? and e.target is null and e.kind <> 'imports'", [(name,)]
         )
 
-    def edges(self, root: str) -> list[Edge]:
+    def edges(self, root: str) -> list[CodeEdge]:
         return self._edges(root, "and e.target is not null", [()])
 
-    def _edges(self, root: str, where: str, each: Sequence[Sequence[object]]) -> list[Edge]:
+    def _edges(self, root: str, where: str, each: Sequence[Sequence[object]]) -> list[CodeEdge]:
         with self._reading() as db:
             rows = (
                 [row for given in each for row in db.execute(EDGES + where, (root, *given))]
                 if db
                 else []
             )
-        return sorted({Edge(*row) for row in rows}, key=lambda edge: (edge.path, edge.line, edge))
+        return sorted(
+            {CodeEdge(*row) for row in rows}, key=lambda edge: (edge.path, edge.line, edge)
+        )
 
-    def graph(self, root: str) -> Graph:
+    def graph(self, root: str) -> SymbolGraph:
         with self._reading() as db:
             if db is None:
-                return Graph([], [], [])
+                return SymbolGraph([], [], [])
             here = "in (select num from file where root = ?)"
-            return Graph(
+            return SymbolGraph(
                 db.execute(
                     "select num, path from file where root = ? order by path", (root,)
                 ).fetchall(),
@@ -328,7 +339,7 @@ class SqliteCode(Derived):
                 ).fetchall(),
             )
 
-    def matching(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
+    def search_files(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
         with self._reading() as db:
             if db is None or not terms:
                 return []
@@ -340,29 +351,31 @@ class SqliteCode(Derived):
                 order by w.rank
                 limit ?
             """
-            rows = db.execute(sql, (matching(affordable(db, terms, last)), root, limit)).fetchall()
+            rows = db.execute(
+                sql, (to_match_expression(select_affordable_terms(db, terms, last)), root, limit)
+            ).fetchall()
         return sorted(rows, key=lambda row: (-row[1], row[0]))
 
-    def bagged(self, root: str) -> dict[str, bytes]:
+    def bag_hashes(self, root: str) -> dict[str, bytes]:
         with self._reading() as db:
-            return term_bags.known(db, root) if db else {}
+            return term_bags.read_bag_hashes(db, root) if db else {}
 
-    def put_bags(self, root: str, some: Sequence[Bag]) -> None:
+    def put_bags(self, root: str, some: Sequence[TermBag]) -> None:
         if some:
             with self._connections().writing() as db:
-                term_bags.put(db, root, some)
+                term_bags.put_term_bags(db, root, some)
 
-    def bags(self, root: str) -> Bags:
+    def bags(self, root: str) -> TermColumns:
         with self._reading() as db:
-            return term_bags.read(db, root) if db else term_bags.NONE
+            return term_bags.read_term_columns(db, root) if db else term_bags.NO_TERMS
 
-    def names(self, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
+    def symbol_names(self, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
         with self._reading() as db:
-            return term_bags.names(db, root, kinds) if db else []
+            return term_bags.read_symbol_names(db, root, kinds) if db else []
 
-    def state(self, root: str) -> bytes:
+    def state_digest(self, root: str) -> bytes:
         with self._reading() as db:
-            return term_bags.state(db, root) if db else b""
+            return term_bags.compute_index_state(db, root) if db else b""
 
     def verify(self) -> str:
         with self._reading() as db:
@@ -378,7 +391,9 @@ class SqliteCode(Derived):
         return "" if words == files else f"{files:,} files of code, but words of {words:,}"
 
 
-def link(db: sqlite3.Connection, nums: Mapping[str, int], linked: Iterable[Linked]) -> None:
+def insert_edges(
+    db: sqlite3.Connection, nums: Mapping[str, int], linked: Iterable[LinkedFile]
+) -> None:
     """Enter the edges of files that have none."""
     for one in linked:
         if one.path not in nums:
@@ -397,7 +412,7 @@ def link(db: sqlite3.Connection, nums: Mapping[str, int], linked: Iterable[Linke
         )
 
 
-def renumber(db: sqlite3.Connection, num: int, places: Mapping[int, int]) -> None:
+def renumber_targets(db: sqlite3.Connection, num: int, places: Mapping[int, int]) -> None:
     """Let the edges to symbols of a file lead to where these are now: below zero first, so that
     none meets another.
     """
@@ -408,7 +423,7 @@ def renumber(db: sqlite3.Connection, num: int, places: Mapping[int, int]) -> Non
     db.execute("update edge set symbol = -3 - symbol where target = ? and symbol < -1", (num,))
 
 
-def changed(db: sqlite3.Connection, root: str) -> None:
+def mark_unresolved(db: sqlite3.Connection, root: str) -> None:
     """The edges of a repository are not those of its files any more."""
     db.execute(
         "insert into root (path, resolved) values (?, 0) on conflict (path) do update set resolved = 0",
@@ -416,9 +431,9 @@ def changed(db: sqlite3.Connection, root: str) -> None:
     )
 
 
-def add(db: sqlite3.Connection, root: str, one: Parsed, num: int | None = None) -> None:
+def insert_file(db: sqlite3.Connection, root: str, one: ParsedFile, num: int | None = None) -> None:
     """Enter a file that is not there, by this number or a new one."""
-    body = indexable("\n".join(words_of(one)))
+    body = to_index_text("\n".join(iter_file_words(one)))
     num = db.execute(
         "insert into file (num, root, path, size, mtime, inode, hash, language, facts, modules, body) "
         "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -442,28 +457,28 @@ def add(db: sqlite3.Connection, root: str, one: Parsed, num: int | None = None) 
     )
     db.executemany(
         "insert into joining (name, file, idx) values (?, ?, ?)",
-        ((name, num, index) for name, index in joining(one.symbols)),
+        ((name, num, index) for name, index in find_detached_members(one.symbols)),
     )
 
 
-def words_of(one: Parsed) -> Iterator[str]:
+def iter_file_words(one: ParsedFile) -> Iterator[str]:
     """What a file is found by: its path, and the names in it, each once."""
     yield one.file.path
     yield from dict.fromkeys(symbol.name for symbol in one.symbols)
 
 
-def replace(db: sqlite3.Connection, root: str, one: Parsed) -> None:
+def replace_indexed_file(db: sqlite3.Connection, root: str, one: ParsedFile) -> None:
     """Enter a file in the place of what it was. Edges to it stay."""
-    add(db, root, one, take_out(db, root, one.file.path))
+    insert_file(db, root, one, take_out_file(db, root, one.file.path))
 
 
-def drop(db: sqlite3.Connection, root: str, path: str) -> None:
+def delete_file(db: sqlite3.Connection, root: str, path: str) -> None:
     """Take a file out, if it is there, and the edges to it."""
-    num = take_out(db, root, path)
+    num = take_out_file(db, root, path)
     db.execute("delete from edge where target = ?", (num,))
 
 
-def take_out(db: sqlite3.Connection, root: str, path: str) -> int | None:
+def take_out_file(db: sqlite3.Connection, root: str, path: str) -> int | None:
     """Take a file out, if it is there; its number."""
     row: tuple[int, str] | None = db.execute(
         "select num, body from file where root = ? and path = ?", (root, path)

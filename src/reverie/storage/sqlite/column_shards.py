@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from reverie.storage.column_cache import Corpus, Floats, Shard
-from reverie.storage.sqlite.bm25_postings import Stemmer, scores
+from reverie.storage.sqlite.bm25_postings import TermStemmer, score_shards
 
-KEPT = 16  # spaces kept in memory, least recently used go first
-CHUNK = 20_000  # rows fetched at a time
+MAX_SHARDS = 16  # spaces kept in memory, least recently used go first
+ROWS_PER_FETCH = 20_000  # rows fetched at a time
 
 NEW_ROWS = """
     select num, id, at, length(text), session, speaker, kind, substr(rtrim(text), -1) = '?', expires_at,
@@ -47,7 +47,7 @@ SPACE_VECTORS = """
 
 
 @dataclass(slots=True)
-class Seen:
+class SyncState:
     """How far the shards have come with the file."""
 
     version: tuple[int, int] = (-1, -1)
@@ -57,17 +57,17 @@ class Seen:
 
 
 @dataclass(slots=True)
-class Shards:
+class ShardCache:
     """The shards of one store and one model."""
 
     model: str
     dims: int = 0
-    seen: Seen = field(default_factory=Seen)
+    seen: SyncState = field(default_factory=SyncState)
     by_space: OrderedDict[str, Shard] = field(default_factory=OrderedDict)
     codes: dict[str, int] = field(default_factory=lambda: {"": 0})
     names: list[str] = field(default_factory=lambda: [""])
     lock: threading.Lock = field(default_factory=threading.Lock)
-    stemmer: Stemmer = field(default_factory=Stemmer)
+    stemmer: TermStemmer = field(default_factory=TermStemmer)
 
     def corpus(self, db: sqlite3.Connection, writes: int, spaces: Sequence[str]) -> Corpus:
         """The shards of these spaces, up to date."""
@@ -81,7 +81,7 @@ class Shards:
     def scores(self, db: sqlite3.Connection, corpus: Corpus, terms: Sequence[str]) -> list[Floats]:
         """BM25 of every row of the corpus."""
         with self.lock:
-            return scores(db, self.stemmer, terms, corpus.shards)
+            return score_shards(db, self.stemmer, terms, corpus.shards)
 
     def refresh(self, db: sqlite3.Connection, writes: int) -> None:
         """Take in what happened in the file since the last time."""
@@ -126,11 +126,11 @@ class Shards:
             self.take_rows(db, space, shard)
             if self.dims:
                 found = db.execute(SPACE_VECTORS, (space, self.model, self.seen.serial))
-                while rows := found.fetchmany(CHUNK):
+                while rows := found.fetchmany(ROWS_PER_FETCH):
                     self.put(shard, rows)
             self.by_space[space] = shard
         self.by_space.move_to_end(space)
-        while len(self.by_space) > KEPT:
+        while len(self.by_space) > MAX_SHARDS:
             self.by_space.popitem(last=False)
         return self.by_space[space]
 
@@ -149,7 +149,7 @@ class Shards:
                 self.code(speaker),
                 self.code(kind),
                 bool(asks),
-                moment(ends),
+                to_expiry(ends),
                 bool(counts),
             )
 
@@ -162,7 +162,7 @@ class Shards:
             row = shard.place.get(num) if shard else None
             if shard and row is not None:
                 shard.length[row], shard.counts[row] = length, bool(counts)
-                shard.asks[row], shard.expires[row] = bool(asks), moment(ends)
+                shard.asks[row], shard.expires[row] = bool(asks), to_expiry(ends)
                 shard.known[row] &= bool(known)
 
     def take_vectors(self, db: sqlite3.Connection, serial: int) -> None:
@@ -181,7 +181,9 @@ class Shards:
             for num, vec in rows
             if num in shard.place and len(vec) == 4 * shard.dims
         ]
-        shard.put([row for row, _ in known], to_vectors([vec for _, vec in known], shard.dims))
+        shard.put(
+            [row for row, _ in known], vectors_from_blobs([vec for _, vec in known], shard.dims)
+        )
 
     def code(self, name: str) -> int:
         """A small number for a session, a speaker or a kind."""
@@ -192,11 +194,11 @@ class Shards:
         return number
 
 
-def moment(ends: float | None) -> float:
+def to_expiry(ends: float | None) -> float:
     """When a memory expires, as a number: never is infinity."""
     return np.inf if ends is None else ends
 
 
-def to_vectors(blobs: Sequence[bytes], dims: int) -> Floats:
+def vectors_from_blobs(blobs: Sequence[bytes], dims: int) -> Floats:
     """Vectors from their blobs (little-endian float32)."""
     return np.frombuffer(b"".join(blobs), "<f4").reshape(len(blobs), dims)

@@ -16,9 +16,9 @@ from typing import Any
 from reverie.core.clock import sleep, ticks
 from reverie.core.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreReadOnly
 
-PATIENCE = 60.0  # seconds to wait for other processes before giving up
+BUSY_TIMEOUT = 60.0  # seconds to wait for other processes before giving up
 
-MEANING: tuple[tuple[int, type[StoreError]], ...] = (
+ERROR_CLASSES: tuple[tuple[int, type[StoreError]], ...] = (
     (sqlite3.SQLITE_BUSY, StoreBusy),
     (sqlite3.SQLITE_LOCKED, StoreBusy),
     (sqlite3.SQLITE_FULL, StoreFull),
@@ -30,17 +30,17 @@ MEANING: tuple[tuple[int, type[StoreError]], ...] = (
 )
 
 
-def translated(err: sqlite3.Error, path: str) -> StoreError:
+def translate_error(err: sqlite3.Error, path: str) -> StoreError:
     """The error a person can act on. The low byte of SQLite's extended code is the primary one."""
     code = getattr(err, "sqlite_errorcode", None)
-    for known, meaning in MEANING:
+    for known, meaning in ERROR_CLASSES:
         if code is not None and code & 0xFF == known:
             default = " ".join((meaning.__doc__ or "").split())
             return meaning(f"{default} ({path}: {err})")
     return StoreError(f"The memory store could not do that: {err} ({path})")
 
 
-class Connections:
+class SqliteConnections:
     """The connections of this process to one database."""
 
     def __init__(self, path: str) -> None:
@@ -58,7 +58,7 @@ class Connections:
     def _connect(self, target: str, uri: bool = False) -> sqlite3.Connection:
         db = sqlite3.connect(
             target,
-            timeout=PATIENCE,
+            timeout=BUSY_TIMEOUT,
             isolation_level=None,
             check_same_thread=False,
             uri=uri,
@@ -87,7 +87,7 @@ class Connections:
         except sqlite3.Error as err:
             if db is not None:
                 db.close()
-            meaning = translated(err, self.path)
+            meaning = translate_error(err, self.path)
             if isinstance(meaning, StoreReadOnly):
                 return self._open_read_only(err)
             raise meaning from err
@@ -97,7 +97,7 @@ class Connections:
         """Switch a new file to WAL. SQLite does not wait when several processes do so at once: we
         do.
         """
-        end = ticks() + PATIENCE
+        end = ticks() + BUSY_TIMEOUT
         while True:
             try:
                 db.execute("pragma journal_mode = wal")
@@ -131,7 +131,7 @@ class Connections:
             try:
                 return self._connect(f"{Path(self.path).absolute().as_uri()}?{how}", uri=True)
             except sqlite3.Error as broken:
-                why = translated(broken, self.path)
+                why = translate_error(broken, self.path)
             if not isinstance(why, StoreReadOnly) or self._journal_left():
                 break
         raise why from err
@@ -168,7 +168,7 @@ class Connections:
             else:
                 yield self.reader()
         except sqlite3.Error as err:
-            raise translated(err, self.path) from err
+            raise translate_error(err, self.path) from err
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -186,7 +186,7 @@ class Connections:
                 yield self.writer
                 self.writer.execute("commit")
             except sqlite3.Error as err:
-                raise translated(err, self.path) from err
+                raise translate_error(err, self.path) from err
             finally:
                 self._owner = 0
                 try:
@@ -232,7 +232,7 @@ class Connections:
                     self._let_go()
                 yield
         except sqlite3.Error as err:
-            raise translated(err, self.path) from err
+            raise translate_error(err, self.path) from err
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
@@ -248,7 +248,7 @@ class Connections:
             yield db
             db.execute("rollback")
         except sqlite3.Error as err:
-            raise translated(err, self.path) from err
+            raise translate_error(err, self.path) from err
         finally:
             db.close()
 
@@ -260,7 +260,7 @@ class Connections:
             if not self.private and not self._owner:
                 self.writer.execute("pragma busy_timeout = 1000")
                 busy = self.writer.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
-                self.writer.execute(f"pragma busy_timeout = {int(PATIENCE * 1000)}")
+                self.writer.execute(f"pragma busy_timeout = {int(BUSY_TIMEOUT * 1000)}")
                 return not busy
         return self.private
 

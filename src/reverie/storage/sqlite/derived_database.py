@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from reverie.core.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
-from reverie.storage.note_index_port import Indexed, Stamp
-from reverie.storage.sqlite.connection import Connections
+from reverie.storage.note_index_port import FileStamp, IndexedFile
+from reverie.storage.sqlite.connection import SqliteConnections
 from reverie.storage.sqlite.schema_migration import statements
 
 
-class Derived:
+class DerivedDatabase:
     """One such database. It is made when something is first written to it."""
 
     schema: ClassVar[Path]
@@ -30,7 +30,7 @@ class Derived:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._opened: Connections | None = None
+        self._opened: SqliteConnections | None = None
         self._which: tuple[int, int] | None = None  # device and inode of the file that is open
         self._lock = threading.RLock()
 
@@ -46,7 +46,7 @@ class Derived:
             else str(path.parent / "cache" / f"{path.stem}-{what}-{cls.edition}.db")
         )
 
-    def former(self) -> list[Path]:
+    def obsolete_files(self) -> list[Path]:
         """Its files of other editions: nobody reads them any more, and they hold what
         it held then.
         """
@@ -66,21 +66,21 @@ class Derived:
     def _there(self) -> bool:
         return self._opened is not None if self.path == ":memory:" else Path(self.path).is_file()
 
-    def _connections(self) -> Connections:
+    def _connections(self) -> SqliteConnections:
         with self._lock:
-            if self._opened is not None and self._which != which(self.path):
+            if self._opened is not None and self._which != identify_file(self.path):
                 self._opened = None  # not closed: another thread may be reading
                 self._forget()
             if self._opened is None:
                 if not self._there():
-                    for one in self.former():
+                    for one in self.obsolete_files():
                         one.unlink(missing_ok=True)
                 try:
-                    self._opened = opened(self.path, self.schema)
+                    self._opened = open_derived(self.path, self.schema)
                 except StoreDamaged:
                     self._throw_away()
-                    self._opened = opened(self.path, self.schema)
-                self._which = which(self.path)
+                    self._opened = open_derived(self.path, self.schema)
+                self._which = identify_file(self.path)
             return self._opened
 
     @contextmanager
@@ -92,7 +92,7 @@ class Derived:
         with self._connections().reading() as db:
             yield db
 
-    def known(self, root: str) -> dict[str, Indexed]:
+    def indexed_files(self, root: str) -> dict[str, IndexedFile]:
         """The files of a root that are in it, as they looked when they were read."""
         with self._reading() as db:
             rows = (
@@ -102,9 +102,9 @@ class Derived:
                 if db
                 else ()
             )
-            return {path: Indexed(path, Stamp(*stamp), hash) for path, *stamp, hash in rows}
+            return {path: IndexedFile(path, FileStamp(*stamp), hash) for path, *stamp, hash in rows}
 
-    def stamp(self, root: str, files: Sequence[Indexed]) -> None:
+    def update_stamps(self, root: str, files: Sequence[IndexedFile]) -> None:
         """These look otherwise now and hold the same."""
         if files:
             with self._connections().writing() as db:
@@ -148,7 +148,7 @@ class Derived:
             self._forget()
 
 
-def which(path: str) -> tuple[int, int] | None:
+def identify_file(path: str) -> tuple[int, int] | None:
     """Which file is in this place: its device and inode; None where there is none."""
     try:
         found = Path(path).stat()
@@ -157,9 +157,9 @@ def which(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def opened(path: str, schema: Path) -> Connections:
+def open_derived(path: str, schema: Path) -> SqliteConnections:
     """Connections to a database with the tables of a schema."""
-    made = Connections(path)
+    made = SqliteConnections(path)
     try:
         with made.writing() as db:
             if not db.execute("select 1 from sqlite_master where name = 'words'").fetchone():

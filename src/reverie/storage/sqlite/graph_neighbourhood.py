@@ -9,24 +9,30 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from reverie.core.model import Edge
-from reverie.storage.sqlite.read_queries import batches, marks
+from reverie.storage.sqlite.read_queries import split_batches, sql_placeholders
 
-LATEST = 1_000  # newest memories of one tag among which those that may be seen are looked for
+MAX_TAG_MEMBERS = (
+    1_000  # newest memories of one tag among which those that may be seen are looked for
+)
 
 
-def around(
+def read_edges_around(
     db: sqlite3.Connection, nodes: Sequence[str], spaces: Sequence[str], most: int
 ) -> list[Edge]:
     """Edges of these nodes whose memories may be seen, each once, in order."""
     memories = [node for node in nodes if ":" not in node]
-    found = {edge for some in batches(memories) for edge in between(db, some, spaces)}
+    found = {
+        edge for some in split_batches(memories) for edge in iter_memory_edges(db, some, spaces)
+    }
     for node in nodes:
         if ":" in node:
-            found.update(members(db, node, spaces, most))
+            found.update(iter_node_members(db, node, spaces, most))
     return sorted(found)
 
 
-def between(db: sqlite3.Connection, ids: Sequence[str], spaces: Sequence[str]) -> Iterator[Edge]:
+def iter_memory_edges(
+    db: sqlite3.Connection, ids: Sequence[str], spaces: Sequence[str]
+) -> Iterator[Edge]:
     """Edges from and to some memories. The reader is known to see these; the other end is looked
     at.
 
@@ -36,19 +42,21 @@ def between(db: sqlite3.Connection, ids: Sequence[str], spaces: Sequence[str]) -
     forth = f"""
         select e.src, e.rel, e.dst, e.weight
         from edge e left join memory m on m.id = e.dst
-        where e.src in ({marks(ids)})
-          and (instr(e.dst, ':') or m.space in ({marks(spaces)}) and (m.retired_at is null or e.rel = 'supersedes'))
+        where e.src in ({sql_placeholders(ids)})
+          and (instr(e.dst, ':') or m.space in ({sql_placeholders(spaces)}) and (m.retired_at is null or e.rel = 'supersedes'))
     """
     back = f"""
         select e.src, e.rel, e.dst, e.weight
         from edge e cross join memory m on m.id = e.src
-        where e.dst in ({marks(ids)}) and m.space in ({marks(spaces)}) and m.retired_at is null
+        where e.dst in ({sql_placeholders(ids)}) and m.space in ({sql_placeholders(spaces)}) and m.retired_at is null
     """
     for sql in (forth, back):
         yield from (Edge(*row) for row in db.execute(sql, (*ids, *spaces)))
 
 
-def members(db: sqlite3.Connection, node: str, spaces: Sequence[str], most: int) -> Iterator[Edge]:
+def iter_node_members(
+    db: sqlite3.Connection, node: str, spaces: Sequence[str], most: int
+) -> Iterator[Edge]:
     """What is tied to a tag, a cluster or a file: the newest that may be seen.
 
     Read from the end of the index until there are enough; the thousandth newest is where looking
@@ -57,9 +65,9 @@ def members(db: sqlite3.Connection, node: str, spaces: Sequence[str], most: int)
     sql = f"""
         select e.src, e.rel, e.dst, e.weight
         from edge e cross join memory m on m.id = e.src
-        where e.dst = ? and m.space in ({marks(spaces)}) and m.retired_at is null
+        where e.dst = ? and m.space in ({sql_placeholders(spaces)}) and m.retired_at is null
           and e.src >= coalesce(
-              (select src from edge where dst = ? order by rel desc, src desc limit 1 offset {LATEST - 1}), '')
+              (select src from edge where dst = ? order by rel desc, src desc limit 1 offset {MAX_TAG_MEMBERS - 1}), '')
         order by e.rel desc, e.src desc
         limit ?
     """

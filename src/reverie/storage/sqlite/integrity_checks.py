@@ -19,11 +19,11 @@ from reverie.storage.sqlite.write_changes import (
     QUEUE_MISSING,
     UNQUEUED,
     UPSERT_EDGE,
-    body_of,
-    bump,
+    bump_generation,
     tag_node,
+    to_words_body,
 )
-from reverie.text.tokenization import fingerprint
+from reverie.text.tokenization import fingerprint_text
 
 UNREADABLE = (ValueError, TypeError, AttributeError)
 
@@ -51,21 +51,21 @@ LOST_SUCCESSORS = """
 LOOSE_CHANGES = "select distinct memory from change where seq not in (select seq from event)"
 
 
-def file(db: sqlite3.Connection, _repair: bool) -> Iterator[Problem]:
+def check_file(db: sqlite3.Connection, _repair: bool) -> Iterator[Problem]:
     """What SQLite itself finds wrong with its pages."""
     for (message,) in db.execute("pragma quick_check(20)"):
         if message != "ok":
             yield Problem("file", message)
 
 
-def readable(rows: Iterable[tuple[Any, ...]]) -> Iterator[Memory]:
+def iter_readable_memories(rows: Iterable[tuple[Any, ...]]) -> Iterator[Memory]:
     """Those rows that are memories; `memories` reports the others."""
     for row in rows:
         with suppress(*UNREADABLE):
             yield to_memory(row)
 
 
-def memories(db: sqlite3.Connection, _repair: bool) -> Iterator[Problem]:
+def check_memories(db: sqlite3.Connection, _repair: bool) -> Iterator[Problem]:
     """Rows that are not memories, and successors that are not there."""
     for row in db.execute(f"select {COLUMNS} from memory"):
         try:
@@ -78,7 +78,7 @@ def memories(db: sqlite3.Connection, _repair: bool) -> Iterator[Problem]:
         yield Problem("history", f"{id} was changed by an event that is not there")
 
 
-def words(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
+def check_words(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
     """The word index against the memories."""
     wrong = [(num, "has no words") for (num,) in db.execute(MISSING_WORDS)]
     wrong += [(num, "has words but is gone") for (num,) in db.execute(ORPHAN_WORDS)]
@@ -88,8 +88,8 @@ def words(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
     wrong += [
         (num, "has other words than its text")
         for num, body, *row in rows
-        for memory in readable([tuple(row)])
-        if body != body_of(memory)
+        for memory in iter_readable_memories([tuple(row)])
+        if body != to_words_body(memory)
     ]
     if not wrong:
         try:
@@ -122,11 +122,15 @@ def rebuild_words(db: sqlite3.Connection) -> None:
     found = db.execute(f"select num, {COLUMNS} from memory order by num").fetchall()
     db.executemany(
         INSERT_WORDS,
-        ((num, body_of(memory)) for num, *row in found for memory in readable([tuple(row)])),
+        (
+            (num, to_words_body(memory))
+            for num, *row in found
+            for memory in iter_readable_memories([tuple(row)])
+        ),
     )
 
 
-def vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
+def check_vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
     """Vectors and the queues for them against the memories.
 
     Vectors of a model that embeds here no longer are as good as the others, should it come back:
@@ -150,7 +154,7 @@ def vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
                 db.execute("delete from vector where model = ?", (model,))
             yield Problem("vectors", f"vectors of {model} differ in length", repaired=repair)
     for num, serial, hash, text in db.execute(EMBEDDED).fetchall():
-        if hash != fingerprint(text):
+        if hash != fingerprint_text(text):
             if repair:
                 db.execute("delete from vector where serial = ?", (serial,))
             yield Problem(
@@ -164,7 +168,7 @@ def vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
         db.execute(QUEUE_MISSING)
 
 
-def edges(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
+def check_edges(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
     """Edges whose ends are gone, and tags that the graph does not know."""
     for src, rel, dst in db.execute(LOOSE_EDGES).fetchall():
         if repair:
@@ -172,7 +176,9 @@ def edges(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
         yield Problem("edges", f"{src} {rel} {dst}: an end is gone", repaired=repair)
     tagged = set(db.execute("select src, dst from edge where rel = 'has_tag'").fetchall())
     rows = db.execute(f"select {COLUMNS} from memory where tags is not null")
-    meant = {(memory.id, tag_node(tag)) for memory in readable(rows) for tag in memory.tags}
+    meant = {
+        (memory.id, tag_node(tag)) for memory in iter_readable_memories(rows) for tag in memory.tags
+    }
     for src, dst in sorted(meant - tagged):
         if repair:
             db.execute(UPSERT_EDGE, (src, "has_tag", dst, 1.0))
@@ -183,7 +189,7 @@ def edges(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
         yield Problem("edges", f"{src} has an edge to {dst} but not the tag", repaired=repair)
 
 
-def cursors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
+def check_cursors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
     """Readers that claim to have read what never happened."""
     last = db.execute("select coalesce(max(seq), 0) from event").fetchone()[0]
     for name, seq in db.execute("select name, seq from cursor where seq > ?", (last,)).fetchall():
@@ -194,10 +200,17 @@ def cursors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
         )
 
 
-CHECKS: tuple[Check, ...] = (file, memories, words, vectors, edges, cursors)
+CHECKS: tuple[Check, ...] = (
+    check_file,
+    check_memories,
+    check_words,
+    check_vectors,
+    check_edges,
+    check_cursors,
+)
 
 
-def verify(db: sqlite3.Connection, repair: bool) -> list[Problem]:
+def verify_database(db: sqlite3.Connection, repair: bool) -> list[Problem]:
     """Every check in order. What makes a check impossible is a problem too, and does not hide the
     others.
     """
@@ -212,5 +225,5 @@ def verify(db: sqlite3.Connection, repair: bool) -> list[Problem]:
                 raise
             problems.append(Problem("file", f"{check.__name__} cannot be checked: {err}"))
     if any(problem.repaired for problem in problems):
-        bump(db)
+        bump_generation(db)
     return problems

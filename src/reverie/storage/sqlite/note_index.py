@@ -13,18 +13,31 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie.storage.note_index_port import Chunk, Count, Difference, Entry, Found, Indexed, Stamp
-from reverie.storage.sqlite.derived_database import Derived
-from reverie.storage.sqlite.read_queries import affordable, batches, marks, matching
-from reverie.text.tokenization import indexable
+from reverie.storage.note_index_port import (
+    Chunk,
+    ChunkDifference,
+    ChunkedFile,
+    FileStamp,
+    FoundChunk,
+    IndexCount,
+    IndexedFile,
+)
+from reverie.storage.sqlite.derived_database import DerivedDatabase
+from reverie.storage.sqlite.read_queries import (
+    select_affordable_terms,
+    split_batches,
+    sql_placeholders,
+    to_match_expression,
+)
+from reverie.text.tokenization import to_index_text
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from reverie.storage.sqlite.vector_matrix import Matrix
+    from reverie.storage.sqlite.vector_matrix import VectorMatrix
 
 # texts, beside as many as there are chunks, whose vectors are kept though they may be gone
-SPARE = 1_000
+SPARE_VECTORS = 1_000
 FILE = "f.path, f.size, f.mtime, f.inode, f.hash"
 CHUNKS = f"""
     select c.num, f.root, {FILE}, c.first, c.last, c.text, c.hash
@@ -49,7 +62,7 @@ EMPTYING = (
 LAST = "select seq from sqlite_sequence where name = 'chunk'"
 
 
-class SqliteFiles(Derived):
+class SqliteFileIndex(DerivedDatabase):
     """The index of files beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
@@ -58,7 +71,7 @@ class SqliteFiles(Derived):
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
-        self._matrix: Matrix | None = None
+        self._matrix: VectorMatrix | None = None
         self._embedded: dict[str, int] = {}  # model → number up to which every chunk has a vector
 
     def _forget(self) -> None:
@@ -67,25 +80,27 @@ class SqliteFiles(Derived):
 
     # Writing
 
-    def put(self, root: str, entries: Sequence[Entry]) -> Difference:
-        done = Difference()
+    def put(self, root: str, entries: Sequence[ChunkedFile]) -> ChunkDifference:
+        done = ChunkDifference()
         if entries:
             with self._connections().writing() as db:
                 for entry in entries:
-                    done = done.plus(put(db, root, entry))
+                    done = done.plus(put_chunks(db, root, entry))
         return done
 
     def drop(self, root: str, paths: Sequence[str]) -> int:
         if not paths:
             return 0
         with self._connections().writing() as db:
-            gone = sum(drop(db, root, path) for path in paths)
+            gone = sum(drop_chunked_file(db, root, path) for path in paths)
             if gone:
-                tidy(db, SPARE + db.execute("select count(*) from chunk").fetchone()[0])
+                delete_spare_vectors(
+                    db, SPARE_VECTORS + db.execute("select count(*) from chunk").fetchone()[0]
+                )
         return gone
 
     def forget(self, root: str) -> int:
-        gone = self.drop(root, list(self.known(root)))
+        gone = self.drop(root, list(self.indexed_files(root)))
         self.scrub()
         return gone
 
@@ -93,7 +108,7 @@ class SqliteFiles(Derived):
         if not self._there():
             return True
         with self._connections().writing() as db:
-            tidy(db, 0)
+            delete_spare_vectors(db, 0)
             # deleted words leave the segments
             db.execute("insert into words (words) values ('optimize')")
         with self._lock:
@@ -129,19 +144,23 @@ class SqliteFiles(Derived):
                 else [root for (root,) in db.execute("select distinct root from file order by 1")]
             )
 
-    def chunks(self, nums: Sequence[int]) -> list[Found]:
-        found: dict[int, Found] = {}
+    def chunks(self, nums: Sequence[int]) -> list[FoundChunk]:
+        found: dict[int, FoundChunk] = {}
         with self._reading() as db:
-            for some in batches(nums) if db else ():
-                for num, root, *rest in db.execute(f"{CHUNKS} ({marks(some)})", some) if db else ():
-                    found[num] = Found(num, root, to_indexed(rest[:5]), Chunk(*rest[5:]))
+            for some in split_batches(nums) if db else ():
+                for num, root, *rest in (
+                    db.execute(f"{CHUNKS} ({sql_placeholders(some)})", some) if db else ()
+                ):
+                    found[num] = FoundChunk(num, root, to_indexed_file(rest[:5]), Chunk(*rest[5:]))
         return [found[num] for num in nums if num in found]
 
-    def count(self, roots: Sequence[str] | None, model: str | None = None) -> Count:
+    def count(self, roots: Sequence[str] | None, model: str | None = None) -> IndexCount:
         with self._reading() as db:
             if db is None:
-                return Count()
-            inside, roots = ("1", ()) if roots is None else (f"f.root in ({marks(roots)})", roots)
+                return IndexCount()
+            inside, roots = (
+                ("1", ()) if roots is None else (f"f.root in ({sql_placeholders(roots)})", roots)
+            )
             files = db.execute(
                 f"select count(*) from file f where {inside}", tuple(roots)
             ).fetchone()[0]
@@ -157,7 +176,7 @@ class SqliteFiles(Derived):
                     (model, *roots),
                 ).fetchone()[0]
             )
-        return Count(files, chunks, waiting)
+        return IndexCount(files, chunks, waiting)
 
     def verify(self) -> str:
         with self._reading() as db:
@@ -170,22 +189,22 @@ class SqliteFiles(Derived):
 
     # Finding
 
-    def words(
+    def search_words(
         self, terms: Sequence[str], roots: Sequence[str], limit: int
     ) -> list[tuple[int, float]]:
         with self._reading() as db:
             if db is None or not terms or not roots:
                 return []
-            asked = affordable(db, terms, last_number(db))
+            asked = select_affordable_terms(db, terms, last_chunk_number(db))
             # FTS5 hands rows over best first, so the joins look only at those that are taken.
             sql = f"""
                 select w.rowid, -w.rank
                 from words w cross join chunk c on c.num = w.rowid cross join file f on f.num = c.file
-                where w.words match ? and f.root in ({marks(roots)})
+                where w.words match ? and f.root in ({sql_placeholders(roots)})
                 order by w.rank
                 limit ?
             """
-            found = db.execute(sql, (matching(asked), *roots, limit)).fetchall()
+            found = db.execute(sql, (to_match_expression(asked), *roots, limit)).fetchall()
         return sorted(found, key=lambda row: (-row[1], row[0]))
 
     def nearest(
@@ -199,7 +218,7 @@ class SqliteFiles(Derived):
                 sql = f"""
                     select c.num, c.hash
                     from chunk c join file f on f.num = c.file
-                    where c.hash in ({marks(list(some))}) and f.root in ({marks(roots)})
+                    where c.hash in ({sql_placeholders(list(some))}) and f.root in ({sql_placeholders(roots)})
                 """
                 here = db.execute(sql, (*some, *roots)).fetchall()
                 found += sorted(
@@ -214,11 +233,11 @@ class SqliteFiles(Derived):
         with self._reading() as db:
             return {} if db is None else self._columns(db, model).cosines(vector, hashes)
 
-    def waiting(self, model: str, limit: int) -> list[tuple[bytes, str]]:
+    def unembedded_texts(self, model: str, limit: int) -> list[tuple[bytes, str]]:
         with self._reading() as db:
             if db is None:
                 return []
-            last = last_number(db)
+            last = last_chunk_number(db)
             rows = db.execute(
                 f"select c.num, c.hash, c.text {WAITING} and c.num > ? order by c.num limit ?",
                 (model, self._embedded.get(model, 0), limit),
@@ -226,13 +245,13 @@ class SqliteFiles(Derived):
             self._embedded[model] = rows[0][0] - 1 if rows else last
         return list({hash: (hash, text) for _, hash, text in rows}.values())
 
-    def _columns(self, db: sqlite3.Connection, model: str) -> Matrix:
+    def _columns(self, db: sqlite3.Connection, model: str) -> VectorMatrix:
         """The vectors of a model in memory, with those that were written since the last time."""
-        from reverie.storage.sqlite.vector_matrix import Matrix
+        from reverie.storage.sqlite.vector_matrix import VectorMatrix
 
         with self._lock:
             if self._matrix is None or self._matrix.model != model:
-                self._matrix = Matrix(model)
+                self._matrix = VectorMatrix(model)
             self._matrix = self._matrix.caught_up(
                 db.execute(
                     "select num, hash, vec from vector where model = ? and num > ? order by num",
@@ -242,24 +261,24 @@ class SqliteFiles(Derived):
             return self._matrix
 
 
-def last_number(db: sqlite3.Connection) -> int:
+def last_chunk_number(db: sqlite3.Connection) -> int:
     """The highest number that was ever given to a chunk."""
     row = db.execute(LAST).fetchone()
     return row[0] if row else 0
 
 
-def searchable(path: str, text: str) -> str:
+def to_search_text(path: str, text: str) -> str:
     """What is found by words: a chunk's text, and the names on the way to its file."""
-    return indexable(f"{path}\n{text}")
+    return to_index_text(f"{path}\n{text}")
 
 
-def to_indexed(row: Sequence[object]) -> Indexed:
+def to_indexed_file(row: Sequence[object]) -> IndexedFile:
     """A file from the columns of FILE."""
     path, size, mtime, inode, hash = row
-    return Indexed(path, Stamp(size, mtime, inode), hash)  # type: ignore[arg-type]
+    return IndexedFile(path, FileStamp(size, mtime, inode), hash)  # type: ignore[arg-type]
 
 
-def put(db: sqlite3.Connection, root: str, entry: Entry) -> Difference:
+def put_chunks(db: sqlite3.Connection, root: str, entry: ChunkedFile) -> ChunkDifference:
     """Make these a file's chunks; those whose text stays are only moved."""
     (path, stamp, hash), chunks = entry
     number: int = db.execute(
@@ -278,46 +297,46 @@ def put(db: sqlite3.Connection, root: str, entry: Entry) -> Difference:
         for chunk in chunks
     ]
     stay = [row for row in kept if row]
-    remove(db, path, [num for nums in old.values() for num in nums])
+    delete_chunks(db, path, [num for nums in old.values() for num in nums])
     db.executemany("update chunk set first = ?, last = ? where num = ?", stay)
     new = [chunk for chunk, row in zip(chunks, kept, strict=True) if row is None]
-    first = last_number(db) + 1
+    first = last_chunk_number(db) + 1
     db.executemany(
         "insert into chunk (num, file, first, last, hash, text) values (?, ?, ?, ?, ?, ?)",
         [(num, number, c.first, c.last, c.hash, c.text) for num, c in enumerate(new, first)],
     )
     db.executemany(
         "insert into words (rowid, body) values (?, ?)",
-        [(num, searchable(path, c.text)) for num, c in enumerate(new, first)],
+        [(num, to_search_text(path, c.text)) for num, c in enumerate(new, first)],
     )
-    return Difference(len(new), len(stay), sum(map(len, old.values())))
+    return ChunkDifference(len(new), len(stay), sum(map(len, old.values())))
 
 
-def remove(db: sqlite3.Connection, path: str, nums: Sequence[int]) -> None:
+def delete_chunks(db: sqlite3.Connection, path: str, nums: Sequence[int]) -> None:
     """Take chunks of a file out of the index."""
-    for some in batches(nums):
+    for some in split_batches(nums):
         rows = db.execute(
-            f"select num, text from chunk where num in ({marks(some)})", some
+            f"select num, text from chunk where num in ({sql_placeholders(some)})", some
         ).fetchall()
         db.executemany(
             "insert into words (words, rowid, body) values ('delete', ?, ?)",
-            [(num, searchable(path, text)) for num, text in rows],
+            [(num, to_search_text(path, text)) for num, text in rows],
         )
-        db.execute(f"delete from chunk where num in ({marks(some)})", some)
+        db.execute(f"delete from chunk where num in ({sql_placeholders(some)})", some)
 
 
-def drop(db: sqlite3.Connection, root: str, path: str) -> int:
+def drop_chunked_file(db: sqlite3.Connection, root: str, path: str) -> int:
     """Forget one file; how many chunks it had."""
     row = db.execute("select num from file where root = ? and path = ?", (root, path)).fetchone()
     if row is None:
         return 0
     nums = [num for (num,) in db.execute("select num from chunk where file = ?", row)]
-    remove(db, path, nums)
+    delete_chunks(db, path, nums)
     db.execute("delete from file where num = ?", row)
     return len(nums)
 
 
-def tidy(db: sqlite3.Connection, most: int) -> None:
+def delete_spare_vectors(db: sqlite3.Connection, most: int) -> None:
     """Let go of vectors that no chunk needs, once there are those of more than so many texts."""
     if db.execute("select count(*) from vector where part = 0").fetchone()[0] > most:
         db.execute("delete from vector where hash not in (select hash from chunk)")

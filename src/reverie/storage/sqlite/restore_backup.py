@@ -15,14 +15,14 @@ from pathlib import Path
 
 from reverie.core.clock import ticks
 from reverie.core.errors import BadInput, StoreBusy, StoreDamaged
-from reverie.storage.sqlite.connection import translated
-from reverie.storage.sqlite.integrity_checks import verify
+from reverie.storage.sqlite.connection import translate_error
+from reverie.storage.sqlite.integrity_checks import verify_database
 from reverie.storage.sqlite.schema_migration import migrate
 
-WAIT = 30.0  # seconds for others to end what they are writing
+MAX_WAIT = 30.0  # seconds for others to end what they are writing
 
 
-def put_back(path: str, source: Path, keep: Callable[[], None]) -> None:
+def restore_database(path: str, source: Path, keep: Callable[[], None]) -> None:
     """Make the database at `path` what `source` is. `keep` copies what it was, while nobody else
     can write.
 
@@ -33,31 +33,31 @@ def put_back(path: str, source: Path, keep: Callable[[], None]) -> None:
     try:
         with closing(sqlite3.connect(half, isolation_level=None)) as ready:
             with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as old:
-                checked_source(old, source)
+                check_backup_source(old, source)
                 old.backup(ready)
             migrate(ready)
             if broken := [
-                problem for problem in verify(ready, repair=True) if not problem.repaired
+                problem for problem in verify_database(ready, repair=True) if not problem.repaired
             ]:
                 raise StoreDamaged(
                     f"{source} is damaged ({broken[0].message}). Nothing was altered; try an older one"
                 )
-            written_over(path, ready, keep)
+            overwrite_database(path, ready, keep)
     except sqlite3.Error as err:
-        raise translated(err, path) from err
+        raise translate_error(err, path) from err
     finally:
         for tail in ("", "-wal", "-shm", "-journal"):
             half.with_name(half.name + tail).unlink(missing_ok=True)
 
 
-def written_over(path: str, ready: sqlite3.Connection, keep: Callable[[], None]) -> None:
+def overwrite_database(path: str, ready: sqlite3.Connection, keep: Callable[[], None]) -> None:
     """Write a database over another one.
 
     SQLite takes the write lock with the first page and lets go of it with the last, so pages go one
     by one: `keep` is called between the first two. What is then written to `ready` goes along, also
     where its page has gone already.
     """
-    until, kept = ticks() + WAIT, False
+    until, kept = ticks() + MAX_WAIT, False
 
     def between(status: int, _left: int, _pages: int) -> None:
         nonlocal kept
@@ -70,14 +70,14 @@ def written_over(path: str, ready: sqlite3.Connection, keep: Callable[[], None])
             with closing(sqlite3.connect(path, isolation_level=None)) as db:
                 ready.execute(
                     "insert or replace into meta (name, value) values ('generation', ?)",
-                    (following(db),),
+                    (next_generation(db),),
                 )
 
     with closing(sqlite3.connect(path, isolation_level=None, timeout=1.0)) as db:
         ready.backup(db, pages=1, progress=between, sleep=0.01)
 
 
-def checked_source(old: sqlite3.Connection, source: Path) -> None:
+def check_backup_source(old: sqlite3.Connection, source: Path) -> None:
     """Refuse what is not one of Reverie's."""
     try:
         tables = {
@@ -89,7 +89,7 @@ def checked_source(old: sqlite3.Connection, source: Path) -> None:
         raise BadInput(f"{source} is no backup of Reverie's. `reverie backup` makes them")
 
 
-def following(db: sqlite3.Connection) -> str:
+def next_generation(db: sqlite3.Connection) -> str:
     """A generation that no process has seen of this database."""
     row = db.execute("select value from meta where name = 'generation'").fetchone()
     return str(int(row[0]) + 1 if row else 1)

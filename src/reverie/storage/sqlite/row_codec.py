@@ -29,7 +29,7 @@ _PLACE = {name: i for i, name in enumerate(FIELDS)}
 
 
 @cache
-def _encoder() -> Any:
+def _json_encoder() -> Any:
     """What writes JSON; loaded when something is first written."""
     from json import JSONEncoder
 
@@ -49,7 +49,7 @@ def to_json(value: Any) -> str:
     """Compact JSON; what JSON does not know becomes its text, and half a character becomes a
     question mark.
     """
-    text: str = _encoder().encode(value)
+    text: str = _json_encoder().encode(value)
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -102,7 +102,7 @@ def to_memory(row: tuple[Any, ...]) -> Memory:
     return Memory(**dict(zip(FIELDS, values, strict=True)))
 
 
-def to_dict(memory: Memory) -> dict[str, Any]:
+def memory_to_dict(memory: Memory) -> dict[str, Any]:
     """A memory as JSON values; fields at their default are left out."""
     return {
         name: to_plain(name, value)
@@ -112,7 +112,7 @@ def to_dict(memory: Memory) -> dict[str, Any]:
     }
 
 
-def from_dict(data: Mapping[str, Any]) -> Memory:
+def memory_from_dict(data: Mapping[str, Any]) -> Memory:
     """A memory from JSON values. Of the times, those that are missing are the one before."""
     values = {name: from_plain(name, value) for name, value in data.items() if name in _PLACE}
     values.setdefault("created_at", values["at"])
@@ -134,13 +134,13 @@ def to_record(row: tuple[Any, ...]) -> Record:
     return Record(
         memory_id=memory,
         op=op,
-        before=to_values(op, before),
-        after=to_values(op, after),
+        before=to_record_values(op, before),
+        after=to_record_values(op, after),
         event=to_event(tuple(event)),
     )
 
 
-def to_values(op: str, text: str | None) -> dict[str, Any]:
+def to_record_values(op: str, text: str | None) -> dict[str, Any]:
     """The values of a history record: those of a memory's fields, or for an edge its name and
     weight.
     """

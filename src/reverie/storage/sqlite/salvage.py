@@ -11,17 +11,17 @@ from contextlib import closing
 from pathlib import Path
 
 from reverie.storage import UNLOGGED, Problem
-from reverie.storage.sqlite.bulk_transfer import dump, load
-from reverie.storage.sqlite.integrity_checks import verify
+from reverie.storage.sqlite.bulk_transfer import dump_rows, load_rows
+from reverie.storage.sqlite.integrity_checks import verify_database
 from reverie.storage.sqlite.schema_migration import migrate
 
 # Tables with row numbers, and an index that knows them too.
 CANONICAL = {"memory": ("num", "memory_by_space"), "event": ("seq", "event_by_verb")}
 KEYED = {"edge": 4, "change": 6, "cursor": 2, "meta": 2}  # tables without, and their columns
-BLIND = 1 << 14  # numbers that are tried where nothing says how many rows there were
+MAX_BLIND_NUMBER = 1 << 14  # numbers that are tried where nothing says how many rows there were
 
 
-def salvage(path: Path, damaged: Path, backups: list[Path]) -> list[Problem]:
+def salvage_database(path: Path, damaged: Path, backups: list[Path]) -> list[Problem]:
     """A new database at `path` from what is readable in `damaged` and, for the rest, in the newest
     backup.
     """
@@ -29,7 +29,7 @@ def salvage(path: Path, damaged: Path, backups: list[Path]) -> list[Problem]:
     with closing(sqlite3.connect(path, isolation_level=None)) as fresh:
         migrate(fresh)
         fresh.execute("begin immediate")
-        lost = copy(damaged, fresh)
+        lost = copy_readable(damaged, fresh)
         problems.append(
             Problem("file", "the file was damaged; a copy of it is kept", repaired=True)
         )
@@ -38,70 +38,74 @@ def salvage(path: Path, damaged: Path, backups: list[Path]) -> list[Problem]:
                 Problem("file", f"could not be read: {', '.join(lost)}", repaired=False)
             )
         for backup in backups[:1]:
-            taken = from_backup(backup, fresh)
+            taken = load_from_backup(backup, fresh)
             problems.append(
                 Problem(
                     "file", f"{taken} memories came from the backup {backup.name}", repaired=True
                 )
             )
-        problems += [problem for problem in verify(fresh, repair=True) if not problem.repaired]
+        problems += [
+            problem for problem in verify_database(fresh, repair=True) if not problem.repaired
+        ]
         fresh.execute("insert or replace into meta (name, value) values (?, 'yes')", (UNLOGGED,))
         fresh.execute("commit")
     return problems
 
 
-def copy(damaged: Path, fresh: sqlite3.Connection) -> list[str]:
+def copy_readable(damaged: Path, fresh: sqlite3.Connection) -> list[str]:
     """Copy every readable canonical row; returns what was lost, in words."""
     with closing(sqlite3.connect(f"{damaged.absolute().as_uri()}?mode=ro", uri=True)) as old:
         try:
             old.execute("select count(*) from sqlite_master").fetchone()
         except sqlite3.Error as err:
             return [f"the whole file ({err})"]
-        return copy_all(old, fresh)
+        return copy_tables(old, fresh)
 
 
-def copy_all(old: sqlite3.Connection, fresh: sqlite3.Connection) -> list[str]:
+def copy_tables(old: sqlite3.Connection, fresh: sqlite3.Connection) -> list[str]:
     """Copy table by table."""
     lost = []
     for table, (key, index) in CANONICAL.items():
         gaps = 0
-        for row in readable(old, table, key, index):
+        for row in iter_readable_rows(old, table, key, index):
             if row is None:
                 gaps += 1
             else:
-                put(fresh, table, row)
+                insert_row(fresh, table, row)
         if gaps:
             lost.append(f"{gaps} rows of {table}")
     lost += [
         f"some of {table}"
         for table, width in KEYED.items()
-        if not copy_keyed(old, fresh, table, width)
+        if not copy_keyed_table(old, fresh, table, width)
     ]
     return lost
 
 
-def put(fresh: sqlite3.Connection, table: str, row: tuple[object, ...]) -> None:
+def insert_row(fresh: sqlite3.Connection, table: str, row: tuple[object, ...]) -> None:
     """Keep one row as it was."""
     marks = ", ".join("?" * len(row))
     fresh.execute(f"insert or ignore into {table} values ({marks})", row)
 
 
-def copy_keyed(old: sqlite3.Connection, fresh: sqlite3.Connection, table: str, width: int) -> bool:
+def copy_keyed_table(
+    old: sqlite3.Connection, fresh: sqlite3.Connection, table: str, width: int
+) -> bool:
     """Copy a table from its start and then from its end until each way meets a broken page."""
     for order in ("asc", "desc"):
         whole = True
         columns = ", ".join(f"{n} {order}" for n in range(1, width + 1))
-        for row in until_broken(old, f"select * from {table} order by {columns}"):
+        for row in read_until_broken(old, f"select * from {table} order by {columns}"):
             if row is None:
                 whole = False
             else:
-                put(fresh, table, row)
+                insert_row(fresh, table, row)
         if whole:
             return True
     return False
 
 
-def until_broken(old: sqlite3.Connection, sql: str) -> Iterator[tuple[object, ...] | None]:
+def read_until_broken(old: sqlite3.Connection, sql: str) -> Iterator[tuple[object, ...] | None]:
     """Rows as far as they can be read; None where that ends early."""
     try:
         yield from old.execute(sql)
@@ -109,7 +113,7 @@ def until_broken(old: sqlite3.Connection, sql: str) -> Iterator[tuple[object, ..
         yield None
 
 
-def readable(
+def iter_readable_rows(
     old: sqlite3.Connection, table: str, key: str, index: str
 ) -> Iterator[tuple[object, ...] | None]:
     """Rows in order of their number; None for each one that cannot be read."""
@@ -122,12 +126,12 @@ def readable(
         except sqlite3.Error:
             continue
         if low is not None:
-            yield from between(old, table, key, low, high)
+            yield from iter_row_range(old, table, key, low, high)
         return
-    yield from between(old, table, key, 0, BLIND)
+    yield from iter_row_range(old, table, key, 0, MAX_BLIND_NUMBER)
 
 
-def between(
+def iter_row_range(
     old: sqlite3.Connection, table: str, key: str, low: int, high: int
 ) -> Iterator[tuple[object, ...] | None]:
     """Rows `low` to `high`; a broken range is halved until the broken rows stand alone."""
@@ -140,13 +144,13 @@ def between(
             yield None
             return
         middle = (low + high) // 2
-        yield from between(old, table, key, low, middle)
-        yield from between(old, table, key, middle + 1, high)
+        yield from iter_row_range(old, table, key, low, middle)
+        yield from iter_row_range(old, table, key, middle + 1, high)
         return
     yield from rows
 
 
-def from_backup(backup: Path, fresh: sqlite3.Connection) -> int:
+def load_from_backup(backup: Path, fresh: sqlite3.Connection) -> int:
     """What the backup has and the salvaged file lacks: memories with their edges, and if no event
     was left, all.
     """
@@ -157,6 +161,8 @@ def from_backup(backup: Path, fresh: sqlite3.Connection) -> int:
         with closing(
             sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
         ) as old:
-            return load(fresh, (row for row in dump(old) if row["type"] in wanted)).get("memory", 0)
+            return load_rows(fresh, (row for row in dump_rows(old) if row["type"] in wanted)).get(
+                "memory", 0
+            )
     except sqlite3.Error:
         return 0

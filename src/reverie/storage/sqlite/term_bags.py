@@ -9,14 +9,14 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from reverie.storage.code_index_port import Bag, Bags
-from reverie.storage.sqlite.read_queries import marks
+from reverie.storage.code_index_port import TermBag, TermColumns
+from reverie.storage.sqlite.read_queries import sql_placeholders
 
 ENTRY = np.dtype([("chunk", "<i4"), ("term", "<i4"), ("times", "<i4")])
-NONE = Bags([], {}, *(np.zeros(0, np.int32) for _ in range(4)))
+NO_TERMS = TermColumns([], {}, *(np.zeros(0, np.int32) for _ in range(4)))
 
 
-def put(db: sqlite3.Connection, root: str, bags: Sequence[Bag]) -> None:
+def put_term_bags(db: sqlite3.Connection, root: str, bags: Sequence[TermBag]) -> None:
     """Make these the terms of their files."""
     words = {term for bag in bags for chunk in bag.chunks for term in chunk}
     db.executemany(
@@ -28,11 +28,11 @@ def put(db: sqlite3.Connection, root: str, bags: Sequence[Bag]) -> None:
     }
     db.executemany(
         "insert or replace into bag (file, hash, entries) select num, ?, ? from file where root = ? and path = ?",
-        [(bag.hash, packed(bag, numbers), root, bag.path) for bag in bags],
+        [(bag.hash, pack_entries(bag, numbers), root, bag.path) for bag in bags],
     )
 
 
-def packed(bag: Bag, numbers: dict[str, int]) -> bytes:
+def pack_entries(bag: TermBag, numbers: dict[str, int]) -> bytes:
     """The entries of one file, as bytes."""
     rows = [
         (place, numbers[term], count)
@@ -42,7 +42,7 @@ def packed(bag: Bag, numbers: dict[str, int]) -> bytes:
     return np.array(rows, dtype=ENTRY).tobytes()
 
 
-def known(db: sqlite3.Connection, root: str) -> dict[str, bytes]:
+def read_bag_hashes(db: sqlite3.Connection, root: str) -> dict[str, bytes]:
     """The files that have entries, with the hash of the bytes that those are of."""
     return dict(
         db.execute(
@@ -52,7 +52,7 @@ def known(db: sqlite3.Connection, root: str) -> dict[str, bytes]:
     )
 
 
-def read(db: sqlite3.Connection, root: str) -> Bags:
+def read_term_columns(db: sqlite3.Connection, root: str) -> TermColumns:
     """All entries of a repository."""
     rows = db.execute(
         "select f.path, b.entries from bag b join file f on f.num = b.file where f.root = ? "
@@ -63,7 +63,7 @@ def read(db: sqlite3.Connection, root: str) -> Bags:
     entries = np.frombuffer(b"".join(data for _, data in rows), ENTRY)
     sizes = [len(data) // ENTRY.itemsize for _, data in rows]
     file = np.repeat(np.arange(len(rows), dtype=np.int32), sizes)
-    return Bags(
+    return TermColumns(
         [path for path, _ in rows],
         terms,
         file,
@@ -71,7 +71,7 @@ def read(db: sqlite3.Connection, root: str) -> Bags:
     )
 
 
-def tidy(db: sqlite3.Connection) -> None:
+def delete_unused_terms(db: sqlite3.Connection) -> None:
     """Delete the terms that no file has any more."""
     entries = np.frombuffer(
         b"".join(data for (data,) in db.execute("select entries from bag")), ENTRY
@@ -83,16 +83,18 @@ def tidy(db: sqlite3.Connection) -> None:
     )
 
 
-def names(db: sqlite3.Connection, root: str, kinds: Collection[str]) -> list[tuple[str, str]]:
+def read_symbol_names(
+    db: sqlite3.Connection, root: str, kinds: Collection[str]
+) -> list[tuple[str, str]]:
     """The names that files define."""
     return db.execute(
         "select f.path, s.name from symbol s join file f on f.num = s.file "
-        f"where f.root = ? and s.kind in ({marks(list(kinds))}) order by f.path, s.idx",
+        f"where f.root = ? and s.kind in ({sql_placeholders(list(kinds))}) order by f.path, s.idx",
         (root, *kinds),
     ).fetchall()
 
 
-def state(db: sqlite3.Connection, root: str) -> bytes:
+def compute_index_state(db: sqlite3.Connection, root: str) -> bytes:
     """What changes with the files and their terms."""
     from hashlib import blake2b
 

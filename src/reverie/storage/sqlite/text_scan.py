@@ -15,21 +15,21 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from reverie.storage.scrub_scan import Cleans, Find, Step
-from reverie.storage.sqlite.connection import Connections, translated
-from reverie.storage.sqlite.read_queries import marks
+from reverie.storage.scrub_scan import ScrubFinding, ScrubStep, TextCleaner
+from reverie.storage.sqlite.connection import SqliteConnections, translate_error
+from reverie.storage.sqlite.read_queries import sql_placeholders
 from reverie.storage.sqlite.row_codec import COLUMNS, STRUCTURED, from_json, to_json, to_memory
 from reverie.storage.sqlite.write_changes import (
+    INDEXED_FIELDS,
     INSERT_PENDING,
-    SPOKEN,
     UPSERT_EDGE,
-    body_of,
-    bump,
+    bump_generation,
     tag_node,
+    to_words_body,
 )
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """A table and the columns in it that hold text."""
 
     name: str
@@ -39,8 +39,8 @@ class Table(NamedTuple):
     columns: tuple[str, ...]
 
 
-TABLES = (
-    Table(
+TEXT_TABLES = (
+    TextTable(
         "memory",
         "memory",
         ("num",),
@@ -59,15 +59,15 @@ TABLES = (
             "retired_why",
         ),
     ),
-    Table("change", "history", ("memory", "seq", "place"), "memory", ("before", "after")),
-    Table("event", "event", ("seq",), "seq", ("space", "session", "payload")),
-    Table("edge", "link", ("src", "rel", "dst"), "src", ("src", "dst")),
-    Table("meta", "note", ("name",), "name", ("name", "value")),
-    Table("cursor", "note", ("name",), "name", ("name",)),
-    Table("lease", "note", ("name",), "name", ("name", "holder")),
+    TextTable("change", "history", ("memory", "seq", "place"), "memory", ("before", "after")),
+    TextTable("event", "event", ("seq",), "seq", ("space", "session", "payload")),
+    TextTable("edge", "link", ("src", "rel", "dst"), "src", ("src", "dst")),
+    TextTable("meta", "note", ("name",), "name", ("name", "value")),
+    TextTable("cursor", "note", ("name",), "name", ("name",)),
+    TextTable("lease", "note", ("name",), "name", ("name", "holder")),
 )
-JSON = {*STRUCTURED, "before", "after", "payload", "value"}
-FIXED = {
+JSON_COLUMNS = {*STRUCTURED, "before", "after", "payload", "value"}
+FIXED_COLUMNS = {
     "memory": {"id", "kind", "provenance", "messages", "superseded_by", "conflicts_with"},
     "change": {"memory", "op"},
     "event": {"verb"},
@@ -81,29 +81,32 @@ FIXED = {
 After = tuple[int, tuple[Any, ...]]
 
 
-class Scrubbing:
+class SqliteScrubbing:
     """The part of `SqliteStore` that goes through everything."""
 
     path: str
-    _db: Connections
+    _db: SqliteConnections
     _writes: int
 
     def size(self) -> int:
         """See `Scrubbed`."""
         with self._db.reading() as db:
             return sum(
-                db.execute(f"select count(*) from {table.name}").fetchone()[0] for table in TABLES
+                db.execute(f"select count(*) from {table.name}").fetchone()[0]
+                for table in TEXT_TABLES
             )
 
-    def scrub(self, clean: Cleans, after: After | None, limit: int, *, write: bool) -> Step:
+    def scrub(
+        self, clean: TextCleaner, after: After | None, limit: int, *, write: bool
+    ) -> ScrubStep:
         """See `Scrubbed`."""
         if not write:
             with self._db.reading() as db:
-                return step(db, clean, after, limit, write=False)
+                return scan_rows(db, clean, after, limit, write=False)
         with self._db.writing() as db:
-            done = step(db, clean, after, limit, write=True)
+            done = scan_rows(db, clean, after, limit, write=True)
             if done.finds:
-                bump(db)
+                bump_generation(db)
                 self._writes += 1
             if done.after is None:
                 # old words leave the segments
@@ -115,7 +118,7 @@ class Scrubbing:
         return () if self._db.compact() else (Path(self.path),)
 
 
-def looked_into(path: Path, clean: Cleans) -> Iterator[Find]:
+def looked_into(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
     """See `store.scrub`."""
     try:
         # immutable: a copy is a finished file, and looking must not leave a journal beside it
@@ -124,42 +127,44 @@ def looked_into(path: Path, clean: Cleans) -> Iterator[Find]:
         ) as db:
             after: After | None = None
             while True:
-                done = step(db, clean, after, 1_000, write=False)
+                done = scan_rows(db, clean, after, 1_000, write=False)
                 yield from done.finds
                 if (after := done.after) is None:
                     return
     except sqlite3.Error as err:
-        raise translated(err, str(path)) from err
+        raise translate_error(err, str(path)) from err
 
 
-def step(
-    db: sqlite3.Connection, clean: Cleans, after: After | None, limit: int, *, write: bool
-) -> Step:
+def scan_rows(
+    db: sqlite3.Connection, clean: TextCleaner, after: After | None, limit: int, *, write: bool
+) -> ScrubStep:
     """The next rows, of one table."""
     place, key = after or (0, ())
-    table = TABLES[place]
-    found = rows(db, table, key, limit)
-    finds: list[Find] = []
+    table = TEXT_TABLES[place]
+    found = read_text_rows(db, table, key, limit)
+    finds: list[ScrubFinding] = []
     for old in found:
-        new, kinds = cleaned(table, old, clean)
+        new, kinds = clean_row(table, old, clean)
         if kinds:
             finds += [
-                Find(table.what, str(new[table.named]), kind, times)
+                ScrubFinding(table.what, str(new[table.named]), kind, times)
                 for kind, times in sorted(kinds.items())
             ]
             if write:
-                put(db, table, old, new)
+                write_row(db, table, old, new)
     if len(found) == limit:
-        return Step(tuple(finds), limit, (place, tuple(found[-1][name] for name in table.key)))
-    return Step(tuple(finds), len(found), (place + 1, ()) if place + 1 < len(TABLES) else None)
+        return ScrubStep(tuple(finds), limit, (place, tuple(found[-1][name] for name in table.key)))
+    return ScrubStep(
+        tuple(finds), len(found), (place + 1, ()) if place + 1 < len(TEXT_TABLES) else None
+    )
 
 
-def rows(
-    db: sqlite3.Connection, table: Table, key: Sequence[Any] = (), limit: int = -1
+def read_text_rows(
+    db: sqlite3.Connection, table: TextTable, key: Sequence[Any] = (), limit: int = -1
 ) -> list[dict[str, Any]]:
     """The rows of a table beyond a key, in its order: what tells them apart, and their text."""
     names = tuple(dict.fromkeys((*table.key, table.named, *table.columns)))
-    beyond = f"where ({', '.join(table.key)}) > ({marks(key)})" if key else ""
+    beyond = f"where ({', '.join(table.key)}) > ({sql_placeholders(key)})" if key else ""
     found = db.execute(
         f"select {', '.join(names)} from {table.name} {beyond} order by {', '.join(table.key)} limit ?",
         (*key, limit),
@@ -167,28 +172,34 @@ def rows(
     return [dict(zip(names, row, strict=True)) for row in found]
 
 
-def cleaned(
-    table: Table, old: dict[str, Any], clean: Cleans
+def clean_row(
+    table: TextTable, old: dict[str, Any], clean: TextCleaner
 ) -> tuple[dict[str, Any], Counter[str]]:
     """A row as it should stand, and the kinds of what was taken out."""
     new, kinds = dict(old), Counter[str]()
     for name in table.columns:
         if isinstance(old[name], str):
-            new[name], found = written(old[name], clean) if name in JSON else clean.text(old[name])
+            new[name], found = (
+                clean_json_text(old[name], clean)
+                if name in JSON_COLUMNS
+                else clean.scrub_text(old[name])
+            )
             kinds.update(found)
     return new, kinds
 
 
-def written(text: str, clean: Cleans) -> tuple[str, tuple[str, ...]]:
+def clean_json_text(text: str, clean: TextCleaner) -> tuple[str, tuple[str, ...]]:
     """The same for written JSON; what is none is a text."""
     try:
-        value, kinds = clean.value(from_json(text))
+        value, kinds = clean.scrub_value(from_json(text))
     except ValueError:
-        return clean.text(text)
+        return clean.scrub_text(text)
     return (to_json(value), kinds) if kinds else (text, ())
 
 
-def put(db: sqlite3.Connection, table: Table, old: dict[str, Any], new: dict[str, Any]) -> None:
+def write_row(
+    db: sqlite3.Connection, table: TextTable, old: dict[str, Any], new: dict[str, Any]
+) -> None:
     """Make a row what it should be, and let follow what is derived from it."""
     changed = [name for name in table.columns if new[name] != old[name]]
     where, key = (
@@ -196,7 +207,7 @@ def put(db: sqlite3.Connection, table: Table, old: dict[str, Any], new: dict[str
         [old[name] for name in table.key],
     )
     if set(changed) & set(table.key):
-        moved(db, table, where, key, {name: new[name] for name in changed})
+        move_row(db, table, where, key, {name: new[name] for name in changed})
     elif changed:
         sets = ", ".join(f"{name} = ?" for name in changed)
         db.execute(
@@ -204,11 +215,11 @@ def put(db: sqlite3.Connection, table: Table, old: dict[str, Any], new: dict[str
             [*(new[name] for name in changed), *key],
         )
     if table.name == "memory":
-        follow(db, old["num"], changed)
+        refresh_derived(db, old["num"], changed)
 
 
-def moved(
-    db: sqlite3.Connection, table: Table, where: str, key: Sequence[Any], values: dict[str, Any]
+def move_row(
+    db: sqlite3.Connection, table: TextTable, where: str, key: Sequence[Any], values: dict[str, Any]
 ) -> None:
     """A row under another key; one that stands there already stays."""
     found = db.execute(f"select * from {table.name} where {where}", key)
@@ -216,16 +227,16 @@ def moved(
     row = {**dict(zip(names, found.fetchone(), strict=True)), **values}
     db.execute(f"delete from {table.name} where {where}", key)
     db.execute(
-        f"insert or ignore into {table.name} ({', '.join(names)}) values ({marks(names)})",
+        f"insert or ignore into {table.name} ({', '.join(names)}) values ({sql_placeholders(names)})",
         [row[name] for name in names],
     )
 
 
-def follow(db: sqlite3.Connection, num: int, changed: Sequence[str]) -> None:
+def refresh_derived(db: sqlite3.Connection, num: int, changed: Sequence[str]) -> None:
     """Words, vectors and ties to tags follow a memory."""
     memory = to_memory(db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone())
-    if SPOKEN & set(changed):
-        db.execute("update words set body = ? where rowid = ?", (body_of(memory), num))
+    if INDEXED_FIELDS & set(changed):
+        db.execute("update words set body = ? where rowid = ?", (to_words_body(memory), num))
     if "text" in changed:
         db.execute("delete from vector where memory = ?", (num,))
         db.execute(INSERT_PENDING, (num,))

@@ -15,7 +15,7 @@ import numpy as np
 from reverie.storage.column_cache import Floats
 
 
-class Matrix:
+class VectorMatrix:
     """Vectors by the hash of their text. Readers keep what they were given: catching up makes a new
     one.
     """
@@ -29,13 +29,13 @@ class Matrix:
         for row, hash in enumerate(hashes):
             self.place.setdefault(hash, []).append(row)
 
-    def caught_up(self, fresh: Iterable[tuple[int, bytes, bytes]]) -> Matrix:
+    def caught_up(self, fresh: Iterable[tuple[int, bytes, bytes]]) -> VectorMatrix:
         """This, with further (number, hash, vector)."""
         new = list(fresh)
         if not new:
             return self
         rows = np.stack([np.frombuffer(vector, "<f4") for _, _, vector in new])
-        return Matrix(
+        return VectorMatrix(
             self.model,
             new[-1][0],
             (*self.hashes, *(hash for _, hash, _ in new)),

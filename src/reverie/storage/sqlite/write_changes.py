@@ -20,7 +20,7 @@ from reverie.storage.sqlite.row_codec import (
     to_plain,
     to_row,
 )
-from reverie.text.tokenization import indexable
+from reverie.text.tokenization import to_index_text
 
 INSERT_EVENT = "insert into event (at, verb, space, session, payload) values (?, ?, ?, ?, ?)"
 INSERT_CHANGE = (
@@ -54,8 +54,8 @@ ADVANCE = """
     on conflict (name) do update set seq = max(seq, excluded.seq)
 """
 
-SPOKEN = {"text", "title", "tags", "files"}  # fields that the word index covers
-SHELVED = {
+INDEXED_FIELDS = {"text", "title", "tags", "files"}  # fields that the word index covers
+COLUMN_FIELDS = {
     "space",
     "session",
     "speaker",
@@ -64,10 +64,10 @@ SHELVED = {
 }  # fields that columns in memory are arranged by
 
 
-def body_of(memory: Memory) -> str:
+def to_words_body(memory: Memory) -> str:
     """All words a memory can be found by."""
     parts = (memory.title, memory.text, " ".join(memory.tags), " ".join(memory.files))
-    return indexable("\n".join(part for part in parts if part))
+    return to_index_text("\n".join(part for part in parts if part))
 
 
 def tag_node(tag: str) -> str:
@@ -83,12 +83,12 @@ def insert_event(db: sqlite3.Connection, event: Event) -> int:
     return cursor.lastrowid
 
 
-def advance(db: sqlite3.Connection, name: str, seq: int) -> None:
+def advance_cursor(db: sqlite3.Connection, name: str, seq: int) -> None:
     """Move a cursor forward; it never moves back."""
     db.execute(ADVANCE, (name, seq))
 
 
-def claim(db: sqlite3.Connection, name: str, seq: int) -> None:
+def claim_cursor(db: sqlite3.Connection, name: str, seq: int) -> None:
     """Move a cursor forward in the transaction that does the work; Conflict if somebody else has
     done it already.
 
@@ -101,22 +101,22 @@ def claim(db: sqlite3.Connection, name: str, seq: int) -> None:
         )
 
 
-def make(db: sqlite3.Connection, seq: int, place: int, change: Change) -> None:
+def apply_change(db: sqlite3.Connection, seq: int, place: int, change: Change) -> None:
     """Make one change so."""
     match change:
         case Add(memory=memory):
-            add(db, memory)
-            note(db, memory.id, seq, place, "add")
+            insert_memory(db, memory)
+            record_change(db, memory.id, seq, place, "add")
         case Revise(id=id, fields=fields):
-            revise(db, id, fields, seq, place, "revise")
+            revise_memory(db, id, fields, seq, place, "revise")
         case Retire(id=id, at=at, why=why, superseded_by=newer):
             fields = {"retired_at": at, "retired_why": why, "superseded_by": newer}
-            revise(db, id, fields, seq, place, "retire")
+            revise_memory(db, id, fields, seq, place, "retire")
         case Link(edge=edge):
-            link(db, edge, seq, place)
+            set_edge_weight(db, edge, seq, place)
 
 
-def note(
+def record_change(
     db: sqlite3.Connection,
     memory: str,
     seq: int,
@@ -139,33 +139,33 @@ def note(
     )
 
 
-def add(db: sqlite3.Connection, memory: Memory) -> None:
+def insert_memory(db: sqlite3.Connection, memory: Memory) -> None:
     """A new row with its words and tag edges; its text waits for a vector."""
     try:
         num = db.execute(INSERT_MEMORY, to_row(memory)).lastrowid
     except sqlite3.IntegrityError as err:
         raise Conflict(f"There is already a memory with the id {memory.id}") from err
-    db.execute(INSERT_WORDS, (num, body_of(memory)))
+    db.execute(INSERT_WORDS, (num, to_words_body(memory)))
     db.execute(INSERT_PENDING, (num,))
     for tag in memory.tags:
         db.execute(UPSERT_EDGE, (memory.id, "has_tag", tag_node(tag), 1.0))
 
 
-def revise(
+def revise_memory(
     db: sqlite3.Connection, id: str, fields: Mapping[str, Any], seq: int, place: int, op: str
 ) -> None:
     """Other values in some columns; words, tags and vector follow."""
     unknown = set(fields) - set(FIELDS) | ({"id"} & set(fields))
     if unknown:
         raise BadInput(f"A memory has no field {', '.join(sorted(unknown))} that can be changed")
-    num, old = fetch(db, id)
+    num, old = fetch_memory(db, id)
     changed = {name: value for name, value in fields.items() if getattr(old, name) != value}
     if changed:
         sets = ", ".join(f"{name} = ?" for name in changed)
         values = [to_column(name, value) for name, value in changed.items()]
         db.execute(f"update memory set {sets} where num = ?", (*values, num))
-        follow(db, num, old, changed)
-    note(
+        update_derived(db, num, old, changed)
+    record_change(
         db,
         id,
         seq,
@@ -176,7 +176,7 @@ def revise(
     )
 
 
-def fetch(db: sqlite3.Connection, id: str) -> tuple[int, Memory]:
+def fetch_memory(db: sqlite3.Connection, id: str) -> tuple[int, Memory]:
     """The row's number and the memory."""
     row = db.execute(SELECT_MEMORY, (id,)).fetchone()
     if row is None:
@@ -184,18 +184,20 @@ def fetch(db: sqlite3.Connection, id: str) -> tuple[int, Memory]:
     return row[0], to_memory(row[1:])
 
 
-def follow(db: sqlite3.Connection, num: int, old: Memory, changed: Mapping[str, Any]) -> None:
+def update_derived(
+    db: sqlite3.Connection, num: int, old: Memory, changed: Mapping[str, Any]
+) -> None:
     """Let what is derived follow the changed fields."""
-    if SPOKEN & changed.keys():
+    if INDEXED_FIELDS & changed.keys():
         new = to_memory(
             db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone()
         )
-        db.execute("update words set body = ? where rowid = ?", (body_of(new), num))
+        db.execute("update words set body = ? where rowid = ?", (to_words_body(new), num))
     if "text" in changed:
         db.execute("delete from vector where memory = ?", (num,))
         db.execute(INSERT_PENDING, (num,))
-    if SHELVED & changed.keys():
-        bump(db)
+    if COLUMN_FIELDS & changed.keys():
+        bump_generation(db)
     if "tags" in changed:
         for tag in set(old.tags) - set(changed["tags"]):
             db.execute(
@@ -206,7 +208,7 @@ def follow(db: sqlite3.Connection, num: int, old: Memory, changed: Mapping[str, 
             db.execute(UPSERT_EDGE, (old.id, "has_tag", tag_node(tag), 1.0))
 
 
-def link(db: sqlite3.Connection, edge: Edge, seq: int, place: int) -> None:
+def set_edge_weight(db: sqlite3.Connection, edge: Edge, seq: int, place: int) -> None:
     """Set an edge's weight, or take it away at weight 0."""
     key = (edge.src, edge.rel, edge.dst)
     old = db.execute(
@@ -217,7 +219,7 @@ def link(db: sqlite3.Connection, edge: Edge, seq: int, place: int) -> None:
     else:
         db.execute("delete from edge where src = ? and rel = ? and dst = ?", key)
     named = {"rel": edge.rel, "dst": edge.dst}
-    note(
+    record_change(
         db,
         edge.src,
         seq,
@@ -228,7 +230,7 @@ def link(db: sqlite3.Connection, edge: Edge, seq: int, place: int) -> None:
     )
 
 
-def bump(db: sqlite3.Connection) -> None:
+def bump_generation(db: sqlite3.Connection) -> None:
     """Tell every process that columns in memory are out of date as a whole."""
     db.execute(
         "insert into meta (name, value) values ('generation', '1') "

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reverie.interfaces.cli import terminal_output, user_input
-from reverie.interfaces.cli.cli_context import Desk, command
+from reverie.interfaces.cli.cli_context import CliContext, command
 
 if TYPE_CHECKING:
     from reverie import Mind
-    from reverie.code.code_indexing import Mapped
+    from reverie.code.code_indexing import CodeIndexReport
 
 PANEL = "Code"
 
@@ -27,25 +27,25 @@ Where = Annotated[
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
     for name, function in (
-        ("index", index),
-        ("map", map_),
-        ("callers", callers),
-        ("symbol", symbol),
-        ("snippets", snippets),
+        ("index", index_folder_code),
+        ("map", show_code_map),
+        ("callers", list_callers),
+        ("symbol", find_definitions),
+        ("snippets", show_similar_code),
     ):
         command(app, name, panel=PANEL, spaced=False)(function)
 
 
-def note_gaps(mind: "Mind", root: Path | None) -> None:
+def note_incomplete_index(mind: "Mind", root: Path | None) -> None:
     """Say that answers may lack, where indexing has not come to its end."""
     if not mind.code_is_whole(root):
-        terminal_output.note(
+        terminal_output.print_note(
             "The index is not whole: indexing is going on or was interrupted. Go on with: reverie index"
         )
 
 
-def index(
-    desk: Desk,
+def index_folder_code(
+    desk: CliContext,
     path: Annotated[
         Path | None,
         typer.Argument(metavar="PATH", help="The folder (default: the repository of this one)."),
@@ -65,34 +65,36 @@ def index(
             done = mind.index_code(path, desk.telling)
             desk.telling.rest()
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {**done._asdict(), "size": done.size._asdict()} if done else {"forgotten": True}
         )
     elif done is None:
-        terminal_output.tell("What was indexed of it is erased.")
+        terminal_output.print_line("What was indexed of it is erased.")
     else:
-        answer_indexed(done)
+        print_index_result(done)
 
 
-def answer_indexed(done: "Mapped") -> None:
+def print_index_result(done: "CodeIndexReport") -> None:
     """Say what indexing did."""
-    terminal_output.tell(
+    terminal_output.print_line(
         f"{done.root}: {done.files:,} files, {done.parsed:,} parsed, {done.gone:,} gone; "
         f"{done.size.symbols:,} symbols, {done.size.edges:,} uses."
     )
     if done.skipped:
-        terminal_output.note(
+        terminal_output.print_note(
             "Left out: "
             + ", ".join(f"{count:,} {why}" for why, count in sorted(done.skipped.items()))
             + "."
         )
 
 
-def map_(
-    desk: Desk,
+def show_code_map(
+    desk: CliContext,
     focus: Annotated[
         list[str] | None,
-        typer.Option("--focus", metavar="NAME", help="A file or symbol to look from. Repeatable."),
+        typer.Option(
+            "--focus", metavar="NAME", help="A file or find_definitions to look from. Repeatable."
+        ),
     ] = None,
     tokens: Annotated[
         int, typer.Option("--tokens", "-t", min=1, help="How long it may be.")
@@ -102,19 +104,19 @@ def map_(
     """The most important functions and classes of a repository."""
     with desk.mind() as mind:
         made = mind.map(tokens, focus or (), root=root)
-        note_gaps(mind, root)
+        note_incomplete_index(mind, root)
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {**made._asdict(), "symbols": [one._asdict() for one in made.symbols]}
         )
         return
-    terminal_output.tell(made.text)
+    terminal_output.print_line(made.text)
     if made.left:
-        terminal_output.note(f"{made.left:,} more have no room in {tokens:,} tokens.")
+        terminal_output.print_note(f"{made.left:,} more have no room in {tokens:,} tokens.")
 
 
-def callers(
-    desk: Desk,
+def list_callers(
+    desk: CliContext,
     name: Name,
     sure: Annotated[
         bool, typer.Option("--sure", help="Only calls that are known to mean it.")
@@ -125,26 +127,26 @@ def callers(
     with desk.mind() as mind:
         known = mind.find_symbol(name, root=root)
         found = mind.callers(name, root=root, unsure=not sure)
-        note_gaps(mind, root)
+        note_incomplete_index(mind, root)
     if desk.json:
-        terminal_output.document({"callers": [one._asdict() for one in found]})
+        terminal_output.print_json({"callers": [one._asdict() for one in found]})
         return
     several = len({one.path for one in known}) > 1
     for one in found:
         doubt = "" if one.sure else "?  "
         where = f" of {one.to}" if several and one.to else ""
-        terminal_output.tell(
+        terminal_output.print_line(
             f"{doubt}{terminal_output.one_line(one.path)}:{one.line}  {one.within or 'the file itself'}  → {one.name}{where}  "
             f"{', '.join(one.why)}"
         )
     if not found:
-        terminal_output.tell(
+        terminal_output.print_line(
             f"Nothing calls {name}." if known else f"Nothing is called {name} here."
         )
 
 
-def symbol(
-    desk: Desk,
+def find_definitions(
+    desk: CliContext,
     name: Name,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, at most.")] = 20,
     root: Where = None,
@@ -152,20 +154,20 @@ def symbol(
     """Where a name is defined."""
     with desk.mind() as mind:
         found = mind.find_symbol(name, root=root, limit=limit)
-        note_gaps(mind, root)
+        note_incomplete_index(mind, root)
     if desk.json:
-        terminal_output.document({"symbols": [one._asdict() for one in found]})
+        terminal_output.print_json({"symbols": [one._asdict() for one in found]})
         return
     for one in found:
-        terminal_output.tell(
+        terminal_output.print_line(
             f"{terminal_output.one_line(one.path)}:{one.first}-{one.last}  {one.kind}  {one.name}  {one.head}"
         )
     if not found:
-        terminal_output.tell(f"Nothing is called {name} here.")
+        terminal_output.print_line(f"Nothing is called {name} here.")
 
 
-def snippets(
-    desk: Desk,
+def show_similar_code(
+    desk: CliContext,
     text: Annotated[
         list[str],
         typer.Argument(
@@ -178,19 +180,19 @@ def snippets(
 ) -> None:
     """Code that is like some code, or that does what words say."""
     with desk.mind() as mind:
-        found = mind.search_similar(user_input.given_or_stdin(text), root=root, k=limit)
+        found = mind.search_similar(user_input.read_text_or_stdin(text), root=root, k=limit)
     if desk.json:
-        terminal_output.document({"snippets": [one._asdict() for one in found]})
+        terminal_output.print_json({"snippets": [one._asdict() for one in found]})
         return
     for one in found:
         name = one.symbol or "the file itself"
-        terminal_output.tell(
+        terminal_output.print_line(
             f"{one.path}:{one.first}-{one.last}  {name}  {one.score:.2f}  {', '.join(one.why)}"
         )
         shown = one.text.split("\n")
         for line in shown[:lines]:
-            terminal_output.tell(f"    {line}")
+            terminal_output.print_line(f"    {line}")
         if len(shown) > lines > 0:
-            terminal_output.note(f"    ({len(shown) - lines:,} more lines)")
+            terminal_output.print_note(f"    ({len(shown) - lines:,} more lines)")
     if not found:
-        terminal_output.tell("No code is like that.")
+        terminal_output.print_line("No code is like that.")

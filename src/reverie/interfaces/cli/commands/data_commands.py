@@ -10,7 +10,7 @@ import typer
 from reverie.core import clock, environment
 from reverie.core.errors import BadInput, ModelUnavailable, StoreDamaged
 from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import Desk, command
+from reverie.interfaces.cli.cli_context import CliContext, command
 from reverie.interfaces.cli.commands import activity_commands
 from reverie.storage import Problem, Stats
 
@@ -23,46 +23,46 @@ FAILED = ("failed",)
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    command(app, "status", panel=PANEL)(status)
-    command(app, "stats", panel=PANEL)(stats)
+    command(app, "status", panel=PANEL)(show_status)
+    command(app, "stats", panel=PANEL)(show_stats)
     for name, function in (
-        ("verify", verify),
-        ("export", export),
-        ("backup", backup),
-        ("settle", settle),
-        ("llm", llm),
+        ("verify", verify_store),
+        ("export", export_memories),
+        ("backup", back_up_store),
+        ("settle", settle_pending),
+        ("llm", show_llm),
     ):
         command(app, name, panel=PANEL, spaced=False)(function)
 
 
-def status(desk: Desk) -> None:
+def show_status(desk: CliContext) -> None:
     """What there is, where it lives, whether it works."""
-    from reverie.consolidation.sleep_schedule import passes_of
+    from reverie.consolidation.sleep_schedule import parse_sleep_setting
     from reverie.interfaces import worker
-    from reverie.interfaces.cli.llm_status import line
-    from reverie.interfaces.cli.mirror_status import not_in_step
-    from reverie.pipeline.leases import LEASE
+    from reverie.interfaces.cli.llm_status import describe_llm
+    from reverie.interfaces.cli.mirror_status import find_unsynced_shares
+    from reverie.pipeline.leases import SETTLE_LEASE
 
     if desk.settings.sleep != "off":
         # a slip in the setting is said here, and not by a night that never comes
-        passes_of(desk.settings)
+        parse_sleep_setting(desk.settings)
     with desk.mind() as mind:
         counts = mind.stats()
-        language = line(mind.llm, desk.settings.llm)
-        settler = mind.store.holder(LEASE, clock.now())
+        language = describe_llm(mind.llm, desk.settings.llm)
+        settler = mind.store.holder(SETTLE_LEASE, clock.now())
         failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
         trouble = json.loads(mind.store.meta("trouble") or "{}")
-        left_alone = not_in_step(mind)
+        left_alone = find_unsynced_shares(mind)
     values: dict[str, Any] = {
         "home": str(desk.settings.home),
         "space": desk.space,
-        "on": not desk.settings.is_off(desk.space, environment.session()),
+        "on": not desk.settings.is_off(desk.space, environment.host_session()),
         "off_sessions": list(desk.settings.off_sessions),
-        **counted(counts),
+        **stats_to_json(counts),
         "settling": settler,
         "embedder": desk.settings.embedder,
-        "model_present": worker.ready(desk.settings),
-        "providers_missing": without(desk.settings.providers),
+        "model_present": worker.is_embedder_ready(desk.settings),
+        "providers_missing": list_missing_providers(desk.settings.providers),
         "llm": language,
         "trouble": trouble.get("text", ""),
         "shares": left_alone,
@@ -71,12 +71,12 @@ def status(desk: Desk) -> None:
         ],
     }
     if desk.json:
-        terminal_output.document(values)
+        terminal_output.print_json(values)
     else:
-        status_page(values)
+        print_status(values)
 
 
-def counted(counts: Stats) -> dict[str, Any]:
+def stats_to_json(counts: Stats) -> dict[str, Any]:
     """How much there is of everything, as JSON values."""
     return {
         "memories": counts.memories,
@@ -95,8 +95,8 @@ def counted(counts: Stats) -> dict[str, Any]:
     }
 
 
-def stats(
-    desk: Desk,
+def show_stats(
+    desk: CliContext,
     tools: Annotated[
         bool, typer.Option("--tools", help="How the tools of agents did: rates and durations.")
     ] = False,
@@ -112,63 +112,68 @@ def stats(
 ) -> None:
     """How much there is of everything: memories, what was learned and left, spending, sleep."""
     if tools:
-        activity_commands.tools(desk, days)
+        activity_commands.show_tool_stats(desk, days)
         return
     if used:
-        usage(desk, limit)
+        show_usage(desk, limit)
         return
     from reverie.consolidation.sleep_schedule import SLEPT_AT
     from reverie.interfaces.cli import llm_status
-    from reverie.interfaces.cli.mirror_status import waiting
+    from reverie.interfaces.cli.mirror_status import list_mirror_questions
 
     with desk.mind() as mind:
         values: dict[str, Any] = {
-            **counted(mind.stats()),
+            **stats_to_json(mind.stats()),
             "space": desk.space,
             "gaps": len(mind.gaps(desk.space)),
-            "mirror": waiting(mind),
-            "llm": llm_status.status(mind),
+            "mirror": list_mirror_questions(mind),
+            "llm": llm_status.llm_status_values(mind),
             "slept_at": float(mind.store.meta(SLEPT_AT) or 0.0) or None,
         }
-        spent = llm_status.line(mind.llm, desk.settings.llm)
+        spent = llm_status.describe_llm(mind.llm, desk.settings.llm)
     if desk.json:
-        terminal_output.document(values)
+        terminal_output.print_json(values)
     else:
-        stats_page(values, spent)
+        print_stats(values, spent)
 
 
-def usage(desk: Desk, limit: int) -> None:
+def show_usage(desk: CliContext, limit: int) -> None:
     """How memories are used, and the most valuable."""
     with desk.mind() as mind:
         found = mind.usage(space=desk.space, limit=limit)
     if desk.json:
-        terminal_output.document(
-            {**found._asdict(), "best": [terminal_output.as_json(memory) for memory in found.best]}
+        terminal_output.print_json(
+            {
+                **found._asdict(),
+                "best": [terminal_output.memory_to_json(memory) for memory in found.best],
+            }
         )
         return
-    terminal_output.tell(
+    terminal_output.print_line(
         f"Of {found.memories:,} memories {found.used:,} were used, {found.uses:,} times in all, {found.lately:,} "
         f"of them in the last 30 days; {found.confirmed:,} were said or found true again."
     )
     for memory in found.best:
         times = f"used {memory.access_count:,}, said {memory.strength:,}"
-        terminal_output.tell(f"{memory.id}  {times}: {terminal_output.one_line(memory.text, 90)}")
+        terminal_output.print_line(
+            f"{memory.id}  {times}: {terminal_output.one_line(memory.text, 90)}"
+        )
 
 
-def stats_page(v: dict[str, Any], spent: str) -> None:
+def print_stats(v: dict[str, Any], spent: str) -> None:
     """Figures for people."""
     from reverie.interfaces.cli import memory_view
-    from reverie.memory.history_text import day
+    from reverie.memory.history_text import format_moment
 
-    slept = f"last on {day(v['slept_at'])} UTC" if v["slept_at"] else "not yet"
+    slept = f"last on {format_moment(v['slept_at'])} UTC" if v["slept_at"] else "not yet"
     gaps = (
         f"{v['gaps']:,} questions in {v['space']} went unanswered: reverie gaps"
         if v["gaps"]
         else ""
     )
-    memory_view.facts(
+    memory_view.render_facts(
         {
-            **amounts(v),
+            **format_amounts(v),
             "gaps": gaps,
             "mirror": "; ".join(v["mirror"]),
             "language": spent,
@@ -181,33 +186,33 @@ def stats_page(v: dict[str, Any], spent: str) -> None:
         ("rejected", "rejected by extraction"),
     ):
         if v[name]:
-            terminal_output.tell()
-            memory_view.counted(v[name], heading)
+            terminal_output.print_line()
+            memory_view.render_counts(v[name], heading)
 
 
-def amounts(v: dict[str, Any]) -> dict[str, str]:
+def format_amounts(v: dict[str, Any]) -> dict[str, str]:
     """How much there is of everything, for people: the lines that status and stats share."""
     waiting = f"; texts that wait for one: {v['waiting']:,}" if v["waiting"] else ", none waits"
     return {
         "memories": f"{v['memories']:,} that count, {v['forgotten']:,} let go",
         "log": f"{v['events']:,} events, {v['edges']:,} links",
-        "extraction": extraction(v["learned"], v["rejected"], v["junk_rate"]),
+        "extraction": format_extraction(v["learned"], v["rejected"], v["junk_rate"]),
         "vectors": f"{v['vectors']:,}{waiting}",
         "to decide": f"{v['to_decide']:,} pairs: reverie review" if v["to_decide"] else "",
         "size": f"{v['bytes'] / 1e6:,.1f} MB",
     }
 
 
-def without(providers: Sequence[str]) -> list[str]:
+def list_missing_providers(providers: Sequence[str]) -> list[str]:
     """The configured execution providers that are not installed."""
     if not providers:
         return []
-    from reverie.embedding.minilm import missing
+    from reverie.embedding.minilm import list_absent_providers
 
-    return missing(providers)
+    return list_absent_providers(providers)
 
 
-def status_page(v: dict[str, Any]) -> None:
+def print_status(v: dict[str, Any]) -> None:
     """Status for people."""
     from reverie.interfaces.cli import memory_view
 
@@ -217,13 +222,13 @@ def status_page(v: dict[str, Any]) -> None:
         else "none"
     )
     model = "there" if v["model_present"] else missing
-    memory_view.facts(
+    memory_view.render_facts(
         {
             "home": v["home"],
             "space": v["space"],
             "memory": "on" if v["on"] else "off (reverie on switches it on)",
             "off in sessions": ", ".join(v["off_sessions"]),
-            **amounts(v),
+            **format_amounts(v),
             "settling": "somebody is at it" if v["settling"] else "nobody just now",
             "model": f"{v['embedder']}: {model}",
             "providers": f"{', '.join(v['providers_missing'])}: not in this ONNX Runtime, so the processor computes"
@@ -236,11 +241,11 @@ def status_page(v: dict[str, Any]) -> None:
         }
     )
     if v["spaces"]:
-        terminal_output.tell()
-        memory_view.counted(v["spaces"], "spaces")
+        terminal_output.print_line()
+        memory_view.render_counts(v["spaces"], "spaces")
 
 
-def extraction(learned: int, rejected: dict[str, int], junk: float | None) -> str:
+def format_extraction(learned: int, rejected: dict[str, int], junk: float | None) -> str:
     """What was taken out of conversations, and what was left and why."""
     rate = "" if junk is None else f"; junk rate {junk:.0%}"
     left = ", ".join(f"{reason} {count:,}" for reason, count in rejected.items())
@@ -249,14 +254,14 @@ def extraction(learned: int, rejected: dict[str, int], junk: float | None) -> st
     )
 
 
-def verify(
-    desk: Desk,
+def verify_store(
+    desk: CliContext,
     repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
 ) -> None:
     """Check the store; the exit code is 1 if something is wrong."""
-    problems = checked(desk, repair)
+    problems = verify_or_salvage(desk, repair)
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {
                 "problems": [
                     {"what": p.what, "message": p.message, "repaired": p.repaired} for p in problems
@@ -266,16 +271,16 @@ def verify(
     elif problems:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.problems(problems)
+        memory_view.render_problems(problems)
     else:
-        terminal_output.tell("Everything is as it should be.")
+        terminal_output.print_line("Everything is as it should be.")
     if any(not p.repaired for p in problems):
         if not repair:
-            terminal_output.note("Mend with: reverie verify --repair")
+            terminal_output.print_note("Mend with: reverie verify --repair")
         raise typer.Exit(1)
 
 
-def checked(desk: Desk, repair: bool) -> list[Problem]:
+def verify_or_salvage(desk: CliContext, repair: bool) -> list[Problem]:
     """What is wrong; a file that cannot be read is salvaged if it may be repaired."""
     try:
         with desk.mind() as mind:
@@ -286,15 +291,15 @@ def checked(desk: Desk, repair: bool) -> list[Problem]:
         problems = [Problem("file", "cannot be read")]
     if not repair or not any(p.what == "file" and not p.repaired for p in problems):
         return problems
-    salvaged = salvage(desk)
+    salvaged = salvage_store(desk)
     with desk.mind() as mind:
         return [*salvaged, *mind.verify(repair)]
 
 
-def salvage(desk: Desk) -> list[Problem]:
+def salvage_store(desk: CliContext) -> list[Problem]:
     """Keep what is readable of a damaged file; the rest from the newest backup."""
     from reverie.storage import backups
-    from reverie.storage.sqlite import repair
+    from reverie.storage.sqlite import repair_store
 
     if not desk.settings.url.startswith("sqlite:"):
         raise StoreDamaged(
@@ -302,12 +307,12 @@ def salvage(desk: Desk) -> list[Problem]:
         )
     with desk.telling:
         desk.telling("salvaging the damaged file", 0, None)
-        moment = backups.stamp(clock.now(), "%Y%m%d-%H%M%S")
-        return repair(desk.settings.url, backups.newest_first(desk.settings), moment)
+        moment = backups.format_file_date(clock.now(), "%Y%m%d-%H%M%S")
+        return repair_store(desk.settings.url, backups.list_daily_backups(desk.settings), moment)
 
 
-def export(
-    desk: Desk,
+def export_memories(
+    desk: CliContext,
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="Where to; none, or -, is stdout.")
     ] = None,
@@ -325,19 +330,21 @@ def export(
     with desk.mind() as mind:
         stats = mind.stats()
         total = stats.memories + stats.retired + stats.edges + stats.events + stats.vectors
-        rows = json_lines.told(mind.export(log=not state), desk.telling, "exporting", total)
+        rows = json_lines.report_progress(
+            mind.export(log=not state), desk.telling, "exporting", total
+        )
         if file is None:
-            json_lines.to_stdout(rows)
+            json_lines.write_rows_to_stdout(rows)
             return
-        count = json_lines.to_file(file, rows)
+        count = json_lines.write_rows_to_file(file, rows)
     if desk.json:
-        terminal_output.document({"file": str(file), "rows": count})
+        terminal_output.print_json({"file": str(file), "rows": count})
     else:
-        terminal_output.tell(f"Wrote {count:,} rows to {file}.")
+        terminal_output.print_line(f"Wrote {count:,} rows to {file}.")
 
 
-def backup(
-    desk: Desk,
+def back_up_store(
+    desk: CliContext,
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="Where to; none is today's in the home.")
     ] = None,
@@ -356,46 +363,54 @@ def backup(
             kept = mind.restore_backup(file)
             desk.telling.rest()
             if desk.json:
-                terminal_output.document({"restored": str(file), "kept": str(kept)})
+                terminal_output.print_json({"restored": str(file), "kept": str(kept)})
             else:
-                terminal_output.tell(f"Everything is as in {file}. What was here until now: {kept}")
+                terminal_output.print_line(
+                    f"Everything is as in {file}. What was here until now: {kept}"
+                )
             return
-        made = mind.backup(file) if file else backups.daily(mind.store, mind.settings, clock.now())
+        made = (
+            mind.backup(file)
+            if file
+            else backups.make_daily_backup(mind.store, mind.settings, clock.now())
+        )
     if desk.json:
-        terminal_output.document({"file": str(made) if made else None})
+        terminal_output.print_json({"file": str(made) if made else None})
     else:
-        terminal_output.tell(f"Copied to {made}." if made else "Today's copy is there already.")
+        terminal_output.print_line(
+            f"Copied to {made}." if made else "Today's copy is there already."
+        )
 
 
-def settle(desk: Desk) -> None:
+def settle_pending(desk: CliContext) -> None:
     """Embed and learn what is waiting, now. Fetches the embedding model, if that is
     not there yet.
     """
-    from reverie.interfaces.cli.mirror_status import not_in_step
-    from reverie.runtime.settle import settled
+    from reverie.interfaces.cli.mirror_status import find_unsynced_shares
+    from reverie.runtime.settle import settle_all
 
     with desk.mind() as mind:
-        done = settled(lambda: mind.work, clock.new_id("settler"), desk.telling)
-        left_alone = not_in_step(mind)
-        missed = "" if done.trouble else fetched(desk, mind)
+        done = settle_all(lambda: mind.work, clock.new_id("settler"), desk.telling)
+        left_alone = find_unsynced_shares(mind)
+        missed = "" if done.trouble else fetch_model(desk, mind)
     if desk.json:
-        terminal_output.document({**done._asdict(), "shares": left_alone})
+        terminal_output.print_json({**done._asdict(), "shares": left_alone})
     else:
-        terminal_output.tell(
+        terminal_output.print_line(
             f"Embedded {done.embedded:,}, learned {done.learned:,}; {done.waiting:,} left to embed"
             f"{f'; {done.failed} events could not be learned from' if done.failed else ''}."
         )
     for why in filter(None, (done.trouble, missed, *left_alone.values())):
-        terminal_output.note(why)
+        terminal_output.print_note(why)
 
 
-def fetched(desk: Desk, mind: "Mind") -> str:
+def fetch_model(desk: CliContext, mind: "Mind") -> str:
     """Have the embedding model on this machine, though no text waits for it yet; why not, where
     that cannot be.
     """
-    from reverie.interfaces.worker import unfetched
+    from reverie.interfaces.worker import is_model_missing
 
-    if mind.embedder is not None and unfetched(desk.settings):
+    if mind.embedder is not None and is_model_missing(desk.settings):
         try:
             mind.embedder.embed(["."])
         except ModelUnavailable as err:
@@ -403,8 +418,8 @@ def fetched(desk: Desk, mind: "Mind") -> str:
     return ""
 
 
-def llm(
-    desk: Desk,
+def show_llm(
+    desk: CliContext,
     check: Annotated[
         bool, typer.Option("--check", help="Ask it something small now, even if it rests.")
     ] = False,
@@ -412,4 +427,4 @@ def llm(
     """The language model: today's tokens and cost, how its calls ended, whether it rests."""
     from reverie.interfaces.cli import llm_status
 
-    llm_status.shown(desk, check)
+    llm_status.report_llm_status(desk, check)

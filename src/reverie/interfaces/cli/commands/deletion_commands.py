@@ -9,85 +9,93 @@ from reverie import Mind
 from reverie.core import clock
 from reverie.core.errors import NotFound
 from reverie.interfaces.cli import shell_completion, terminal_output
-from reverie.interfaces.cli.cli_context import Desk, Verb, command
-from reverie.interfaces.cli.commands.remember_commands import PANEL, found, hand_over
+from reverie.interfaces.cli.cli_context import CliContext, CommandFunction, command
+from reverie.interfaces.cli.commands.remember_commands import PANEL, hand_to_worker, require_memory
 
-Ids = Annotated[
+MemoryIds = Annotated[
     list[str],
-    typer.Argument(metavar="ID…", autocompletion=shell_completion.ids, help="Ids of memories."),
+    typer.Argument(
+        metavar="ID…", autocompletion=shell_completion.complete_ids, help="Ids of memories."
+    ),
 ]
 
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    rows: tuple[tuple[str, Verb], ...] = (
-        ("forget", forget),
-        ("restore", restore),
-        ("purge", purge),
-        ("undo", undo),
+    rows: tuple[tuple[str, CommandFunction], ...] = (
+        ("forget", forget_memories),
+        ("restore", restore_memories),
+        ("purge", erase_memories),
+        ("undo", undo_event),
     )
     for name, function in rows:
         command(app, name, panel=PANEL, spaced=False)(function)
 
 
-def forget(
-    desk: Desk,
-    ids: Ids,
+def forget_memories(
+    desk: CliContext,
+    ids: MemoryIds,
     why: Annotated[str, typer.Option(help="Why, for its history.")] = "forgotten",
 ) -> None:
     """Let memories go. They can be brought back."""
     with desk.mind() as mind:
         count = mind.forget(ids, why)
-        hand_over(desk, mind)
+        hand_to_worker(desk, mind)
     if desk.json:
-        terminal_output.document({"forgotten": count, "ids": ids})
+        terminal_output.print_json({"forgotten": count, "ids": ids})
     elif count:
-        terminal_output.tell(f"Forgot {count}. Bring back with: reverie restore {' '.join(ids)}")
+        terminal_output.print_line(
+            f"Forgot {count}. Bring back with: reverie restore {' '.join(ids)}"
+        )
     else:
-        terminal_output.tell("They did not count any more; nothing was changed.")
+        terminal_output.print_line("They did not count any more; nothing was changed.")
 
 
-def restore(
-    desk: Desk,
+def restore_memories(
+    desk: CliContext,
     ids: Annotated[
         list[str],
         typer.Argument(
-            metavar="ID…", autocompletion=shell_completion.forgotten, help="Ids of memories."
+            metavar="ID…",
+            autocompletion=shell_completion.complete_forgotten_ids,
+            help="MemoryIds of memories.",
         ),
     ],
 ) -> None:
     """Bring back what was forgotten or superseded."""
     with desk.mind() as mind:
-        before = {id: found(mind, id) for id in ids}  # all of them are known, or nothing happens
+        before = {
+            id: require_memory(mind, id) for id in ids
+        }  # all of them are known, or nothing happens
         back = [mind.restore(id) for id in ids]
-        hand_over(desk, mind)
+        hand_to_worker(desk, mind)
     if desk.json:
-        terminal_output.document({"memories": [terminal_output.as_json(m) for m in back]})
+        terminal_output.print_json({"memories": [terminal_output.memory_to_json(m) for m in back]})
         return
     for memory in back:
-        terminal_output.tell(
+        terminal_output.print_line(
             f"{memory.id} counts already."
             if before[memory.id].active
             else f"{memory.id} counts again: {terminal_output.one_line(memory.text, 60)}"
         )
 
 
-def purge(
-    desk: Desk,
-    ids: Ids,
+def erase_memories(
+    desk: CliContext,
+    ids: MemoryIds,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Erase memories for good: text, vectors, history, also in the backups. Cannot be undone."""
     with desk.mind() as mind:
-        there = [found(mind, id) for id in dict.fromkeys(ids)]
+        there = [require_memory(mind, id) for id in dict.fromkeys(ids)]
         more = len(mind.wordings([memory.id for memory in there]))
         if not yes and not typer.confirm(
-            f"Erase {len(there)}{with_wordings(more)} for good? This cannot be undone.", err=True
+            f"Erase {len(there)}{format_wordings(more)} for good? This cannot be undone.", err=True
         ):
             raise typer.Abort
         done = mind.purge([memory.id for memory in there])
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {
                 "purged": done.erased,
                 "unreached": list(map(str, done.unreached)),
@@ -95,16 +103,16 @@ def purge(
             }
         )
     else:
-        terminal_output.tell(f"Erased {done.erased} for good.")
+        terminal_output.print_line(f"Erased {done.erased} for good.")
     if done.repeated:
-        terminal_output.note(
+        terminal_output.print_note(
             f"Others say it too. To erase them as well: reverie purge {' '.join(done.repeated)}"
         )
     for left in done.unreached:
-        terminal_output.note(unreached(left, desk.settings.url))
+        terminal_output.print_note(describe_unreached(left, desk.settings.url))
 
 
-def unreached(left: Path, url: str) -> str:
+def describe_unreached(left: Path, url: str) -> str:
     """What to do about a file that may still hold what was erased."""
     if url.endswith(str(left)):
         return (
@@ -114,14 +122,14 @@ def unreached(left: Path, url: str) -> str:
     return f"{left} could not be reached and may still hold it. Delete it if so."
 
 
-def with_wordings(count: int) -> str:
+def format_wordings(count: int) -> str:
     """What goes with what was named; nothing where nothing was merged into it."""
     what = "wording that was" if count == 1 else "wordings that were"
     return f" and {count:,} {what} merged into it" if count else ""
 
 
-def undo(
-    desk: Desk,
+def undo_event(
+    desk: CliContext,
     event: Annotated[
         int | None,
         typer.Argument(metavar="EVENT", help="The event's number; none lists the last ones."),
@@ -137,24 +145,24 @@ def undo(
     """Take back what an event changed; without a number, list what can be taken back."""
     with desk.mind() as mind:
         if asleep:
-            event = night_of(mind, event)
+            event = require_sleep_run(mind, event)
         if event is not None:
             seq = mind.undo(event, force=force)
-            hand_over(desk, mind)
+            hand_to_worker(desk, mind)
             if desk.json:
-                terminal_output.document({"undone": event, "event": seq})
+                terminal_output.print_json({"undone": event, "event": seq})
             elif mind.store.changes_of(seq):
-                terminal_output.tell(
+                terminal_output.print_line(
                     f"Took back event {event}. That is event {seq}, which can be undone too."
                 )
             else:
-                terminal_output.tell(f"Took back run {event} of sleep.")
+                terminal_output.print_line(f"Took back run {event} of sleep.")
             return
         from reverie.interfaces.cli import memory_view
 
-        listed = undoable(mind)
+        listed = list_undoable_events(mind)
         if desk.json:
-            terminal_output.document(
+            terminal_output.print_json(
                 {
                     "events": [
                         {"event": e.seq, "verb": e.verb, "at": e.at, "ids": ids}
@@ -163,31 +171,31 @@ def undo(
                 }
             )
         elif listed:
-            memory_view.undoable(listed, clock.now())
+            memory_view.render_undoable(listed, clock.now())
         else:
-            terminal_output.note("Nothing has been changed yet.")
+            terminal_output.print_note("Nothing has been changed yet.")
 
 
-def night_of(mind: Mind, event: int | None) -> int:
+def require_sleep_run(mind: Mind, event: int | None) -> int:
     """The run of sleep that an event belongs to; without one the last run that is not
     taken back.
     """
-    from reverie.consolidation.undo_sleep import last_run, run_of
+    from reverie.consolidation.undo_sleep import find_last_run, find_run_of_event
 
     if event is not None:
-        if not (run := run_of(mind.store, event)):
+        if not (run := find_run_of_event(mind.store, event)):
             raise NotFound(
                 f"Event {event} is no run of sleep. reverie log --verb sleeping lists the runs"
             )
         return run
-    if not (run := last_run(mind.store)):
+    if not (run := find_last_run(mind.store)):
         raise NotFound(
             "There is no run of sleep to take back: nobody has slept yet, or all is taken back"
         )
     return run
 
 
-def undoable(mind: Mind, most: int = 12) -> list[tuple[Any, list[str], str]]:
+def list_undoable_events(mind: Mind, most: int = 12) -> list[tuple[Any, list[str], str]]:
     """The last events that changed memories: (event, ids, what the first one says)."""
     listed: list[tuple[Any, list[str], str]] = []
     for event in mind.store.events(newest=True, limit=400):

@@ -8,9 +8,9 @@ import typer
 from reverie.core import clock
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli import shell_completion, terminal_output, user_input
-from reverie.interfaces.cli.cli_context import Desk, Limit, command
-from reverie.interfaces.cli.commands.remember_commands import answer_kept, hand_over
-from reverie.interfaces.cli.commands.search_commands import answer_found
+from reverie.interfaces.cli.cli_context import CliContext, Limit, command
+from reverie.interfaces.cli.commands.remember_commands import hand_to_worker, print_remembered
+from reverie.interfaces.cli.commands.search_commands import print_memories
 
 PANEL = "What happened"
 WEEK = 7
@@ -26,13 +26,17 @@ Until = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    for name, function in (("recount", recount), ("episodes", episodes), ("journal", journal)):
+    for name, function in (
+        ("recount", recount_episode),
+        ("episodes", list_episodes),
+        ("journal", show_journal),
+    ):
         command(app, name, panel=PANEL)(function)
-    command(app, "chain", panel=PANEL, spaced=False)(chain)
+    command(app, "chain", panel=PANEL, spaced=False)(show_chain)
 
 
-def recount(
-    desk: Desk,
+def recount_episode(
+    desk: CliContext,
     what: Annotated[
         list[str], typer.Argument(metavar="WHAT", help="What happened; “-” reads it from stdin.")
     ],
@@ -49,16 +53,16 @@ def recount(
         typer.Option(
             metavar="ID",
             help="What led to it; may be repeated.",
-            autocompletion=shell_completion.ids,
+            autocompletion=shell_completion.complete_ids,
         ),
     ] = None,
 ) -> None:
     """Keep what happened: who, what, when, where, why."""
     with desk.mind() as mind:
         kept = mind.recount(
-            user_input.given_or_stdin(what),
+            user_input.read_text_or_stdin(what),
             who=who,
-            when=user_input.moment_before(when, clock.now()),
+            when=user_input.parse_time_ago(when, clock.now()),
             where=where,
             why=why,
             outcome=outcome,
@@ -67,15 +71,17 @@ def recount(
             provenance="user_stated",
             because=because or (),
         )
-        hand_over(desk, mind)
-    answer_kept(desk, [kept], many=False)
+        hand_to_worker(desk, mind)
+    print_remembered(desk, [kept], many=False)
 
 
-def chain(
-    desk: Desk,
+def show_chain(
+    desk: CliContext,
     id: Annotated[
         str,
-        typer.Argument(metavar="ID", autocompletion=shell_completion.ids, help="A memory, mem_…."),
+        typer.Argument(
+            metavar="ID", autocompletion=shell_completion.complete_ids, help="A memory, mem_…."
+        ),
     ],
     limit: Limit = 20,
 ) -> None:
@@ -83,16 +89,18 @@ def chain(
     with desk.mind() as mind:
         found = mind.chain(id, limit=limit)
     if desk.json:
-        terminal_output.document({"chain": [terminal_output.as_json(one) for one in found]})
+        terminal_output.print_json(
+            {"chain": [terminal_output.memory_to_json(one) for one in found]}
+        )
         return
     for one in found:
-        terminal_output.tell(
+        terminal_output.print_line(
             f"{'→' if one.id == id else ' '} {one.id}  {terminal_output.one_line(one.text, 100)}"
         )
 
 
-def episodes(
-    desk: Desk,
+def list_episodes(
+    desk: CliContext,
     words: Annotated[
         list[str] | None, typer.Argument(metavar="WORDS", help="Each must occur.")
     ] = None,
@@ -102,7 +110,7 @@ def episodes(
     limit: Limit = 20,
 ) -> None:
     """What happened, newest first, by time and by words in what, who, where and why."""
-    first, last = range_of(since, until)
+    first, last = parse_time_range(since, until)
     with desk.mind() as mind:
         found = mind.episodes(
             " ".join(words or ()),
@@ -112,13 +120,13 @@ def episodes(
             limit=limit,
             space=desk.space,
         )
-    answer_found(desk, found, f"No such episode in {desk.space}.", "episodes")
+    print_memories(desk, found, f"No such episode in {desk.space}.", "episodes")
 
 
-def journal(
-    desk: Desk,
+def show_journal(
+    desk: CliContext,
     day: Annotated[
-        str, typer.Argument(metavar="DAY", help="2026-03-15, today or yesterday (UTC).")
+        str, typer.Argument(metavar="DAY", help="2026-03-15, utc_today or yesterday (UTC).")
     ] = "",
     since: Since = "",
     until: Until = "",
@@ -128,20 +136,25 @@ def journal(
     """
     if day and (since or until):
         raise BadInput("Give a day, or --since and --until")
-    first, last = (named_day(day), named_day(day)) if day else range_of(since, until)
+    first, last = (
+        (parse_named_day(day), parse_named_day(day)) if day else parse_time_range(since, until)
+    )
     if not (day or since or until):
-        first = today() - timedelta(days=WEEK - 1)
+        first = utc_today() - timedelta(days=WEEK - 1)
     with desk.mind() as mind:
         found = mind.journal(first, last, space=desk.space)
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {
                 "space": desk.space,
                 "days": [
                     {
                         **one._asdict(),
                         **{
-                            name: [terminal_output.as_json(memory) for memory in getattr(one, name)]
+                            name: [
+                                terminal_output.memory_to_json(memory)
+                                for memory in getattr(one, name)
+                            ]
                             for name in ("episodes", "tasks", "decisions", "feelings")
                         },
                         "conversations": [chat._asdict() for chat in one.conversations],
@@ -153,31 +166,31 @@ def journal(
     elif found:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.journal(found)
+        memory_view.render_journal(found)
     else:
-        terminal_output.note(f"Nothing happened in {desk.space} in that time.")
+        terminal_output.print_note(f"Nothing happened in {desk.space} in that time.")
 
 
-def range_of(since: str, until: str) -> tuple[float | None, float | None]:
+def parse_time_range(since: str, until: str) -> tuple[float | None, float | None]:
     """Two moments as people write them; a date means its beginning, and its end."""
     now = clock.now()
-    return user_input.moment_before(since, now, "--since"), user_input.moment_to_look_from(
+    return user_input.parse_time_ago(since, now, "--since"), user_input.parse_as_of_time(
         until, now, "--until"
     )
 
 
-def today() -> date:
+def utc_today() -> date:
     """The day that it is, in UTC."""
-    from reverie.memory.daily_journal import date_of
+    from reverie.memory.daily_journal import utc_date
 
-    return date.fromisoformat(date_of(clock.now()))
+    return date.fromisoformat(utc_date(clock.now()))
 
 
-def named_day(text: str) -> date:
+def parse_named_day(text: str) -> date:
     """A day as people write it."""
     named = {"today": 0, "yesterday": 1}
     if text.lower() in named:
-        return today() - timedelta(days=named[text.lower()])
+        return utc_today() - timedelta(days=named[text.lower()])
     try:
         return date.fromisoformat(text)
     except ValueError as err:

@@ -12,32 +12,36 @@ from reverie import Mind
 from reverie.core import config
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import Desk, command
-from reverie.interfaces.cli.commands.remember_commands import hand_over
+from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
 
 if TYPE_CHECKING:
-    from reverie.porting.export_validation import Imported
-    from reverie.porting.import_run import TakenAlong
-    from reverie.porting.importers.import_plan import Plan
+    from reverie.porting.export_validation import ImportReport
+    from reverie.porting.import_run import ImportOutcome
+    from reverie.porting.importers.import_plan import ImportPlan
 
 PANEL = "Look after it"
 
-OURS = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"')  # begins an export
-HEAD = 4_096  # bytes that are looked at for it
-TALKS = 1 << 20  # and for a conversation
-NAMED = 20  # bad records that are named one by one
-NOTHING = 2  # how it ends where nothing could be read: as with other input that cannot be used
+EXPORT_BEGINNING = re.compile(
+    rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"'
+)  # begins an export
+HEAD_BYTES = 4_096  # bytes that are looked at for it
+TRANSCRIPT_HEAD_BYTES = 1 << 20  # and for a conversation
+MAX_NAMED_RECORDS = 20  # bad records that are named one by one
+EXIT_UNREADABLE = (
+    2  # how it ends where nothing could be read: as with other input that cannot be used
+)
 CLAUDE = "claude-code"
-TALK = "conversation"  # of Claude Code's: it is learned from
+CONVERSATION = "conversation"  # of Claude Code's: it is learned from
 
 
 def register(app: typer.Typer) -> None:
     """Put this command on the command line."""
-    command(app, "import", panel=PANEL)(import_)
+    command(app, "import", panel=PANEL)(import_paths)
 
 
-def import_(
-    desk: Desk,
+def import_paths(
+    desk: CliContext,
     files: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -56,7 +60,8 @@ def import_(
         ),
     ] = "",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Of another program: only tell what would come.")
+        bool,
+        typer.Option("--dry-run", help="Of another program: only print_import what would come."),
     ] = False,
     untrusted: Annotated[
         bool,
@@ -74,54 +79,56 @@ def import_(
     if not files:
         if system or skip_bad:
             raise BadInput("Name what to take in: reverie import PATH")
-        beside(desk, dry_run, untrusted)
+        import_known_places(desk, dry_run, untrusted)
         return
-    found = {file: whose(file, system) for file in files}
+    found = {file: detect_program(file, system) for file in files}
     others = {file: name for file, name in found.items() if name is not None}
     for file in files if others or dry_run or untrusted else ():
-        place = config.here() / file.expanduser()
+        place = config.working_directory() / file.expanduser()
         if found[file] is None and str(file) != "-" and not is_export(place):
             raise BadInput(
-                nobodys(file) if place.exists() else f"There is no file or folder {file}"
+                describe_unknown_file(file)
+                if place.exists()
+                else f"There is no file or folder {file}"
             )
     if others and len(others) < len(found):
         raise BadInput(
             "An export of Reverie and memories of another program, one after the other please"
         )
     if others:
-        along(desk, others, dry_run, untrusted)
+        import_from_programs(desk, others, dry_run, untrusted)
         return
     if dry_run or untrusted:
         raise BadInput(
             "--dry-run and --untrusted are for memories of other programs; this is an export of Reverie"
         )
-    exported(desk, files, skip_bad)
+    import_exports(desk, files, skip_bad)
 
 
-def whose(file: Path, system: str) -> str | None:
+def detect_program(file: Path, system: str) -> str | None:
     """Whose memories a path holds: a program's name, TALK for a conversation, "" for a folder that
     is still to be looked into; None for an export of Reverie, or what is no path. `system` is what
     the user says that it is.
     """
-    from reverie.porting.importers import detect
+    from reverie.porting.importers import detect_format
 
-    place = config.here() / file.expanduser()
+    place = config.working_directory() / file.expanduser()
     if not system and (str(file) == "-" or not place.exists() or is_export(place)):
         return None
-    if system in ("", CLAUDE) and is_transcript(place):
-        return TALK
+    if system in ("", CLAUDE) and is_claude_transcript(place):
+        return CONVERSATION
     if system or place.is_dir():
         return system
-    found = detect(place)
+    found = detect_format(place)
     return found.name if found else None
 
 
-def nobodys(file: Path) -> str:
+def describe_unknown_file(file: Path) -> str:
     """That a file is nothing we know, and what to do."""
-    from reverie.porting.importers import NAMES
+    from reverie.porting.importers import FORMAT_NAMES
 
     return (
-        f"{file} is no export of Reverie, nor does it look like anything of {', '.join(NAMES)}. If it is, say "
+        f"{file} is no export of Reverie, nor does it look like anything of {', '.join(FORMAT_NAMES)}. If it is, say "
         "which with --from"
     )
 
@@ -131,105 +138,108 @@ def is_export(place: Path) -> bool:
     if not place.is_file():
         return False
     with place.open("rb") as opened:
-        return bool(OURS.match(opened.read(HEAD)))
+        return bool(EXPORT_BEGINNING.match(opened.read(HEAD_BYTES)))
 
 
-def is_transcript(place: Path) -> bool:
+def is_claude_transcript(place: Path) -> bool:
     """Whether it is a conversation of Claude Code's, as far as its first whole lines tell."""
-    from reverie.porting.transcript_formats import read
+    from reverie.porting.transcript_formats import read_transcript
 
     if place.suffix != ".jsonl" or not place.is_file():
         return False
     with place.open("rb") as opened:
-        head, more = opened.read(TALKS), opened.read(1)
+        head, more = opened.read(TRANSCRIPT_HEAD_BYTES), opened.read(1)
     try:
-        return read(head[: head.rfind(b"\n") + 1] if more else head).form == "claude"
+        return read_transcript(head[: head.rfind(b"\n") + 1] if more else head).form == "claude"
     except BadInput:
         return False
 
 
-def along(desk: Desk, files: Mapping[Path, str], dry_run: bool, untrusted: bool) -> None:
+def import_from_programs(
+    desk: CliContext, files: Mapping[Path, str], dry_run: bool, untrusted: bool
+) -> None:
     """Take along what other programs remember; conversations of Claude Code's are learned from."""
     told: list[dict[str, Any]] = []
     empty = False
     with desk.mind() as mind:
         for file, system in files.items():
-            if system == TALK:
-                learn_from(desk, mind, file, dry_run)
+            if system == CONVERSATION:
+                learn_conversation(desk, mind, file, dry_run)
                 continue
             desk.telling(f"reading {file.name}", 0, None)
-            place = config.here() / file.expanduser()
+            place = config.working_directory() / file.expanduser()
             done = mind.import_from(
                 place, system, space=desk.space, untrusted=untrusted, dry_run=dry_run
             )
             desk.telling.rest()
-            told.append({"path": str(file), **as_json(done)})
-            empty |= nothing_of(done.plan)
+            told.append({"path": str(file), **import_to_json(done)})
+            empty |= is_unreadable_plan(done.plan)
             if not desk.json:
-                tell(file, done, dry_run)
+                print_import(file, done, dry_run)
         if not dry_run:
-            hand_over(desk, mind)
+            hand_to_worker(desk, mind)
     if desk.json:
-        terminal_output.document({"space": desk.space, "dry_run": dry_run, "imports": told})
+        terminal_output.print_json({"space": desk.space, "dry_run": dry_run, "imports": told})
     if empty:
-        raise typer.Exit(NOTHING)
+        raise typer.Exit(EXIT_UNREADABLE)
 
 
-def nothing_of(plan: "Plan") -> bool:
+def is_unreadable_plan(plan: "ImportPlan") -> bool:
     """Whether nothing could be read of what there was. What its owner refuses could be."""
     return not (plan.changes or plan.events or plan.known) and any(
         not one.refused for one in plan.bad
     )
 
 
-def beside(desk: Desk, dry_run: bool, untrusted: bool) -> None:
+def import_known_places(desk: CliContext, dry_run: bool, untrusted: bool) -> None:
     """Take along what lies where other programs keep it; say what was left, and why."""
     with desk.mind() as mind:
         found = mind.import_beside(space=desk.space, untrusted=untrusted, dry_run=dry_run)
         if not dry_run:
-            hand_over(desk, mind)
+            hand_to_worker(desk, mind)
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {
                 "space": desk.space,
                 "dry_run": dry_run,
                 "imports": [
-                    {"path": str(one.path), "left": one.left, **as_json(one.done)} for one in found
+                    {"path": str(one.path), "left": one.left, **import_to_json(one.done)}
+                    for one in found
                 ],
             }
         )
         return
     for one in found:
-        tell(one.path, one.done, dry_run or one.left)
+        print_import(one.path, one.done, dry_run or one.left)
         if one.left:
-            terminal_output.note(
+            terminal_output.print_note(
                 f"  Left as it is, for there are memories here already. To add them: reverie import {one.path}"
             )
     if not found:
         from reverie.porting.importers import FORMATS
 
         known = ", ".join(row.name for row in FORMATS if row.user or row.project)
-        terminal_output.tell(
+        terminal_output.print_line(
             f"None of {known} keeps memories in this project or in your home. What others keep, name: "
             "reverie import PATH, for instance ~/.claude/projects/PROJECT of Claude Code"
         )
 
 
-def learn_from(desk: Desk, mind: Mind, file: Path, dry_run: bool) -> None:
+def learn_conversation(desk: CliContext, mind: Mind, file: Path, dry_run: bool) -> None:
     """A conversation: what it teaches."""
-    from reverie.interfaces.cli.commands.session_commands import learned
-    from reverie.interfaces.cli.commands.session_commands import tell as tell_learned
+    from reverie.interfaces.cli.commands.session_commands import learn_recording
+    from reverie.interfaces.cli.commands.session_commands import print_learned as tell_learned
 
     if dry_run:
         raise BadInput(
             f"{file} is a conversation. See what it would teach with: reverie replay {file}"
         )
-    for result in learned(desk, mind, file):
+    for result in learn_recording(desk, mind, file):
         if not desk.json:
             tell_learned(result)
 
 
-def as_json(done: "TakenAlong") -> dict[str, Any]:
+def import_to_json(done: "ImportOutcome") -> dict[str, Any]:
     """An import as JSON values."""
     plan = done.plan
     return {
@@ -245,54 +255,58 @@ def as_json(done: "TakenAlong") -> dict[str, Any]:
     }
 
 
-def tell(file: Path, done: "TakenAlong", dry_run: bool) -> None:
+def print_import(file: Path, done: "ImportOutcome", dry_run: bool) -> None:
     """An import for people."""
     plan = done.plan
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in plan.kinds.items())
     memories = sum(plan.kinds.values())
     parts = [
-        f"{memories:,} {plural('memory', memories)}{f' ({kinds})' if kinds else ''}",
-        f"{plan.links:,} {plural('link', plan.links)}",
+        f"{memories:,} {pluralize('memory', memories)}{f' ({kinds})' if kinds else ''}",
+        f"{plan.links:,} {pluralize('link', plan.links)}",
         *(
-            [f"{len(plan.events):,} {plural('deed', len(plan.events))} for the log"]
+            [f"{len(plan.events):,} {pluralize('deed', len(plan.events))} for the log"]
             if plan.events
             else []
         ),
     ]
     before = f" {plan.known:,} were there already." if plan.known else ""
     back = f" Back: reverie undo {done.event}" if done.event else ""
-    terminal_output.tell(
+    terminal_output.print_line(
         f"{file} ({done.system}): {'would bring' if dry_run else 'new:'} {', '.join(parts)}.{before}{back}"
     )
     for remark in plan.remarks:
-        terminal_output.note(f"  {remark}.")
+        terminal_output.print_note(f"  {remark}.")
     if plan.redacted:
-        terminal_output.note(f"  Taken out before anything was kept: {', '.join(plan.redacted)}.")
-    tell_bad(plan)
+        terminal_output.print_note(
+            f"  Taken out before anything was kept: {', '.join(plan.redacted)}."
+        )
+    print_bad_records(plan)
 
 
-def tell_bad(plan: "Plan") -> None:
+def print_bad_records(plan: "ImportPlan") -> None:
     """Which records were left out, where they stand, and why."""
     if plan.bad:
-        terminal_output.note(f"  {len(plan.bad):,} {plural('record', len(plan.bad))} left out:")
-    for one in plan.bad[:NAMED]:
-        terminal_output.note(f"    {one.where}: {one.why}")
-    if len(plan.bad) > NAMED:
-        terminal_output.note(f"    and {len(plan.bad) - NAMED:,} more")
+        terminal_output.print_note(
+            f"  {len(plan.bad):,} {pluralize('record', len(plan.bad))} left out:"
+        )
+    for one in plan.bad[:MAX_NAMED_RECORDS]:
+        terminal_output.print_note(f"    {one.where}: {one.why}")
+    if len(plan.bad) > MAX_NAMED_RECORDS:
+        terminal_output.print_note(f"    and {len(plan.bad) - MAX_NAMED_RECORDS:,} more")
 
 
-def exported(desk: Desk, files: Sequence[Path], skip_bad: bool) -> None:
+def import_exports(desk: CliContext, files: Sequence[Path], skip_bad: bool) -> None:
     """Take in what export wrote."""
     for file in files:
         if str(file) != "-" and not file.is_file():
             raise BadInput(f"There is no file {file}")
     with desk.mind() as mind:
-        done = [(file, imported(file, mind, desk, skip_bad)) for file in files]
+        done = [(file, import_export_file(file, mind, desk, skip_bad)) for file in files]
     taken = Counter[str]()
     for _, one in done:
         taken.update(one.new)
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {
                 "new": dict(taken),
                 "left_out": sum(one.left_out for _, one in done),
@@ -306,46 +320,48 @@ def exported(desk: Desk, files: Sequence[Path], skip_bad: bool) -> None:
         )
         return
     if taken:
-        terminal_output.tell(
-            f"New: {', '.join(f'{n:,} {plural(kind, n)}' for kind, n in taken.items())}."
+        terminal_output.print_line(
+            f"New: {', '.join(f'{n:,} {pluralize(kind, n)}' for kind, n in taken.items())}."
         )
     else:
-        terminal_output.tell("Nothing new: everything was there already.")
+        terminal_output.print_line("Nothing new: everything was there already.")
     for file, one in done:
-        tell_left_out(file, one)
+        print_left_out_rows(file, one)
 
 
-def imported(file: Path, mind: Mind, desk: Desk, skip_bad: bool) -> "Imported":
+def import_export_file(file: Path, mind: Mind, desk: CliContext, skip_bad: bool) -> "ImportReport":
     """Take in one file; an error names it."""
     from reverie.interfaces.cli import json_lines
 
-    rows = json_lines.told(
-        json_lines.from_file(file, skip_bad), desk.telling, f"importing {file.name}", None
+    rows = json_lines.report_progress(
+        json_lines.read_rows(file, skip_bad), desk.telling, f"importing {file.name}", None
     )
     try:
         return mind.import_(rows, skip_bad=skip_bad)
     except BadInput as err:
-        known = str(file) == "-" or is_export(config.here() / file.expanduser())
-        more = "" if known else f". {nobodys(file)}"
+        known = str(file) == "-" or is_export(config.working_directory() / file.expanduser())
+        more = "" if known else f". {describe_unknown_file(file)}"
         raise BadInput(f"{file}: {err}. Nothing of this file was taken in{more}") from err
 
 
-def tell_left_out(file: Path, one: "Imported") -> None:
+def print_left_out_rows(file: Path, one: "ImportReport") -> None:
     """Which rows of a file were left out, and why; and what there was no place for."""
     if one.unknown:
         said = ", ".join(f"{what} ({times:,})" for what, times in one.unknown.items())
-        terminal_output.note(
+        terminal_output.print_note(
             f"{file}: this Reverie does not know, and left out: {said}. A newer one may have written it."
         )
     if one.left_out:
-        terminal_output.note(f"{file}: {one.left_out:,} {plural('row', one.left_out)} left out.")
+        terminal_output.print_note(
+            f"{file}: {one.left_out:,} {pluralize('row', one.left_out)} left out."
+        )
     for bad in one.bad:
-        terminal_output.note(f"  row {bad.row}: {bad.why}")
+        terminal_output.print_note(f"  row {bad.row}: {bad.why}")
     if 0 < len(one.bad) < one.left_out:
-        terminal_output.note(f"  and {one.left_out - len(one.bad):,} more")
+        terminal_output.print_note(f"  and {one.left_out - len(one.bad):,} more")
 
 
-def plural(kind: str, n: int) -> str:
+def pluralize(kind: str, n: int) -> str:
     """One memory, two memories."""
     many = {"memory": "memories"}.get(kind, f"{kind}s")
     return kind if n == 1 else many

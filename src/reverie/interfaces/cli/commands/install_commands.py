@@ -11,10 +11,15 @@ import typer
 from reverie.core import config
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import Desk, command
-from reverie.interfaces.install.settings_entries import ours_in
-from reverie.interfaces.install.settings_targets import NAMES, Place, Target, targets
-from reverie.interfaces.install.settings_writer import Edit, Ledger
+from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.install.settings_entries import list_our_entries
+from reverie.interfaces.install.settings_targets import (
+    NAMES,
+    SettingsTarget,
+    WiringPlace,
+    list_targets,
+)
+from reverie.interfaces.install.settings_writer import SettingsEdit, WiringLedger
 
 PANEL = "Wire it in"
 AFTERWARDS = {
@@ -37,13 +42,13 @@ Only = Annotated[bool, typer.Option("--no-mcp", help="Hooks only, without the MC
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    command(app, "install", panel=PANEL, spaced=False)(install)
-    command(app, "uninstall", panel=PANEL, spaced=False)(uninstall)
-    command(app, "doctor", panel=PANEL)(doctor)
+    command(app, "install", panel=PANEL, spaced=False)(install_host)
+    command(app, "uninstall", panel=PANEL, spaced=False)(uninstall_host)
+    command(app, "doctor", panel=PANEL)(run_doctor)
 
 
-def install(
-    desk: Desk,
+def install_host(
+    desk: CliContext,
     host: Host,
     project: Project = False,
     yes: Yes = False,
@@ -54,50 +59,50 @@ def install(
     """Wire Reverie into an agent: its hooks and the MCP server. Shows what it would write, and
     asks.
     """
-    found = [one for one in wanted(desk, host, project) if one.what == "hooks" or not no_mcp]
+    found = [one for one in find_targets(desk, host, project) if one.what == "hooks" or not no_mcp]
     if by_hand:
-        printed(desk, found)
+        print_targets(desk, found)
         return
-    ledger = Ledger(desk.settings.home, host)
-    edits = ledger.wiring(found)
-    if agreed(desk, edits, yes=yes, diff=diff):
+    ledger = WiringLedger(desk.settings.home, host)
+    edits = ledger.plan_wiring(found)
+    if confirm_edits(desk, edits, yes=yes, diff=diff):
         ledger.wire(edits)
-    answer(
+    print_install_result(
         desk,
         host,
         edits,
         f"{NAMES[host]} is wired already.",
         f"{NAMES[host]} is wired. {AFTERWARDS[host]}",
     )
-    from reverie.interfaces.worker import unfetched
+    from reverie.interfaces.worker import is_model_missing
 
     if desk.json:
         return
-    if unfetched(desk.settings):
-        terminal_output.note(
+    if is_model_missing(desk.settings):
+        terminal_output.print_note(
             "Until `reverie settle` has fetched the model, words decide what comes up."
         )
     if not no_mcp and find_spec("mcp") is None:
-        terminal_output.note(
+        terminal_output.print_note(
             "Its MCP server needs the package mcp, and does not start without: pip install 'reverie[mcp]'. "
             "Memory comes by the hooks all the same; --no-mcp leaves the server out."
         )
     if project and not no_mcp and not shutil.which("reverie"):
-        terminal_output.note(
+        terminal_output.print_note(
             "The project's MCP server is the command `reverie`, which is not on your path. Install Reverie with "
             "pipx or uv tool, or add its folder to PATH."
         )
 
 
-def uninstall(
-    desk: Desk, host: Host, project: Project = False, yes: Yes = False, diff: Whole = False
+def uninstall_host(
+    desk: CliContext, host: Host, project: Project = False, yes: Yes = False, diff: Whole = False
 ) -> None:
     """Take Reverie out of an agent's settings; they are as they were before. Memories stay."""
-    ledger = Ledger(desk.settings.home, host)
-    edits = ledger.unwiring(wanted(desk, host, project))
-    if agreed(desk, edits, yes=yes, diff=diff):
+    ledger = WiringLedger(desk.settings.home, host)
+    edits = ledger.plan_unwiring(find_targets(desk, host, project))
+    if confirm_edits(desk, edits, yes=yes, diff=diff):
         ledger.unwire(edits)
-    answer(
+    print_install_result(
         desk,
         host,
         edits,
@@ -106,26 +111,28 @@ def uninstall(
     )
 
 
-def printed(desk: Desk, found: Sequence[Target]) -> None:
+def print_targets(desk: CliContext, found: Sequence[SettingsTarget]) -> None:
     """What the files would hold if there were nothing else in them."""
-    texts = {str(one.path): one.put("").text for one in found}
+    texts = {str(one.path): one.add_entries("").text for one in found}
     if desk.json:
-        terminal_output.document(texts)
+        terminal_output.print_json(texts)
         return
     for path, text in texts.items():
-        terminal_output.tell(f"{path}:")
-        terminal_output.tell(text)
+        terminal_output.print_line(f"{path}:")
+        terminal_output.print_line(text)
 
 
-def wanted(desk: Desk, host: str, project: bool) -> list[Target]:
+def find_targets(desk: CliContext, host: str, project: bool) -> list[SettingsTarget]:
     """The settings files of a host."""
     if host not in NAMES:
         raise BadInput(f"{host!r} is not one of {', '.join(NAMES)}")
-    root = config.work_tree(config.here()) if project else None
-    return targets(host, Place(desk.settings.home, root))
+    root = config.find_work_tree(config.working_directory()) if project else None
+    return list_targets(host, WiringPlace(desk.settings.home, root))
 
 
-def agreed(desk: Desk, edits: Sequence[Edit], *, yes: bool, diff: bool) -> bool:
+def confirm_edits(
+    desk: CliContext, edits: Sequence[SettingsEdit], *, yes: bool, diff: bool
+) -> bool:
     """Show what would be written, and ask; whether to go on."""
     if not edits:
         return False
@@ -133,44 +140,46 @@ def agreed(desk: Desk, edits: Sequence[Edit], *, yes: bool, diff: bool) -> bool:
         raise BadInput("Nothing was written: there is nobody to ask. Add --yes")
     if not desk.json:
         for edit in edits:
-            terminal_output.note(edit.diff if diff else "\n".join(told(edit)))
+            terminal_output.print_note(edit.diff if diff else "\n".join(describe_edit(edit)))
     if not yes and not typer.confirm("Write this?", err=True):
         raise typer.Abort
     return True
 
 
-def told(edit: Edit) -> Iterator[str]:
+def describe_edit(edit: SettingsEdit) -> Iterator[str]:
     """What changes in a file, a line for each hook."""
     new = (
         " (a new file)" if edit.before is None else " (the file goes)" if edit.after is None else ""
     )
     yield f"{edit.path}{new}"
-    before, after = ours_in(edit.before), ours_in(edit.after)
+    before, after = list_our_entries(edit.before), list_our_entries(edit.after)
     yield from (f"  - {line}" for line in before if line not in after)
     yield from (f"  + {line}" for line in after if line not in before)
 
 
-def answer(desk: Desk, host: str, edits: Sequence[Edit], already: str, done: str) -> None:
+def print_install_result(
+    desk: CliContext, host: str, edits: Sequence[SettingsEdit], already: str, done: str
+) -> None:
     """Say what was done."""
     if desk.json:
-        terminal_output.document({"host": host, "written": [str(edit.path) for edit in edits]})
+        terminal_output.print_json({"host": host, "written": [str(edit.path) for edit in edits]})
     else:
-        terminal_output.tell(done if edits else already)
+        terminal_output.print_line(done if edits else already)
 
 
-def doctor(desk: Desk) -> None:
+def run_doctor(desk: CliContext) -> None:
     """Look whether all is well: what is wired, when memory last surfaced, what failed, and how to
     mend it.
     """
-    from reverie.interfaces.install.doctor import examined
-    from reverie.interfaces.install.settings_findings import Finding
+    from reverie.interfaces.install.doctor import examine_installation
+    from reverie.interfaces.install.settings_findings import DoctorFinding
 
     found = []
     try:
         settings = desk.settings
     except BadInput as err:
         found.append(
-            Finding(
+            DoctorFinding(
                 False,
                 f"The settings cannot be read; until they can, hooks say and learn nothing: {err}",
                 "Mend that line. All else is looked at as if there were no settings.",
@@ -179,15 +188,17 @@ def doctor(desk: Desk) -> None:
         settings = config.Settings(
             home=(desk.home or config.default_home()).expanduser().absolute()
         )
-    found += examined(settings, desk.space, config.work_tree(config.here()))
+    found += examine_installation(
+        settings, desk.space, config.find_work_tree(config.working_directory())
+    )
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {"well": all(one.well for one in found), "findings": [one._asdict() for one in found]}
         )
     else:
         for one in found:
-            terminal_output.tell(f"{'ok' if one.well else '!!'}  {one.text}")
+            terminal_output.print_line(f"{'ok' if one.well else '!!'}  {one.text}")
             if one.mend:
-                terminal_output.tell(f"      {one.mend}")
+                terminal_output.print_line(f"      {one.mend}")
     if not all(one.well for one in found):
         raise typer.Exit(1)

@@ -7,19 +7,19 @@ import typer
 
 from reverie.core.errors import ExtraMissing
 from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import Desk, command
+from reverie.interfaces.cli.cli_context import CliContext, command
 
 PANEL = "Serve agents"
-PORT = 8377
+DEFAULT_PORT = 8377
 
 
 def register(app: typer.Typer) -> None:
     """Put this command on the command line."""
-    command(app, "mcp", panel=PANEL)(mcp)
+    command(app, "mcp", panel=PANEL)(serve_mcp)
 
 
-def mcp(
-    desk: Desk,
+def serve_mcp(
+    desk: CliContext,
     profile: Annotated[
         str,
         typer.Option(
@@ -31,7 +31,7 @@ def mcp(
     ] = False,
     port: Annotated[
         int, typer.Option(min=0, max=65_535, help="Of --http; 0 takes a free one.")
-    ] = PORT,
+    ] = DEFAULT_PORT,
 ) -> None:
     """Serve memory to an agent by the Model Context Protocol, over stdin and stdout."""
     try:
@@ -40,21 +40,21 @@ def mcp(
         raise ExtraMissing(
             "The MCP server needs the package mcp. Install it with: pip install 'reverie[mcp]'"
         ) from err
-    from reverie.interfaces.mcp.tool_context import Room
+    from reverie.interfaces.mcp.tool_context import ToolContext
 
-    room = Room(desk.settings, desk.space)
+    room = ToolContext(desk.settings, desk.space)
     if http:
-        server.http(
+        server.serve_http(
             room,
             profile,
             port,
-            lambda address: terminal_output.note(
+            lambda address: terminal_output.print_note(
                 f"Serving {room.space} at {address}. Ctrl-C stops."
             ),
         )
     else:
         if sys.stdin.isatty():
-            terminal_output.note(
+            terminal_output.print_note(
                 "This speaks the Model Context Protocol on stdin and stdout: a host starts it. Ctrl-D ends it."
             )
-        server.stdio(room, profile)
+        server.serve_stdio(room, profile)

@@ -12,27 +12,27 @@ import typer
 from reverie import Mind
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import Desk, command
-from reverie.interfaces.cli.commands.remember_commands import hand_over
-from reverie.interfaces.cli.mirror_status import not_in_step, question
+from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
+from reverie.interfaces.cli.mirror_status import find_unsynced_shares, format_mirror_question
 
 PANEL = "Look after it"
 
 # how `share FILE` ends where the file is left alone: as for what somebody else changed meanwhile
-CONFLICT = 4
-STILL = 1_500  # ms without a change before a page is read (CONSTANTS: watch debounce)
-LONGEST = 15_000  # ms after which it is read although somebody goes on writing
-LOOK = 5_000  # ms between looks at what the program has altered
+EXIT_CONFLICT = 4
+DEBOUNCE_MS = 1_500  # ms without a change before a page is read (CONSTANTS: watch debounce)
+MAX_DEBOUNCE_MS = 15_000  # ms after which it is read although somebody goes on writing
+POLL_MS = 5_000  # ms between looks at what the program has altered
 
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    command(app, "mirror", panel=PANEL)(mirror)
-    command(app, "share", panel=PANEL)(share)
+    command(app, "mirror", panel=PANEL)(mirror_pages)
+    command(app, "share", panel=PANEL)(share_file)
 
 
-def share(
-    desk: Desk,
+def share_file(
+    desk: CliContext,
     file: Annotated[
         Path | None,
         typer.Argument(metavar="FILE", help="Default: this project's .jaato/memories.jsonl."),
@@ -65,7 +65,7 @@ def share(
         if stop or not (file or start or export or take or trusted is not None):
             if stop:
                 mind.unshare(file, space=desk.space)
-            listed(desk, mind)
+            list_shares(desk, mind)
             return
         done = mind.share(
             file,
@@ -73,32 +73,32 @@ def share(
             once="export" if export else "import" if take else "",
             trusted=trusted,
         )
-        hand_over(desk, mind)
+        hand_to_worker(desk, mind)
     for trouble in done.troubles:
-        terminal_output.note(trouble)
+        terminal_output.print_note(trouble)
     if desk.json:
-        terminal_output.document({**done._asdict(), "share": done.share._asdict()})
+        terminal_output.print_json({**done._asdict(), "share": done.share._asdict()})
     else:
         back = f" Back: reverie undo {done.event}" if done.event else ""
         written = " were written" if done.written else ""
-        terminal_output.tell(
+        terminal_output.print_line(
             f"{done.share.path}: {done.lines:,} lines{written}; taken in: {done.new:,} new, "
             f"{done.revised:,} revised, {done.forgotten:,} forgotten.{back}"
         )
     if done.stuck:
-        raise typer.Exit(CONFLICT)
+        raise typer.Exit(EXIT_CONFLICT)
 
 
-def listed(desk: Desk, mind: Mind) -> None:
+def list_shares(desk: CliContext, mind: Mind) -> None:
     """The files that are kept in step with a space, and which of them are not just now."""
     paths, firm = mind.shares(space=desk.space), mind.shares(space=desk.space, trusted=True)
-    left_alone = not_in_step(mind, desk.space)
+    left_alone = find_unsynced_shares(mind, desk.space)
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {"space": desk.space, "files": paths, "trusted": firm, "troubles": left_alone}
         )
         return
-    terminal_output.tell(
+    terminal_output.print_line(
         "\n".join(
             f"{path}{'  (trusted)' * (path in firm)}{'  (not in step)' * (path in left_alone)}"
             for path in paths
@@ -106,11 +106,11 @@ def listed(desk: Desk, mind: Mind) -> None:
         or f"No file is shared from {desk.space}. Begin: reverie share --start"
     )
     for why in left_alone.values():
-        terminal_output.note(why)
+        terminal_output.print_note(why)
 
 
-def mirror(
-    desk: Desk,
+def mirror_pages(
+    desk: CliContext,
     forget: Annotated[
         bool | None,
         typer.Option(
@@ -129,9 +129,9 @@ def mirror(
     edit.
     """
     with desk.mind() as mind:
-        root = rooted(mind)
+        root = require_mirror_root(mind)
         if where:
-            show_paths(desk, mind, root)
+            print_page_paths(desk, mind, root)
             return
         done = mind.mirror(desk.place, forget=forget, afresh=afresh)
         if (
@@ -140,20 +140,20 @@ def mirror(
             and any(one.questions for one in done)
             and sys.stdin.isatty()
         ):
-            done = ask(mind, desk, done)
+            done = ask_about_gone_lines(mind, desk, done)
         if desk.json and not watch:
-            terminal_output.document({"spaces": [as_json(one) for one in done]})
+            terminal_output.print_json({"spaces": [mirror_to_json(one) for one in done]})
             return
-        report(done, quiet=watch)
+        print_mirror_report(done, quiet=watch)
         if watch:
-            stay(mind, desk, root)
+            watch_mirror(mind, desk, root)
 
 
-def rooted(mind: Mind) -> Path:
+def require_mirror_root(mind: Mind) -> Path:
     """Where the mirror is; BadInput where there is none."""
-    from reverie.mirror.mirror_sync import root_of
+    from reverie.mirror.mirror_sync import find_mirror_root
 
-    root = root_of(mind.settings, mind.store)
+    root = find_mirror_root(mind.settings, mind.store)
     if root is None:
         raise BadInput(
             'There is no mirror: it is switched off (mirror = "off" in config.toml, or REVERIE_OFF)'
@@ -161,33 +161,33 @@ def rooted(mind: Mind) -> Path:
     return root
 
 
-def show_paths(desk: Desk, mind: Mind, root: Path) -> None:
+def print_page_paths(desk: CliContext, mind: Mind, root: Path) -> None:
     """The folder of each space that has pages."""
-    from reverie.mirror.mirror_folder import Folder
-    from reverie.mirror.mirror_sync import known
+    from reverie.mirror.mirror_folder import MirrorFolder
+    from reverie.mirror.mirror_sync import list_mirrored_spaces
 
-    spaces = sorted(known(mind.store)) if desk.place is None else [desk.space]
-    paths = {space: str(Folder(root, space).path / "MEMORY.md") for space in spaces}
+    spaces = sorted(list_mirrored_spaces(mind.store)) if desk.place is None else [desk.space]
+    paths = {space: str(MirrorFolder(root, space).path / "MEMORY.md") for space in spaces}
     if desk.json:
-        terminal_output.document({"root": str(root), "pages": paths})
+        terminal_output.print_json({"root": str(root), "pages": paths})
         return
     for path in paths.values():
-        terminal_output.tell(path)
+        terminal_output.print_line(path)
     if not paths:
-        terminal_output.note(f"No space has pages yet. They will be in {root}")
+        terminal_output.print_note(f"No space has pages yet. They will be in {root}")
 
 
-def ask(mind: Mind, desk: Desk, done: Sequence[Any]) -> list[Any]:
+def ask_about_gone_lines(mind: Mind, desk: CliContext, done: Sequence[Any]) -> list[Any]:
     """Ask about the pages of which many lines are gone."""
     for one in done:
         for name, gone, of in one.questions:
-            terminal_output.note(f"{one.folder / name}: {gone:,} of {of:,} lines are gone.")
+            terminal_output.print_note(f"{one.folder / name}: {gone:,} of {of:,} lines are gone.")
     return mind.mirror(
         desk.place, forget=typer.confirm("Forget them? No writes them anew.", err=True)
     )
 
 
-def report(done: Sequence[Any], *, quiet: bool = False) -> None:
+def print_mirror_report(done: Sequence[Any], *, quiet: bool = False) -> None:
     """What was done, one line for each space in which something was."""
     told = False
     for one in done:
@@ -200,53 +200,53 @@ def report(done: Sequence[Any], *, quiet: bool = False) -> None:
         )
         if parts:
             undo = f". Undo: reverie undo {one.events[-1]}" if one.events else ""
-            terminal_output.tell(f"{one.space}: {', '.join(parts)}{undo}")
+            terminal_output.print_line(f"{one.space}: {', '.join(parts)}{undo}")
             told = True
         for id in one.clashes:
-            terminal_output.note(
+            terminal_output.print_note(
                 f"{id} had been altered or let go meanwhile: your line holds; see: reverie history {id}"
             )
         for trouble in one.troubles:
-            terminal_output.note(trouble)
+            terminal_output.print_note(trouble)
         for name, gone, of in one.questions:
-            terminal_output.note(question(one.folder / name, gone, of))
+            terminal_output.print_note(format_mirror_question(one.folder / name, gone, of))
     if not told and not quiet:
-        terminal_output.tell("Pages and memories are in step.")
+        terminal_output.print_line("Pages and memories are in step.")
 
 
-def stay(mind: Mind, desk: Desk, root: Path) -> None:
+def watch_mirror(mind: Mind, desk: CliContext, root: Path) -> None:
     """Whenever a page has been left alone for a moment after a change, and when memories have been
     altered.
     """
     from watchfiles import watch
 
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    terminal_output.note(
+    terminal_output.print_note(
         f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one who looks."
     )
     for _ in watch(
         root,
-        watch_filter=lambda _, path: is_page(path),
-        step=STILL,
-        debounce=LONGEST,
-        rust_timeout=LOOK,
+        watch_filter=lambda _, path: is_page_path(path),
+        step=DEBOUNCE_MS,
+        debounce=MAX_DEBOUNCE_MS,
+        rust_timeout=POLL_MS,
         yield_on_timeout=True,
     ):
         done = mind.mirror(desk.place)
         if desk.json:
             for one in done:
                 if one.taken or one.pages:
-                    terminal_output.document(as_json(one), line=True)
+                    terminal_output.print_json(mirror_to_json(one), line=True)
         else:
-            report(done, quiet=True)
+            print_mirror_report(done, quiet=True)
 
 
-def is_page(path: str) -> bool:
+def is_page_path(path: str) -> bool:
     """Whether a file is a page, and not what an editor or the mirror itself keeps beside it."""
     return path.endswith(".md") and not any(part.startswith(".") for part in Path(path).parts[-3:])
 
 
-def as_json(one: Any) -> dict[str, Any]:
+def mirror_to_json(one: Any) -> dict[str, Any]:
     """What was done in one space, as JSON values."""
     return {
         **one._asdict(),

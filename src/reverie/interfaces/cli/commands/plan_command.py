@@ -7,21 +7,21 @@ import typer
 
 from reverie.core import config
 from reverie.interfaces.cli import terminal_output, user_input
-from reverie.interfaces.cli.cli_context import Desk, command
+from reverie.interfaces.cli.cli_context import CliContext, command
 
 if TYPE_CHECKING:
-    from reverie.code.planning.plan_answer import Plan
+    from reverie.code.planning.plan_answer import TaskPlan
 
 PANEL = "Code"
 
 
 def register(app: typer.Typer) -> None:
     """Put this command on the command line."""
-    command(app, "plan", panel=PANEL)(plan)
+    command(app, "plan", panel=PANEL)(plan_task)
 
 
-def plan(
-    desk: Desk,
+def plan_task(
+    desk: CliContext,
     task: Annotated[
         list[str] | None,
         typer.Argument(metavar="TASK", help="What is to be done; “-” reads it from stdin."),
@@ -49,14 +49,18 @@ def plan(
     What has changed in the repository is indexed first. `learn --git` gives it a past to go by.
     """
     with desk.mind() as mind:
-        told = user_input.given_or_stdin(task)
+        told = user_input.read_text_or_stdin(task)
         if not as_it_is:
-            mind.index_code(config.work_tree((root or config.here()).resolve()), desk.telling)
+            mind.index_code(
+                config.find_work_tree((root or config.working_directory()).resolve()), desk.telling
+            )
             desk.telling.rest()
-        space = desk.space if desk.place or root is None else config.space_of(root.resolve())
+        space = (
+            desk.space if desk.place or root is None else config.project_space_of(root.resolve())
+        )
         made = mind.plan(told, root=root, space=space, limit=limit, tokens=tokens)
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {
                 **made._asdict(),
                 "files": [
@@ -73,11 +77,13 @@ def plan(
             }
         )
     else:
-        answer(made)
+        print_plan(made)
 
 
-def answer(made: "Plan") -> None:
+def print_plan(made: "TaskPlan") -> None:
     """Show a plan."""
-    terminal_output.tell(made.text or "Nothing is known that this could be about.")
+    terminal_output.print_line(made.text or "Nothing is known that this could be about.")
     if made.files and not made.known:
-        terminal_output.note("No past tasks are known. Take in the history: reverie learn --git")
+        terminal_output.print_note(
+            "No past tasks are known. Take in the history: reverie learn --git"
+        )

@@ -10,24 +10,24 @@ from reverie import Mind
 from reverie.core import clock
 from reverie.core.errors import BadInput, ReverieError
 from reverie.core.kinds import KINDS
-from reverie.core.model import BETWEEN, Memory
+from reverie.core.model import MEMORY_RELATIONS, Memory
 from reverie.interfaces.cli import shell_completion, terminal_output, user_input
-from reverie.interfaces.cli.cli_context import Desk, command
+from reverie.interfaces.cli.cli_context import CliContext, command
 
 PANEL = "Keep and change"
-CHUNK = 200  # lines of --each-line that are kept in one transaction
+LINES_PER_BATCH = 200  # lines of --each-line that are kept in one transaction
 # of difflib's likeness: "negativ" and "fcat" are slips, "recipe" is a kind of one's own
-LIKE = 0.75
-MEANT = {
+MIN_LIKENESS = 0.75
+TRIGGER_FORMS = {
     **dict.fromkeys(("command", "cmd", "bash", "shell"), "tool:Bash({})"),
     **dict.fromkeys(("regex", "regexp"), "re:{}"),
     "glob": "{}",
 }  # what is written before a colon → what does it
 
-Id = Annotated[
+MemoryId = Annotated[
     str,
     typer.Argument(
-        metavar="ID", autocompletion=shell_completion.ids, help="The memory's id, mem_…."
+        metavar="ID", autocompletion=shell_completion.complete_ids, help="The memory's id, mem_…."
     ),
 ]
 
@@ -35,17 +35,17 @@ Id = Annotated[
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
     for name, function in (
-        ("remember", remember),
-        ("edit", edit),
-        ("tag", tag),
-        ("link", link),
-        ("feedback", feedback),
+        ("remember", remember_text),
+        ("edit", edit_memory),
+        ("tag", tag_memory),
+        ("link", link_two_memories),
+        ("feedback", give_feedback),
     ):
         command(app, name, panel=PANEL, spaced=name == "remember")(function)
 
 
-def remember(
-    desk: Desk,
+def remember_text(
+    desk: CliContext,
     text: Annotated[
         list[str] | None,
         typer.Argument(metavar="TEXT", help="What to keep; “-” or nothing reads it from stdin."),
@@ -54,16 +54,19 @@ def remember(
     kind: Annotated[
         str,
         typer.Option(
-            "--kind", "-k", autocompletion=shell_completion.kinds, help="See: reverie kinds."
+            "--kind",
+            "-k",
+            autocompletion=shell_completion.complete_kinds,
+            help="See: reverie kinds.",
         ),
     ] = "fact",
     tag: Annotated[
         list[str] | None,
         typer.Option(
-            "--tag",
+            "--tag_memory",
             "-t",
-            autocompletion=shell_completion.tags,
-            help="A tag; may be given several times.",
+            autocompletion=shell_completion.complete_tags,
+            help="A tag_memory; may be given several times.",
         ),
     ] = None,
     title: Annotated[str, typer.Option(help="A short description, shown in hints.")] = "",
@@ -112,61 +115,61 @@ def remember(
         "files": file or (),
         "about": about or (),
         "triggers": trigger or (),
-        "at": user_input.moment_before(at, now),
-        "expires_at": user_input.moment_after(expires, now),
+        "at": user_input.parse_time_ago(at, now),
+        "expires_at": user_input.parse_time_ahead(expires, now),
         "session": session,
         "speaker": speaker,
         "provenance": provenance,
     }
     if each_line and text not in (None, [], ["-"]):
         raise BadInput("--each-line reads from stdin; leave the text out")
-    words = "" if each_line else user_input.given_or_stdin(text)
+    words = "" if each_line else user_input.read_text_or_stdin(text)
     with desk.mind() as mind:
         kept = (
-            lines_kept(mind, desk, item)
+            remember_lines(mind, desk, item)
             if each_line
             else [mind.remember(words, space=desk.space, **item)]
         )
-        hand_over(desk, mind)
-    answer_kept(desk, kept, each_line)
-    note_slips(kind, trigger or ())
+        hand_to_worker(desk, mind)
+    print_remembered(desk, kept, each_line)
+    note_likely_slips(kind, trigger or ())
     if not each_line and not trigger:
-        note_watched(kept[0])
+        note_triggers(kept[0])
 
 
-def note_slips(kind: str, triggers: Sequence[str]) -> None:
+def note_likely_slips(kind: str, triggers: Sequence[str]) -> None:
     """What was probably meant. It is kept as it was written: kinds and literals of one's own are
     welcome.
     """
     from difflib import get_close_matches
 
-    if kind not in KINDS and (near := get_close_matches(kind, KINDS, 1, LIKE)):
-        terminal_output.note(
+    if kind not in KINDS and (near := get_close_matches(kind, KINDS, 1, MIN_LIKENESS)):
+        terminal_output.print_note(
             f"There is no kind {kind}; it is kept as one of your own. Did you mean --kind {near[0]}?"
         )
     for trigger in triggers:
         head, _, rest = trigger.strip().partition(":")
-        if rest and head.lower() in MEANT:
-            meant = MEANT[head.lower()].format(rest.strip())
-            terminal_output.note(
+        if rest and head.lower() in TRIGGER_FORMS:
+            meant = TRIGGER_FORMS[head.lower()].format(rest.strip())
+            terminal_output.print_note(
                 f"{head}: in a trigger is looked for as it is. Did you mean {meant}?"
             )
 
 
-def note_watched(memory: Memory) -> None:
+def note_triggers(memory: Memory) -> None:
     """What something forbidden was understood to be called up by, or how to say it."""
-    from reverie.memory.memory_validation import DERIVED
+    from reverie.memory.memory_validation import DERIVED_TRIGGERS
 
-    if memory.kind == "negative" and memory.details.get(DERIVED):
-        terminal_output.note(f"It will warn before: {', '.join(memory.triggers)}")
+    if memory.kind == "negative" and memory.details.get(DERIVED_TRIGGERS):
+        terminal_output.print_note(f"It will warn before: {', '.join(memory.triggers)}")
     elif memory.kind == "negative" and not memory.triggers:
-        terminal_output.note(
+        terminal_output.print_note(
             "It will not warn before a tool runs: its text names nothing to watch for. "
             f'Say what to watch for: reverie edit {memory.id} --trigger "tool:Bash(git push*--force*)"'
         )
 
 
-def lines_kept(mind: Mind, desk: Desk, item: dict[str, Any]) -> list[Memory]:
+def remember_lines(mind: Mind, desk: CliContext, item: dict[str, Any]) -> list[Memory]:
     """Every line of stdin as a memory. What was read is kept, also when Ctrl-C ends the reading."""
     kept: list[Memory] = []
     batch: list[dict[str, Any]] = []
@@ -177,13 +180,13 @@ def lines_kept(mind: Mind, desk: Desk, item: dict[str, Any]) -> list[Memory]:
         desk.telling("keeping lines", len(kept), None)
 
     try:
-        for line in user_input.stdin_lines():
+        for line in user_input.read_stdin_lines():
             batch.append({"text": line, **item})
-            if len(batch) == CHUNK:
+            if len(batch) == LINES_PER_BATCH:
                 keep()
     except KeyboardInterrupt:
         keep()
-        terminal_output.note(f"\n{len(kept)} lines were kept.")
+        terminal_output.print_note(f"\n{len(kept)} lines were kept.")
         raise
     keep()
     if not kept:
@@ -191,41 +194,43 @@ def lines_kept(mind: Mind, desk: Desk, item: dict[str, Any]) -> list[Memory]:
     return kept
 
 
-def answer_kept(desk: Desk, kept: list[Memory], many: bool) -> None:
+def print_remembered(desk: CliContext, kept: list[Memory], many: bool) -> None:
     """Say what was kept, and what was taken out of it."""
     redacted = sorted({kind for memory in kept for kind in memory.details.get("redacted", ())})
     if desk.json:
-        terminal_output.document(
-            {"memories": [terminal_output.as_json(m) for m in kept], "redacted": redacted}
+        terminal_output.print_json(
+            {"memories": [terminal_output.memory_to_json(m) for m in kept], "redacted": redacted}
             if many
-            else {"memory": terminal_output.as_json(kept[0]), "redacted": redacted}
+            else {"memory": terminal_output.memory_to_json(kept[0]), "redacted": redacted}
         )
     elif many:
-        terminal_output.tell(f"Kept {len(kept)} memories in {desk.space}.")
+        terminal_output.print_line(f"Kept {len(kept)} memories in {desk.space}.")
     else:
-        terminal_output.tell(f"Kept as {kept[0].id} in {desk.space} ({kept[0].kind}).")
+        terminal_output.print_line(f"Kept as {kept[0].id} in {desk.space} ({kept[0].kind}).")
     if redacted:
-        terminal_output.note(f"Taken out before it was kept: {', '.join(redacted)}.")
+        terminal_output.print_note(f"Taken out before it was kept: {', '.join(redacted)}.")
 
 
-def hand_over(desk: Desk, mind: Mind) -> None:
+def hand_to_worker(desk: CliContext, mind: Mind) -> None:
     """Let the detached worker settle it, if that needs no download; else it waits for whoever
     settles next.
     """
     from reverie.interfaces import worker
 
     with suppress(ReverieError, OSError):  # the memory is kept; vectors can wait
-        worker.spawn(desk.settings, mind.store)
+        worker.spawn_worker(desk.settings, mind.store)
 
 
-def edit(
-    desk: Desk,
-    id: Id,
+def edit_memory(
+    desk: CliContext,
+    id: MemoryId,
     text: Annotated[str | None, typer.Option(help="The new text; “-” reads it from stdin.")] = None,
     title: Annotated[str | None, typer.Option(help="The new title.")] = None,
     kind: Annotated[
         str | None,
-        typer.Option("--kind", "-k", autocompletion=shell_completion.kinds, help="The new kind."),
+        typer.Option(
+            "--kind", "-k", autocompletion=shell_completion.complete_kinds, help="The new kind."
+        ),
     ] = None,
     trigger: Annotated[
         list[str] | None,
@@ -234,58 +239,61 @@ def edit(
 ) -> None:
     """Change a memory: in $EDITOR, or by options. What was there before stays in its history."""
     with desk.mind() as mind:
-        old = found(mind, id)
+        old = require_memory(mind, id)
         fields: dict[str, Any] = {
             name: value for name, value in (("title", title), ("kind", kind)) if value is not None
         }
         if text is not None:
-            fields["text"] = user_input.given_or_stdin([text])
+            fields["text"] = user_input.read_text_or_stdin([text])
         if trigger:
             fields["triggers"] = tuple(trigger)
         if not fields:
-            fields = user_input.edited(old)
+            fields = user_input.edit_fields(old)
         fields = {name: value for name, value in fields.items() if getattr(old, name) != value}
         new = mind.revise(id, **fields) if fields else old
         if "text" in fields:
-            hand_over(desk, mind)
+            hand_to_worker(desk, mind)
     if desk.json:
-        terminal_output.document(
-            {"memory": terminal_output.as_json(new), "changed": sorted(fields)}
+        terminal_output.print_json(
+            {"memory": terminal_output.memory_to_json(new), "changed": sorted(fields)}
         )
     else:
-        terminal_output.tell(
+        terminal_output.print_line(
             f"Changed {', '.join(sorted(fields))} of {id}. Undo: reverie undo"
             if fields
             else "Nothing was changed."
         )
     if not {"text", "kind"}.isdisjoint(fields):
-        note_watched(new)
+        note_triggers(new)
     if fields and (
         redacted := set(new.details.get("redacted", ())) - set(old.details.get("redacted", ()))
     ):
-        terminal_output.note(f"Taken out before it was kept: {', '.join(sorted(redacted))}.")
+        terminal_output.print_note(f"Taken out before it was kept: {', '.join(sorted(redacted))}.")
 
 
-def found(mind: Mind, id: str) -> Memory:
+def require_memory(mind: Mind, id: str) -> Memory:
     """The memory of that id; NotFound says that there is none."""
     return mind.explain(id).memory
 
 
-def tag(
-    desk: Desk,
-    id: Id,
+def tag_memory(
+    desk: CliContext,
+    id: MemoryId,
     tags: Annotated[
         list[str],
         typer.Argument(
             metavar="TAG…",
-            autocompletion=shell_completion.tags,
+            autocompletion=shell_completion.complete_tags,
             help="Tags to put on; -TAG after “--”, or --remove, takes off.",
         ),
     ] = [],  # noqa: B006
     remove: Annotated[
         list[str] | None,
         typer.Option(
-            "--remove", "-r", autocompletion=shell_completion.tags, help="A tag to take off."
+            "--remove",
+            "-r",
+            autocompletion=shell_completion.complete_tags,
+            help="A tag_memory to take off.",
         ),
     ] = None,
 ) -> None:
@@ -295,18 +303,21 @@ def tag(
     with desk.mind() as mind:
         memory = mind.tag(id, add=on, remove=off)
     if desk.json:
-        terminal_output.document({"memory": terminal_output.as_json(memory)})
+        terminal_output.print_json({"memory": terminal_output.memory_to_json(memory)})
     else:
-        terminal_output.tell(f"{id}: {', '.join(f'#{t}' for t in memory.tags) or 'no tags'}")
+        terminal_output.print_line(f"{id}: {', '.join(f'#{t}' for t in memory.tags) or 'no tags'}")
 
 
-def link(
-    desk: Desk,
-    src: Id,
-    dst: Id,
+def link_two_memories(
+    desk: CliContext,
+    src: MemoryId,
+    dst: MemoryId,
     rel: Annotated[
         str,
-        typer.Option(help=f"One of {', '.join(BETWEEN)}.", autocompletion=lambda: list(BETWEEN)),
+        typer.Option(
+            help=f"One of {', '.join(MEMORY_RELATIONS)}.",
+            autocompletion=lambda: list(MEMORY_RELATIONS),
+        ),
     ] = "relates_to",
     weight: Annotated[
         float | None,
@@ -317,18 +328,18 @@ def link(
     with desk.mind() as mind:
         now = mind.link(src, dst, rel, weight)
     if desk.json:
-        terminal_output.document({"src": src, "rel": rel, "dst": dst, "weight": now})
+        terminal_output.print_json({"src": src, "rel": rel, "dst": dst, "weight": now})
     else:
-        terminal_output.tell(
+        terminal_output.print_line(
             f"{src} {rel.replace('_', ' ')} {dst} ({now:.2f})."
             if now
             else f"{src} and {dst} are untied."
         )
 
 
-def feedback(
-    desk: Desk,
-    id: Id,
+def give_feedback(
+    desk: CliContext,
+    id: MemoryId,
     helpful: Annotated[bool, typer.Option("--helpful/--unhelpful", help="Did it help?")] = True,
     session: Annotated[str, typer.Option(help="The conversation in which it did.")] = "",
 ) -> None:
@@ -336,8 +347,8 @@ def feedback(
     with desk.mind() as mind:
         memory = mind.feedback(id, helpful, session=session)
     if desk.json:
-        terminal_output.document({"memory": terminal_output.as_json(memory)})
+        terminal_output.print_json({"memory": terminal_output.memory_to_json(memory)})
     else:
-        terminal_output.tell(
+        terminal_output.print_line(
             f"{id} is now believed at {memory.confidence:.0%}, strength {memory.strength}."
         )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from reverie.interfaces.cli.cli_context import Desk, command
+from reverie.interfaces.cli.cli_context import CliContext, command
 
 PANEL = "See it at work"
 
@@ -18,7 +18,9 @@ Transcript = Annotated[
         help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
     ),
 ]
-Holds = Annotated[int, typer.Option("--limit", "-n", min=1, help="Tokens that the window holds.")]
+WindowLimit = Annotated[
+    int, typer.Option("--limit", "-n", min=1, help="Tokens that the window holds.")
+]
 Task = Annotated[
     str, typer.Option(help="The task at hand: messages that name it as their task stay longer.")
 ]
@@ -26,14 +28,14 @@ Task = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    command(app, "replay", panel=PANEL)(replay)
-    command(app, "window", panel=PANEL, spaced=False)(window)
-    command(app, "condense", panel=PANEL, spaced=False)(condense)
-    command(app, "tour", panel=PANEL, spaced=False)(tour)
+    command(app, "replay", panel=PANEL)(replay_conversation)
+    command(app, "window", panel=PANEL, spaced=False)(show_window)
+    command(app, "condense", panel=PANEL, spaced=False)(condense_conversation)
+    command(app, "tour", panel=PANEL, spaced=False)(take_tour)
 
 
-def replay(
-    desk: Desk,
+def replay_conversation(
+    desk: CliContext,
     file: Annotated[
         Path,
         typer.Argument(
@@ -62,11 +64,11 @@ def replay(
     ] = False,
 ) -> None:
     """Play a recorded conversation turn by turn and see what surfaces, why, and how fast."""
-    from reverie.interfaces.cli.replay_run import Wish, command
+    from reverie.interfaces.cli.replay_run import ReplayOptions, replay_file
 
-    command(
+    replay_file(
         desk,
-        Wish(
+        ReplayOptions(
             file=file,
             real=keep or desk.home is not None,
             fast=fast,
@@ -77,10 +79,10 @@ def replay(
     )
 
 
-def window(
-    desk: Desk,
+def show_window(
+    desk: CliContext,
     file: Transcript,
-    limit: Holds = 200_000,
+    limit: WindowLimit = 200_000,
     strategy: Annotated[
         str, typer.Option(help="How to choose: ours, aircher, importance, oldest, sliding.")
     ] = "ours",
@@ -93,35 +95,43 @@ def window(
     task: Task = "",
 ) -> None:
     """Show what would leave a full context window, and why."""
-    from reverie.context_window.window_fitting import Wish
-    from reverie.interfaces.cli.window_view import command
-    from reverie.text.token_counts import Quarter, Vocabulary
+    from reverie.context_window.window_fitting import FitRequest
+    from reverie.interfaces.cli.window_view import show_window_plan
+    from reverie.text.token_counts import QuarterEstimate, VocabularyTokenizer
 
-    command(
-        desk, file, Wish(limit, task, strategy, Vocabulary(tokenizer) if tokenizer else Quarter())
+    show_window_plan(
+        desk,
+        file,
+        FitRequest(
+            limit,
+            task,
+            strategy,
+            VocabularyTokenizer(tokenizer) if tokenizer else QuarterEstimate(),
+        ),
     )
 
 
-def condense(
-    desk: Desk,
+def condense_conversation(
+    desk: CliContext,
     file: Transcript,
-    limit: Holds = 200_000,
+    limit: WindowLimit = 200_000,
     strategy: Annotated[
-        str, typer.Option(help="hybrid, sliding-window, progressive-summary, importance-based.")
+        str,
+        typer.Option(help="hybrid, sliding-show_window, progressive-summary, importance-based."),
     ] = "hybrid",
     task: Task = "",
 ) -> None:
     """Show a conversation with its older part in few lines, as an agent would go on with it."""
-    from reverie.context_window.window_fitting import Wish
-    from reverie.interfaces.cli.condense_view import command
+    from reverie.context_window.window_fitting import FitRequest
+    from reverie.interfaces.cli.condense_view import show_condensed
 
-    command(desk, file, Wish(limit, task, strategy))
+    show_condensed(desk, file, FitRequest(limit, task, strategy))
 
 
-def tour(desk: Desk) -> None:
+def take_tour(desk: CliContext) -> None:
     """See Reverie at work on this repository's history and a sample conversation, in a throw-away
     home.
     """
-    from reverie.interfaces.cli.tour import tour
+    from reverie.interfaces.cli.tour import run_tour
 
-    tour(desk)
+    run_tour(desk)

@@ -8,35 +8,45 @@ import typer
 
 from reverie import Mind
 from reverie.core import clock, config
-from reverie.core.code_anchors import outdated
+from reverie.core.code_anchors import outdated_notice
 from reverie.core.errors import BadInput
-from reverie.core.kinds import MATURITIES, maturity
+from reverie.core.kinds import MATURITIES, maturity_of
 from reverie.core.model import Memory
 from reverie.interfaces.cli import mirror_status, shell_completion, terminal_output, user_input
-from reverie.interfaces.cli.cli_context import Desk, command
-from reverie.reconciliation.review_questions import DECISIONS, Case
+from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.reconciliation.review_questions import DECISIONS, ReviewCase
 
 PANEL = "Keep and change"
-KEYS = {"1": "one", "2": "other", "b": "both", "m": "merge", "e": "edit", "s": "", "q": "stop"}
-ASKED = "Keep [1], keep [2], keep [b]oth, [m]erge 2 into 1, [e]dit 1 and merge, [s]kip, [q]uit"
+ANSWER_KEYS = {
+    "1": "one",
+    "2": "other",
+    "b": "both",
+    "m": "merge",
+    "e": "edit",
+    "s": "",
+    "q": "stop",
+}
+QUESTION = "Keep [1], keep [2], keep [b]oth, [m]erge 2 into 1, [e]dit 1 and merge, [s]kip, [q]uit"
 
 Id = Annotated[
     str | None,
     typer.Argument(
-        metavar="ID", autocompletion=shell_completion.ids, help="A memory of the pair, mem_…."
+        metavar="ID",
+        autocompletion=shell_completion.complete_ids,
+        help="A memory of the pair, mem_….",
     ),
 ]
 
 
 def register(app: typer.Typer) -> None:
     """Put this command on the command line."""
-    command(app, "review", panel=PANEL)(review)
-    command(app, "curate", panel=PANEL)(curate)
-    command(app, "promote", panel=PANEL, spaced=False)(promote)
+    command(app, "review", panel=PANEL)(review_pairs)
+    command(app, "curate", panel=PANEL)(curate_or_list)
+    command(app, "promote", panel=PANEL, spaced=False)(promote_to_page)
 
 
-def review(
-    desk: Desk,
+def review_pairs(
+    desk: CliContext,
     one: Id = None,
     other: Id = None,
     keep: Annotated[
@@ -64,30 +74,32 @@ def review(
     """
     with desk.mind() as mind:
         if one or other or keep or text:
-            decide(desk, mind, one, other, keep or ("edit" if text else ""), text)
+            resolve_pair(desk, mind, one, other, keep or ("edit" if text else ""), text)
             return
         cases = mind.review(space=desk.space, limit=limit)
         asking = (sys.stdin.isatty() and sys.stdout.isatty()) if ask is None else ask
-        lines = mirror_status.waiting(mind)
+        lines = mirror_status.list_mirror_questions(mind)
         if desk.json:
-            terminal_output.document({"cases": [as_json(case) for case in cases], "mirror": lines})
+            terminal_output.print_json(
+                {"cases": [case_to_json(case) for case in cases], "mirror": lines}
+            )
         elif not cases:
-            terminal_output.tell("Nothing waits for a decision.")
+            terminal_output.print_line("Nothing waits for a decision.")
         elif asking:
-            converse(mind, cases)
+            ask_about_pairs(mind, cases)
         else:
             from reverie.interfaces.cli import memory_view
 
-            memory_view.cases(cases, clock.now())
-            terminal_output.note(
+            memory_view.render_cases(cases, clock.now())
+            terminal_output.print_note(
                 "Decide with: reverie review ID ID --keep one|other|both|merge, or --text …"
             )
         for line in () if desk.json else lines:
-            terminal_output.note(line)
+            terminal_output.print_note(line)
 
 
-def curate(
-    desk: Desk,
+def curate_or_list(
+    desk: CliContext,
     id: Id = None,
     state: Annotated[
         str,
@@ -108,38 +120,40 @@ def curate(
         if id:
             memory = mind.curate(id, state, by=by, note=note)
             if desk.json:
-                terminal_output.document({"memory": terminal_output.as_json(memory)})
+                terminal_output.print_json({"memory": terminal_output.memory_to_json(memory)})
             else:
-                terminal_output.tell(f"{id} is {state}.")
+                terminal_output.print_line(f"{id} is {state}.")
             return
         waiting = mind.pending(space=desk.space, limit=limit)
     if desk.json:
-        terminal_output.document(
-            {"memories": [terminal_output.as_json(memory) for memory in waiting]}
+        terminal_output.print_json(
+            {"memories": [terminal_output.memory_to_json(memory) for memory in waiting]}
         )
         return
     for memory in waiting:
-        why = outdated(memory) or ", ".join(
-            (maturity(memory), memory.provenance, *heard_of(memory))
+        why = outdated_notice(memory) or ", ".join(
+            (maturity_of(memory), memory.provenance, *list_origin_notes(memory))
         )
-        terminal_output.tell(f"{memory.id}  {why}: {terminal_output.one_line(memory.text, 100)}")
+        terminal_output.print_line(
+            f"{memory.id}  {why}: {terminal_output.one_line(memory.text, 100)}"
+        )
     if not waiting:
-        terminal_output.tell("Nothing waits for a look.")
+        terminal_output.print_line("Nothing waits for a look.")
 
 
-def heard_of(memory: Memory) -> list[str]:
+def list_origin_notes(memory: Memory) -> list[str]:
     """Where what others wrote comes from, and why somebody should look first."""
     return [
         str(memory.details[name]) for name in ("heard_from", "planted") if name in memory.details
     ]
 
 
-def promote(
-    desk: Desk,
+def promote_to_page(
+    desk: CliContext,
     id: Annotated[
         str,
         typer.Argument(
-            metavar="ID", autocompletion=shell_completion.ids, help="The memory, mem_…."
+            metavar="ID", autocompletion=shell_completion.complete_ids, help="The memory, mem_…."
         ),
     ],
     file: Annotated[
@@ -152,36 +166,38 @@ def promote(
     from.
     """
     with desk.mind() as mind:
-        memory = mind.promote(id, config.here() / file.expanduser(), by=by, note=note)
+        memory = mind.promote(id, config.working_directory() / file.expanduser(), by=by, note=note)
     if desk.json:
-        terminal_output.document({"memory": terminal_output.as_json(memory)})
+        terminal_output.print_json({"memory": terminal_output.memory_to_json(memory)})
     else:
-        terminal_output.tell(
+        terminal_output.print_line(
             f"Written: {memory.details['reference']}. {id} is approved and names it."
         )
 
 
-def decide(
-    desk: Desk, mind: Mind, one: str | None, other: str | None, keep: str, text: str
+def resolve_pair(
+    desk: CliContext, mind: Mind, one: str | None, other: str | None, keep: str, text: str
 ) -> None:
     """One decision, for scripts."""
     if not (one and other and keep):
         raise BadInput("A decision needs both ids and --keep one, other, both, merge, or --text")
-    pair = mind.resolve(one, other, keep, text=user_input.given_or_stdin([text]) if text else "")
+    pair = mind.resolve(
+        one, other, keep, text=user_input.read_text_or_stdin([text]) if text else ""
+    )
     event = mind.store.events(verbs=("review",), newest=True, limit=1)[0].seq
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {
                 "decision": keep,
-                "memories": [terminal_output.as_json(m) for m in pair],
+                "memories": [terminal_output.memory_to_json(m) for m in pair],
                 "event": event,
             }
         )
     else:
-        terminal_output.tell(f"Decided: {keep}. Undo: reverie undo {event}")
+        terminal_output.print_line(f"Decided: {keep}. Undo: reverie undo {event}")
 
 
-def converse(mind: Mind, cases: list[Case]) -> None:
+def ask_about_pairs(mind: Mind, cases: list[ReviewCase]) -> None:
     """Ask about one pair after the other, until there is none left or somebody has enough."""
     from reverie.interfaces.cli import memory_view
 
@@ -189,13 +205,13 @@ def converse(mind: Mind, cases: list[Case]) -> None:
     for case in cases:
         if not all(memory.active for memory in mind.get([case.one.id, case.other.id])):
             continue  # an answer before has settled this one too
-        memory_view.cases([case], clock.now())
+        memory_view.render_cases([case], clock.now())
         key = ""
-        while key not in KEYS:
-            key = typer.prompt(ASKED, err=True).strip().lower()
-        if KEYS[key] == "stop":
+        while key not in ANSWER_KEYS:
+            key = typer.prompt(QUESTION, err=True).strip().lower()
+        if ANSWER_KEYS[key] == "stop":
             break
-        if decision := KEYS[key]:
+        if decision := ANSWER_KEYS[key]:
             text = (
                 typer.prompt("The new text", default=case.one.text, err=True)
                 if decision == "edit"
@@ -203,15 +219,15 @@ def converse(mind: Mind, cases: list[Case]) -> None:
             )
             mind.resolve(case.one.id, case.other.id, decision, text=text)
             decided += 1
-    terminal_output.tell(
+    terminal_output.print_line(
         f"Decided {decided} of {len(cases)}. Each decision can be taken back: reverie undo"
     )
 
 
-def as_json(case: Case) -> dict[str, Any]:
+def case_to_json(case: ReviewCase) -> dict[str, Any]:
     """A pair as JSON values."""
     return {
         **case._asdict(),
-        "one": terminal_output.as_json(case.one),
-        "other": terminal_output.as_json(case.other),
+        "one": terminal_output.memory_to_json(case.one),
+        "other": terminal_output.memory_to_json(case.other),
     }

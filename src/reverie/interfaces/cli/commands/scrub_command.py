@@ -10,23 +10,23 @@ import typer
 
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import Desk, command
+from reverie.interfaces.cli.cli_context import CliContext, command
 from reverie.interfaces.cli.commands.remember_commands import PANEL
 
 if TYPE_CHECKING:
-    from reverie.erasure.scrub import Scrubbed
+    from reverie.erasure.scrub import ScrubReport
 
-SHOWN = 5  # places of one sort that are named
-FOUND = 1  # exit code: something holds a secret, still
+MAX_NAMED_PLACES = 5  # places of one sort that are named
+EXIT_FOUND = 1  # exit code: something holds a secret, still
 
 
 def register(app: typer.Typer) -> None:
     """Put this command on the command line."""
-    command(app, "scrub", panel=PANEL, spaced=False)(scrub)
+    command(app, "scrub", panel=PANEL, spaced=False)(scrub_secrets)
 
 
-def scrub(
-    desk: Desk,
+def scrub_secrets(
+    desk: CliContext,
     text: Annotated[
         str | None,
         typer.Option(help="Look for this text instead; - asks for it, or reads it from stdin."),
@@ -45,30 +45,30 @@ def scrub(
 
     Says where, what kind and how many, never the secret. Exit code 1: something still holds one.
     """
-    texts = () if text is None else (wanted(text),)
+    texts = () if text is None else (read_searched_text(text),)
     with desk.mind() as mind:
         done = mind.scrub(texts, on=desk.telling)
         if (done.finds or done.unreached or (copies and done.copies)) and (
-            yes or agreed(desk, done, copies)
+            yes or confirm_scrub(desk, done, copies)
         ):
             try:
                 done = mind.scrub(texts, write=True, copies=copies, on=desk.telling)
             except KeyboardInterrupt:
                 desk.telling.rest()
-                terminal_output.note(
+                terminal_output.print_note(
                     "Stopped. What was taken out stays out; run the same command again to go on."
                 )
                 raise
     desk.telling.rest()
     if desk.json:
-        terminal_output.document(as_json(done))
+        terminal_output.print_json(scrub_to_json(done))
     else:
-        report(done, copies)
+        print_scrub_report(done, copies)
     if done.holds:
-        raise typer.Exit(FOUND)
+        raise typer.Exit(EXIT_FOUND)
 
 
-def wanted(text: str) -> str:
+def read_searched_text(text: str) -> str:
     """The text to look for: as given, or typed unseen, or the first line of stdin, so that no shell
     remembers it.
     """
@@ -81,46 +81,50 @@ def wanted(text: str) -> str:
     return line
 
 
-def agreed(desk: Desk, done: "Scrubbed", copies: bool) -> bool:
+def confirm_scrub(desk: CliContext, done: "ScrubReport", copies: bool) -> bool:
     """Whether somebody at a terminal says yes, having seen what there is; elsewhere a look stays a
     look.
     """
     if desk.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     desk.telling.rest()
-    report(done, copies)
+    print_scrub_report(done, copies)
     also = f", clean or delete {len(done.copies)} copies" if copies and done.copies else ""
     return typer.confirm(f"Take it out for good{also}? This cannot be undone.", err=True)
 
 
-def report(done: "Scrubbed", copies: bool) -> None:
+def print_scrub_report(done: "ScrubReport", copies: bool) -> None:
     """What was found, by kind and by place; what still holds it, and what to do about that."""
     if not done.finds:
-        terminal_output.tell(
+        terminal_output.print_line(
             "Nothing found." if not done.holds else "Nothing found in the memory itself."
         )
-    for what, kinds, names in places(done):
+    for what, kinds, names in group_finds(done):
         told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
-        more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-        terminal_output.tell(f"{what}: {told}  ({', '.join(names[:SHOWN])}{more})")
+        more = (
+            f" and {len(names) - MAX_NAMED_PLACES:,} more" if len(names) > MAX_NAMED_PLACES else ""
+        )
+        terminal_output.print_line(f"{what}: {told}  ({', '.join(names[:MAX_NAMED_PLACES])}{more})")
     if done.finds and done.written:
-        terminal_output.tell(
+        terminal_output.print_line(
             "Taken out for good. Vectors and indexes follow by themselves. Change what has leaked all the same."
         )
     elif done.finds:
-        terminal_output.tell("Nothing was changed. Take it out for good with: reverie scrub --yes")
-    listed(
+        terminal_output.print_line(
+            "Nothing was changed. Take it out for good with: reverie scrub --yes"
+        )
+    print_paths(
         "Copies that hold it" + ("" if copies else "; --backups cleans or deletes them"),
         done.copies,
     )
-    listed("Your own files that hold it; Reverie leaves them alone", done.yours)
-    listed(
+    print_paths("Your own files that hold it; Reverie leaves them alone", done.yours)
+    print_paths(
         "Being read or written by another process just now; run the same again when it is done",
         done.unreached,
     )
 
 
-def places(done: "Scrubbed") -> Iterable[tuple[str, dict[str, int], list[str]]]:
+def group_finds(done: "ScrubReport") -> Iterable[tuple[str, dict[str, int], list[str]]]:
     """What was found, by sort of place: kinds with their number, and the names of the places."""
     for what in dict.fromkeys(find.what for find in done.finds):
         some = [find for find in done.finds if find.what == what]
@@ -130,16 +134,16 @@ def places(done: "Scrubbed") -> Iterable[tuple[str, dict[str, int], list[str]]]:
         yield what, dict(sorted(kinds.items())), list(dict.fromkeys(find.name for find in some))
 
 
-def listed(why: str, paths: Iterable[Path]) -> None:
+def print_paths(why: str, paths: Iterable[Path]) -> None:
     """Paths under a line that says what they are."""
     rows = list(paths)
     if rows:
-        terminal_output.note(f"{why}:")
+        terminal_output.print_note(f"{why}:")
     for path in rows:
-        terminal_output.note(f"  {path}")
+        terminal_output.print_note(f"  {path}")
 
 
-def as_json(done: "Scrubbed") -> dict[str, object]:
+def scrub_to_json(done: "ScrubReport") -> dict[str, object]:
     """The same as JSON values."""
     return {
         "found": [find._asdict() for find in done.finds],

@@ -17,31 +17,37 @@ from reverie.core.errors import (
     NotFound,
     StoreError,
 )
-from reverie.core.kinds import TYPES
+from reverie.core.kinds import MEMORY_TYPES
 from reverie.interfaces.cli import shell_completion, terminal_output
-from reverie.interfaces.cli.cli_context import Desk, Limit, Verb, command
-from reverie.interfaces.cli.commands.remember_commands import Id
+from reverie.interfaces.cli.cli_context import CliContext, CommandFunction, Limit, command
+from reverie.interfaces.cli.commands.remember_commands import MemoryId
 from reverie.retrieval.search_query import MODES
 
 PANEL = "Find and read"
-SNIPPET = 200  # characters of a message that are shown
-LITTLE = 64  # texts that wait for a vector and are embedded before a recall, about a second's work
+MAX_MESSAGE_CHARS = 200  # characters of a message that are shown
+MAX_WAITING_TEXTS = (
+    64  # texts that wait for a vector and are embedded before a recall, about a second's work
+)
 
 Kinds = Annotated[
     list[str] | None,
-    typer.Option("--kind", "-k", autocompletion=shell_completion.kinds, help="Only this kind."),
+    typer.Option(
+        "--kind", "-k", autocompletion=shell_completion.complete_kinds, help="Only this kind."
+    ),
 ]
 Types = Annotated[
     list[str] | None,
     typer.Option(
         "--type",
-        autocompletion=lambda: list(TYPES),
-        help=f"Only of this memory type: {', '.join(TYPES)}.",
+        autocompletion=lambda: list(MEMORY_TYPES),
+        help=f"Only of this memory type: {', '.join(MEMORY_TYPES)}.",
     ),
 ]
 Tags = Annotated[
     list[str] | None,
-    typer.Option("--tag", "-t", autocompletion=shell_completion.tags, help="Only with this tag."),
+    typer.Option(
+        "--tag", "-t", autocompletion=shell_completion.complete_tags, help="Only with this tag."
+    ),
 ]
 
 
@@ -55,28 +61,28 @@ Depth = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Put these commands on the command line."""
-    here: tuple[tuple[str, Verb], ...] = (
-        ("recall", recall),
-        ("hints", hints),
-        ("retrieve", retrieve),
-        ("list", browse),
-        ("tags", tags),
-        ("gaps", gaps),
+    here: tuple[tuple[str, CommandFunction], ...] = (
+        ("recall", recall_memories),
+        ("hints", list_hints),
+        ("retrieve", retrieve_memories),
+        ("list", list_memories),
+        ("tags", list_tags),
+        ("gaps", list_gaps),
     )
-    anywhere: tuple[tuple[str, Verb], ...] = (
-        ("show", show),
-        ("history", history),
-        ("explain", explain),
-        ("similar", similar),
-        ("graph", graph),
-        ("kinds", kinds),
+    anywhere: tuple[tuple[str, CommandFunction], ...] = (
+        ("show", show_memories),
+        ("history", show_history),
+        ("explain", show_explanation),
+        ("similar", list_similar),
+        ("graph", list_neighbours),
+        ("kinds", list_kinds),
     )
     for name, function in (*here, *anywhere):
         command(app, name, panel=PANEL, spaced=(name, function) in here)(function)
 
 
-def recall(
-    desk: Desk,
+def recall_memories(
+    desk: CliContext,
     query: Annotated[
         list[str] | None, typer.Argument(metavar="QUERY", help="A question; none gives the newest.")
     ] = None,
@@ -98,7 +104,9 @@ def recall(
         ),
     ] = "",
     depth: Depth = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say more about why.")] = False,
+    explain: Annotated[
+        bool, typer.Option("--show_explanation", help="Say more about why.")
+    ] = False,
 ) -> None:
     """Find memories for a question, best first."""
     text = " ".join(query or ())
@@ -110,45 +118,43 @@ def recall(
             kinds=kind or (),
             types=type or (),
             tags=tag or (),
-            mode=usable(desk, mind, text, mode),
-            as_of=looked_from(as_of),
+            mode=choose_search_mode(desk, mind, text, mode),
+            as_of=parse_as_of(as_of),
             depth=depth,
         )
     now = clock.now()
     if desk.json:
-        terminal_output.document(
-            {"query": text, "space": desk.space, "hits": [as_json(hit) for hit in found]}
+        terminal_output.print_json(
+            {"query": text, "space": desk.space, "hits": [hit_to_json(hit) for hit in found]}
         )
     elif found:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.hits(found, now, desk.space, more=explain)
+        memory_view.render_hits(found, now, desk.space, more=explain)
     else:
-        nothing(desk)
+        note_nothing_found(desk)
 
 
-def looked_from(when: str) -> float | None:
+def parse_as_of(when: str) -> float | None:
     """The moment that `--as-of` names, if it does."""
     if not when:
         return None
-    from reverie.interfaces.cli.user_input import (
-        moment_to_look_from,  # a cold recall needs none of it
-    )
+    from reverie.interfaces.cli.user_input import parse_as_of_time
 
-    return moment_to_look_from(when, clock.now())
+    return parse_as_of_time(when, clock.now())
 
 
-def as_json(hit: Hit) -> dict[str, object]:
+def hit_to_json(hit: Hit) -> dict[str, object]:
     """A hit as JSON values."""
     return {
         "id": hit.memory.id,
         "score": hit.score,
         "why": list(hit.why),
-        "memory": terminal_output.as_json(hit.memory),
+        "memory": terminal_output.memory_to_json(hit.memory),
     }
 
 
-def usable(desk: Desk, mind: Mind, text: str, mode: str) -> str:
+def choose_search_mode(desk: CliContext, mind: Mind, text: str, mode: str) -> str:
     """The mode to search in: words, and one line about it, where there is no model."""
     if (
         mode == "words"
@@ -162,40 +168,42 @@ def usable(desk: Desk, mind: Mind, text: str, mode: str) -> str:
         return "words"
     try:
         mind.embedder.embed([text])  # kept by the embedder: recall does not work it out again
-        catch_up(mind)
+        embed_few_waiting(mind)
     except (ModelUnavailable, EmbedderUnavailable, ExtraMissing) as err:
         desk.telling.rest()
-        terminal_output.note(f"Searching by words alone: {str(err).splitlines()[0]}")
+        terminal_output.print_note(f"Searching by words alone: {str(err).splitlines()[0]}")
         return "words"
     desk.telling.rest()
     return mode
 
 
-def catch_up(mind: Mind) -> None:
+def embed_few_waiting(mind: Mind) -> None:
     """Give vectors to what waits for one, if it is little, so that the answer is complete."""
-    from reverie.pipeline.pending_vectors import adopt, embed_waiting
+    from reverie.pipeline.pending_vectors import adopt_embedder, embed_pending
 
     if (
         mind.embedder is not None
-        and 0 < len(mind.store.waiting(LITTLE + 1, mind.embedder.model)) <= LITTLE
+        and 0
+        < len(mind.store.unembedded_texts(MAX_WAITING_TEXTS + 1, mind.embedder.model))
+        <= MAX_WAITING_TEXTS
     ):
         with suppress(StoreError):  # a home that cannot be written can still be asked
-            adopt(mind.store, mind.embedder)
-            embed_waiting(mind.store, mind.embedder, LITTLE)
+            adopt_embedder(mind.store, mind.embedder)
+            embed_pending(mind.store, mind.embedder, MAX_WAITING_TEXTS)
 
 
-def nothing(desk: Desk) -> None:
+def note_nothing_found(desk: CliContext) -> None:
     """Say that there is nothing, and why that may be."""
     if desk.settings.is_off(desk.space):
-        terminal_output.note(
+        terminal_output.print_note(
             f"Memory is switched off in {desk.space}. Switch it on with: reverie on"
         )
     else:
-        terminal_output.note(f"Nothing found in {desk.space}.")
+        terminal_output.print_note(f"Nothing found in {desk.space}.")
 
 
-def hints(
-    desk: Desk,
+def list_hints(
+    desk: CliContext,
     prompt: Annotated[list[str], typer.Argument(metavar="PROMPT", help="What is to be done.")],
     limit: Limit = 5,
     session: Annotated[
@@ -205,25 +213,29 @@ def hints(
     """Titles and ids of what may be worth reading for a prompt; retrieve ID reads it."""
     text = " ".join(prompt)
     with desk.mind() as mind:
-        if usable(desk, mind, text, "auto") == "words":
+        if choose_search_mode(desk, mind, text, "auto") == "words":
             mind.embedder = None
         found = mind.hints(text, space=desk.space, limit=limit, session=session)
     if desk.json:
-        terminal_output.document({"space": desk.space, "hints": [hint._asdict() for hint in found]})
+        terminal_output.print_json(
+            {"space": desk.space, "hints": [hint._asdict() for hint in found]}
+        )
     elif found:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.hints(found)
+        memory_view.render_hint_list(found)
     else:
-        nothing(desk)
+        note_nothing_found(desk)
 
 
-def retrieve(
-    desk: Desk,
+def retrieve_memories(
+    desk: CliContext,
     ids: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="ID…", autocompletion=shell_completion.ids, help="Ids, as hints name them."
+            metavar="ID…",
+            autocompletion=shell_completion.complete_ids,
+            help="Ids, as list_hints name them.",
         ),
     ] = None,
     tag: Tags = None,
@@ -233,25 +245,25 @@ def retrieve(
     with desk.mind() as mind:
         found = mind.retrieve(ids or (), tags=tag or (), limit=limit, space=desk.space)
     if desk.json:
-        told = [terminal_output.as_json(memory) for memory in found.memories]
-        terminal_output.document(
+        told = [terminal_output.memory_to_json(memory) for memory in found.memories]
+        terminal_output.print_json(
             {"memories": told, "matched": found.matched, "truncated": found.truncated}
         )
     elif found.memories:
         from reverie.interfaces.cli import memory_view
 
         for memory in found.memories:
-            memory_view.memory(memory, clock.now())
+            memory_view.render_memory(memory, clock.now())
         if found.truncated:
-            terminal_output.note(
+            terminal_output.print_note(
                 f"{found.matched:,} carry one of these tags; more of them: --limit {found.matched}"
             )
     else:
-        nothing(desk)
+        note_nothing_found(desk)
 
 
-def browse(
-    desk: Desk,
+def list_memories(
+    desk: CliContext,
     limit: Limit = 20,
     kind: Kinds = None,
     type: Types = None,
@@ -282,32 +294,38 @@ def browse(
     more = (
         f" The whole store holds {elsewhere}: reverie status lists the spaces." if elsewhere else ""
     )
-    answer_found(desk, found, f"Nothing in {desk.space}.{more}")
+    print_memories(desk, found, f"Nothing in {desk.space}.{more}")
     if found and len(found) == limit and not desk.json:
-        terminal_output.note(f"The newest {limit}. Go on with: reverie list --after {found[-1].id}")
+        terminal_output.print_note(
+            f"The newest {limit}. Go on with: reverie list --after {found[-1].id}"
+        )
 
 
-def answer_found(desk: Desk, found: Sequence[Memory], nothing: str, name: str = "memories") -> None:
+def print_memories(
+    desk: CliContext, found: Sequence[Memory], nothing: str, name: str = "memories"
+) -> None:
     """Tell a list of memories, for people or by that name as JSON; or, in these words, that there
     are none.
     """
     if desk.json:
-        terminal_output.document(
-            {"space": desk.space, name: [terminal_output.as_json(one) for one in found]}
+        terminal_output.print_json(
+            {"space": desk.space, name: [terminal_output.memory_to_json(one) for one in found]}
         )
     elif found:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.memories(found, clock.now(), desk.space)
+        memory_view.render_memories(found, clock.now(), desk.space)
     else:
-        terminal_output.note(nothing)
+        terminal_output.print_note(nothing)
 
 
-def show(
-    desk: Desk,
+def show_memories(
+    desk: CliContext,
     ids: Annotated[
         list[str],
-        typer.Argument(metavar="ID…", autocompletion=shell_completion.ids, help="Ids of memories."),
+        typer.Argument(
+            metavar="ID…", autocompletion=shell_completion.complete_ids, help="Ids of memories."
+        ),
     ],
 ) -> None:
     """Show memories with all that is known about them."""
@@ -315,8 +333,8 @@ def show(
         found = mind.get(ids)
     missing = [id for id in ids if id not in {m.id for m in found}]
     if desk.json and found:
-        terminal_output.document(
-            {"memories": [terminal_output.as_json(m) for m in found], "missing": missing}
+        terminal_output.print_json(
+            {"memories": [terminal_output.memory_to_json(m) for m in found], "missing": missing}
         )
         raise typer.Exit(1 if missing else 0)
     if not desk.json:
@@ -324,18 +342,18 @@ def show(
 
         for place, memory in enumerate(found):
             if place:
-                terminal_output.tell()
-            views.memory(memory, clock.now())
+                terminal_output.print_line()
+            views.render_memory(memory, clock.now())
     if missing:
         raise NotFound(f"There is no memory with the id {', '.join(missing)}")
 
 
-def history(desk: Desk, id: Id) -> None:
+def show_history(desk: CliContext, id: MemoryId) -> None:
     """What was done to a memory, with what was there before."""
     with desk.mind() as mind:
         found = mind.history(id)
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {
                 "id": id,
                 "history": [
@@ -354,12 +372,12 @@ def history(desk: Desk, id: Id) -> None:
     else:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.records(found)
+        memory_view.render_records(found)
 
 
-def explain(
-    desk: Desk,
-    id: Id,
+def show_explanation(
+    desk: CliContext,
+    id: MemoryId,
     everything: Annotated[
         bool, typer.Option("--all", "-a", help="Each wording, tie and event by itself.")
     ] = False,
@@ -369,9 +387,9 @@ def explain(
         story = mind.explain(id, whole=everything)
         rests_on = mind.source(id, around=0)
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {
-                "memory": terminal_output.as_json(story.memory),
+                "memory": terminal_output.memory_to_json(story.memory),
                 "story": list(story.story),
                 "retention": story.retention,
                 "edges": [edge._asdict() for edge in story.edges],
@@ -379,57 +397,59 @@ def explain(
             }
         )
     else:
-        terminal_output.tell(terminal_output.one_line(story.memory.text))
+        terminal_output.print_line(terminal_output.one_line(story.memory.text))
         for line in story.story:
-            terminal_output.tell(f"  {terminal_output.one_line(line)}")
+            terminal_output.print_line(f"  {terminal_output.one_line(line)}")
         for message in rests_on:
-            terminal_output.tell(
-                f"  {message.number} {message.role}: {terminal_output.one_line(message.text, SNIPPET)}"
+            terminal_output.print_line(
+                f"  {message.number} {message.role}: {terminal_output.one_line(message.text, MAX_MESSAGE_CHARS)}"
             )
 
 
-def similar(desk: Desk, id: Id, limit: Limit = 10) -> None:
+def list_similar(desk: CliContext, id: MemoryId, limit: Limit = 10) -> None:
     """Find memories like this one: by meaning, and by the tags, clusters and links
     that they share.
     """
     with desk.mind() as mind:
-        beside(desk, id, mind.similar(id, limit=limit), "Nothing is like it.")
+        print_hits(desk, id, mind.similar(id, limit=limit), "Nothing is like it.")
 
 
-def graph(desk: Desk, id: Id, limit: Limit = 20, depth: Depth = None) -> None:
+def list_neighbours(desk: CliContext, id: MemoryId, limit: Limit = 20, depth: Depth = None) -> None:
     """Show what a memory is tied to by links, tags and clusters, nearest first."""
     with desk.mind() as mind:
-        beside(desk, id, mind.neighbours(id, depth=depth, limit=limit), "It is tied to nothing.")
+        print_hits(
+            desk, id, mind.neighbours(id, depth=depth, limit=limit), "It is tied to nothing."
+        )
 
 
-def beside(desk: Desk, id: str, found: list[Hit], none: str) -> None:
+def print_hits(desk: CliContext, id: str, found: list[Hit], none: str) -> None:
     """What stands beside a memory."""
     if desk.json:
-        terminal_output.document({"id": id, "hits": [as_json(hit) for hit in found]})
+        terminal_output.print_json({"id": id, "hits": [hit_to_json(hit) for hit in found]})
     elif found:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.hits(found, clock.now(), "")
+        memory_view.render_hits(found, clock.now(), "")
     else:
-        terminal_output.note(none)
+        terminal_output.print_note(none)
 
 
-def gaps(desk: Desk, limit: Limit = 20) -> None:
+def list_gaps(desk: CliContext, limit: Limit = 20) -> None:
     """Questions asked here that memory could not answer: what is worth remembering."""
     with desk.mind() as mind:
         found = mind.gaps(desk.space)[:limit]
     if desk.json:
-        terminal_output.document({"space": desk.space, "gaps": [gap._asdict() for gap in found]})
+        terminal_output.print_json({"space": desk.space, "gaps": [gap._asdict() for gap in found]})
     elif found:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.gaps(found, clock.now())
+        memory_view.render_gaps(found, clock.now())
     else:
-        terminal_output.note(f"No question in {desk.space} went unanswered.")
+        terminal_output.print_note(f"No question in {desk.space} went unanswered.")
 
 
-def tags(
-    desk: Desk,
+def list_tags(
+    desk: CliContext,
     describe: Annotated[
         tuple[str, str],
         typer.Option(metavar="TAG TEXT", help="Say what a tag means; an empty text takes it back."),
@@ -441,23 +461,23 @@ def tags(
             mind.describe(*describe, space=desk.space)
         found, meanings = mind.tags(desk.space), mind.meanings(desk.space)
     if desk.json:
-        terminal_output.document({"space": desk.space, "tags": found, "meanings": meanings})
+        terminal_output.print_json({"space": desk.space, "tags": found, "meanings": meanings})
     elif found or meanings:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.counted({tag: found.get(tag, 0) for tag in {**found, **meanings}}, "tags")
+        memory_view.render_counts({tag: found.get(tag, 0) for tag in {**found, **meanings}}, "tags")
         for name, text in meanings.items():
-            terminal_output.tell(f"#{name}: {text}")
+            terminal_output.print_line(f"#{name}: {text}")
     else:
-        terminal_output.note(f"No tags in {desk.space}.")
+        terminal_output.print_note(f"No tags in {desk.space}.")
 
 
-def kinds(desk: Desk) -> None:
+def list_kinds(desk: CliContext) -> None:
     """List the kinds of memory and how they fade."""
     from reverie.core.kinds import KINDS
 
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {
                 "kinds": [
                     {
@@ -471,4 +491,4 @@ def kinds(desk: Desk) -> None:
     else:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.kinds(list(KINDS.values()))
+        memory_view.render_kinds(list(KINDS.values()))

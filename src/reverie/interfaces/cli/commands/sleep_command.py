@@ -5,18 +5,18 @@ from typing import Annotated, Any
 import typer
 
 from reverie.interfaces.cli import shell_completion, terminal_output
-from reverie.interfaces.cli.cli_context import Desk, command
+from reverie.interfaces.cli.cli_context import CliContext, command
 
 PANEL = "Look after it"
 
 
 def register(app: typer.Typer) -> None:
     """Put this command on the command line."""
-    command(app, "sleep", panel=PANEL, spaced=False)(sleep)
+    command(app, "sleep", panel=PANEL, spaced=False)(sleep_now)
 
 
-def sleep(
-    desk: Desk,
+def sleep_now(
+    desk: CliContext,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be done, as a diff.")
     ] = False,
@@ -25,7 +25,7 @@ def sleep(
         typer.Option(
             "--pass",
             metavar="NAME",
-            autocompletion=shell_completion.passes,
+            autocompletion=shell_completion.complete_passes,
             help="Only this pass; may be repeated.",
         ),
     ] = None,
@@ -57,18 +57,18 @@ def sleep(
             desk.settings.offline and bool(mind.store.meta("trouble")),
         )
     if desk.json:
-        terminal_output.document(as_json(slept))
+        terminal_output.print_json(sleep_to_json(slept))
     elif dry_run:
-        plan(slept)
+        print_sleep_plan(slept)
     else:
-        report(slept)
+        print_sleep_report(slept)
     if waiting and not desk.json:
-        terminal_output.note(
-            f"{waiting:,} memories have no vector yet and were not compared by meaning. {remedy(offline)}"
+        terminal_output.print_note(
+            f"{waiting:,} memories have no vector yet and were not compared by meaning. {advise_on_vectors(offline)}"
         )
 
 
-def remedy(offline: bool) -> str:
+def advise_on_vectors(offline: bool) -> str:
     """What to do about texts without vectors: where no model can be had, settling does not help."""
     if offline:
         return (
@@ -77,7 +77,7 @@ def remedy(offline: bool) -> str:
     return "First: reverie settle"
 
 
-def as_json(slept: Any) -> dict[str, Any]:
+def sleep_to_json(slept: Any) -> dict[str, Any]:
     """What was done, or would be, as JSON values."""
     return {
         "run": slept.run,
@@ -87,7 +87,7 @@ def as_json(slept: Any) -> dict[str, Any]:
             {
                 "pass": one.name,
                 "why": one.step.why,
-                "diff": lines_of(one),
+                "diff": step_diff_lines(one),
                 "ids": list(one.step.rests_on),
             }
             for one in slept.plan
@@ -95,30 +95,30 @@ def as_json(slept: Any) -> dict[str, Any]:
     }
 
 
-def plan(slept: Any) -> None:
+def print_sleep_plan(slept: Any) -> None:
     """What would be done, pass by pass."""
     for done in slept.passes:
         steps = [one for one in slept.plan if one.name == done.name]
         if not steps and not done.steps and not done.skipped:
             continue
-        terminal_output.tell(f"{done.name}: {done.skipped or f'{done.steps:,} to do'}")
+        terminal_output.print_line(f"{done.name}: {done.skipped or f'{done.steps:,} to do'}")
         for one in steps:
-            terminal_output.tell(f"  {one.step.why}")
-            for line in lines_of(one):
-                terminal_output.tell(f"    {line}")
+            terminal_output.print_line(f"  {one.step.why}")
+            for line in step_diff_lines(one):
+                terminal_output.print_line(f"    {line}")
     if not any(done.steps for done in slept.passes):
-        terminal_output.note("There is nothing to tidy up.")
+        terminal_output.print_note("There is nothing to tidy up.")
 
 
-def report(slept: Any) -> None:
+def print_sleep_report(slept: Any) -> None:
     """What was done."""
     for done in slept.passes:
         if done.steps or done.skipped:
-            terminal_output.tell(f"{done.name:<16}{done.skipped or f'{done.steps:,}'}")
+            terminal_output.print_line(f"{done.name:<16}{done.skipped or f'{done.steps:,}'}")
     if slept.steps:
-        terminal_output.tell(f"Take all of it back with: reverie undo --sleep {slept.run}")
+        terminal_output.print_line(f"Take all of it back with: reverie undo --sleep {slept.run}")
     elif not slept.stopped:
-        terminal_output.tell("There was nothing to tidy up.")
+        terminal_output.print_line("There was nothing to tidy up.")
     if slept.stopped:
         begun = "Stopped before the end" if slept.run else "Did not begin"
         goes_on = (
@@ -126,11 +126,11 @@ def report(slept: Any) -> None:
             if slept.run
             else "If it died at it, try again in a minute"
         )
-        terminal_output.note(f"{begun}: {slept.stopped}. {goes_on}.")
+        terminal_output.print_note(f"{begun}: {slept.stopped}. {goes_on}.")
 
 
-def lines_of(one: Any) -> list[str]:
+def step_diff_lines(one: Any) -> list[str]:
     """One step as a diff: − what goes, + what stays or comes, ~ what is altered."""
-    from reverie.reconciliation.pass_view import difference
+    from reverie.reconciliation.pass_view import render_step_diff
 
-    return [terminal_output.one_line(line, 120) for line in difference(one.step, one.texts)]
+    return [terminal_output.one_line(line, 120) for line in render_step_diff(one.step, one.texts)]

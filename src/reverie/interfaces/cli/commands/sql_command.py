@@ -13,28 +13,30 @@ import typer
 
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli import terminal_output, user_input
-from reverie.interfaces.cli.cli_context import Desk, command
+from reverie.interfaces.cli.cli_context import CliContext, command
 
 if TYPE_CHECKING:
-    from reverie.storage.analytics import Answer, Asked
+    from reverie.storage.analytics import QueryResult, TableDescription
 
 PANEL = "Experience"
 
 
 def register(app: typer.Typer) -> None:
     """Put this command on the command line."""
-    command(app, "sql", panel=PANEL)(sql)
+    command(app, "sql", panel=PANEL)(run_sql)
 
 
-def sql(
-    desk: Desk,
+def run_sql(
+    desk: CliContext,
     query: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="SQL", help="One statement in DuckDB's dialect; “-” reads it from stdin."
         ),
     ] = None,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Answer with CSV, a header first.")] = False,
+    as_csv: Annotated[
+        bool, typer.Option("--csv", help="QueryResult with CSV, a header first.")
+    ] = False,
     parquet: Annotated[
         Path | None,
         typer.Option(
@@ -51,70 +53,72 @@ def sql(
         )
     with desk.mind() as mind:
         if parquet is not None:
-            answer_written(desk, parquet, mind.export_parquet(parquet, space=desk.space))
+            print_parquet_files(desk, parquet, mind.export_parquet(parquet, space=desk.space))
         elif query:
-            answer_rows(
-                desk, mind.sql(user_input.given_or_stdin(query), space=desk.space), as_csv=as_csv
+            print_rows(
+                desk,
+                mind.sql(user_input.read_text_or_stdin(query), space=desk.space),
+                as_csv=as_csv,
             )
         else:
             with mind.analysis(space=desk.space) as log:
-                answer_tables(desk, log.tables())
+                print_tables(desk, log.tables())
 
 
-def answer_written(desk: Desk, folder: Path, rows: Mapping[str, int]) -> None:
+def print_parquet_files(desk: CliContext, folder: Path, rows: Mapping[str, int]) -> None:
     """Say what was written."""
     if desk.json:
-        terminal_output.document({"folder": str(folder), "rows": rows})
+        terminal_output.print_json({"folder": str(folder), "rows": rows})
         return
     for table, count in rows.items():
-        terminal_output.tell(f"{folder / table}.parquet  {count:,} rows")
+        terminal_output.print_line(f"{folder / table}.parquet  {count:,} rows")
 
 
-def answer_tables(desk: Desk, tables: "list[Asked]") -> None:
+def print_tables(desk: CliContext, tables: "list[TableDescription]") -> None:
     """Say what can be asked about."""
     if desk.json:
-        terminal_output.document({"tables": [one._asdict() for one in tables]})
+        terminal_output.print_json({"tables": [one._asdict() for one in tables]})
         return
     for one in tables:
-        terminal_output.tell(f"{one.name}  {one.about}.")
-        terminal_output.tell(
+        terminal_output.print_line(f"{one.name}  {one.about}.")
+        terminal_output.print_line(
             "    " + ", ".join(f"{column} {type.lower()}" for column, type in one.columns.items())
         )
 
 
-def answer_rows(desk: Desk, answer: "Answer", *, as_csv: bool) -> None:
+def print_rows(desk: CliContext, answer: "QueryResult", *, as_csv: bool) -> None:
     """Give every row."""
     if desk.json:
-        terminal_output.document(
+        terminal_output.print_json(
             {
                 "columns": answer.columns,
-                "rows": [[plain(value) for value in row] for row in answer.rows],
+                "rows": [[to_json_value(value) for value in row] for row in answer.rows],
             }
         )
     elif as_csv:
-        seen = terminal_output.safe if sys.stdout.isatty() else str
+        seen = terminal_output.escape_controls if sys.stdout.isatty() else str
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(map(seen, answer.columns))
-        writer.writerows([seen(in_csv(value)) for value in row] for row in answer.rows)
+        writer.writerows([seen(to_csv_value(value)) for value in row] for row in answer.rows)
     elif answer.rows:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.answer(
-            answer.columns, [[in_words(value) for value in row] for row in answer.rows]
+        memory_view.render_answer(
+            answer.columns, [[to_display_value(value) for value in row] for row in answer.rows]
         )
     else:
-        terminal_output.note("No rows.")
+        terminal_output.print_note("No rows.")
 
 
-def plain(value: Any) -> Any:
+def to_json_value(value: Any) -> Any:
     """A value of DuckDB's as JSON has it: moments in ISO's form, numbers that JSON
     lacks as words.
     """
     match value:
         case Mapping():
-            return {str(name): plain(inner) for name, inner in value.items()}
+            return {str(name): to_json_value(inner) for name, inner in value.items()}
         case list() | tuple():
-            return [plain(inner) for inner in value]
+            return [to_json_value(inner) for inner in value]
         case datetime() | date() | time():
             known: Any = value.isoformat()
         case Decimal():
@@ -128,9 +132,9 @@ def plain(value: Any) -> Any:
     return known
 
 
-def in_csv(value: Any) -> str:
+def to_csv_value(value: Any) -> str:
     """A value as CSV has it: nothing for null, JSON for lists and structures."""
-    known = plain(value)
+    known = to_json_value(value)
     if isinstance(known, (list, dict)):
         import json
 
@@ -138,7 +142,7 @@ def in_csv(value: Any) -> str:
     return "" if known is None else str(known)
 
 
-def in_words(value: Any) -> str:
+def to_display_value(value: Any) -> str:
     """A value as people read it: moments to the second, six digits of a fraction."""
     match value:
         case None:
@@ -147,4 +151,4 @@ def in_words(value: Any) -> str:
             return value.isoformat(" ", "seconds")
         case float() if abs(value) < 1e6:
             return f"{value:.6g}"
-    return in_csv(value)
+    return to_csv_value(value)

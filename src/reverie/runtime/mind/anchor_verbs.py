@@ -8,20 +8,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from reverie.core.code_anchors import OUTDATED, Anchor, anchors_of, outdated
+from reverie.core.code_anchors import OUTDATED, CodeAnchor, anchors_of, outdated_notice
 from reverie.core.errors import BadInput
-from reverie.core.model import Filter, Memory, lineage
-from reverie.privacy.redacted_text import private
-from reverie.runtime.mind.base import Base, alone
-from reverie.text.argument_checks import texts, whole
+from reverie.core.model import Filter, Memory, visible_spaces
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.runtime.mind.mind_base import MindBase, run_exclusively
+from reverie.text.argument_checks import check_text_list, check_whole_number
 
 if TYPE_CHECKING:
-    from reverie.code.anchor_tracking import Eyes
+    from reverie.code.anchor_tracking import RepositoryViews
 
-MOST_LOOKED_AT = 10_000  # memories that may be out of date
+MAX_OUTDATED_SCAN = 10_000  # memories that may be out of date
 
 
-class Spoken(NamedTuple):
+class AnchorView(NamedTuple):
     """What a memory speaks of, then and now."""
 
     path: str
@@ -34,17 +34,17 @@ class Spoken(NamedTuple):
     now: str  # its text now
 
 
-class Anchoring(Base):
+class AnchorVerbs(MindBase):
     """The verbs about code that memories speak of."""
 
-    def about(self, id: str) -> list[Spoken]:
+    def about(self, id: str) -> list[AnchorView]:
         """The files and symbols that a memory speaks of, how they looked then, and how they look
         now.
         """
-        eyes: Eyes = {}
-        return [self._spoken(anchor, eyes) for anchor in anchors_of(self._one(id))]
+        eyes: RepositoryViews = {}
+        return [self._spoken(anchor, eyes) for anchor in anchors_of(self._get_one(id))]
 
-    @alone
+    @run_exclusively
     def anchor(self, id: str, about: Iterable[str] = (), *, off: Iterable[str] = ()) -> Memory:
         """Say which code a memory is about: "path" or "path:Class.method", from the working
         directory or whole.
@@ -54,45 +54,49 @@ class Anchoring(Base):
         ranks lower. `off` takes some away, as `about` names them. What a text names itself gets
         anchors in `settle`, without this.
         """
-        from reverie.code.anchor_reader import anchored, places_seen
+        from reverie.code.anchor_reader import anchor_places, replace_anchors
 
-        memory, now = self._one(id), self._now()
-        new = places_seen(self.work, texts([about] if isinstance(about, str) else about, "about"))
+        memory, now = self._get_one(id), self._now()
+        new = anchor_places(
+            self.work, check_text_list([about] if isinstance(about, str) else about, "about")
+        )
         gone = {
-            *texts([off] if isinstance(off, str) else off, "off"),
-            *(anchor.place for anchor in new),
+            *check_text_list([off] if isinstance(off, str) else off, "off"),
+            *(anchor.location for anchor in new),
         }
         old = anchors_of(memory)
-        if unknown := gone - {anchor.place for anchor in (*old, *new)}:
+        if unknown := gone - {anchor.location for anchor in (*old, *new)}:
             raise BadInput(
                 f"{id} is not about {', '.join(sorted(unknown))}. `reverie about {id}` tells what it is"
             )
-        changes = anchored(memory, [*(one for one in old if one.place not in gone), *new], now)
+        changes = replace_anchors(
+            memory, [*(one for one in old if one.location not in gone), *new], now
+        )
         if changes:
-            self._apply(changes, "anchor", memory.space, now)
-        return self._one(id)
+            self._apply_changes(changes, "anchor", memory.space, now)
+        return self._get_one(id)
 
-    @alone
+    @run_exclusively
     def confirm(self, id: str, *, by: str = "user", note: str = "") -> Memory:
         """It is still true: its anchors are set to the code as it is now, and nothing is told of an
         older version.
 
         An anchor whose code is gone is let go of. `by` says who, `note` why.
         """
-        memory, now = self._one(id), self._now()
-        from reverie.code.anchor_reader import anchored, confirmed
+        memory, now = self._get_one(id), self._now()
+        from reverie.code.anchor_reader import confirm_anchors, replace_anchors
 
-        changes = anchored(memory, confirmed(self.work, anchors_of(memory)), now)
+        changes = replace_anchors(memory, confirm_anchors(self.work, anchors_of(memory)), now)
         if changes:
-            self._apply(
+            self._apply_changes(
                 changes,
                 "anchor",
                 memory.space,
                 now,
-                confirmed=private(by, self._policy),
-                note=private(note, self._policy),
+                confirmed=redact_short_text(by, self._policy),
+                note=redact_short_text(note, self._policy),
             )
-        return self._one(id)
+        return self._get_one(id)
 
     def outdated(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
         """Memories in a space and above it that speak of code that has changed or gone since,
@@ -101,33 +105,37 @@ class Anchoring(Base):
         `reverie.anchors.outdated(memory)` says what, in words; it stands in `why` of a hit as well.
         `index_code`, sleep, and settling in the background hold anchors against the code.
         """
-        most = max(0, whole(limit))
+        most = max(0, check_whole_number(limit))
         here = (
             self.store.browse(
-                Filter(spaces=lineage(self._space(space)), having=OUTDATED, limit=MOST_LOOKED_AT)
+                Filter(
+                    spaces=visible_spaces(self._resolve_space(space)),
+                    having=OUTDATED,
+                    limit=MAX_OUTDATED_SCAN,
+                )
             )
             if most
             else []
         )
-        return [memory for memory in here if outdated(memory)][:most]
+        return [memory for memory in here if outdated_notice(memory)][:most]
 
-    def _spoken(self, anchor: Anchor, eyes: Eyes) -> Spoken:
-        from reverie.code.anchor_tracking import eye, seen
+    def _spoken(self, anchor: CodeAnchor, eyes: RepositoryViews) -> AnchorView:
+        from reverie.code.anchor_tracking import observe_anchor, view_repository
 
         present = (
-            seen(
-                eye(self.store.code, anchor.root, self._now(), eyes, self._policy),
+            observe_anchor(
+                view_repository(self.store.code, anchor.root, self._now(), eyes, self._policy),
                 anchor.path,
                 anchor.symbol,
             )
             if Path(anchor.root).is_dir()
             else None
         )
-        return Spoken(
+        return AnchorView(
             anchor.path,
             anchor.symbol,
             anchor.state,
-            anchor.words,
+            anchor.notice,
             anchor.was,
             anchor.at,
             anchor.body,

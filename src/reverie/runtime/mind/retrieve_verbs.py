@@ -13,25 +13,25 @@ from contextlib import suppress
 from typing import Any
 
 from reverie.core.errors import BadInput, StoreError
-from reverie.core.model import Event, Filter, Hint, Memory, Retrieved, Revise, lineage
-from reverie.memory.memory_validation import checked_tags
-from reverie.mirror.page_placement import moment
-from reverie.privacy.redacted_text import private
-from reverie.retrieval import search
-from reverie.retrieval.search_query import Query
-from reverie.retrieval.tag_search import TAG
-from reverie.runtime.mind.base import Base, alone
-from reverie.text.argument_checks import question, texts, whole
-from reverie.text.tokenization import query_terms
+from reverie.core.model import Event, Filter, Hint, Memory, Retrieved, Revise, visible_spaces
+from reverie.memory.memory_validation import validate_tags
+from reverie.mirror.page_placement import to_calendar_time
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.retrieval import search_memories
+from reverie.retrieval.search_query import SearchQuery
+from reverie.retrieval.tag_search import MIN_TAG_CHARS
+from reverie.runtime.mind.mind_base import MindBase, run_exclusively
+from reverie.text.argument_checks import check_question, check_text_list, check_whole_number
+from reverie.text.tokenization import tokenize_query
 
 HINTED = "hinted"  # the verb of an event: "ids" were named to a conversation
-MOST_HINTS = 5  # CONSTANTS: hint limit
-MOST_FETCHED = 3  # memories that tags fetch unless told otherwise (E25)
-MOST_HINTED = 1_000  # newest hints of a conversation that are not given again
-MOST_TAGGED = 10_000  # memories with one tag that are looked at
+MAX_HINTS = 5  # CONSTANTS: hint limit
+MAX_RETRIEVED = 3  # memories that tags fetch unless told otherwise (E25)
+MAX_HINT_EVENTS = 1_000  # newest hints of a conversation that are not given again
+MAX_TAG_SCAN = 10_000  # memories with one tag that are looked at
 
 
-class Fetching(Base):
+class RetrieveVerbs(MindBase):
     """The verbs of two-phase retrieval."""
 
     def hints(
@@ -39,7 +39,7 @@ class Fetching(Base):
         prompt: str,
         *,
         space: str | None = None,
-        limit: int = MOST_HINTS,
+        limit: int = MAX_HINTS,
         session: str = "",
         mode: str = "auto",
     ) -> list[Hint]:
@@ -51,17 +51,17 @@ class Fetching(Base):
         hinted in that conversation is not hinted again, nor what it taught itself. `mode="words"`
         needs no model.
         """
-        from reverie.retrieval.tag_search import tagged
+        from reverie.retrieval.tag_search import search_tags
 
-        home, name = self._space(space), private(session, self._policy)
-        spaces = lineage(home)
+        home, name = self._resolve_space(space), redact_short_text(session, self._policy)
+        spaces = visible_spaces(home)
         if (
-            not question(prompt, "prompt").strip()
-            or whole(limit) <= 0
-            or self._chosen.is_off(home, name)
+            not check_question(prompt, "prompt").strip()
+            or check_whole_number(limit) <= 0
+            or self._current_settings.is_off(home, name)
         ):
             return []
-        query = Query(
+        query = SearchQuery(
             text=prompt,
             context=prompt,
             spaces=spaces,
@@ -72,10 +72,12 @@ class Fetching(Base):
             exclude=self._hinted(home, name),
             mode=mode,
         )
-        memories = [hit.memory for hit in tagged(self.store, query)]
+        memories = [hit.memory for hit in search_tags(self.store, query)]
         if len(memories) < limit:
-            meaning = {} if mode == "words" else self._meaning(prompt)
-            memories += [hit.memory for hit in search(self.store, query._replace(**meaning))]
+            meaning = {} if mode == "words" else self._embed_query(prompt)
+            memories += [
+                hit.memory for hit in search_memories(self.store, query._replace(**meaning))
+            ]
         some = list({memory.id: memory for memory in memories}.values())[:limit]
         if some and name:
             with suppress(
@@ -89,7 +91,12 @@ class Fetching(Base):
                     ]
                 )
         return [
-            Hint(memory.id, memory.title or described(memory, prompt), memory.kind, memory.tags)
+            Hint(
+                memory.id,
+                memory.title or describe_untitled(memory, prompt),
+                memory.kind,
+                memory.tags,
+            )
             for memory in some
         ]
 
@@ -98,7 +105,7 @@ class Fetching(Base):
         ids: Sequence[str] | str = (),
         *,
         tags: Sequence[str] = (),
-        limit: int = MOST_FETCHED,
+        limit: int = MAX_RETRIEVED,
         space: str | None = None,
     ) -> Retrieved:
         """The whole of some memories: by id, in the order asked and whatever their state, or by
@@ -110,10 +117,12 @@ class Fetching(Base):
         counts as used.
         """
         spaces, wanted = (
-            lineage(self._space(space)),
-            texts([ids] if isinstance(ids, str) else ids, "ids"),
+            visible_spaces(self._resolve_space(space)),
+            check_text_list([ids] if isinstance(ids, str) else ids, "ids"),
         )
-        asked = [tag for tag in checked_tags(tags, self._policy.masking) if len(tag) >= TAG]
+        asked = [
+            tag for tag in validate_tags(tags, self._policy.masking) if len(tag) >= MIN_TAG_CHARS
+        ]
         if not wanted and not asked:
             raise BadInput(
                 "Retrieve what? Give ids as hints name them, or tags of two letters or more"
@@ -128,14 +137,14 @@ class Fetching(Base):
             ]
             return Retrieved(self._touched(found), len(found))
         found = self._carrying(asked, spaces)
-        return Retrieved(self._touched(found[: max(0, whole(limit))]), len(found))
+        return Retrieved(self._touched(found[: max(0, check_whole_number(limit))]), len(found))
 
     def _carrying(self, tags: Sequence[str], spaces: tuple[str, ...]) -> list[Memory]:
         """Memories that carry one of these tags and may be told of, best first."""
         found = {
             memory.id: memory
             for tag in tags
-            for memory in self.store.browse(Filter(spaces=spaces, tags=(tag,), limit=MOST_TAGGED))
+            for memory in self.store.browse(Filter(spaces=spaces, tags=(tag,), limit=MAX_TAG_SCAN))
         }
         now = self._now()
         alive = [
@@ -153,7 +162,7 @@ class Fetching(Base):
             return self._used([memory.id for memory in memories])
         return memories
 
-    @alone
+    @run_exclusively
     def _used(self, ids: Sequence[str]) -> list[Memory]:
         """Count a use of what counts. Read anew: a decision made meanwhile is not
         undone (CC-13).
@@ -168,7 +177,7 @@ class Fetching(Base):
             if memory.active
         ]
         if changes:
-            self._apply(changes, "retrieve", there[0].space, now)
+            self._apply_changes(changes, "retrieve", there[0].space, now)
         return self.store.get(ids)
 
     def _hinted(self, home: str, session: str) -> frozenset[str]:
@@ -176,26 +185,28 @@ class Fetching(Base):
         if not session:
             return frozenset()
         events = self.store.events(
-            session=session, space=home, verbs=(HINTED,), newest=True, limit=MOST_HINTED
+            session=session, space=home, verbs=(HINTED,), newest=True, limit=MAX_HINT_EVENTS
         )
-        return frozenset(id for event in events for id in ids_in(event.payload.get("ids")))
+        return frozenset(id for event in events for id in read_event_ids(event.payload.get("ids")))
 
 
-def ids_in(value: Any) -> list[str]:
+def read_event_ids(value: Any) -> list[str]:
     """A list of ids as an event holds it."""
     return [str(id) for id in value] if isinstance(value, (list, tuple)) else []
 
 
-def described(memory: Memory, prompt: str, most: int = 5) -> str:
+def describe_untitled(memory: Memory, prompt: str, most: int = 5) -> str:
     """What an untitled memory is about: its kind and those of its words that the prompt has too, or
     else its day.
 
     So a hint says why it is given, and nothing that who asks does not know (E10).
     """
-    asked = {term.casefold() for term in query_terms(prompt)}
-    shared = [term for term in query_terms(memory.text[:2_000]) if term.casefold() in asked][:most]
+    asked = {term.casefold() for term in tokenize_query(prompt)}
+    shared = [term for term in tokenize_query(memory.text[:2_000]) if term.casefold() in asked][
+        :most
+    ]
     return (
         f"{memory.kind} on {', '.join(shared)}"
         if shared
-        else f"{memory.kind} of {moment(memory.at):%Y-%m-%d}"
+        else f"{memory.kind} of {to_calendar_time(memory.at):%Y-%m-%d}"
     )

@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 from reverie.core import clock, config
 from reverie.core.errors import BadInput
 from reverie.core.model import OWN_VERBS, Event
-from reverie.privacy.redacted_text import private
-from reverie.runtime.mind.base import Base
-from reverie.text.argument_checks import whole
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.runtime.mind.mind_base import MindBase
+from reverie.text.argument_checks import check_whole_number
 
 if TYPE_CHECKING:
-    from reverie.consolidation.sleep_loop import Slept
-    from reverie.context_window.condensing.summary_draft import Condensed
-    from reverie.context_window.window_fitting import Fitted
-    from reverie.extraction.rule_extraction import Rejected
-    from reverie.extraction.transcript_learning import Learned
-    from reverie.mirror.space_sync import Mirrored
+    from reverie.consolidation.sleep_loop import SleepReport
+    from reverie.context_window.condensing.summary_draft import CondensedMessages
+    from reverie.context_window.window_fitting import FittedMessages
+    from reverie.extraction.rule_extraction import RejectedCandidate
+    from reverie.extraction.transcript_learning import LearnReport
+    from reverie.mirror.space_sync import MirrorReport
     from reverie.runtime.companion import Companion
-    from reverie.runtime.mind.agent_hooks import Talk
-    from reverie.runtime.settle import Settled
+    from reverie.runtime.mind.agent_hooks import AgentConversation
+    from reverie.runtime.settle import SettleReport
     from reverie.text.token_counts import Tokenizer
 
 
-class Living(Base):
+class SessionVerbs(MindBase):
     """The verbs of a memory at work."""
 
     def record(
@@ -39,11 +39,11 @@ class Living(Base):
         """Write down that something happened: a tool run, a file read or edit, an error. Returns
         its number.
         """
-        from reverie.memory.memory_validation import cleaned
+        from reverie.memory.memory_validation import to_clean_json
         from reverie.privacy import redact_value
-        from reverie.privacy.sensitive_files import without_contents
+        from reverie.privacy.sensitive_files import drop_sensitive_contents
 
-        home = self._writable(space, session)
+        home = self._writable_space(space, session)
         if not verb or not verb.isidentifier():
             raise BadInput(
                 f"{verb!r} is not a verb; use one word such as tool, read, edit or error"
@@ -53,13 +53,13 @@ class Living(Base):
                 f"{verb!r} is what Reverie writes down itself; use another word, such as tool, read or edit"
             )
         safe, _ = redact_value(
-            cleaned(dict(without_contents(payload or {}, self._policy))), self._policy
+            to_clean_json(dict(drop_sensitive_contents(payload or {}, self._policy))), self._policy
         )
         event = Event(
             verb=verb,
             space=home,
             at=self._now(),
-            session=private(session, self._policy),
+            session=redact_short_text(session, self._policy),
             payload=safe,  # type: ignore[arg-type]
         )
         return self.store.append([event])[0]
@@ -71,15 +71,15 @@ class Living(Base):
         ("me/project/session"), or a new one. What it teaches is kept for the project, so that the
         next conversation has it.
         """
-        from reverie.runtime.companion import Background, Companion
+        from reverie.runtime.companion import BackgroundThread, Companion
 
-        where = self._space(space)
+        where = self._resolve_space(space)
         own = not session and where.startswith(f"{config.ME}/") and where.count("/") >= 2
-        name = private(session, self._policy) or (
+        name = redact_short_text(session, self._policy) or (
             where.rpartition("/")[2] if own else clock.new_id("ses")
         )
         if self._background is None:
-            self._background = Background(
+            self._background = BackgroundThread(
                 self.store, self.embedder, self.settings, self._now, self.llm, self._config
             )
         return Companion(self._background, where, name, own, self._now)
@@ -92,16 +92,20 @@ class Living(Base):
         session: str = "",
         strategy: str = "hybrid",
         tokenizer: Tokenizer | None = None,
-    ) -> Talk:
+    ) -> AgentConversation:
         """The hooks of one conversation, for an agent of your own: `start`, `before` and `after`
         each call, `end`.
 
         `limit` is what the model's context holds, in tokens; `space` and `session` as for
         `companion`; `strategy` as for `companion.condense`; `tokenizer` is whatever counts tokens.
         """
-        from reverie.runtime.mind.agent_hooks import Room, Talk
+        from reverie.runtime.mind.agent_hooks import AgentConversation, ContextSize
 
-        return Talk(self, self.companion(space, session=session), Room(limit, strategy, tokenizer))  # type: ignore[arg-type]
+        return AgentConversation(
+            self,  # type: ignore[arg-type]
+            self.companion(space, session=session),
+            ContextSize(limit, strategy, tokenizer),
+        )
 
     def window(
         self,
@@ -112,7 +116,7 @@ class Living(Base):
         strategy: str = "ours",
         tokenizer: Tokenizer | None = None,
         sticky: Callable[[Any], bool] | None = None,
-    ) -> Fitted:
+    ) -> FittedMessages:
         """What `companion.fit` would send and take out, and why: nothing is written down or
         changed.
 
@@ -121,11 +125,13 @@ class Living(Base):
         `tokenizer` whatever counts tokens (default: a quarter of the characters). BadInput for what
         is no list of messages, or no such strategy.
         """
-        from reverie.context_window.window_fitting import Wish, fit
-        from reverie.text.token_counts import Quarter
+        from reverie.context_window.window_fitting import FitRequest, fit_messages
+        from reverie.text.token_counts import QuarterEstimate
 
-        return fit(
-            messages, Wish(limit, task, strategy, tokenizer or Quarter(), sticky), self._now()
+        return fit_messages(
+            messages,
+            FitRequest(limit, task, strategy, tokenizer or QuarterEstimate(), sticky),
+            self._now(),
         )
 
     def condense(
@@ -139,33 +145,37 @@ class Living(Base):
         sticky: Callable[[Any], bool] | None = None,
         ask: bool = False,
         space: str | None = None,
-    ) -> Condensed:
+    ) -> CondensedMessages:
         """What `companion.condense` would make of a conversation: nothing of it is written down.
 
         `messages` as for `window`; `strategy` is a key of
         `reverie.lifecycle.condense.strategies.STRATEGIES`. With `ask` the language model, if there
         is one, writes the summary; that call is counted in `space`.
         """
-        from reverie.context_window.conversation_summary import About, condensed
-        from reverie.context_window.window_fitting import Wish
-        from reverie.text.token_counts import Quarter
+        from reverie.context_window.conversation_summary import ConversationFacts, condense_messages
+        from reverie.context_window.window_fitting import FitRequest
+        from reverie.text.token_counts import QuarterEstimate
 
-        wish = Wish(
+        wish = FitRequest(
             limit,
             task,
             strategy,
-            tokenizer or Quarter(),
+            tokenizer or QuarterEstimate(),
             sticky,
             start=self.settings.condense_at,
             policy=self._policy,
         )
-        return condensed(
-            messages, wish, About(self._space(space)), self._now(), self.llm if ask else None
+        return condense_messages(
+            messages,
+            wish,
+            ConversationFacts(self._resolve_space(space)),
+            self._now(),
+            self.llm if ask else None,
         )
 
     def learn(
         self, transcript: Sequence[Any], *, space: str | None = None, session: str = ""
-    ) -> Learned:
+    ) -> LearnReport:
         """Extract memories from a finished or crashed conversation: its messages, in OpenAI's or
         Anthropic's shape.
 
@@ -174,32 +184,34 @@ class Living(Base):
         same transcript twice adds nothing. Returns the memories that are new, and what was left
         although a rule asked for it, with the reasons.
         """
-        from reverie.extraction.transcript_learning import learned_from
+        from reverie.extraction.transcript_learning import learn_transcript
 
-        home = self._writable(space, session)
-        return learned_from(self.work, transcript, home, private(session, self._policy))
+        home = self._writable_space(space, session)
+        return learn_transcript(
+            self.work, transcript, home, redact_short_text(session, self._policy)
+        )
 
-    def rejected(self, limit: int = 20) -> list[Rejected]:
+    def rejected(self, limit: int = 20) -> list[RejectedCandidate]:
         """The last sentences that were not kept although a rule asked for it, newest first, with
         the reasons.
         """
-        from reverie.extraction.turn_learning import examples
+        from reverie.extraction.turn_learning import list_rejected_examples
 
-        return examples(self.store, whole(limit))
+        return list_rejected_examples(self.store, check_whole_number(limit))
 
-    def settle(self) -> Settled:
+    def settle(self) -> SettleReport:
         """Embed, learn and link what is waiting, now and here; waits while somebody else gets on
         with it.
         """
-        from reverie.runtime.settle import settled
+        from reverie.runtime.settle import settle_all
 
         if self._recorder is not None:
             self._recorder.flush()
-        return settled(lambda: self.work, clock.new_id("settler"))
+        return settle_all(lambda: self.work, clock.new_id("settler"))
 
     def mirror(
         self, space: str | None = None, *, forget: bool | None = None, afresh: bool = False
-    ) -> list[Mirrored]:
+    ) -> list[MirrorReport]:
         """Take in what people wrote into the Markdown mirror and write what is new, now; one result
         for each space.
 
@@ -210,12 +222,15 @@ class Living(Base):
         memory and page, not only at what was altered. Each result names its events, which `undo`
         takes back. An empty list where there is no mirror.
         """
-        from reverie.mirror.mirror_sync import mirrored
-        from reverie.mirror.space_sync import Order
+        from reverie.mirror.mirror_sync import sync_mirror
+        from reverie.mirror.space_sync import SyncRequest
 
-        spaces = None if space is None else (self._writable(space),)
-        return mirrored(
-            self.work, spaces, Order(forget, afresh, retry=True, begin=space is not None), self._now
+        spaces = None if space is None else (self._writable_space(space),)
+        return sync_mirror(
+            self.work,
+            spaces,
+            SyncRequest(forget, afresh, retry=True, create_main_page=space is not None),
+            self._now,
         )
 
     def sleep(
@@ -227,7 +242,7 @@ class Living(Base):
         afresh: bool = False,
         ask: bool = True,
         merge_text: Callable[[str, str], str] | None = None,
-    ) -> Slept:
+    ) -> SleepReport:
         """Tidy up: merge what is twice, flag what contradicts, archive what has faded, tie and
         group the rest.
 
@@ -238,18 +253,24 @@ class Living(Base):
         with `ask=False`, or in a dry run, it is not asked. Every change can be taken back:
         `undo(slept.run)`.
         """
-        from reverie.consolidation.model_advice import advised
-        from reverie.consolidation.sleep_loop import Wish, chosen, sleep
-        from reverie.runtime.settle import event_queue
+        from reverie.consolidation.model_advice import with_model_advice
+        from reverie.consolidation.sleep_loop import SleepRequest, run_sleep_passes, select_passes
+        from reverie.runtime.settle import build_event_queue
 
         if within is not None and not within >= 0:
             raise BadInput(f"within={within!r} must be a number of seconds")
-        wish = Wish(
-            chosen(passes), dry=dry_run, within=within, afresh=afresh, merge_text=merge_text
+        wish = SleepRequest(
+            select_passes(passes),
+            dry_run=dry_run,
+            max_seconds=within,
+            afresh=afresh,
+            merge_text=merge_text,
         )
         work = self.work
-        wish = advised(work, wish) if ask and not dry_run else wish
-        slept = sleep(work, wish, clock.new_id("sleeper"), self._now, event_queue())
-        self._leaving += slept.retired
-        self._withdraw()
+        wish = with_model_advice(work, wish) if ask and not dry_run else wish
+        slept = run_sleep_passes(
+            work, wish, clock.new_id("sleeper"), self._now, build_event_queue()
+        )
+        self._no_longer_active += slept.retired
+        self._withdraw_inactive()
         return slept

@@ -10,25 +10,25 @@ from typing import TYPE_CHECKING
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.model import Memory, Record, Retire
 from reverie.memory import memory_changes
-from reverie.privacy.redacted_text import private
-from reverie.runtime.mind.base import Base, alone
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.runtime.mind.mind_base import MindBase, run_exclusively
 
 if TYPE_CHECKING:
-    from reverie.erasure.scrub import Scrubbed
-    from reverie.storage.backups import Purged
+    from reverie.erasure.scrub import ScrubReport
+    from reverie.storage.backups import PurgeResult
 
 
-class LettingGo(Base):
+class DeletionVerbs(MindBase):
     """The verbs that let go, and the way back."""
 
-    @alone
+    @run_exclusively
     def forget(self, ids: Sequence[str] | str, why: str = "forgotten") -> int:
         """No longer counts; `restore` brings it back. Returns how many counted until now."""
         now = self._now()
-        found = [memory for memory in self._all(ids) if memory.active]
+        found = [memory for memory in self._get_all(ids) if memory.active]
         if found:
-            why = private(why, self._policy)
-            self._apply(
+            why = redact_short_text(why, self._policy)
+            self._apply_changes(
                 [Retire(id=memory.id, at=now, why=why) for memory in found],
                 "forget",
                 found[0].space,
@@ -36,18 +36,18 @@ class LettingGo(Base):
             )
         return len(found)
 
-    @alone
+    @run_exclusively
     def restore(self, id: str) -> Memory:
         """It counts again, also if it had been superseded or merged; that is not done again
         unasked.
         """
-        from reverie.reconciliation.memory_restore import restoring
+        from reverie.reconciliation.memory_restore import plan_restore
 
-        memory, now = self._one(id), self._now()
+        memory, now = self._get_one(id), self._now()
         if not memory.active:
-            changes, settled = restoring(self.store, memory, now)
-            self._apply(changes, "restore", memory.space, now, settled=settled)
-        return self._one(id)
+            changes, settled = plan_restore(self.store, memory, now)
+            self._apply_changes(changes, "restore", memory.space, now, settled=settled)
+        return self._get_one(id)
 
     def undo(self, event: int, *, force: bool = False) -> int:
         """Take back everything an event changed. Returns the number of the event that did so, which
@@ -58,16 +58,16 @@ class LettingGo(Base):
         since changed the same fields; with `force` it is taken back all the same. Raises NotFound
         for an event that changed nothing.
         """
-        from reverie.consolidation.undo_sleep import run_of, woken
+        from reverie.consolidation.undo_sleep import find_run_of_event, undo_sleep_run
 
-        run = run_of(self.store, event)
+        run = find_run_of_event(self.store, event)
         return (
-            woken(self.store, run, self._now(), force=force)
+            undo_sleep_run(self.store, run, self._now(), force=force)
             if run
             else self._undo_one(event, force=force)
         )
 
-    @alone
+    @run_exclusively
     def _undo_one(self, event: int, *, force: bool) -> int:
         records = self.store.changes_of(event)
         if not records:
@@ -77,16 +77,16 @@ class LettingGo(Base):
             )
         if not force:
             self._refuse_if_moved_on(records)
-        from reverie.pipeline.decided_pairs import taken_back
+        from reverie.pipeline.decided_pairs import reverse_pair_decisions
 
         now, undone = self._now(), records[0].event
-        return self._apply(
-            memory_changes.inverse(records, now),
+        return self._apply_changes(
+            memory_changes.invert_records(records, now),
             "undo",
             undone.space,
             now,
             of=event,
-            **taken_back(undone),
+            **reverse_pair_decisions(undone),
         )
 
     def _refuse_if_moved_on(self, records: Sequence[Record]) -> None:
@@ -98,25 +98,27 @@ class LettingGo(Base):
             if r.op in ("revise", "retire")
         }
         for (id, name), record in last.items():
-            if id in now_there and name in memory_changes.moved_on(record, now_there[id]):
+            if id in now_there and name in memory_changes.find_later_changes(record, now_there[id]):
                 raise Conflict(
                     f"{name} of {id} was changed again since event {record.event.seq}. Undo that first, "
                     "or use force"
                 )
         for record in records:
             if newer := record.before.get("superseded_by"):
-                self._refuse_circle(record.memory_id, newer)
+                self._refuse_supersede_cycle(record.memory_id, newer)
 
     def wordings(self, ids: Sequence[str] | str) -> list[Memory]:
         """What was merged into these memories, and into that: other wordings of the same, which
         count no longer.
         """
-        from reverie.reconciliation.reconcile_reader import merged_into
+        from reverie.reconciliation.reconcile_reader import load_merged_memories
 
-        asked = {memory.id for memory in self._all(ids)}
-        return [memory for some in merged_into(self.store, asked).values() for memory in some]
+        asked = {memory.id for memory in self._get_all(ids)}
+        return [
+            memory for some in load_merged_memories(self.store, asked).values() for memory in some
+        ]
 
-    def purge(self, ids: Sequence[str] | str) -> Purged:
+    def purge(self, ids: Sequence[str] | str) -> PurgeResult:
         """Erase for good: text, words, vectors, history, events that repeat it, also in the mirror,
         in shared files and daily backups.
 
@@ -130,12 +132,14 @@ class LettingGo(Base):
         is taken in first. Cannot be undone. `unreached` names the files of the home that may still
         hold it; a purge that was stopped is finished by the worker or the next one.
         """
-        from reverie.erasure.purge import purged
+        from reverie.erasure.purge import purge_everywhere
 
         self._flush()
-        gone, done = purged(self.work, lambda: (*self._all(ids), *self.wordings(ids)), self._now)
-        self._leaving += gone.ids
-        self._withdraw()
+        gone, done = purge_everywhere(
+            self.work, lambda: (*self._get_all(ids), *self.wordings(ids)), self._now
+        )
+        self._no_longer_active += gone.ids
+        self._withdraw_inactive()
         return done
 
     def scrub(
@@ -145,7 +149,7 @@ class LettingGo(Base):
         write: bool = False,
         copies: bool = False,
         on: Callable[[str, int, int | None], None] | None = None,
-    ) -> Scrubbed:
+    ) -> ScrubReport:
         """Look through everything that is stored for secrets that today's rules know; with `write`,
         take them out.
 
@@ -158,20 +162,22 @@ class LettingGo(Base):
         on.
         """
         from reverie.erasure import scrub
-        from reverie.privacy.scrub_rules import Cleaner
+        from reverie.privacy.scrub_rules import TextScrubber
         from reverie.storage import backups
 
-        clean = Cleaner((texts,) if isinstance(texts, str) else tuple(texts), self._policy)
+        clean = TextScrubber((texts,) if isinstance(texts, str) else tuple(texts), self._policy)
         self._flush()
         tell = on or (lambda *_: None)
-        done = scrub.scrubbed(self.work, clean, self._now, tell, write=write)
-        self._leaving += [find.name for find in done.finds if write and find.what == "memory"]
-        self._withdraw()
+        done = scrub.run_scrub(self.work, clean, self._now, tell, write=write)
+        self._no_longer_active += [
+            find.name for find in done.finds if write and find.what == "memory"
+        ]
+        self._withdraw_inactive()
         tell("Looking through the copies", 0, None)
         held = [
-            *backups.holding(self.settings, self.store, clean),
-            *scrub.versions_holding(self.work, clean),
+            *backups.find_copies_holding(self.settings, self.store, clean),
+            *scrub.find_versions_holding(self.work, clean),
         ]
         if write and copies:
-            held = backups.scrub(self.settings, held, clean)
+            held = backups.scrub_copies(self.settings, held, clean)
         return done._replace(copies=tuple(held))

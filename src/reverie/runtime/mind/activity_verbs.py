@@ -10,29 +10,29 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from reverie.activity import COMMIT, FILE, STARTED, TASK, TOOL, VERBS
 from reverie.core import clock, config
-from reverie.core.model import Event, Filter, Memory, lineage
-from reverie.memory.memory_validation import Moment, moment, moment_then
-from reverie.privacy.redacted_text import private
-from reverie.runtime.mind.base import Base
-from reverie.text.argument_checks import question, texts, whole
+from reverie.core.model import Event, Filter, Memory, visible_spaces
+from reverie.memory.memory_validation import Moment, parse_moment, parse_moment_as_of
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.runtime.mind.mind_base import MindBase
+from reverie.text.argument_checks import check_question, check_text_list, check_whole_number
 
 if TYPE_CHECKING:
-    from reverie.activity.activity_events import Practice
-    from reverie.activity.activity_recorder import Recorder
-    from reverie.activity.co_change import Renames, Together
-    from reverie.activity.file_history import Touching
-    from reverie.activity.git_history import Chronicle
-    from reverie.activity.remedies import Suggestion
-    from reverie.activity.workflows import Workflow
+    from reverie.activity.activity_events import WorkStatistics
+    from reverie.activity.activity_recorder import ActivityRecorder
+    from reverie.activity.co_change import CoChange, FileRenames
+    from reverie.activity.file_history import FileTouch
+    from reverie.activity.git_history import GitImport
+    from reverie.activity.remedies import FixSuggestion
+    from reverie.activity.workflows import CommandWorkflow
 
 F = TypeVar("F", bound=Callable[..., Any])
-LOOKED_AT = 100_000  # newest deeds that statistics and co-edits look at
-MOST_LEARNED = 10_000  # newest lessons among which a remedy is looked for
-RUNS = 5_000  # newest runs of tools in which workflows are looked for
-RENAMED = "renames"  # stands in the payload of a commit that renamed something
+MAX_ACTIVITY_EVENTS = 100_000  # newest deeds that statistics and co-edits look at
+MAX_LESSONS = 10_000  # newest lessons among which a remedy is looked for
+MAX_WORKFLOW_RUNS = 5_000  # newest runs of tools in which workflows are looked for
+RENAMES_KEY = "renames"  # stands in the payload of a commit that renamed something
 
 
-class Experiencing(Base):
+class ActivityVerbs(MindBase):
     """The verbs of work and what it taught."""
 
     def record_tool(
@@ -60,10 +60,10 @@ class Experiencing(Base):
         from reverie.activity import activity_events as deed
 
         went = not error if ok is None else ok
-        self._hand_over(
+        self._record_event(
             TOOL,
-            lambda: deed.tool_payload(
-                deed.Run(tool, parameters, result, went, error, duration, task)
+            lambda: deed.make_tool_payload(
+                deed.ToolRunRecord(tool, parameters, result, went, error, duration, task)
             ),
             space,
             session,
@@ -77,7 +77,7 @@ class Experiencing(Base):
         task: str = "",
         session: str = "",
         space: str | None = None,
-    ) -> Recording:
+    ) -> ToolRecording:
         """Record whatever runs within, with its duration: as a context manager, or as a decorator
         of a function.
 
@@ -87,7 +87,7 @@ class Experiencing(Base):
         failure and goes on its way as it came. Recording never changes what the tool returns or
         raises, whatever goes wrong with the recording.
         """
-        return Recording(self, tool, parameters, task, session, space)
+        return ToolRecording(self, tool, parameters, task, session, space)
 
     def record_file(
         self,
@@ -111,10 +111,10 @@ class Experiencing(Base):
         """
         from reverie.activity import activity_events as deed
 
-        payload = deed.file_payload(
-            in_repository(path), operation, lines, summary, ok, task, context
+        payload = deed.make_file_payload(
+            to_repository_path(path), operation, lines, summary, ok, task, context
         )
-        self._hand_over(FILE, lambda: payload, space, session)
+        self._record_event(FILE, lambda: payload, space, session)
 
     def record_task(
         self,
@@ -135,12 +135,12 @@ class Experiencing(Base):
         from reverie.activity import activity_events as deed
 
         told = {
-            "task": deed.beginning(question(task, "task")),
-            "outcome": question(outcome, "outcome")[:100],
-            "summary": deed.ends(summary, deed.MOST_VALUE),
-            "error": deed.ends(error, deed.MOST_TEXT),
+            "task": deed.keep_label_start(check_question(task, "task")),
+            "outcome": check_question(outcome, "outcome")[:100],
+            "summary": deed.keep_text_ends(summary, deed.MAX_VALUE_CHARS),
+            "error": deed.keep_text_ends(error, deed.MAX_ANSWER_CHARS),
         }
-        self._hand_over(
+        self._record_event(
             TASK, lambda: {name: value for name, value in told.items() if value}, space, session
         )
 
@@ -171,25 +171,27 @@ class Experiencing(Base):
         self._flush()
         from reverie.activity import activity_events as deed
 
-        wanted = (*texts(words, "words"), *filter(None, (tool, file, task)))
-        most = max(0, whole(limit))
+        wanted = (*check_text_list(words, "words"), *filter(None, (tool, file, task)))
+        most = max(0, check_whole_number(limit))
         found = (
-            self.store.happened(
+            self.store.search_events(
                 tuple(verbs),
-                space=self._space(space),
+                space=self._resolve_space(space),
                 containing=wanted,
-                since=moment(since, "since"),
-                until=moment_then(until, "until"),
-                limit=LOOKED_AT if tool or file or task else most,
+                since=parse_moment(since, "since"),
+                until=parse_moment_as_of(until, "until"),
+                limit=MAX_ACTIVITY_EVENTS if tool or file or task else most,
             )
             if most
             else []
         )
-        return [event for event in found if deed.fits(event, tool, deed.plain_path(file), task)][
-            :most
-        ]
+        return [
+            event
+            for event in found
+            if deed.matches_activity(event, tool, deed.normalize_event_path(file), task)
+        ][:most]
 
-    def touched(self, path: str, *, space: str | None = None, limit: int = 20) -> list[Touching]:
+    def touched(self, path: str, *, space: str | None = None, limit: int = 20) -> list[FileTouch]:
         """The history of a file, newest first: who touched it when, with what, and what broke.
 
         What was done to it, commits that changed it, commands that name it, errors that name it;
@@ -200,42 +202,46 @@ class Experiencing(Base):
         from reverie.activity import file_history, remedies
 
         self._flush()
-        home, most = self._space(space), max(0, whole(limit))
-        names = self._names(path, home)
+        home, most = self._resolve_space(space), max(0, check_whole_number(limit))
+        names = self._file_names(path, home)
         found = {
             event.seq: event
             for name in names
-            for event in self.store.happened(
-                (TOOL, FILE, COMMIT), space=home, containing=[name], limit=LOOKED_AT
+            for event in self.store.search_events(
+                (TOOL, FILE, COMMIT), space=home, containing=[name], limit=MAX_ACTIVITY_EVENTS
             )
         }
-        told = file_history.history(names, found.values())[:most]
+        told = file_history.build_file_history(names, found.values())[:most]
         if not told:
             return []
-        runs = self.store.happened(
+        runs = self.store.search_events(
             (TOOL,),
             space=home,
-            since=told[-1].at - remedies.MOST_SECONDS,
-            until=told[0].at + remedies.MOST_SECONDS,
-            limit=LOOKED_AT,
+            since=told[-1].at - remedies.MAX_SECONDS_BETWEEN,
+            until=told[0].at + remedies.MAX_SECONDS_BETWEEN,
+            limit=MAX_ACTIVITY_EVENTS,
         )
-        return file_history.with_what_broke(told, runs)
+        return file_history.add_broken_commands(told, runs)
 
-    def _names(self, path: str, home: str) -> set[str]:
+    def _file_names(self, path: str, home: str) -> set[str]:
         """What a file is called now and was called before, as far as the log knows."""
-        from reverie.activity.co_change import names
+        from reverie.activity.co_change import list_former_paths
 
-        return names(in_repository(question(path, "path")), self._renames(home))
-
-    def _renames(self, home: str) -> Renames:
-        """What commits renamed."""
-        from reverie.activity.co_change import renames
-
-        return renames(
-            self.store.happened((COMMIT,), space=home, containing=[RENAMED], limit=LOOKED_AT)
+        return list_former_paths(
+            to_repository_path(check_question(path, "path")), self._renames(home)
         )
 
-    def tool_stats(self, days: float = 7.0, *, space: str | None = None) -> Practice:
+    def _renames(self, home: str) -> FileRenames:
+        """What commits renamed."""
+        from reverie.activity.co_change import collect_renames
+
+        return collect_renames(
+            self.store.search_events(
+                (COMMIT,), space=home, containing=[RENAMES_KEY], limit=MAX_ACTIVITY_EVENTS
+            )
+        )
+
+    def tool_stats(self, days: float = 7.0, *, space: str | None = None) -> WorkStatistics:
         """How each tool did in the last days: runs, success rate, median and 95th percentile of the
         seconds it took;
 
@@ -246,15 +252,18 @@ class Experiencing(Base):
         from reverie.activity import activity_events as deed
 
         since = self._now() - max(0.0, float(days)) * 86_400.0
-        return deed.practice(
-            self.store.happened(
-                (TOOL, FILE), space=self._space(space), since=since, limit=LOOKED_AT
+        return deed.measure_work(
+            self.store.search_events(
+                (TOOL, FILE),
+                space=self._resolve_space(space),
+                since=since,
+                limit=MAX_ACTIVITY_EVENTS,
             )
         )
 
     def suggest_fix(
         self, error: str, *, space: str | None = None, limit: int = 3
-    ) -> list[Suggestion]:
+    ) -> list[FixSuggestion]:
         """What once made this error go away, the likeliest first: what was run and changed, when,
         how often it worked.
 
@@ -266,29 +275,33 @@ class Experiencing(Base):
         from reverie.activity import remedies
 
         self._flush()
-        told = private(question(error, "error"), self._policy.masking)
-        return remedies.suggestions(told, self._learned(space, ""))[: max(0, whole(limit))]
+        told = redact_short_text(check_question(error, "error"), self._policy.masking)
+        return remedies.find_fix_suggestions(told, self._browse_lessons(space, ""))[
+            : max(0, check_whole_number(limit))
+        ]
 
-    def known_fixes(self, *, space: str | None = None, limit: int = 20) -> list[Suggestion]:
+    def known_fixes(self, *, space: str | None = None, limit: int = 20) -> list[FixSuggestion]:
         """What made errors go away so far, with its record: of the errors that were met most often
         first.
         """
         from reverie.activity import remedies
 
-        return remedies.commonest(self._learned(space, remedies.REMEDY))[: max(0, whole(limit))]
+        return remedies.rank_known_remedies(self._browse_lessons(space, remedies.REMEDY))[
+            : max(0, check_whole_number(limit))
+        ]
 
-    def _learned(self, space: str | None, having: str) -> list[Memory]:
+    def _browse_lessons(self, space: str | None, having: str) -> list[Memory]:
         """The newest lessons that can be seen from a space."""
         return self.store.browse(
             Filter(
-                spaces=lineage(self._space(space)),
+                spaces=visible_spaces(self._resolve_space(space)),
                 kinds=("learning",),
                 having=having,
-                limit=MOST_LEARNED,
+                limit=MAX_LESSONS,
             )
         )
 
-    def coedited(self, path: str, *, space: str | None = None, limit: int = 10) -> list[Together]:
+    def coedited(self, path: str, *, space: str | None = None, limit: int = 10) -> list[CoChange]:
         """Files that change together with this one, those that do it most first, as far as the log
         knows.
 
@@ -297,41 +310,53 @@ class Experiencing(Base):
         repository, as git has it.
         """
         self._flush()
-        wanted = in_repository(question(path, "path"))
-        return self._changed_with([wanted], self._space(space))[0][: max(0, whole(limit))]
+        wanted = to_repository_path(check_question(path, "path"))
+        return self._changed_with([wanted], self._resolve_space(space))[0][
+            : max(0, check_whole_number(limit))
+        ]
 
-    def _changed_with(self, paths: Sequence[str], home: str) -> list[list[Together]]:
+    def _changed_with(self, paths: Sequence[str], home: str) -> list[list[CoChange]]:
         """For each of some files, those that change together with it."""
-        from reverie.activity.co_change import names, together, touches
+        from reverie.activity.co_change import find_co_changes, list_file_changes, list_former_paths
 
         moved, now = self._renames(home), self._now()
-        edits = self.store.happened((FILE,), space=home, limit=LOOKED_AT) if paths else []
-        found: list[list[Together]] = []
+        edits = (
+            self.store.search_events((FILE,), space=home, limit=MAX_ACTIVITY_EVENTS)
+            if paths
+            else []
+        )
+        found: list[list[CoChange]] = []
         for path in paths:
             commits = {
                 event.seq: event
-                for name in names(path, moved)
-                for event in self.store.happened(
-                    (COMMIT,), space=home, containing=[name], limit=LOOKED_AT
+                for name in list_former_paths(path, moved)
+                for event in self.store.search_events(
+                    (COMMIT,), space=home, containing=[name], limit=MAX_ACTIVITY_EVENTS
                 )
             }
-            found.append(together(path, touches([*commits.values(), *edits], moved), now))
+            found.append(
+                find_co_changes(path, list_file_changes([*commits.values(), *edits], moved), now)
+            )
         return found
 
-    def workflows(self, *, space: str | None = None, limit: int = 10) -> list[Workflow]:
+    def workflows(self, *, space: str | None = None, limit: int = 10) -> list[CommandWorkflow]:
         """Commands that were run one after the other in at least three tasks or conversations, the
         most frequent first.
 
         When a task ends, new ones become procedures that wait in `pending`; `curate(id,
         "validated")` approves one.
         """
-        from reverie.activity.workflows import workflows
+        from reverie.activity.workflows import find_workflows
 
         self._flush()
-        most = max(0, whole(limit))
-        return workflows(self.store.happened((TOOL,), space=self._space(space), limit=RUNS))[:most]
+        most = max(0, check_whole_number(limit))
+        return find_workflows(
+            self.store.search_events(
+                (TOOL,), space=self._resolve_space(space), limit=MAX_WORKFLOW_RUNS
+            )
+        )[:most]
 
-    def learn_git(self, path: str | Path = "", *, space: str | None = None) -> Chronicle:
+    def learn_git(self, path: str | Path = "", *, space: str | None = None) -> GitImport:
         """Take in the history of the repository at `path` (default: the working directory): each
         commit is a deed.
 
@@ -339,60 +364,66 @@ class Experiencing(Base):
         50 files only renames are kept. Messages are kept without secrets. Nothing of the repository
         is run. BadInput where there is no history.
         """
-        from reverie.activity.git_history import chronicled
+        from reverie.activity.git_history import import_git_history
 
-        return chronicled(self.work, config.here() / Path(path).expanduser(), self._writable(space))
+        return import_git_history(
+            self.work,
+            config.working_directory() / Path(path).expanduser(),
+            self._writable_space(space),
+        )
 
-    def _hand_over(
+    def _record_event(
         self, verb: str, payload: Callable[[], dict[str, Any]], space: str | None, session: str
     ) -> None:
         """Have a deed written. Whatever goes wrong is counted, and nobody's trouble."""
         from reverie.activity import activity_events as deed
 
-        recorder = self._written_by()
+        recorder = self._get_recorder()
         try:
-            home = self._space(space)
-            if self._chosen.is_off(home, session):
+            home = self._resolve_space(space)
+            if self._current_settings.is_off(home, session):
                 return
             event = Event(
                 verb=verb,
                 space=home,
                 at=self._now(),
-                session=private(session, self._policy),
+                session=redact_short_text(session, self._policy),
                 payload=payload(),
             )
-            recorder.put(event)
-            if verb == TOOL and (file := deed.touched(event.payload)) is not None:
-                recorder.put(
-                    event._replace(verb=FILE, payload={**file, "path": in_repository(file["path"])})
+            recorder.enqueue(event)
+            if verb == TOOL and (file := deed.derive_file_payload(event.payload)) is not None:
+                recorder.enqueue(
+                    event._replace(
+                        verb=FILE, payload={**file, "path": to_repository_path(file["path"])}
+                    )
                 )
         except (
             Exception
         ) as err:  # a tool must not fail because nobody could write down that it ran (CC-75)
             recorder.lost, recorder.trouble = recorder.lost + 1, f"{type(err).__name__}: {err}"
 
-    def _written_by(self) -> Recorder:
+    def _get_recorder(self) -> ActivityRecorder:
         if self._recorder is None:
-            from reverie.activity.activity_recorder import Recorder
+            from reverie.activity.activity_recorder import ActivityRecorder
 
-            self._recorder = Recorder(self.store.append, lambda: self._policy)
+            self._recorder = ActivityRecorder(self.store.append, lambda: self._policy)
         return self._recorder
 
 
-def in_repository(path: str) -> str:
+def to_repository_path(path: str) -> str:
     """A path as the repository of the working directory has it, if it lies in there."""
     from reverie.activity import activity_events as deed
 
-    root = f"{config.project_root(config.here()).as_posix()}/"
-    return deed.plain_path(path).removeprefix(root) if isinstance(path, str) else path
+    root = f"{config.find_project_root(config.working_directory()).as_posix()}/"
+    return deed.normalize_event_path(path).removeprefix(root) if isinstance(path, str) else path
 
 
-class Recording:
+class ToolRecording:
     """One run of a tool that is being recorded, or, as a decorator, all runs of a function."""
 
     def __init__(
         self,
-        mind: Experiencing,
+        mind: ActivityVerbs,
         tool: str,
         parameters: Any,
         task: str,
@@ -415,7 +446,7 @@ class Recording:
         error = (
             self.error
             if raised is None or isinstance(raised, GeneratorExit)
-            else (self.error or in_words(raised))
+            else (self.error or describe_exception(raised))
         )
         self._mind.record_tool(
             self.tool,
@@ -436,8 +467,8 @@ class Recording:
         name = self.tool or getattr(function, "__name__", "tool")
         call = getattr(function, "__call__", function)  # noqa: B004 - an object whose call is async
 
-        def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Recording:
-            return Recording(
+        def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> ToolRecording:
+            return ToolRecording(
                 self._mind,
                 name,
                 {"args": args, **kwargs} if args else kwargs,
@@ -491,7 +522,7 @@ class Recording:
         return called  # type: ignore[return-value]
 
 
-def in_words(raised: BaseException) -> str:
+def describe_exception(raised: BaseException) -> str:
     """An exception as an error's text; one that cannot tell itself is its name."""
     try:
         return f"{type(raised).__name__}: {raised}"

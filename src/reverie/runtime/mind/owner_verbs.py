@@ -8,36 +8,36 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.core import config
 from reverie.core.errors import BadInput, NotFound
-from reverie.core.kinds import is_talk
-from reverie.core.model import Filter, lineage
-from reverie.privacy.redacted_text import private
-from reverie.runtime.mind.base import Base
-from reverie.text.argument_checks import whole
+from reverie.core.kinds import is_conversation_turn
+from reverie.core.model import Filter, visible_spaces
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.runtime.mind.mind_base import MindBase
+from reverie.text.argument_checks import check_whole_number
 
 if TYPE_CHECKING:
     from reverie.memory.usage_statistics import Usage
-    from reverie.porting.export_validation import Imported
-    from reverie.porting.import_run import Beside, TakenAlong
-    from reverie.porting.shared_files import Shared
+    from reverie.porting.export_validation import ImportReport
+    from reverie.porting.import_run import ImportOutcome, NeighbourImport
+    from reverie.porting.shared_files import ShareReport
     from reverie.storage import Problem, Stats
 
-MOST_WEIGHED = 100_000  # memories whose use is counted
+MAX_USAGE_SCAN = 100_000  # memories whose use is counted
 
 
-class Trusting(Base):
+class OwnerVerbs(MindBase):
     """The verbs for the owner."""
 
     def verify(self, repair: bool = False) -> list[Problem]:
         """What is not as it should be, in store, indexes and mirror; with `repair`, what can be is
         rebuilt.
         """
-        from reverie.mirror.mirror_sync import problems
+        from reverie.mirror.mirror_sync import find_mirror_problems
 
         return [
             *self.store.verify(repair),
             *self._files_broken(repair),
             *self._code_broken(repair),
-            *problems(self.work, repair),
+            *find_mirror_problems(self.work, repair),
         ]
 
     def _files_broken(self, repair: bool) -> list[Problem]:
@@ -66,9 +66,15 @@ class Trusting(Base):
         """How much there is of everything, and what extraction kept and left lately (of the last
         10,000 times).
         """
-        from reverie.extraction.turn_learning import LEARNING, TALLIED, tally
+        from reverie.extraction.turn_learning import (
+            LEARNING_VERBS,
+            MAX_TALLIED_EVENTS,
+            tally_extraction,
+        )
 
-        kept, left = tally(self.store.events(verbs=LEARNING, newest=True, limit=TALLIED))
+        kept, left = tally_extraction(
+            self.store.events(verbs=LEARNING_VERBS, newest=True, limit=MAX_TALLIED_EVENTS)
+        )
         return self.store.stats()._replace(learned=kept, rejected=left)
 
     def usage(self, *, space: str | None = None, limit: int = 10) -> Usage:
@@ -78,11 +84,15 @@ class Trusting(Base):
         What counts is how often one was used or said again, times how far it is believed now. The
         newest 100,000 are looked at, without the turns of conversations as they were said.
         """
-        from reverie.memory.usage_statistics import usage
+        from reverie.memory.usage_statistics import summarize_usage
 
-        most = max(0, whole(limit))
-        seen = self.store.browse(Filter(spaces=lineage(self._space(space)), limit=MOST_WEIGHED))
-        return usage([memory for memory in seen if not is_talk(memory)], self._now(), most)
+        most = max(0, check_whole_number(limit))
+        seen = self.store.browse(
+            Filter(spaces=visible_spaces(self._resolve_space(space)), limit=MAX_USAGE_SCAN)
+        )
+        return summarize_usage(
+            [memory for memory in seen if not is_conversation_turn(memory)], self._now(), most
+        )
 
     def export(self, log: bool = True) -> Iterable[dict[str, Any]]:
         """Everything, as JSON-ready rows, a header first.
@@ -95,7 +105,7 @@ class Trusting(Base):
 
     def import_(
         self, rows: Iterable[dict[str, Any] | BadInput], *, skip_bad: bool = False
-    ) -> Imported:
+    ) -> ImportReport:
         """Take in rows of `export`: what is already there is left alone, so importing twice adds
         nothing.
 
@@ -103,10 +113,10 @@ class Trusting(Base):
         is left out, counted, and the first twenty are named with their reason. All of it is one
         transaction.
         """
-        from reverie.porting.export_validation import taken_in
+        from reverie.porting.export_validation import load_export
         from reverie.storage import UNLOGGED
 
-        taken = taken_in(self.store, rows, self._now(), skip_bad=skip_bad, policy=self._policy)
+        taken = load_export(self.store, rows, self._now(), skip_bad=skip_bad, policy=self._policy)
         if taken.new:
             # rows need not come with the events that made them
             self.store.set_meta(UNLOGGED, "yes")
@@ -120,7 +130,7 @@ class Trusting(Base):
         space: str | None = None,
         untrusted: bool = False,
         dry_run: bool = False,
-    ) -> TakenAlong:
+    ) -> ImportOutcome:
         """Take along what another program remembers: a file or folder of one of
         `reverie.importing.FORMATS`.
 
@@ -130,15 +140,15 @@ class Trusting(Base):
         somebody else's file; its memories wait for approval. `undo` of the `event` takes all
         memories back; runs of tools stay in the log. BadInput for what is none of these.
         """
-        from reverie.porting.import_run import taken_along
+        from reverie.porting.import_run import import_memories
 
-        home = self._space(space) if dry_run else self._writable(space)
-        return taken_along(
+        home = self._resolve_space(space) if dry_run else self._writable_space(space)
+        return import_memories(
             self.work,
             Path(path).expanduser(),
             system,
             home,
-            folders_here(),
+            list_project_folders(),
             untrusted=untrusted,
             dry_run=dry_run,
         )
@@ -149,19 +159,23 @@ class Trusting(Base):
         space: str | None = None,
         untrusted: bool = False,
         dry_run: bool = False,
-    ) -> list[Beside]:
+    ) -> list[NeighbourImport]:
         """Take along what other programs remember of this project and its user, where they keep it,
         if nothing is
 
         remembered yet where it would go; what would mix with memories that are there is `left`, for
         `import_from`. As there: the files are only read, twice adds nothing, `undo` takes it back.
         """
-        from reverie.porting.import_run import beside
-        from reverie.porting.importers import lying
+        from reverie.porting.import_run import import_neighbours
+        from reverie.porting.importers import find_program_folders
 
-        home = self._space(space) if dry_run else self._writable(space)
-        found = lying(config.user_home(), config.work_tree(config.here()))
-        return beside(self.work, found, home, folders_here(), untrusted=untrusted, dry_run=dry_run)
+        home = self._resolve_space(space) if dry_run else self._writable_space(space)
+        found = find_program_folders(
+            config.user_home(), config.find_work_tree(config.working_directory())
+        )
+        return import_neighbours(
+            self.work, found, home, list_project_folders(), untrusted=untrusted, dry_run=dry_run
+        )
 
     def share(
         self,
@@ -170,7 +184,7 @@ class Trusting(Base):
         space: str | None = None,
         once: str = "",
         trusted: bool | None = None,
-    ) -> Shared:
+    ) -> ShareReport:
         """Keep a file of JSON lines in step with a space, so that a team can commit it; bring it in
         step now.
 
@@ -189,36 +203,39 @@ class Trusting(Base):
 
         if once not in ("", "export", "import"):
             raise BadInput(f'once={once!r} is neither "export" nor "import"')
-        home, place = self._writable(space), shared_files.plain_path(path or usual_file())
+        home, place = (
+            self._writable_space(space),
+            shared_files.to_real_path(path or default_share_path()),
+        )
         if path is None and once != "import":
             Path(place).parent.mkdir(exist_ok=True)
         if not Path(place).parent.is_dir() or Path(place).is_dir():
             raise BadInput(f"{path or place} is no file in a folder that is there")
-        if private(place, self._policy) != place:
+        if redact_short_text(place, self._policy) != place:
             raise BadInput(
                 "That file's name holds a secret. Paths are written down as they are; rename it first"
             )
         if once == "import" and not Path(place).is_file():
             raise NotFound(f"There is no file {path or place}")
-        share = shared_files.Share(home, place)
+        share = shared_files.FileShare(home, place)
         share = share._replace(
-            trusted=shared_files.is_trusted(self.store, share) if trusted is None else trusted
+            trusted=shared_files.is_trusted_share(self.store, share) if trusted is None else trusted
         )
-        done = shared_files.in_step(
+        done = shared_files.sync_share(
             self.work, share, writes=once != "import", takes=once != "export"
         )
         if not once:
-            shared_files.begin(self.store, share)
+            shared_files.start_share(self.store, share)
         return done
 
     def unshare(self, path: str | Path | None = None, *, space: str | None = None) -> None:
         """Keep a file in step no longer; it stays as it is. NotFound if it was not."""
         from reverie.porting import shared_files
 
-        share = shared_files.Share(
-            self._space(space), shared_files.plain_path(path or usual_file())
+        share = shared_files.FileShare(
+            self._resolve_space(space), shared_files.to_real_path(path or default_share_path())
         )
-        if not shared_files.end(self.store, share):
+        if not shared_files.stop_share(self.store, share):
             raise NotFound(
                 f"{share.path} is not shared from {share.space}. `reverie share` lists what is"
             )
@@ -229,8 +246,8 @@ class Trusting(Base):
 
         return [
             share.path
-            for share in shared_files.shares(self.store)
-            if share.space == self._space(space) and trusted in (None, share.trusted)
+            for share in shared_files.load_shares(self.store)
+            if share.space == self._resolve_space(space) and trusted in (None, share.trusted)
         ]
 
     def backup(self, target: str | Path) -> Path:
@@ -248,24 +265,24 @@ class Trusting(Base):
         copy. The pages of the mirror are written anew; the indexes of files and of code stay as
         they are. BadInput for what is no backup.
         """
-        from reverie.mirror.mirror_sync import problems
+        from reverie.mirror.mirror_sync import find_mirror_problems
         from reverie.storage import backups
 
         path = Path(source).expanduser()
         if not path.is_file():
             raise NotFound(f"There is no file {source}")
         self._flush()
-        kept = backups.restore(self.store, self.settings, path, self._now())
-        problems(self.work, True)
+        kept = backups.restore_from_backup(self.store, self.settings, path, self._now())
+        find_mirror_problems(self.work, True)
         return kept
 
 
-def usual_file() -> Path:
+def default_share_path() -> Path:
     """The file of a project's memories that its team shares, where nobody says otherwise."""
-    return config.work_tree(config.here()) / ".jaato" / "memories.jsonl"
+    return config.find_work_tree(config.working_directory()) / ".jaato" / "memories.jsonl"
 
 
-def folders_here() -> tuple[Path, ...]:
+def list_project_folders() -> tuple[Path, ...]:
     """The folders by which another program may know the project one stands in."""
-    here = config.here()
-    return tuple(dict.fromkeys((here, config.work_tree(here), config.project_root(here))))
+    here = config.working_directory()
+    return tuple(dict.fromkeys((here, config.find_work_tree(here), config.find_project_root(here))))

@@ -9,25 +9,25 @@ from typing import TYPE_CHECKING
 
 from reverie.core import clock, config
 from reverie.core.errors import BadInput, NotFound
-from reverie.runtime.mind.base import Base
-from reverie.text.argument_checks import question, whole
+from reverie.runtime.mind.mind_base import MindBase
+from reverie.text.argument_checks import check_question, check_whole_number
 
 if TYPE_CHECKING:
-    from reverie.code.code_indexing import Mapped
-    from reverie.code.code_queries import Dependency, Found, Matching, Use
-    from reverie.code.repository_map import Overview
-    from reverie.code.similar_code import Alike
+    from reverie.code.code_indexing import CodeIndexReport
+    from reverie.code.code_queries import FileDependency, FoundSymbol, MatchingFile, SymbolUse
+    from reverie.code.repository_map import RepositoryMap
+    from reverie.code.similar_code import SimilarChunk
     from reverie.notes.note_indexing import Progress
 
 
-class Coding(Base):
+class CodeVerbs(MindBase):
     """The verbs about code. `root` is a folder in an indexed repository: the working directory,
     unless told.
     """
 
     def index_code(
         self, path: str | Path | None = None, progress: Progress | None = None
-    ) -> Mapped:
+    ) -> CodeIndexReport:
         """Parse what is new or changed in a repository, and resolve who uses what. Needs the extra
         `code`.
 
@@ -38,18 +38,24 @@ class Coding(Base):
         once, by meaning once `settle` has made its vector. `progress` is told (stage, bytes done,
         bytes in all). Raises BadInput for what is no folder.
         """
-        from reverie.code.anchor_reader import LEASE, first_look, looked_at
-        from reverie.code.code_chunks import caught_up
-        from reverie.code.code_indexing import mapped
-        from reverie.notes.note_vectors import PATIENCE, indexing
-        from reverie.runtime.mind.files import quiet
+        from reverie.code.anchor_reader import (
+            LEASE,
+            anchor_existing_memories,
+            check_repository_anchors,
+        )
+        from reverie.code.code_chunks import update_code_chunks
+        from reverie.code.code_indexing import update_code_index
+        from reverie.notes.note_vectors import PATIENCE, hold_index_lease
+        from reverie.runtime.mind.file_verbs import ignore_index_progress
 
         root = os.path.realpath(
-            config.work_tree(config.here()) if path is None else Path(path).expanduser()
+            config.find_work_tree(config.working_directory())
+            if path is None
+            else Path(path).expanduser()
         )
         if not Path(root).is_dir():
             raise BadInput(f"{path} is no folder. Give the folder of a repository")
-        told = progress or quiet
+        told = progress or ignore_index_progress
 
         def working(stage: str, done: int, total: int | None) -> None:
             ours()
@@ -57,27 +63,27 @@ class Coding(Base):
 
         if self.store.holder(LEASE, self._now()):
             told("waiting for another process that indexes", 0, None)
-        with indexing(self.store, self._now, PATIENCE, LEASE) as ours:
+        with hold_index_lease(self.store, self._now, PATIENCE, LEASE) as ours:
             new = root not in self.store.code.roots()
-            done = mapped(self.store.code, root, clock.now, working, self._policy)
-            caught_up(
+            done = update_code_index(self.store.code, root, clock.now, working, self._policy)
+            update_code_chunks(
                 self.store.code, self.store.code_chunks, root, clock.now, working, self._policy
             )
             if new:
-                first_look(self.work, root)
-            looked_at(self.work, root)
+                anchor_existing_memories(self.work, root)
+            check_repository_anchors(self.work, root)
             return done
 
     def forget_code(self, path: str | Path) -> None:
         """Erase what was indexed of a repository; its files stay as they are, and so does what is
         remembered.
         """
-        from reverie.code.past_task_vectors import forgotten
+        from reverie.code.past_task_vectors import forget_past_tasks
 
         root = self._root(path)
         self.store.code.forget(root)
         self.store.code_chunks.forget(root)
-        forgotten(self.store.code_chunks, root)
+        forget_past_tasks(self.store.code_chunks, root)
 
     def code_is_whole(self, root: str | Path | None = None) -> bool:
         """Whether indexing came to its end: else another process is at it, or one was interrupted,
@@ -87,68 +93,70 @@ class Coding(Base):
 
     def find_symbol(
         self, name: str, *, root: str | Path | None = None, limit: int = 50
-    ) -> list[Found]:
+    ) -> list[FoundSymbol]:
         """Where a name is defined, alone or qualified (`Console.print`); else names that differ
         only in case.
 
         A path before it means those of one file: `pkg/util.py:helper`.
         """
-        from reverie.code.code_queries import symbols
+        from reverie.code.code_queries import find_symbols
 
-        question(name, "name")
-        return symbols(self.store.code, self._root(root), name, whole(limit))
+        check_question(name, "name")
+        return find_symbols(self.store.code, self._root(root), name, check_whole_number(limit))
 
     def callers(
         self, name: str, *, root: str | Path | None = None, unsure: bool = True
-    ) -> list[Use]:
+    ) -> list[SymbolUse]:
         """Where a function, method or class is called, across files. `why` says how each is known.
 
         With `unsure`, calls follow that bear the name but could not be resolved (`sure` is False).
         Two definitions of one name are both meant, and `to` says which: qualify it, or put its file
         before it (`pkg/util.py:helper`).
         """
-        from reverie.code.code_queries import callers
+        from reverie.code.code_queries import find_callers
 
-        question(name, "name")
-        return callers(self.store.code, self._root(root), name, unsure=unsure)
+        check_question(name, "name")
+        return find_callers(self.store.code, self._root(root), name, unsure=unsure)
 
-    def callees(self, name: str, *, root: str | Path | None = None) -> list[Use]:
+    def callees(self, name: str, *, root: str | Path | None = None) -> list[SymbolUse]:
         """What a function or method of the repository calls in it; of a class, what
         its methods do.
         """
-        from reverie.code.code_queries import callees
+        from reverie.code.code_queries import find_callees
 
-        question(name, "name")
-        return callees(self.store.code, self._root(root), name)
+        check_question(name, "name")
+        return find_callees(self.store.code, self._root(root), name)
 
-    def dependencies(self, file: str | Path) -> list[Dependency]:
+    def dependencies(self, file: str | Path) -> list[FileDependency]:
         """What a file imports, line by line: from its repository (`to`), and from outside."""
-        from reverie.code.code_queries import dependencies
+        from reverie.code.code_queries import list_dependencies
 
         root, path = self._file(file)
-        return dependencies(self.store.code, root, path)
+        return list_dependencies(self.store.code, root, path)
 
-    def contents(self, file: str | Path) -> list[Found]:
+    def contents(self, file: str | Path) -> list[FoundSymbol]:
         """The classes, functions, methods and variables of a file, by line."""
-        from reverie.code.code_queries import contents
+        from reverie.code.code_queries import list_file_contents
 
         root, path = self._file(file)
-        return contents(self.store.code, root, path)
+        return list_file_contents(self.store.code, root, path)
 
     def structure(
         self, keywords: str, *, root: str | Path | None = None, limit: int = 10
-    ) -> list[Matching]:
+    ) -> list[MatchingFile]:
         """The files that keywords lead to by their paths and names, best first, with the symbols
         that are meant.
         """
-        from reverie.code.code_queries import structure
+        from reverie.code.code_queries import find_matching_files
 
-        question(keywords, "keywords")
-        return structure(self.store.code, self._root(root), keywords, whole(limit))
+        check_question(keywords, "keywords")
+        return find_matching_files(
+            self.store.code, self._root(root), keywords, check_whole_number(limit)
+        )
 
     def search_similar(
         self, text: str, *, root: str | Path | None = None, k: int = 10, mode: str = "auto"
-    ) -> list[Alike]:
+    ) -> list[SimilarChunk]:
         """The code most like some code, or like a description in words, best first: path, lines,
         symbol, text as it is now, score, why.
 
@@ -156,50 +164,54 @@ class Coding(Base):
         and words find them until then. `mode`: "auto" (words and meaning), "dense", or "words",
         which needs no model.
         """
-        from reverie.code.similar_code import similar
-        from reverie.retrieval.note_search import Asked
+        from reverie.code.similar_code import search_similar_code
+        from reverie.retrieval.note_search import NoteQuery
 
-        question(text, "text")
+        check_question(text, "text")
         home = self._root(root)
-        if not text.strip() or whole(k, "k") <= 0:
+        if not text.strip() or check_whole_number(k, "k") <= 0:
             return []
-        meaning = {} if mode == "words" else self._meaning(text)
-        return similar(
+        meaning = {} if mode == "words" else self._embed_query(text)
+        return search_similar_code(
             self.store.code_chunks,
-            Asked(text, (home,), k, mode, **meaning),
+            NoteQuery(text, (home,), k, mode, **meaning),
             clock.now(),
             self._policy,
         )
 
     def map(
         self, budget: int = 1_000, focus: Sequence[str] = (), *, root: str | Path | None = None
-    ) -> Overview:
+    ) -> RepositoryMap:
         """The most important functions and classes of a repository, within so many tokens.
 
         What is used most, and by what is itself used, comes first. `focus` names files (from the
         root) or symbols: then it is what they use, and what that uses.
         """
-        from reverie.code.repository_map import overview
+        from reverie.code.repository_map import map_repository
 
-        if whole(budget, "budget") < 1:
+        if check_whole_number(budget, "budget") < 1:
             raise BadInput(f"budget={budget}: a map takes at least one token")
-        return overview(
+        return map_repository(
             self.store.code, self._root(root), [focus] if isinstance(focus, str) else focus, budget
         )
 
     def _root(self, path: str | Path | None) -> str:
         """The innermost indexed repository that a folder lies in."""
-        from reverie.storage.code_index_port import root_of
+        from reverie.storage.code_index_port import find_indexed_root
 
-        place = Path(os.path.realpath(config.here() if path is None else Path(path).expanduser()))
-        return root_of(self.store.code, place)
+        place = Path(
+            os.path.realpath(
+                config.working_directory() if path is None else Path(path).expanduser()
+            )
+        )
+        return find_indexed_root(self.store.code, place)
 
     def _file(self, file: str | Path) -> tuple[str, str]:
         """The repository of a file and its path from there."""
         place = Path(os.path.realpath(Path(file).expanduser()))
         root = self._root(place)
         path = place.relative_to(root).as_posix()
-        if path not in self.store.code.known(root):
+        if path not in self.store.code.indexed_files(root):
             raise NotFound(
                 f"{place} is not among the files that were indexed. Index it: reverie index {root}"
             )

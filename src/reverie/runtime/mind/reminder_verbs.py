@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Hit, Memory
-from reverie.core.trigger_patterns import about_to_run, spoken
-from reverie.runtime.mind.base import Base, alone
-from reverie.text.argument_checks import question, texts
+from reverie.core.trigger_patterns import context_of_conversation, context_of_tool_call
+from reverie.runtime.mind.mind_base import MindBase, run_exclusively
+from reverie.text.argument_checks import check_question, check_text_list
 
 if TYPE_CHECKING:
     from reverie.memory.intention import When
 
 
-class Reminding(Base):
+class ReminderVerbs(MindBase):
     """The verbs of prospective memory; `remind` is among those that keep."""
 
     def due(
@@ -39,23 +39,27 @@ class Reminding(Base):
         from reverie.injection import due_reminders
         from reverie.memory import intention
 
-        home = self._space(space)
+        home = self._resolve_space(space)
         if self.settings.is_off(home):
             return []
-        scenes = [spoken(question(context, "context"))] if context else []
-        scenes += [about_to_run(tool, arguments)] if tool else []
-        found = intention.due(due_reminders.waiting(self.store, home), self._now(), scenes)
+        scenes = [context_of_conversation(check_question(context, "context"))] if context else []
+        scenes += [context_of_tool_call(tool, arguments)] if tool else []
+        found = intention.find_due_reminders(
+            due_reminders.load_waiting_reminders(self.store, home), self._now(), scenes
+        )
         return self._fired(found) if fire and found else found
 
-    @alone
+    @run_exclusively
     def _fired(self, found: list[Hit]) -> list[Hit]:
         from reverie.injection import due_reminders
 
         now = self._now()
-        free = due_reminders.unclaimed(self.store, found, now)
+        free = due_reminders.filter_unclaimed(self.store, found, now)
         mine = {
             memory.id
-            for memory in due_reminders.fire(self.store, [hit.memory for hit in free], now)
+            for memory in due_reminders.fire_reminders(
+                self.store, [hit.memory for hit in free], now
+            )
         }
         return [hit for hit in free if hit.memory.id in mine]
 
@@ -70,17 +74,18 @@ class Reminding(Base):
         from reverie.injection import due_reminders
         from reverie.memory import intention
 
-        wanted = texts(status, "status")
+        wanted = check_text_list(status, "status")
         if unknown := set(wanted) - set(intention.STATUSES):
             raise BadInput(
                 f"{', '.join(sorted(unknown))} is no status; there are {', '.join(intention.STATUSES)}"
             )
         over = {intention.DONE, intention.CANCELLED}.intersection(wanted)
-        found = due_reminders.intentions(
-            self.store, self._space(space), active=None if over else True
+        found = due_reminders.iter_intentions(
+            self.store, self._resolve_space(space), active=None if over else True
         )
         return sorted(
-            (one for one in found if intention.status_of(one) in wanted), key=intention.coming
+            (one for one in found if intention.reminder_status(one) in wanted),
+            key=intention.reminder_time_order,
         )
 
     def done(self, id: str) -> Memory:
@@ -93,23 +98,25 @@ class Reminding(Base):
         """
         return self._ended(id, "cancel")
 
-    @alone
+    @run_exclusively
     def _ended(self, id: str, how: str) -> Memory:
         from reverie.memory import intention
 
-        memory, now = self._one(id), self._now()
-        self._apply(intention.ended(memory, how, now), how, memory.space, now)
-        self._leaving.append(id)
-        return self._one(id)
+        memory, now = self._get_one(id), self._now()
+        self._apply_changes(intention.end_reminder(memory, how, now), how, memory.space, now)
+        self._no_longer_active.append(id)
+        return self._get_one(id)
 
-    @alone
+    @run_exclusively
     def snooze(self, id: str, until: When) -> Memory:
         """It is due later instead: "in 20 minutes", "tomorrow at 9". Of what recurs, the next time
         only.
         """
         from reverie.memory import intention
 
-        memory, now = self._one(id), self._now()
-        self._apply([intention.snoozed(memory, until, now)], "snooze", memory.space, now)
-        self._leaving.append(id)
-        return self._one(id)
+        memory, now = self._get_one(id), self._now()
+        self._apply_changes(
+            [intention.snooze_reminder(memory, until, now)], "snooze", memory.space, now
+        )
+        self._no_longer_active.append(id)
+        return self._get_one(id)

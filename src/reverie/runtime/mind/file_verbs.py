@@ -9,38 +9,38 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reverie.core import clock
-from reverie.core.authorship import under
+from reverie.core.authorship import apply_curate_setting
 from reverie.core.errors import BadInput, Conflict, NotFound, StoreBusy
-from reverie.core.model import Add, Event, Memory, lineage
-from reverie.memory.memory_validation import built, checked_text
-from reverie.privacy.redacted_text import private
-from reverie.runtime.mind.keeping import Keeping
-from reverie.runtime.mind.living import Living
-from reverie.text.argument_checks import question, whole
+from reverie.core.model import Add, Event, Memory, visible_spaces
+from reverie.memory.memory_validation import build_memory, validate_text
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.runtime.mind.remember_verbs import RememberVerbs
+from reverie.runtime.mind.session_verbs import SessionVerbs
+from reverie.text.argument_checks import check_question, check_whole_number
 
 if TYPE_CHECKING:
-    from reverie.mirror.space_sync import Mirrored
-    from reverie.notes.file_versions import Version
-    from reverie.notes.note_indexing import Progress, Synced
-    from reverie.notes.note_results import Excerpt, Folder, Noted, Written
-    from reverie.notes.watched_roots import Root
+    from reverie.mirror.space_sync import MirrorReport
+    from reverie.notes.file_versions import FileVersion
+    from reverie.notes.note_indexing import IndexReport, Progress
+    from reverie.notes.note_results import FileExcerpt, SavedNote, SearchedFolder, WrittenFile
+    from reverie.notes.watched_roots import WatchedRoot
     from reverie.retrieval.note_search import Passage
 
 # why a file may not be written, as the system says it
-DENIED = (
+WRITE_DENIED = (
     EACCES,
     EPERM,
     EROFS,
     ENAMETOOLONG,
 )
 # characters of a text written to a file that its memory holds; the file has the rest
-MOST_KEPT = 4_000
+MAX_NOTE_CHARS = 4_000
 
 
-class Filing(Keeping, Living):
+class FileVerbs(RememberVerbs, SessionVerbs):
     """The verbs about files."""
 
-    def add_folder(self, path: str | Path, *, space: str | None = None) -> Folder:
+    def add_folder(self, path: str | Path, *, space: str | None = None) -> SearchedFolder:
         """Let those who may see a space search the texts of a folder; `sync_files` indexes them.
 
         Markdown, plain text, reStructuredText and the like count; what is hidden, larger than 2 MB,
@@ -49,11 +49,11 @@ class Filing(Keeping, Living):
         """
         from reverie.notes import watched_roots
 
-        home = self._writable(space)
+        home = self._writable_space(space)
         real = os.path.realpath(Path(path).expanduser())
         if not Path(real).is_dir():
             raise BadInput(f"{path} is no folder")
-        if private(real, self._policy) != real:
+        if redact_short_text(real, self._policy) != real:
             raise BadInput(
                 "That folder's name holds a secret. Paths are written down as they are; rename it first"
             )
@@ -62,12 +62,12 @@ class Filing(Keeping, Living):
             raise BadInput(
                 f"{real} holds Reverie's own files. Choose a folder of notes beside {own}"
             )
-        root = watched_roots.Root(real, home)
+        root = watched_roots.WatchedRoot(real, home)
         if root not in self._roots(home):
-            self.store.append([watched_roots.event(root, True, self._now())])
+            self.store.append([watched_roots.build_watch_event(root, True, self._now())])
         return self._folder(root)
 
-    def remove_folder(self, path: str | Path, *, space: str | None = None) -> Folder:
+    def remove_folder(self, path: str | Path, *, space: str | None = None) -> SearchedFolder:
         """Do not search a folder any longer; what was indexed of it is erased, the files stay as
         they are.
 
@@ -76,24 +76,25 @@ class Filing(Keeping, Living):
         """
         from reverie.notes import watched_roots
 
-        home = self._writable(space)
-        wanted = watched_roots.Root(os.path.realpath(Path(path).expanduser()), home)
+        home = self._writable_space(space)
+        wanted = watched_roots.WatchedRoot(os.path.realpath(Path(path).expanduser()), home)
         if wanted not in self._roots(home):
             raise NotFound(
                 f"{wanted.path} is not among the folders of {home}. `reverie files list` shows them"
             )
-        self.store.append([watched_roots.event(wanted, False, self._now())])
+        self.store.append([watched_roots.build_watch_event(wanted, False, self._now())])
         if not any(
-            event.payload.get("path") == wanted.path for event in watched_roots.watched(self.store)
+            event.payload.get("path") == wanted.path
+            for event in watched_roots.list_watch_events(self.store)
         ):
             self.store.files.forget(wanted.path)
         return self._folder(wanted)
 
-    def folders(self, *, space: str | None = None) -> list[Folder]:
+    def folders(self, *, space: str | None = None) -> list[SearchedFolder]:
         """The folders that can be searched from a space, in the order they were added; then
         mirrors.
         """
-        return [self._folder(root) for root in self._roots(self._space(space))]
+        return [self._folder(root) for root in self._roots(self._resolve_space(space))]
 
     def sync_files(
         self,
@@ -102,7 +103,7 @@ class Filing(Keeping, Living):
         within: float | None = None,
         afresh: bool = False,
         progress: Progress | None = None,
-    ) -> Synced:
+    ) -> IndexReport:
         """Index what is new or changed in the folders of a space, drop what is gone; words can be
         found at once.
 
@@ -112,22 +113,24 @@ class Filing(Keeping, Living):
         `progress` is told (stage, bytes done, bytes in all). Another process that is at it is
         waited for.
         """
-        from reverie.notes.note_indexing import Synced, synced
-        from reverie.notes.note_vectors import PATIENCE, indexing
+        from reverie.notes.note_indexing import IndexReport, sync_root
+        from reverie.notes.note_vectors import PATIENCE, hold_index_lease
 
-        roots = self._roots(self._writable(space))
+        roots = self._roots(self._writable_space(space))
         end = None if within is None else clock.ticks() + within
-        done = Synced()
-        with indexing(self.store, self._now, PATIENCE if within is None else within) as ours:
+        done = IndexReport()
+        with hold_index_lease(
+            self.store, self._now, PATIENCE if within is None else within
+        ) as ours:
             if afresh:
                 self.store.files.clear()
             for root in {root.path: root for root in roots}.values():  # one of two spaces once
                 done = done.plus(
-                    synced(
+                    sync_root(
                         self.store.files,
                         root,
                         clock.now,
-                        progress or quiet,
+                        progress or ignore_index_progress,
                         lambda: (end is None or clock.ticks() < end) and ours(),
                         self._policy,
                     )
@@ -143,20 +146,25 @@ class Filing(Keeping, Living):
         `mode`: "auto" (words and meaning), "dense" or "words", which needs no model. What has
         changed since it was indexed says so in `why`; files that are gone are left out.
         """
-        from reverie.retrieval.note_search import Asked, find
+        from reverie.retrieval.note_search import NoteQuery, search_notes
 
-        question(query, "query")
-        home = self._space(space)
+        check_question(query, "query")
+        home = self._resolve_space(space)
         paths = tuple(dict.fromkeys(root.path for root in self._roots(home)))
-        if not query.strip() or whole(limit) <= 0 or not paths or self.settings.is_off(home):
+        if (
+            not query.strip()
+            or check_whole_number(limit) <= 0
+            or not paths
+            or self.settings.is_off(home)
+        ):
             return []
-        asked = Asked(
-            query, paths, limit, mode, **({} if mode == "words" else self._meaning(query))
+        asked = NoteQuery(
+            query, paths, limit, mode, **({} if mode == "words" else self._embed_query(query))
         )
         return [
             one
-            for passage in find(self.store.files, asked)
-            if (one := compared(passage)) is not None
+            for passage in search_notes(self.store.files, asked)
+            if (one := compare_with_file(passage)) is not None
         ]
 
     def read_file(
@@ -166,7 +174,7 @@ class Filing(Keeping, Living):
         start: int = 1,
         lines: int | None = None,
         space: str | None = None,
-    ) -> Excerpt:
+    ) -> FileExcerpt:
         """Lines of a file in a folder of the space, from line `start`; all of them without `lines`.
         No secrets.
 
@@ -174,16 +182,18 @@ class Filing(Keeping, Living):
         them, is reached through a symbolic link, or is ignored; NotFound where there is no such
         file.
         """
-        from reverie.notes.folder_walk import read
-        from reverie.notes.note_results import Excerpt
-        from reverie.notes.text_chunks import lines_of
+        from reverie.notes.folder_walk import read_text_file
+        from reverie.notes.note_results import FileExcerpt
+        from reverie.notes.text_chunks import split_lines
         from reverie.privacy import redact
 
-        if whole(start, "start") < 1 or (lines is not None and whole(lines, "lines") < 0):
+        if check_whole_number(start, "start") < 1 or (
+            lines is not None and check_whole_number(lines, "lines") < 0
+        ):
             raise BadInput(f"start={start}, lines={lines}: lines are counted from 1")
         _, place = self._place(path, space)
         try:
-            content = read(place, clock.now(), self._policy)
+            content = read_text_file(place, clock.now(), self._policy)
         except FileNotFoundError as err:
             raise NotFound(f"There is no file {place}") from err
         except OSError as err:
@@ -191,12 +201,14 @@ class Filing(Keeping, Living):
                 f"{place} cannot be read: {err.strerror or err}. Check who may read it"
             ) from err
         every = (
-            lines_of(redact(content.text, self._policy, keep_lines=True)[0]) if content.text else []
+            split_lines(redact(content.text, self._policy, keep_lines=True)[0])
+            if content.text
+            else []
         )
         some = every[start - 1 : None if lines is None else start - 1 + lines]
-        return Excerpt(str(place), start, start + len(some) - 1, len(every), "\n".join(some))
+        return FileExcerpt(str(place), start, start + len(some) - 1, len(every), "\n".join(some))
 
-    def save_note(self, text: str, *, space: str | None = None, **more: Any) -> Noted:
+    def save_note(self, text: str, *, space: str | None = None, **more: Any) -> SavedNote:
         """Keep what happened: an episode in memory, and an entry in today's log,
         `memory/YYYY-MM-DD.md` (UTC).
 
@@ -204,13 +216,13 @@ class Filing(Keeping, Living):
         is kept even if the log cannot be written just now (it is somebody's own file, waits for an
         answer, is write-protected, or there is no mirror); the answer says why.
         """
-        from reverie.notes.watched_roots import own
+        from reverie.notes.watched_roots import to_mirror_root
 
-        home = self._writable(space)
+        home = self._writable_space(space)
         memory = self.remember(text, space=home, **{"kind": "event", **more})
         noted = self._noted(memory)
         if folder := self._mirror_of(home):
-            self._index(own(folder, home))
+            self._index(to_mirror_root(folder, home))
         return noted
 
     def update_file(
@@ -221,7 +233,7 @@ class Filing(Keeping, Living):
         *,
         space: str | None = None,
         **more: Any,
-    ) -> Written:
+    ) -> WrittenFile:
         """Append to a file of a folder, or replace it, and remember what was written as a fact.
 
         What the file was is kept (`file_history`, `restore_file`). Secrets are taken out of the
@@ -232,41 +244,45 @@ class Filing(Keeping, Living):
         its heading says; what is replaced is forgotten, or revised where its id stands in the new
         text. `undo(version)` takes it back.
         """
-        from reverie.notes.file_versions import altered, checked_mode
+        from reverie.notes.file_versions import check_update_mode, compose_file_update
 
-        checked_text(text)
-        checked_mode(mode)
+        validate_text(text)
+        check_update_mode(mode)
         root, place = self._place(path, space)
-        home = self._writable(root.space)
+        home = self._writable_space(root.space)
         if root.own:
             return self._update_page(root, place, text, mode, more)
         now = self._now()
         told = (
             text
-            if len(text) <= MOST_KEPT
-            else f"{text[:MOST_KEPT]}\n… (the rest stands in {place.name})"
+            if len(text) <= MAX_NOTE_CHARS
+            else f"{text[:MAX_NOTE_CHARS]}\n… (the rest stands in {place.name})"
         )
-        made = built(
+        made = build_memory(
             clock.new_id(), now, told, space=home, files=[str(place)], **more, policy=self._policy
         )
-        memory = under(made, self.settings.curate)
+        memory = apply_curate_setting(made, self.settings.curate)
         return self._write(
-            root, place, lambda old: altered(old, text, mode, self._policy), mode, memory
+            root,
+            place,
+            lambda old: compose_file_update(old, text, mode, self._policy),
+            mode,
+            memory,
         )
 
-    def file_history(self, path: str | Path, *, space: str | None = None) -> list[Version]:
+    def file_history(self, path: str | Path, *, space: str | None = None) -> list[FileVersion]:
         """What a file was each time before Reverie wrote to it, the latest first."""
         from reverie.notes import file_versions
 
         _, place = self._place(path, space)
         events = self.store.events(
-            verbs=(file_versions.VERB,), newest=True, limit=file_versions.MOST
+            verbs=(file_versions.VERB,), newest=True, limit=file_versions.MAX_EVENTS
         )
-        return file_versions.listed(events, str(place))
+        return file_versions.list_versions(events, str(place))
 
     def restore_file(
         self, path: str | Path, version: int | None = None, *, space: str | None = None
-    ) -> Written:
+    ) -> WrittenFile:
         """Put a file back as it was before an update: the last one, or the one of this number in
         `file_history`.
 
@@ -284,35 +300,39 @@ class Filing(Keeping, Living):
                 )
             )
         hash = wanted[0].hash
-        data = b"" if hash == file_versions.ABSENT else file_versions.kept(self.settings.home, hash)
+        data = (
+            b""
+            if hash == file_versions.NO_FILE
+            else file_versions.read_version(self.settings.home, hash)
+        )
         root, place = self._place(path, space)
         if root.own:
-            return self._update_page(root, place, file_versions.utf8(data), "restore", {})
+            return self._update_page(root, place, file_versions.decode_utf8(data), "restore", {})
         return self._write(root, place, lambda _: data, "restore", None)
 
     # How
 
     def _update_page(
-        self, root: Root, place: Path, text: str, mode: str, more: Mapping[str, Any]
-    ) -> Written:
+        self, root: WatchedRoot, place: Path, text: str, mode: str, more: Mapping[str, Any]
+    ) -> WrittenFile:
         """Write to a page of the mirror, after what people did there, and bring it in step."""
-        from reverie.mirror.mirror_folder import Folder as Pages
-        from reverie.mirror.mirror_sync import root_of
-        from reverie.mirror.tool_page_edits import Update, updated
-        from reverie.notes.note_results import Written
+        from reverie.mirror.mirror_folder import MirrorFolder as Pages
+        from reverie.mirror.mirror_sync import find_mirror_root
+        from reverie.mirror.tool_page_edits import PageUpdate, update_page
+        from reverie.notes.note_results import WrittenFile
 
-        if (top := root_of(self.settings, self.store)) is None:
+        if (top := find_mirror_root(self.settings, self.store)) is None:
             raise BadInput(
                 "The Markdown mirror is switched off, and that is a page of it. Set mirror in config.toml"
             )
-        name, home = place.relative_to(root.path).as_posix(), self._writable(root.space)
+        name, home = place.relative_to(root.path).as_posix(), self._writable_space(root.space)
         if (why := self._held(home, name)) and mode != "append":
             raise BadInput(f"{place} is not in step: {why}. Nothing was changed")
-        update = Update(name, text, mode, {"provenance": "observed", **more})
-        done = updated(self.work, Pages(top, home), update, self._now)
+        update = PageUpdate(name, text, mode, {"provenance": "observed", **more})
+        done = update_page(self.work, Pages(top, home), update, self._now)
         why = self._held(home, name)
         self._index(root, place)
-        return Written(
+        return WrittenFile(
             str(place),
             next(iter(done.memories), None),
             done.version,
@@ -328,59 +348,63 @@ class Filing(Keeping, Living):
         return next(
             iter(
                 (
-                    *waiting(done, page),
+                    *list_page_questions(done, page),
                     *(why for one in done for why in one.troubles if page in why),
                 )
             ),
             "",
         )
 
-    def _noted(self, memory: Memory) -> Noted:
+    def _noted(self, memory: Memory) -> SavedNote:
         """Bring the mirror in step, and look whether a page tells of a memory now."""
-        from reverie.mirror.file_exchange import bytes_of
-        from reverie.mirror.page_placement import place
-        from reverie.notes.note_results import Noted
+        from reverie.mirror.file_exchange import read_bytes_if_present
+        from reverie.mirror.page_placement import place_memory
+        from reverie.notes.note_results import SavedNote
 
-        folder, spot = self._mirror_of(memory.space), place(memory)
+        folder, spot = self._mirror_of(memory.space), place_memory(memory)
         if folder is None or spot is None:
-            return Noted(
+            return SavedNote(
                 memory,
                 None,
                 "the Markdown mirror is switched off" if spot else "no page tells of its kind",
             )
         try:
             done = self.mirror(memory.space)
-            if memory.id.encode() in (bytes_of(folder / spot.page) or b""):
-                return Noted(memory, str(folder / spot.page))
+            if memory.id.encode() in (read_bytes_if_present(folder / spot.page) or b""):
+                return SavedNote(memory, str(folder / spot.page))
         except (StoreBusy, OSError) as err:
-            return Noted(memory, None, str(err))
-        asked = waiting(done, spot.page)
+            return SavedNote(memory, None, str(err))
+        asked = list_page_questions(done, spot.page)
         troubles = [told for one in done for told in one.troubles]
         here = [told for told in troubles if spot.page in told]
-        return Noted(memory, None, (*asked, *here, *troubles, "somebody is writing it just now")[0])
+        return SavedNote(
+            memory, None, (*asked, *here, *troubles, "somebody is writing it just now")[0]
+        )
 
-    def _roots(self, space: str) -> list[Root]:
-        from reverie.notes.watched_roots import roots
+    def _roots(self, space: str) -> list[WatchedRoot]:
+        from reverie.notes.watched_roots import list_roots
 
-        return roots(self.store, lineage(space), self._mirror_of)
+        return list_roots(self.store, visible_spaces(space), self._mirror_of)
 
     def _mirror_of(self, space: str) -> Path | None:
         """The folder of a space's Markdown mirror; None where there is none."""
-        from reverie.mirror.mirror_folder import Folder as Pages
-        from reverie.mirror.mirror_sync import root_of
+        from reverie.mirror.mirror_folder import MirrorFolder as Pages
+        from reverie.mirror.mirror_sync import find_mirror_root
 
-        root = root_of(self.settings, self.store)
+        root = find_mirror_root(self.settings, self.store)
         return Pages(root, space).path if root else None
 
-    def _folder(self, root: Root) -> Folder:
-        from reverie.notes.note_results import Folder
-        from reverie.pipeline.pending_vectors import model_of
+    def _folder(self, root: WatchedRoot) -> SearchedFolder:
+        from reverie.notes.note_results import SearchedFolder
+        from reverie.pipeline.pending_vectors import embedding_model_of
 
-        return Folder(
-            *root, root.there, self.store.files.count([root.path], model_of(self.embedder))
+        return SearchedFolder(
+            *root,
+            root.is_reachable,
+            self.store.files.count([root.path], embedding_model_of(self.embedder)),
         )
 
-    def _place(self, path: str | Path, space: str | None) -> tuple[Root, Path]:
+    def _place(self, path: str | Path, space: str | None) -> tuple[WatchedRoot, Path]:
         """The root that a path lies in and the file's place. BadInput for what no file can be
         called, too.
         """
@@ -398,21 +422,25 @@ class Filing(Keeping, Living):
                 f"{ascii(str(path))[:200]} is no file that could be read or written: {why}"
             ) from err
 
-    def _admitted(self, path: str | Path, space: str | None) -> tuple[Root, Path]:
+    def _admitted(self, path: str | Path, space: str | None) -> tuple[WatchedRoot, Path]:
         """The root that a path lies in and the file's place. An existing file wins; the nearest
         root does.
         """
-        from reverie.notes.folder_walk import admitted, inside
-        from reverie.notes.watched_roots import OWN
+        from reverie.notes.folder_walk import admit_path, relative_to_root
+        from reverie.notes.watched_roots import MIRROR_FILES
 
-        known = sorted(self._roots(self._space(space)), key=lambda root: -len(root.path))
+        known = sorted(self._roots(self._resolve_space(space)), key=lambda root: -len(root.path))
         wanted = Path(path).expanduser()
         tried = [
             (root, name)
             for root in known
-            if (name := inside(root, wanted if wanted.is_absolute() else Path(root.path, wanted)))
+            if (
+                name := relative_to_root(
+                    root, wanted if wanted.is_absolute() else Path(root.path, wanted)
+                )
+            )
             is not None
-            and (not root.own or OWN.fullmatch(name))
+            and (not root.own or MIRROR_FILES.fullmatch(name))
         ]
         if not tried:
             raise BadInput(
@@ -426,22 +454,22 @@ class Filing(Keeping, Living):
                 f"{path} could be in {' or '.join(root.path for root, _ in there)}: give the whole path"
             )
         root, name = there[0]
-        return root, admitted(root, name, policy=self._policy)
+        return root, admit_path(root, name, policy=self._policy)
 
     def _write(
         self,
-        root: Root,
+        root: WatchedRoot,
         place: Path,
         change: Callable[[bytes | None], bytes],
         why: str,
         memory: Memory | None,
-    ) -> Written:
+    ) -> WrittenFile:
         """Write a file, with its version before and what is remembered: all of it or, but for that
         version, nothing.
         """
-        from reverie.notes.note_results import Written
+        from reverie.notes.note_results import WrittenFile
 
-        if private(str(place), self._policy) != str(place):
+        if redact_short_text(str(place), self._policy) != str(place):
             raise BadInput(
                 "That file's name holds a secret. Paths are written down as they are; rename it first"
             )
@@ -450,18 +478,18 @@ class Filing(Keeping, Living):
         try:
             seq = self._written(root, place, change, why, memory)
         except OSError as err:
-            if err.errno not in DENIED:
+            if err.errno not in WRITE_DENIED:
                 raise
             raise BadInput(
                 f"{place} cannot be written: {err.strerror}. Nothing was changed. Check who may write to it "
                 "and to its folder"
             ) from err
         self._index(root, place)
-        return Written(str(place), memory, seq)
+        return WrittenFile(str(place), memory, seq)
 
     def _written(
         self,
-        root: Root,
+        root: WatchedRoot,
         place: Path,
         change: Callable[[bytes | None], bytes],
         why: str,
@@ -470,36 +498,40 @@ class Filing(Keeping, Living):
         """How `_write` does it; the number of the event."""
         from reverie.notes import file_versions
 
-        with self.store.alone():
-            old = file_versions.current(place)
+        with self.store.transaction():
+            old = file_versions.read_if_present(place)
             new = change(old)
             before = (
-                file_versions.ABSENT if old is None else file_versions.keep(self.settings.home, old)
+                file_versions.NO_FILE
+                if old is None
+                else file_versions.keep_version(self.settings.home, old)
             )
             payload = {"path": str(place), "mode": why, "before": before, "size": len(old or b"")}
             seq = self.store.apply(
                 [Add(memory=memory)] if memory else [],
                 Event(file_versions.VERB, root.space, self._now(), payload=payload),
             )
-            if file_versions.current(place) != old:
+            if file_versions.read_if_present(place) != old:
                 raise Conflict(
                     f"{place} was changed by somebody else just now. Look at it again, then repeat"
                 )
             place.parent.mkdir(parents=True, exist_ok=True)
-            file_versions.write(place, new)
+            file_versions.write_atomically(place, new)
         return seq
 
-    def _index(self, root: Root, place: Path | None = None) -> None:
+    def _index(self, root: WatchedRoot, place: Path | None = None) -> None:
         """Bring the index of what was just written up to date; without a place, of the whole root.
 
         Stamps are of the file system's time, so they are compared with the real one.
         """
-        from reverie.notes.note_indexing import renew, synced
+        from reverie.notes.note_indexing import reindex_file, sync_root
 
         if place is None:
-            synced(self.store.files, root, clock.now, quiet, lambda: True, self._policy)
+            sync_root(
+                self.store.files, root, clock.now, ignore_index_progress, lambda: True, self._policy
+            )
         else:
-            renew(
+            reindex_file(
                 self.store.files,
                 root,
                 place.relative_to(root.path).as_posix(),
@@ -508,7 +540,7 @@ class Filing(Keeping, Living):
             )
 
 
-def waiting(done: Iterable[Mirrored], page: str) -> list[str]:
+def list_page_questions(done: Iterable[MirrorReport], page: str) -> list[str]:
     """What somebody has to answer before a page is followed again."""
     return [
         f"{gone:,} of {of:,} lines are gone from it: were they deleted? "
@@ -519,20 +551,20 @@ def waiting(done: Iterable[Mirrored], page: str) -> list[str]:
     ]
 
 
-def quiet(_stage: str, _done: int, _total: int | None) -> None:
+def ignore_index_progress(_stage: str, _done: int, _total: int | None) -> None:
     """Nobody wants to know how far it is."""
 
 
-def compared(passage: Passage) -> Passage | None:
+def compare_with_file(passage: Passage) -> Passage | None:
     """A passage beside its file as it is now: None where the file is gone; it says so where it was
     changed.
     """
-    from reverie.notes.folder_walk import stamp_of
-    from reverie.storage.note_index_port import UNSURE
+    from reverie.notes.folder_walk import to_stamp
+    from reverie.storage.note_index_port import UNSURE_STAMP
 
     try:
-        now = stamp_of(Path(passage.path).stat())
+        now = to_stamp(Path(passage.path).stat())
     except OSError:
         return None
-    same = passage.stamp in (now, UNSURE)
+    same = passage.stamp in (now, UNSURE_STAMP)
     return passage if same else passage._replace(why=(*passage.why, "changed since it was indexed"))

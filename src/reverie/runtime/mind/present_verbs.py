@@ -8,28 +8,35 @@ from typing import Any
 
 from reverie.core import clock
 from reverie.core.errors import BadInput
-from reverie.core.model import Add, Event, Filter, Memory, Retire, Revise, lineage
+from reverie.core.model import Add, Event, Filter, Memory, Retire, Revise, visible_spaces
 from reverie.memory import feelings, working_memory
-from reverie.memory.memory_validation import Moment, accepted, built, moment
-from reverie.memory.named_period import Season, named, place, season_of, stamped, written
-from reverie.privacy.redacted_text import private
-from reverie.runtime.mind.base import Base, alone
-from reverie.text.argument_checks import whole
+from reverie.memory.memory_validation import Moment, build_memory, parse_moment, redact_or_refuse
+from reverie.memory.named_period import (
+    Season,
+    find_season,
+    season_meta_name,
+    season_to_json,
+    stamp_season,
+    validate_season_label,
+)
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.runtime.mind.mind_base import MindBase, run_exclusively
+from reverie.text.argument_checks import check_whole_number
 
-MOST_FELT = 5_000  # newest memories with a feeling that are looked at
+MAX_FEELING_SCAN = 5_000  # newest memories with a feeling that are looked at
 
 
-class Holding(Base):
+class PresentVerbs(MindBase):
     """The verbs of what is now."""
 
-    @alone
+    @run_exclusively
     def hold(
         self,
         content: Any,
         *,
         session: str,
         space: str | None = None,
-        minutes: float = working_memory.MINUTES,
+        minutes: float = working_memory.DEFAULT_MINUTES,
     ) -> Memory:
         """Set the working memory of a conversation: the scratch pad of its current task, a text or
         a JSON object.
@@ -39,44 +46,50 @@ class Holding(Base):
         the last turn, with the conversation, with a task that is recorded as done, or by `release`.
         It survives a crash, and no other conversation sees it.
         """
-        from reverie.extraction.working_memory_reader import pads_in, spare
+        from reverie.extraction.working_memory_reader import find_scratch_pads, retire_spare_pads
 
         where, name = self._pad_of(space, session, writing=True)
         now = self._now()
-        pads = pads_in(self.store, where)
+        pads = find_scratch_pads(self.store, where)
         old = pads[0] if pads else None
-        turn = working_memory.held_by(old, now).turn if old else ""
-        new = working_memory.pad(
+        turn = working_memory.read_held_content(old, now).turn if old else ""
+        new = working_memory.build_scratch_pad(
             old.id if old else clock.new_id(),
             now,
             where,
             name,
-            working_memory.checked_content(content),
+            working_memory.validate_held_content(content),
             turn,
-            working_memory.checked_minutes(minutes),
+            working_memory.validate_minutes(minutes),
             self._policy,
         )
-        first = Revise(old.id, working_memory.replaced(old, new)) if old else Add(new)
-        self._apply([first, *spare(pads, now)], "hold", where, now, session=name)
-        return self._one(new.id)
+        first = Revise(old.id, working_memory.changed_pad_fields(old, new)) if old else Add(new)
+        self._apply_changes(
+            [first, *retire_spare_pads(pads, now)], "hold", where, now, session=name
+        )
+        return self._get_one(new.id)
 
-    def held(self, session: str, *, space: str | None = None) -> working_memory.Held:
+    def held(self, session: str, *, space: str | None = None) -> working_memory.HeldContent:
         """What the working memory of a conversation holds now; false if that is nothing."""
-        from reverie.extraction.working_memory_reader import pads_in
+        from reverie.extraction.working_memory_reader import find_scratch_pads
 
         where, _ = self._pad_of(space, session)
-        pads = pads_in(self.store, where)
-        return working_memory.held_by(pads[0], self._now()) if pads else working_memory.Held()
+        pads = find_scratch_pads(self.store, where)
+        return (
+            working_memory.read_held_content(pads[0], self._now())
+            if pads
+            else working_memory.HeldContent()
+        )
 
-    @alone
+    @run_exclusively
     def release(self, session: str, *, space: str | None = None) -> bool:
         """The task is done: its working memory is cleared. Whether there was any."""
-        from reverie.extraction.working_memory_reader import pads_in
+        from reverie.extraction.working_memory_reader import find_scratch_pads
 
         where, name = self._pad_of(space, session)
-        pads, now = pads_in(self.store, where), self._now()
+        pads, now = find_scratch_pads(self.store, where), self._now()
         if pads:
-            self._apply(
+            self._apply_changes(
                 [Retire(pad.id, now, why="completed") for pad in pads],
                 "hold",
                 where,
@@ -85,7 +98,7 @@ class Holding(Base):
             )
         return bool(pads)
 
-    @alone
+    @run_exclusively
     def feel(
         self,
         emotion: str,
@@ -104,38 +117,40 @@ class Holding(Base):
         most. Returns the memory that carries it.
         """
         now = self._now()
-        one = feelings.checked_feeling(
-            emotion, intensity, accepted(why, self._policy) if isinstance(why, str) else why
+        one = feelings.validate_feeling(
+            emotion, intensity, redact_or_refuse(why, self._policy) if isinstance(why, str) else why
         )
         if about is not None:
-            memory = self._one(about)
-            self._writable(memory.space)
-            self._apply([feelings.tagged(memory, one, now)], "feel", memory.space, now)
-            return self._one(about)
-        home = self._writable(space)
+            memory = self._get_one(about)
+            self._writable_space(memory.space)
+            self._apply_changes([feelings.set_feeling(memory, one, now)], "feel", memory.space, now)
+            return self._get_one(about)
+        home = self._writable_space(space)
         text = f"Felt {one.emotion} ({one.intensity})" + (f": {one.why}" if one.why else "")
-        new = stamped(
-            built(
+        new = stamp_season(
+            build_memory(
                 clock.new_id(),
                 now,
                 text,
                 space=home,
                 kind=feelings.KIND,
-                details={feelings.FIELD: feelings.noted(one)},
+                details={feelings.FIELD: feelings.feeling_to_details(one)},
                 policy=self._policy,
             ),
             self.season(space=home),
         )
-        self._apply([Add(new)], "feel", home, now)
+        self._apply_changes([Add(new)], "feel", home, now)
         return new
 
-    @alone
+    @run_exclusively
     def unfeel(self, id: str) -> Memory:
         """Take the feeling off a memory again."""
-        memory, now = self._one(id), self._now()
+        memory, now = self._get_one(id), self._now()
         if feelings.FIELD in memory.details:
-            self._apply([feelings.tagged(memory, None, now)], "feel", memory.space, now)
-        return self._one(id)
+            self._apply_changes(
+                [feelings.set_feeling(memory, None, now)], "feel", memory.space, now
+            )
+        return self._get_one(id)
 
     def feelings(
         self, *, minimum: str = "low", emotion: str = "", space: str | None = None, limit: int = 20
@@ -143,12 +158,16 @@ class Holding(Base):
         """Memories that are felt at least so strongly, newest first; `emotion`: only this one."""
         if not isinstance(emotion, str):
             raise BadInput(f"emotion={emotion!r} must be a text")
-        least, plain = feelings.checked_intensity(minimum), emotion.strip().lower()
-        where = Filter(spaces=lineage(self._space(space)), having=feelings.FIELD, limit=MOST_FELT)
+        least, plain = feelings.validate_intensity(minimum), emotion.strip().lower()
+        where = Filter(
+            spaces=visible_spaces(self._resolve_space(space)),
+            having=feelings.FIELD,
+            limit=MAX_FEELING_SCAN,
+        )
         found = [
             memory for memory in self.store.browse(where) if feelings.is_felt(memory, least, plain)
         ]
-        return found[: max(0, whole(limit))]
+        return found[: max(0, check_whole_number(limit))]
 
     def season(
         self, label: str | None = None, *, until: Moment = None, space: str | None = None
@@ -162,23 +181,23 @@ class Holding(Base):
         """
         now = self._now()
         if label is None:
-            return season_of(self.store, lineage(self._space(space)), now)
-        home, end = self._writable(space), moment(until, "until")
+            return find_season(self.store, visible_spaces(self._resolve_space(space)), now)
+        home, end = self._writable_space(space), parse_moment(until, "until")
         if end is not None and end <= now:
             raise BadInput("until lies in the past")
-        chosen = Season(named(label, self._policy), now, end) if label else Season()
-        with self.store.alone():
-            self.store.set_meta(place(home), written(chosen))
+        chosen = Season(validate_season_label(label, self._policy), now, end) if label else Season()
+        with self.store.transaction():
+            self.store.set_meta(season_meta_name(home), season_to_json(chosen))
             self.store.append(
                 [Event("season", home, now, payload={"label": chosen.label, "until": end})]
             )
-        return season_of(self.store, lineage(home), now)
+        return find_season(self.store, visible_spaces(home), now)
 
     def _pad_of(self, space: str | None, session: str, *, writing: bool = False) -> tuple[str, str]:
         """(the conversation's own space, its name)."""
         if not isinstance(session, str):
             raise BadInput(f"session={session!r} must be a text")
-        name = private(session, self._policy)
-        return working_memory.space_of(
-            self._writable(space, name) if writing else self._space(space), name
+        name = redact_short_text(session, self._policy)
+        return working_memory.conversation_space(
+            self._writable_space(space, name) if writing else self._resolve_space(space), name
         ), name

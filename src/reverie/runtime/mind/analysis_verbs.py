@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reverie.activity import COMMIT, FILE
-from reverie.core.model import Filter, lineage
-from reverie.runtime.mind.activity import LOOKED_AT, MOST_LEARNED, Experiencing
-from reverie.text.argument_checks import question
+from reverie.core.model import Filter, visible_spaces
+from reverie.runtime.mind.activity_verbs import MAX_ACTIVITY_EVENTS, MAX_LESSONS, ActivityVerbs
+from reverie.text.argument_checks import check_question
 
 if TYPE_CHECKING:
-    from reverie.activity.learned_patterns import Pattern
-    from reverie.storage.analytics import Analysis, Answer
+    from reverie.activity.learned_patterns import LearnedPattern
+    from reverie.storage.analytics import LogAnalysis, QueryResult
 
 
-class Analysing(Experiencing):
+class AnalysisVerbs(ActivityVerbs):
     """The verbs for questions about everything that was done."""
 
     def sql(
@@ -27,7 +27,7 @@ class Analysing(Experiencing):
         parameters: Sequence[Any] | Mapping[str, Any] = (),
         *,
         space: str | None = None,
-    ) -> Answer:
+    ) -> QueryResult:
         """The answer to one statement of SQL over what was done: `columns` and all `rows`. Needs
         the extra `analytics`.
 
@@ -38,20 +38,22 @@ class Analysing(Experiencing):
         not work.
         """
         with self.analysis(space=space) as log:
-            return log.ask(question(query, "query"), parameters)
+            return log.ask(check_question(query, "query"), parameters)
 
-    def analysis(self, *, space: str | None = None) -> Analysis:
+    def analysis(self, *, space: str | None = None) -> LogAnalysis:
         """A snapshot for several questions: `with mind.analysis() as log: log.ask("select …")`,
         each as in `sql`.
 
         What a question needs is copied into memory once: a million tool runs take some ten seconds
         and 1 GB.
         """
-        from reverie.storage.analytics import Analysis
+        from reverie.storage.analytics import LogAnalysis
 
         self._flush()
-        home = self._space(space)
-        return Analysis(self.store, home, lambda: rows_of(self.learned_patterns(space=home)))
+        home = self._resolve_space(space)
+        return LogAnalysis(
+            self.store, home, lambda: to_pattern_rows(self.learned_patterns(space=home))
+        )
 
     def export_parquet(self, folder: str | Path, *, space: str | None = None) -> dict[str, int]:
         """The tables of `sql` as Parquet files in a new folder, which appears with all of them or
@@ -62,7 +64,7 @@ class Analysing(Experiencing):
         with self.analysis(space=space) as log:
             return log.parquet(Path(folder).expanduser())
 
-    def learned_patterns(self, *, space: str | None = None) -> list[Pattern]:
+    def learned_patterns(self, *, space: str | None = None) -> list[LearnedPattern]:
         """What work has taught: fixes of errors, files that change together, workflows; the surest
         first.
         """
@@ -70,27 +72,29 @@ class Analysing(Experiencing):
         from reverie.memory import procedure
 
         self._flush()
-        home = self._space(space)
+        home = self._resolve_space(space)
         procedures = self.store.browse(
             Filter(
-                spaces=lineage(home),
+                spaces=visible_spaces(home),
                 kinds=(procedure.KIND,),
-                having=workflows.SHAPE,
-                limit=MOST_LEARNED,
+                having=workflows.SHAPE_DETAIL,
+                limit=MAX_LESSONS,
             )
         )
         changes = [
             event
             for verb in (COMMIT, FILE)
-            for event in self.store.happened((verb,), space=home, limit=LOOKED_AT)
+            for event in self.store.search_events((verb,), space=home, limit=MAX_ACTIVITY_EVENTS)
         ]
-        touched = co_change.touches(changes, co_change.renames(changes))
-        return learned_patterns.patterns(
-            self._learned(home, remedies.REMEDY), procedures, touched, self._now()
+        touched = co_change.list_file_changes(changes, co_change.collect_renames(changes))
+        return learned_patterns.list_learned_patterns(
+            self._browse_lessons(home, remedies.REMEDY), procedures, touched, self._now()
         )
 
 
-def rows_of(patterns: Sequence[Pattern]) -> Iterator[tuple[str, str, float, int, float, float]]:
+def to_pattern_rows(
+    patterns: Sequence[LearnedPattern],
+) -> Iterator[tuple[str, str, float, int, float, float]]:
     """What work has taught, as rows."""
     import json
 

@@ -6,25 +6,33 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reverie.core import clock
-from reverie.core.authorship import guarded, under
-from reverie.core.code_anchors import anchors_of, ties, with_anchors
+from reverie.core.authorship import apply_curate_setting, protect_details
+from reverie.core.code_anchors import about_edges, anchors_of, details_with_anchors
 from reverie.core.errors import BadInput
 from reverie.core.kinds import INTENTION
-from reverie.core.model import Add, Change, Filter, Link, Memory, lineage
-from reverie.memory.memory_validation import FIELDS, Moment, built, equipped, names
-from reverie.memory.named_period import season_of, stamped
-from reverie.runtime.mind.base import Base, alone
-from reverie.text.argument_checks import question, texts
+from reverie.core.model import Add, Change, Filter, Link, Memory, visible_spaces
+from reverie.memory.memory_validation import (
+    MEMORY_FIELDS,
+    Moment,
+    build_memory,
+    equip_for_kind,
+    validate_texts,
+)
+from reverie.memory.named_period import find_season, stamp_season
+from reverie.runtime.mind.mind_base import MindBase, run_exclusively
+from reverie.text.argument_checks import check_question, check_text_list
 
 if TYPE_CHECKING:
     from reverie.extraction.provenance_check import Claim
     from reverie.memory.intention import When
 
-MOST_KNOWN = 10_000  # procedures of one space
-CHUNK = 500  # memories of `remember_many` in one transaction: others can write in between
+MAX_PROCEDURES = 10_000  # procedures of one space
+TRANSACTION_SIZE = (
+    500  # memories of `remember_many` in one transaction: others can write in between
+)
 
 
-class Keeping(Base):
+class RememberVerbs(MindBase):
     """The verbs that keep something."""
 
     def remember(  # noqa: PLR0913 - the fields of a memory are its arguments
@@ -61,7 +69,7 @@ class Keeping(Base):
         """
         return self._kept(
             text,
-            self._writable(space, session),
+            self._writable_space(space, session),
             kind=kind,
             title=title,
             tags=tags,
@@ -91,17 +99,20 @@ class Keeping(Base):
         crash, those that were committed are there.
         """
         now = self._now()
-        default = self._writable(space)
+        default = self._writable_space(space)
         built_ones = [self._built(item, place, default, now) for place, item in enumerate(items)]
         seasons = {
-            space: season_of(self.store, lineage(space), now)
+            space: find_season(self.store, visible_spaces(space), now)
             for space in {one.space for one in built_ones}
         }
-        memories = [stamped(memory, seasons[memory.space]) for memory in built_ones]
-        for start in range(0, len(memories), CHUNK):
-            some = memories[start : start + CHUNK]
-            self._apply(
-                [change for memory in some for change in added(memory)], "remember", default, now
+        memories = [stamp_season(memory, seasons[memory.space]) for memory in built_ones]
+        for start in range(0, len(memories), TRANSACTION_SIZE):
+            some = memories[start : start + TRANSACTION_SIZE]
+            self._apply_changes(
+                [change for memory in some for change in to_add_changes(memory)],
+                "remember",
+                default,
+                now,
             )
         return memories
 
@@ -124,18 +135,23 @@ class Keeping(Base):
         """
         from reverie.extraction import provenance_check
 
-        here = self._space(space)
-        known = provenance_check.told(
-            (("user", one) for one in texts(said, "said")),
-            (provenance_check.Heard(one, outside=False) for one in texts(heard, "heard")),
+        here = self._resolve_space(space)
+        known = provenance_check.to_evidence(
+            (("user", one) for one in check_text_list(said, "said")),
+            (
+                provenance_check.ForeignText(one, outside=False)
+                for one in check_text_list(heard, "heard")
+            ),
         )
-        return provenance_check.vouched(
-            question(text, "text"),
+        return provenance_check.determine_provenance(
+            check_question(text, "text"),
             kind,
-            known.with_more(provenance_check.lately(self.store, here, self._now())),
+            known.merged_with(
+                provenance_check.collect_recent_evidence(self.store, here, self._now())
+            ),
         )
 
-    @alone
+    @run_exclusively
     def teach(
         self,
         name: str,
@@ -155,14 +171,16 @@ class Keeping(Base):
         """
         from reverie.memory import procedure
 
-        told = procedure.described(name, steps, prerequisites, warnings)
+        told = procedure.describe_procedure(name, steps, prerequisites, warnings)
         details = {**more.pop("details", {}), **told.pop("details")}
-        home = self._writable(more.pop("space", None))
-        known = self.store.browse(Filter(spaces=(home,), kinds=(procedure.KIND,), limit=MOST_KNOWN))
+        home = self._writable_space(more.pop("space", None))
+        known = self.store.browse(
+            Filter(spaces=(home,), kinds=(procedure.KIND,), limit=MAX_PROCEDURES)
+        )
         return self._kept(
             told.pop("text"),
             home,
-            lambda kept: procedure.replaced(known, kept),
+            lambda kept: procedure.supersede_same_name(known, kept),
             **told,
             **more,
             kind=procedure.KIND,
@@ -181,26 +199,32 @@ class Keeping(Base):
         """A new memory, made durable together with what follows from it."""
         now = self._now()
         plain = self._new(text, home, now, **fields)
-        memory = self._about(stamped(plain, season_of(self.store, lineage(home), now)), about)
+        memory = self._about(
+            stamp_season(plain, find_season(self.store, visible_spaces(home), now)), about
+        )
         more = besides(memory) if besides else ()
-        self._apply([*added(memory), *more], "remember", home, now, session=memory.session)
+        self._apply_changes(
+            [*to_add_changes(memory), *more], "remember", home, now, session=memory.session
+        )
         return memory
 
     def _new(self, text: Any, home: str, now: float, **fields: Any) -> Memory:
         """A new memory, kept nowhere yet: nobody has looked at it, whatever a caller says."""
         if isinstance(details := fields.get("details"), Mapping):
-            fields["details"] = guarded(details)
-        made = built(clock.new_id(), now, text, space=home, **fields, policy=self._policy)
-        return under(equipped(made, now, self._zone), self.settings.curate)
+            fields["details"] = protect_details(details)
+        made = build_memory(clock.new_id(), now, text, space=home, **fields, policy=self._policy)
+        return apply_curate_setting(equip_for_kind(made, now, self._zone), self.settings.curate)
 
     def _about(self, memory: Memory, places: Iterable[str]) -> Memory:
         """A new memory with anchors at these places."""
         if not places:
             return memory
-        from reverie.code.anchor_reader import places_seen
+        from reverie.code.anchor_reader import anchor_places
 
         return memory._replace(
-            details=with_anchors(memory, places_seen(self.work, texts(places, "about")))
+            details=details_with_anchors(
+                memory, anchor_places(self.work, check_text_list(places, "about"))
+            )
         )
 
     def remind(
@@ -227,12 +251,12 @@ class Keeping(Base):
         names are those of `remember`. BadInput for a time that has passed or is not understood.
         """
         from reverie.memory import intention
-        from reverie.text.time_expressions import ahead
+        from reverie.text.time_expressions import parse_time_ahead
 
         # Without secrets before they become patterns, which are escaped: no rule would know one
         # there any more.
         topics, paths, typed = (
-            names(texts(given, name), self._policy)
+            validate_texts(check_text_list(given, name), self._policy)
             for given, name in (
                 ([context] if isinstance(context, str) and context else context or (), "context"),
                 (files, "files"),
@@ -240,15 +264,17 @@ class Keeping(Base):
             )
         )
         triggers = (
-            *texts(more.pop("triggers", ()), "triggers"),
-            *intention.patterns_for(paths, typed, topics),
+            *check_text_list(more.pop("triggers", ()), "triggers"),
+            *intention.build_trigger_patterns(paths, typed, topics),
         )
         if when is None and not every and not triggers:
             raise BadInput("Remind of it when? Give when=, every=, context=, files= or commands=")
         details = {**more.pop("details", {}), "priority": priority, "zone": zone, "every": every}
         if when is not None:
-            details["when"] = ahead(when, self._now(), zone or self._zone())
-        plain = [path for path in map(intention.plain_path, paths) if not set("*?[") & set(path)]
+            details["when"] = parse_time_ahead(when, self._now(), zone or self._zone())
+        plain = [
+            path for path in map(intention.normalize_path_glob, paths) if not set("*?[") & set(path)
+        ]
         return self.remember(
             text, kind=INTENTION, triggers=triggers, details=details, files=plain, **more
         )
@@ -256,15 +282,15 @@ class Keeping(Base):
     def _built(self, item: Mapping[str, Any], place: int, default: str, now: float) -> Memory:
         try:
             values = dict(item)
-            if unknown := [name for name in values if name not in (*FIELDS, "about")]:
-                raise BadInput(f"{unknown[0]!r} is not one of {', '.join(FIELDS)}")
-            home = self._writable(values.pop("space", default), values.get("session", ""))
+            if unknown := [name for name in values if name not in (*MEMORY_FIELDS, "about")]:
+                raise BadInput(f"{unknown[0]!r} is not one of {', '.join(MEMORY_FIELDS)}")
+            home = self._writable_space(values.pop("space", default), values.get("session", ""))
             about = values.pop("about", ())
             return self._about(self._new(values.pop("text", None), home, now, **values), about)
         except (BadInput, TypeError, ValueError) as err:
             raise BadInput(f"Item {place}: {err}. Nothing was kept") from err
 
 
-def added(memory: Memory) -> list[Change]:
+def to_add_changes(memory: Memory) -> list[Change]:
     """A new memory, tied to the code that it is about."""
-    return [Add(memory=memory), *map(Link, ties(memory, anchors_of(memory)).values())]
+    return [Add(memory=memory), *map(Link, about_edges(memory, anchors_of(memory)).values())]

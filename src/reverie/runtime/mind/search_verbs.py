@@ -7,34 +7,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from reverie.core.config import BOUNDS
+from reverie.core.config import NUMBER_BOUNDS
 from reverie.core.errors import BadInput, NotFound
-from reverie.core.kinds import asked_for
-from reverie.core.model import DESCRIBED, Filter, Hit, Memory, Record, lineage
-from reverie.core.trigger_patterns import about_to_run, spoken
-from reverie.memory.memory_validation import Moment, checked_tags, moment_then
-from reverie.memory.named_period import season_of
-from reverie.retrieval import called_by, search
-from reverie.retrieval.search_query import Query
-from reverie.retrieval.trigger_search import Called
-from reverie.runtime.mind.base import Base
-from reverie.text.argument_checks import question, texts, typed, whole
-from reverie.text.text_cleaning import clean
-from reverie.text.tokenization import fingerprint
+from reverie.core.kinds import to_kind_filter
+from reverie.core.model import DESCRIBE_VERB, Filter, Hit, Memory, Record, visible_spaces
+from reverie.core.trigger_patterns import context_of_conversation, context_of_tool_call
+from reverie.memory.memory_validation import Moment, parse_moment_as_of, validate_tags
+from reverie.memory.named_period import find_season
+from reverie.retrieval import find_tool_warnings, search_memories
+from reverie.retrieval.search_query import SearchQuery
+from reverie.retrieval.trigger_search import TriggeredHits
+from reverie.runtime.mind.mind_base import MindBase
+from reverie.text.argument_checks import (
+    check_memory_types,
+    check_question,
+    check_text_list,
+    check_whole_number,
+)
+from reverie.text.text_cleaning import clean_text
+from reverie.text.tokenization import fingerprint_text
 
 if TYPE_CHECKING:
-    from reverie.extraction.knowledge_gaps import Gap
-    from reverie.extraction.past_conversations import Line, Past
-    from reverie.llm.language_model import Llm
+    from reverie.extraction.knowledge_gaps import KnowledgeGap
+    from reverie.extraction.past_conversations import PastConversation, PastMessage
+    from reverie.llm.language_model import LanguageModel
     from reverie.memory.explanation import Explanation
-    from reverie.retrieval.near_duplicates import Twin
+    from reverie.retrieval.near_duplicates import NearDuplicate
 
-MOST_TURNS = 100_000  # events of one conversation that are read
+MAX_TURNS = 100_000  # events of one conversation that are read
 # memories of one conversation that are listed, and descriptions of tags in one space
-MOST_TAUGHT = 1_000
+MAX_TAUGHT = 1_000
 
 
-class Finding(Base):
+class SearchVerbs(MindBase):
     """The verbs that read."""
 
     def recall(
@@ -69,13 +74,13 @@ class Finding(Base):
         `Settings.depth` by default, 0 for not at all. What contradicts an answer comes with it,
         flagged in `why`.
         """
-        question(query, "query")
-        spaces = lineage(self._space(space))
-        chosen = asked_for(typed(types), texts(kinds, "kinds"))
-        if whole(limit) <= 0 or self.settings.is_off(spaces[0]) or chosen.nothing:
+        check_question(query, "query")
+        spaces = visible_spaces(self._resolve_space(space))
+        chosen = to_kind_filter(check_memory_types(types), check_text_list(kinds, "kinds"))
+        if check_whole_number(limit) <= 0 or self.settings.is_off(spaces[0]) or chosen.matches_none:
             return []
-        now, then = self._now(), moment_then(as_of)
-        asked = Query(
+        now, then = self._now(), parse_moment_as_of(as_of)
+        asked = SearchQuery(
             text=query,
             context=query,
             spaces=spaces,
@@ -84,28 +89,28 @@ class Finding(Base):
             mode=mode,
             kinds=chosen.kinds,
             without=chosen.without,
-            tags=checked_tags(tags, self._policy.masking),
+            tags=validate_tags(tags, self._policy.masking),
             **self._walk(depth),
             floor=self.settings.floor if mode == "dense" else 0.0,
-            season="" if then is not None else season_of(self.store, spaces, now).label,
-            **({} if mode == "words" else self._meaning(query)),
+            season="" if then is not None else find_season(self.store, spaces, now).label,
+            **({} if mode == "words" else self._embed_query(query)),
         )
         if then is not None:
             return self._as_of(asked, then)
         return (
-            search(self.store, asked)
+            search_memories(self.store, asked)
             if mode != "judged" or self.llm is None
             else self._judged(asked, self.llm)
         )
 
-    def _judged(self, asked: Query, llm: Llm) -> list[Hit]:
-        from reverie.injection.candidate_judge import named_first
-        from reverie.llm.judge_task import POOL
+    def _judged(self, asked: SearchQuery, llm: LanguageModel) -> list[Hit]:
+        from reverie.injection.candidate_judge import rank_named_first
+        from reverie.llm.judge_task import MAX_CANDIDATES
 
-        pool = search(self.store, asked._replace(limit=max(asked.limit, POOL)))
-        return named_first(pool, asked, llm, self.settings)[: asked.limit]
+        pool = search_memories(self.store, asked._replace(limit=max(asked.limit, MAX_CANDIDATES)))
+        return rank_named_first(pool, asked, llm, self.settings)[: asked.limit]
 
-    def _as_of(self, asked: Query, then: float) -> list[Hit]:
+    def _as_of(self, asked: SearchQuery, then: float) -> list[Hit]:
         from reverie.retrieval.as_of_search import search_as_of
 
         embed = None if self.embedder is None or asked.vector is None else self.embedder.embed
@@ -118,7 +123,7 @@ class Finding(Base):
         *,
         space: str | None = None,
         limit: int = 5,
-    ) -> Called:
+    ) -> TriggeredHits:
         """What to know before a tool runs: memories of which a trigger meets the tool or what it is
         given.
 
@@ -130,10 +135,12 @@ class Finding(Base):
             raise BadInput(
                 "A tool is named by a text; its arguments are a text or a mapping of names to values"
             )
-        spaces = lineage(self._space(space))
-        if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
-            return Called()
-        found = called_by(self.store, about_to_run(tool, arguments), spaces, self._now())
+        spaces = visible_spaces(self._resolve_space(space))
+        if check_whole_number(limit) <= 0 or self.settings.is_off(spaces[0]):
+            return TriggeredHits()
+        found = find_tool_warnings(
+            self.store, context_of_tool_call(tool, arguments), spaces, self._now()
+        )
         del found[limit:]
         return found
 
@@ -144,13 +151,18 @@ class Finding(Base):
         Best first: by how well they lately worked, then by how often they were tried. `recall` with
         `types=["procedural"]` finds by meaning, without any trigger.
         """
-        from reverie.memory.procedure import KIND, best_first
+        from reverie.memory.procedure import KIND, rank_procedures
 
-        spaces = lineage(self._space(space))
-        if whole(limit) <= 0 or self.settings.is_off(spaces[0]):
+        spaces = visible_spaces(self._resolve_space(space))
+        if check_whole_number(limit) <= 0 or self.settings.is_off(spaces[0]):
             return []
-        found = called_by(self.store, spoken(question(context, "context")), spaces, self._now())
-        return best_first(hit.memory for hit in found if hit.memory.kind == KIND)[:limit]
+        found = find_tool_warnings(
+            self.store,
+            context_of_conversation(check_question(context, "context")),
+            spaces,
+            self._now(),
+        )
+        return rank_procedures(hit.memory for hit in found if hit.memory.kind == KIND)[:limit]
 
     def similar(self, id: str, *, space: str | None = None, limit: int = 10) -> list[Hit]:
         """More like this one: by meaning, and by the tags, clusters and links that it shares. Not
@@ -159,21 +171,21 @@ class Finding(Base):
         `space`: from where one looks; the memory's own by default. `why` says what they have in
         common.
         """
-        from reverie.retrieval.similar_memories import similar
+        from reverie.retrieval.similar_memories import find_similar_memories
 
         memory, query = self._beside(id, space, limit)
-        return similar(self.store, memory, query._replace(**self._vector_of(memory)))
+        return find_similar_memories(self.store, memory, query._replace(**self._vector_of(memory)))
 
-    def twin(self, id: str) -> Twin | None:
+    def twin(self, id: str) -> NearDuplicate | None:
         """What says nearly the same in nearly the same words, and how alike they are; None where
         nothing does.
 
         For who has just kept something: it needs no model and finds what was kept a moment ago.
         Both stay; settling decides whether they are one.
         """
-        from reverie.retrieval.near_duplicates import twin
+        from reverie.retrieval.near_duplicates import find_near_duplicate
 
-        return twin(self.store, self._one(id), self._now())
+        return find_near_duplicate(self.store, self._get_one(id), self._now())
 
     def neighbours(
         self, id: str, *, space: str | None = None, depth: int | None = None, limit: int = 20
@@ -183,26 +195,28 @@ class Finding(Base):
 
         `depth`: hops, `Settings.depth` by default. `space` as in `similar`.
         """
-        from reverie.retrieval.graph_cascade import tied
+        from reverie.retrieval.graph_cascade import find_graph_neighbours
 
         memory, query = self._beside(id, space, limit)
-        return tied(self.store, memory, query._replace(**self._walk(depth)))
+        return find_graph_neighbours(self.store, memory, query._replace(**self._walk(depth)))
 
-    def gaps(self, space: str | None = None) -> list[Gap]:
+    def gaps(self, space: str | None = None) -> list[KnowledgeGap]:
         """Questions of conversations here that nothing in memory answered, newest first: what is
         worth writing down.
 
         The newest 500 of the last 90 days are looked at.
         """
-        from reverie.extraction.knowledge_gaps import gaps
+        from reverie.extraction.knowledge_gaps import list_knowledge_gaps
 
-        return gaps(self.store, self._space(space), self._now())
+        return list_knowledge_gaps(self.store, self._resolve_space(space), self._now())
 
-    def _beside(self, id: str, space: str | None, limit: int) -> tuple[Memory, Query]:
+    def _beside(self, id: str, space: str | None, limit: int) -> tuple[Memory, SearchQuery]:
         """A memory, and a query without a question for what lies beside it."""
-        memory = self._one(id)
-        spaces = lineage(memory.space if space is None else self._space(space))
-        return memory, Query(text="", spaces=spaces, now=self._now(), limit=max(0, whole(limit)))
+        memory = self._get_one(id)
+        spaces = visible_spaces(memory.space if space is None else self._resolve_space(space))
+        return memory, SearchQuery(
+            text="", spaces=spaces, now=self._now(), limit=max(0, check_whole_number(limit))
+        )
 
     def _vector_of(self, memory: Memory) -> dict[str, Any]:
         """The vector of a memory's text: the one that is kept, or, while it waits for that, a new
@@ -210,10 +224,10 @@ class Finding(Base):
         """
         if self.embedder is None:
             return {}
-        hash = fingerprint(memory.text)
+        hash = fingerprint_text(memory.text)
         kept = self.store.known_vectors(self.embedder.model, [hash]).get(hash)
         return (
-            self._meaning(memory.text)
+            self._embed_query(memory.text)
             if kept is None
             else {"vector": kept, "model": self.embedder.model}
         )
@@ -221,10 +235,10 @@ class Finding(Base):
     def _walk(self, depth: int | None) -> dict[str, Any]:
         """How far to follow the graph, and what each step keeps."""
         hops, decay = (
-            self.settings.depth if depth is None else whole(depth, "depth"),
+            self.settings.depth if depth is None else check_whole_number(depth, "depth"),
             self.settings.decay,
         )
-        least, most = BOUNDS["depth"]
+        least, most = NUMBER_BOUNDS["depth"]
         if not least <= hops <= most:
             raise BadInput(f"depth={hops} must be from 0 (what fits the question alone) to {most}")
         if not 0.0 < decay <= 1.0:
@@ -233,7 +247,7 @@ class Finding(Base):
 
     def get(self, ids: Sequence[str] | str) -> list[Memory]:
         """Memories by id, in the order asked, whatever their state; unknown ids are left out."""
-        return self.store.get(texts([ids] if isinstance(ids, str) else ids, "ids"))
+        return self.store.get(check_text_list([ids] if isinstance(ids, str) else ids, "ids"))
 
     def browse(
         self,
@@ -251,31 +265,33 @@ class Finding(Base):
 
         `types` as of `recall`: working memory is listed only for who asks for it.
         """
-        chosen = asked_for(typed(types), texts(kinds, "kinds"))
+        chosen = to_kind_filter(check_memory_types(types), check_text_list(kinds, "kinds"))
         where = Filter(
-            spaces=lineage(self._space(space)),
+            spaces=visible_spaces(self._resolve_space(space)),
             kinds=chosen.kinds,
             without=chosen.without,
-            tags=checked_tags(tags, self._policy.masking),
-            session=clean(session or ""),
+            tags=validate_tags(tags, self._policy.masking),
+            session=clean_text(session or ""),
             active=active,
-            limit=0 if chosen.nothing else max(0, whole(limit)),
-            after=clean(after or ""),
+            limit=0 if chosen.matches_none else max(0, check_whole_number(limit)),
+            after=clean_text(after or ""),
         )
         return self.store.browse(where)
 
     def tags(self, space: str | None = None) -> dict[str, int]:
         """Every tag that can be seen from a space, and how many memories carry it."""
-        return self.store.tags(lineage(self._space(space)))
+        return self.store.tag_counts(visible_spaces(self._resolve_space(space)))
 
     def meanings(self, space: str | None = None) -> dict[str, str]:
         """What somebody said that tags mean, as seen from a space: the nearest space's word counts,
         and its last.
         """
         told: dict[str, str] = {}
-        for place in reversed(lineage(self._space(space))):
+        for place in reversed(visible_spaces(self._resolve_space(space))):
             said = reversed(
-                self.store.events(space=place, verbs=(DESCRIBED,), newest=True, limit=MOST_TAUGHT)
+                self.store.events(
+                    space=place, verbs=(DESCRIBE_VERB,), newest=True, limit=MAX_TAUGHT
+                )
             )
             last = {
                 str(event.payload.get("tag", "")): str(event.payload.get("text", ""))
@@ -286,81 +302,91 @@ class Finding(Base):
 
     def history(self, id: str) -> list[Record]:
         """What was done to a memory, oldest first, with what was there before."""
-        return self.store.history(self._one(id).id)
+        return self.store.history(self._get_one(id).id)
 
     def sessions(
         self, *, space: str | None = None, words: Iterable[str] = (), limit: int = 20
-    ) -> list[Past]:
+    ) -> list[PastConversation]:
         """Past conversations in a space and below it, the latest first; with `words`, those in
         which each occurs.
         """
-        from reverie.extraction.past_conversations import SPOKEN, past
+        from reverie.extraction.past_conversations import MESSAGE_VERBS, build_past_conversation
 
-        found = self.store.talks(
-            SPOKEN,
-            space=self._space(space),
-            containing=texts(words, "words"),
-            limit=max(0, whole(limit)),
+        found = self.store.session_spans(
+            MESSAGE_VERBS,
+            space=self._resolve_space(space),
+            containing=check_text_list(words, "words"),
+            limit=max(0, check_whole_number(limit)),
         )
         return [
-            past(
+            build_past_conversation(
                 self.store.events(
                     after=talk.first - 1,
-                    verbs=SPOKEN,
+                    verbs=MESSAGE_VERBS,
                     session=talk.session,
                     space=talk.space,
-                    limit=MOST_TURNS,
+                    limit=MAX_TURNS,
                 ),
                 self._taught(talk.session),
             )._replace(lines=())
             for talk in found
         ]
 
-    def session(self, id: str, *, space: str | None = None, words: Iterable[str] = ()) -> Past:
+    def session(
+        self, id: str, *, space: str | None = None, words: Iterable[str] = ()
+    ) -> PastConversation:
         """One past conversation with its messages, and the memories that came of it.
 
         With `words`, only the messages in which each of them occurs. Raises NotFound where there is
         none of that name in the space or below it.
         """
-        from reverie.extraction.past_conversations import SPOKEN, containing, past
+        from reverie.extraction.past_conversations import (
+            MESSAGE_VERBS,
+            build_past_conversation,
+            filter_messages,
+        )
 
-        wanted, home = clean(question(id, "session")), self._space(space)
+        wanted, home = clean_text(check_question(id, "session")), self._resolve_space(space)
         events = [
             event
-            for event in self.store.events(session=wanted, verbs=SPOKEN, limit=MOST_TURNS)
+            for event in self.store.events(session=wanted, verbs=MESSAGE_VERBS, limit=MAX_TURNS)
             if wanted and (event.space == home or event.space.startswith(f"{home}/"))
         ]
         if not events:
             raise NotFound(
                 f"There is no session {wanted!r} in {home}. `reverie sessions` lists them"
             )
-        whole_talk = past(events, self._taught(wanted))
-        return whole_talk._replace(lines=tuple(containing(whole_talk.lines, texts(words, "words"))))
+        whole_talk = build_past_conversation(events, self._taught(wanted))
+        return whole_talk._replace(
+            lines=tuple(filter_messages(whole_talk.lines, check_text_list(words, "words")))
+        )
 
-    def source(self, id: str, *, around: int = 1) -> list[Line]:
+    def source(self, id: str, *, around: int = 1) -> list[PastMessage]:
         """The messages that a memory rests on, with so many before and after; none where the log
         does not have them.
         """
         from reverie.extraction import past_conversations
 
-        one = self._one(id)
+        one = self._get_one(id)
         if not one.session or one.messages is None:
             return []
         events = [
             event
             for event in self.store.events(
-                session=one.session, verbs=past_conversations.SPOKEN, limit=MOST_TURNS
+                session=one.session, verbs=past_conversations.MESSAGE_VERBS, limit=MAX_TURNS
             )
             if event.space == one.space or event.space.startswith(f"{one.space}/")
         ]
-        return past_conversations.around(
-            past_conversations.lines_of(events), *one.messages, max(0, whole(around))
+        return past_conversations.messages_around(
+            past_conversations.collect_messages(events),
+            *one.messages,
+            max(0, check_whole_number(around)),
         )
 
     def _taught(self, session: str) -> tuple[Memory, ...]:
         """The memories that came of a conversation, in order."""
         return tuple(
-            reversed(self.store.browse(Filter(session=session, active=None, limit=MOST_TAUGHT)))
+            reversed(self.store.browse(Filter(session=session, active=None, limit=MAX_TAUGHT)))
         )
 
     def explain(self, id: str, *, whole: bool = False) -> Explanation:
@@ -369,9 +395,11 @@ class Finding(Base):
 
         With `whole`, every wording, tie and event by itself.
         """
-        from reverie.memory.explanation import explained, related
+        from reverie.memory.explanation import explain_memory, find_related_ids
 
-        one = self._one(id)
+        one = self._get_one(id)
         edges, history = self.store.edges([one.id]), self.store.history(one.id)
-        others = {other.id: other for other in self.store.get(related(one, history, edges))}
-        return explained(one, history, edges, self._now(), others, whole=whole)
+        others = {
+            other.id: other for other in self.store.get(find_related_ids(one, history, edges))
+        }
+        return explain_memory(one, history, edges, self._now(), others, whole=whole)
