@@ -633,7 +633,7 @@ def test_nobody_asks_about_what_cannot_be_shown(tmp_path, repo, clock):
 
 INDEXER = """
 import sys
-from reverie.clock import now
+from reverie.core.clock import now
 from reverie.testing import memory
 sys.stdin.readline()
 with memory(sys.argv[1], now=now) as mind:

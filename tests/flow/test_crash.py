@@ -28,10 +28,10 @@ LONGEST = 0.08  # seconds a child may live
 NURSERY = r'''
 import os, random, sys, time
 import numpy
-from reverie import companion, settle
-from reverie.clock import ticks
-from reverie.model import Event
-from reverie.store.sqlite import shards, transfer, vectors
+from reverie.core.clock import ticks
+from reverie.core.model import Event
+from reverie.runtime import companion, settle
+from reverie.storage.sqlite import bulk_transfer, column_shards, vector_table
 from reverie.testing import SPACE, memory
 
 def live(home, at, seed, acks):

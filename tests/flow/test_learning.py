@@ -134,7 +134,7 @@ def test_two_threads_opening_and_closing_lose_nothing(mind):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join_by_bridge()
+        thread.join()
 
     assert sorted(written(mind)) == sorted(f"{name} says {n}" for name in "ab" for n in range(120))
     assert "reverie" not in {thread.name for thread in threading.enumerate()}
@@ -146,7 +146,7 @@ def test_two_threads_opening_and_closing_lose_nothing(mind):
 def test_a_script_that_just_ends_has_written_its_turns(tmp_path, end):
     """No `with`, no `close`: what was handed over is on disk all the same (A9)."""
     script = (
-        "import reverie\nfrom reverie.config import Settings\nfrom pathlib import Path\n"
+        "import reverie\nfrom reverie.core.config import Settings\nfrom pathlib import Path\n"
         f"m = reverie.open({str(tmp_path)!r}, settings=Settings(home=Path({str(tmp_path)!r}), embedder='none'))\n"
         "c = m.companion('me/demo/s1')\n"
         "for n in range(50): c.turn([{'role': 'user', 'content': f'turn {n}'}])\n" + end

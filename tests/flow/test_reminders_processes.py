@@ -18,7 +18,7 @@ REMINDERS, PROCESSES = 60, 4
 
 HOOK = r"""
 import json, sys
-from reverie.clock import now
+from reverie.core.clock import now
 from reverie.testing import SPACE, memory
 with memory(sys.argv[1], now=now) as mind:
     sys.stdin.readline()
@@ -27,7 +27,7 @@ print(json.dumps([text for one in rounds for text in one]))
 """
 AGENT = r"""
 import json, sys
-from reverie.clock import now
+from reverie.core.clock import now
 from reverie.testing import SPACE, memory, said
 told = []
 with memory(sys.argv[1], now=now) as mind:

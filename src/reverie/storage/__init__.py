@@ -87,7 +87,7 @@ class Store(ScrubbableStore, Protocol):
 
     @property
     def files(self) -> FileIndex:
-        """The index of watched files: it belongs to this store and lives in a database of its own."""
+        """The index of watched files, in a database of its own beside this store's."""
         ...
 
     @property
@@ -196,7 +196,7 @@ class Store(ScrubbableStore, Protocol):
         ...
 
     def with_triggers(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
-        """Active memories with trigger patterns: all, or those that could be read `within` seconds."""
+        """Active memories with trigger patterns, as many as can be read `within` seconds."""
         ...
 
     def tagged_numbers(self, tags: Sequence[str], spaces: Sequence[str]) -> list[int]:
@@ -380,7 +380,7 @@ class Store(ScrubbableStore, Protocol):
         ...
 
     def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
-        """The embedding cache: vectors of texts that were embedded before, by the hash of the text."""
+        """The embedding cache: vectors of texts that were embedded before, by the text's hash."""
         ...
 
     def vectors(self, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:

@@ -74,7 +74,6 @@ def scan_database_copy(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]
 
     Raises StoreDamaged if it cannot be read.
     """
-    found: Iterator[ScrubFinding] = import_module(".sqlite.text_scan", __package__).looked_into(
-        path, clean
-    )
+    text_scan = import_module(".sqlite.text_scan", __package__)
+    found: Iterator[ScrubFinding] = text_scan.scan_copy(path, clean)
     return found

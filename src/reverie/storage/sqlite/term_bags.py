@@ -1,6 +1,4 @@
-"""The terms of files in the index of code: a row of packed columns for each file, and a list of all
-terms.
-"""
+"""The terms of indexed code files: packed columns for each file, and a list of all terms."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ NO_TERMS = TermColumns([], {}, *(np.zeros(0, np.int32) for _ in range(4)))
 
 
 def put_term_bags(db: sqlite3.Connection, root: str, bags: Sequence[TermBag]) -> None:
-    """Make these the terms of their files."""
+    """Store the terms of these files."""
     words = {term for bag in bags for chunk in bag.chunks for term in chunk}
     db.executemany(
         "insert or ignore into term (text) values (?)", [(word,) for word in sorted(words)]
@@ -27,7 +25,8 @@ def put_term_bags(db: sqlite3.Connection, root: str, bags: Sequence[TermBag]) ->
         for word in words
     }
     db.executemany(
-        "insert or replace into bag (file, hash, entries) select num, ?, ? from file where root = ? and path = ?",
+        "insert or replace into bag (file, hash, entries) "
+        "select num, ?, ? from file where root = ? and path = ?",
         [(bag.hash, pack_entries(bag, numbers), root, bag.path) for bag in bags],
     )
 
@@ -43,7 +42,7 @@ def pack_entries(bag: TermBag, numbers: dict[str, int]) -> bytes:
 
 
 def read_bag_hashes(db: sqlite3.Connection, root: str) -> dict[str, bytes]:
-    """The files that have entries, with the hash of the bytes that those are of."""
+    """The files that have entries, with the hash of the content that these are of."""
     return dict(
         db.execute(
             "select f.path, b.hash from bag b join file f on f.num = b.file where f.root = ?",
@@ -86,7 +85,7 @@ def delete_unused_terms(db: sqlite3.Connection) -> None:
 def read_symbol_names(
     db: sqlite3.Connection, root: str, kinds: Collection[str]
 ) -> list[tuple[str, str]]:
-    """The names that files define."""
+    """(path, name) of the symbols of these kinds, by path and index."""
     return db.execute(
         "select f.path, s.name from symbol s join file f on f.num = s.file "
         f"where f.root = ? and s.kind in ({sql_placeholders(list(kinds))}) order by f.path, s.idx",
@@ -95,7 +94,7 @@ def read_symbol_names(
 
 
 def compute_index_state(db: sqlite3.Connection, root: str) -> bytes:
-    """What changes with the files and their terms."""
+    """A digest that changes with the files and their terms."""
     from hashlib import blake2b
 
     digest = blake2b(digest_size=16)
