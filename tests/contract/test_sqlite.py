@@ -334,10 +334,10 @@ OPENING = """
 import sys
 from reverie.core.model import Add
 from reverie.storage import open_store
-from reverie.testing import a_memory, an_event
+from reverie.testing import make_event, make_memory
 sys.stdin.readline()
 store = open_store(sys.argv[1])
-store.apply([Add(memory=a_memory(sys.argv[2]))], an_event())
+store.apply([Add(memory=make_memory(sys.argv[2]))], make_event())
 store.close()
 """
 
