@@ -101,6 +101,7 @@ class MiniLM:
         self._loaded = None
 
     def _load(self) -> _LoadedModel:
+        """The loaded model; one thread loads it, the others wait."""
         with self._lock:
             loaded = self._loaded
             if loaded is None:
@@ -130,6 +131,7 @@ def batch_rows(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 
 def _run_session(session: Any, tokens: Sequence[Sequence[int]]) -> Vectors:
+    """The vectors of some texts' tokens, padded to the longest."""
     import numpy as np
 
     ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
@@ -217,6 +219,7 @@ def _import_runtime() -> Any:
 
 
 def _open_session(path: Path, threads: int, providers: Sequence[str] = (CPU,)) -> Any:
+    """A session with settings that leave the machine to its user."""
     ort = _import_runtime()
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1

@@ -91,6 +91,7 @@ def _copy_stream(
     size: int | None,
     say: Callable[[int, int | None], None],
 ) -> None:
+    """Copy an answer to a file; ValueError if it ends early."""
     done = 0
     with path.open("wb") as file:
         while chunk := source.read(CHUNK):
@@ -238,6 +239,7 @@ def _fetch_files(
     sha256: Mapping[str, str],
     say: Progress,
 ) -> None:
+    """Fetch files from the first source that delivers; ModelUnavailable if none does."""
     tried = []
     for source in sources:
         with tempfile.TemporaryDirectory(

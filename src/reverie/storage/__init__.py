@@ -105,13 +105,12 @@ class Store(ScrubbableStore, Protocol):
     def apply(
         self, changes: Sequence[Change], cause: Event, *, done: tuple[str, int] | None = None
     ) -> int:
-        """Make all `changes`, record `cause` and move the cursor `done` (name, seq): all of it or
-        none.
+        """Make all `changes`, record `cause` and move the cursor `done`: all of it or none.
 
-        Returns the event's number. The previous values are kept with the event, so that it can be
-        undone. Changing or retiring an unknown memory raises NotFound. Adding an id twice raises
-        Conflict, and so does a cursor that has already passed `done`: another process has dealt
-        with that event.
+        `done` is (name, event number). Returns the event's number. The previous values are kept
+        with the event, so that it can be undone. Changing or retiring an unknown memory raises
+        NotFound. Adding an id twice raises Conflict, and so does a cursor that has already passed
+        `done`: another process has dealt with that event.
         """
         ...
 
@@ -124,19 +123,16 @@ class Store(ScrubbableStore, Protocol):
         ...
 
     def purge(self, ids: Sequence[str], more: Collection[str] = ()) -> int:
-        """Erase memories for good: words, vectors, edges, history, and their texts and ids in
-        events.
+        """Erase memories for good, with everything derived and their texts in events.
 
-        Every text that a memory ever had is looked for, and every text of `more`. The rest of an
-        event stays. This is the only operation that cannot be undone. Returns how many memories
-        were erased.
+        Their words, vectors, edges and history go. Every text that a memory ever had is looked for
+        in events, and every text of `more`; the rest of an event stays. This is the only operation
+        that cannot be undone. Returns how many memories were erased.
         """
         ...
 
     def ids_repeating(self, texts: Collection[str]) -> set[str]:
-        """The ids of memories that hold one of these texts, or held it once: a purge leaves them
-        alone.
-        """
+        """The ids of memories that hold one of these texts or held it: a purge leaves them."""
         ...
 
     def put_vectors(
@@ -164,10 +160,10 @@ class Store(ScrubbableStore, Protocol):
         ...
 
     def transaction(self) -> AbstractContextManager[None]:
-        """One exclusive transaction for reading, deciding and writing: nobody else writes
-        meanwhile.
+        """One exclusive transaction for reading, deciding and writing.
 
-        An error inside rolls everything back. The writing methods join it. Keep it short.
+        Nobody else writes meanwhile. An error inside rolls everything back. The writing methods
+        join it. Keep it short.
         """
         ...
 
@@ -246,9 +242,7 @@ class Store(ScrubbableStore, Protocol):
         newest: bool = False,
         limit: int = 1000,
     ) -> list[Event]:
-        """Events between two numbers (both exclusive), oldest first; with `newest` the last ones
-        first.
-        """
+        """Events between two numbers, both exclusive, oldest first; with `newest`, newest first."""
         ...
 
     def search_events(
@@ -417,18 +411,17 @@ class Store(ScrubbableStore, Protocol):
         ...
 
     def dump(self, log: bool = True) -> Iterator[dict[str, Any]]:
-        """Everything canonical and the vectors as JSON-ready rows: {"type": "memory" | "event" | …,
-        …}.
+        """Everything canonical and the vectors as JSON-ready rows: {"type": "memory", …}.
 
         Without `log` only the state (memories, edges, vectors), in the order of their ids.
         """
         ...
 
     def load(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:
-        """Import rows of `dump`. What is already there is left alone. Returns how many of each are
-        new.
+        """Import rows of `dump`. Returns how many of each type are new.
 
-        A row that cannot be read is left out and counted as "refused"; the others are not affected.
+        What is already there is left alone. A row that cannot be read is left out and counted as
+        "refused"; the others are not affected.
         """
         ...
 

@@ -64,9 +64,7 @@ def make_daily_backup(store: Store, settings: Settings, now: float) -> Path | No
 
 
 def list_replaced_copies(settings: Settings) -> list[Path]:
-    """Copies of what a restored backup replaced, newest first; they stay until the user removes
-    them.
-    """
+    """Copies of what restored backups replaced, newest first; only the user removes them."""
     return sorted(backup_folder(settings).glob("before-*.db"), reverse=True)
 
 

@@ -181,8 +181,7 @@ class CodeIndex(Protocol):
         linked: Sequence[LinkedFile],
         moved: Mapping[str, Mapping[int, int]] = NONE_MOVED,
     ) -> None:
-        """Update a resolved repository: replace or remove files, and replace the edges of `linked`
-        ones.
+        """Update a resolved repository: put or remove files, and replace the edges of `linked`.
 
         All other edges stay: the caller knows that they lead where they led before, or, to a file
         that is in `moved`, from each old symbol number to the new one.

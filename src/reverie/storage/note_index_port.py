@@ -105,8 +105,9 @@ class FileIndex(Protocol):
         ...
 
     def put(self, root: str, entries: Sequence[ChunkedFile]) -> ChunkDifference:
-        """Replace the chunks of these files. A chunk with the same text keeps its number and
-        vector.
+        """Replace the chunks of these files. A chunk with the same text keeps its number.
+
+        The vector stays with the text.
         """
         ...
 

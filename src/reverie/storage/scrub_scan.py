@@ -50,8 +50,7 @@ class ScrubbableStore(Protocol):
         ...
 
     def scrub(self, clean: TextCleaner, after: Any, limit: int, *, write: bool) -> ScrubStep:
-        """Scan the next `limit` rows after `after` (None: from the start); with `write`, clean
-        them.
+        """Scan the next `limit` rows after `after`, or from the start; with `write`, clean them.
 
         One transaction; others may write between two calls. A memory keeps its id, its links and
         its strength; its words follow the text, and it is queued for new vectors. No history is
@@ -60,8 +59,7 @@ class ScrubbableStore(Protocol):
         ...
 
     def compact(self) -> tuple[Path, ...]:
-        """Rewrite the database's files, so that free pages, gaps and the journal hold nothing
-        erased.
+        """Rewrite the database's files, so that no free page or journal holds what was erased.
 
         Costs a copy of the file. Returns the files that may still hold something, because another
         process is reading them.

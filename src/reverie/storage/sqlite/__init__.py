@@ -54,7 +54,8 @@ class SqliteStore(SqliteScrubbing):
         self.url = url
         self.path = path_from_url(url)
         self._db = SqliteConnections(self.path)
-        # Our own writes, which `pragma data_version` does not count.
+        # Our own writes. `pragma data_version` counts those of other connections only, and in
+        # memory there is but one.
         self._writes = 0
         self._shards: dict[str, tuple[ShardCache, sqlite3.Connection]] = {}
         try:

@@ -63,9 +63,7 @@ class TermStemmer:
         return tuple(token for (token,) in found)
 
     def is_common(self, tokens: Sequence[str]) -> bool:
-        """True if this term was too common to be read before. A growing store only makes it
-        commoner.
-        """
+        """True if this term was too common to be read before; in a growing store it stays so."""
         return any(token in self._common for token in tokens)
 
     def found_common(self, token: str) -> None:

@@ -289,14 +289,14 @@ class SqliteCodeIndex(DerivedDatabase):
         return self._edges(
             root,
             "and t.root = f.root and t.path = ? and e.symbol = ?",
-            [(one.path, one.num) for one in places],
+            [(place.path, place.num) for place in places],
         )
 
     def edges_out_of(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
         return self._edges(
             root,
             "and f.path = ? and e.scope = ? and e.target is not null",
-            [(one.path, one.num) for one in places],
+            [(place.path, place.num) for place in places],
         )
 
     def edges_of_file(self, root: str, path: str, kind: str) -> list[CodeEdge]:

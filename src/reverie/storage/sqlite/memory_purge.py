@@ -168,11 +168,11 @@ def find_repeating_ids(db: sqlite3.Connection, texts: Collection[str]) -> set[st
             versions = [row]
         else:
             versions = [json.loads(row[when]) for when in ("before", "after") if row[when]]
-        said = (text for version in versions for text in list_said(version))
-        if (
-            any(every.scrub_text(text)[1] for text in said)
-            or text_scan.clean_row(table, row, distinctive)[1]
-        ):
+        said: list[str] = []
+        for version in versions:
+            said += list_said(version)
+        says_it = any(every.scrub_text(text)[1] for text in said)
+        if says_it or text_scan.clean_row(table, row, distinctive)[1]:
             found.add(row[table.named])
     return found
 

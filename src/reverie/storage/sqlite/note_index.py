@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -130,11 +131,10 @@ class SqliteFileIndex(DerivedDatabase):
                 yield from db.execute("select root, path, path from file")
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
-        rows = [
-            (model, hash, part, vector.astype("<f4").tobytes())
-            for hash, parts in vectors.items()
-            for part, vector in enumerate(parts)
-        ]
+        rows: list[tuple[str, bytes, int, bytes]] = []
+        for hash, parts in vectors.items():
+            for part, vector in enumerate(parts):
+                rows.append((model, hash, part, vector.astype("<f4").tobytes()))
         with self._connections().writing() as db:
             db.executemany(
                 "insert or ignore into vector (model, hash, part, vec) values (?, ?, ?, ?)", rows
@@ -300,7 +300,7 @@ def put_chunks(db: sqlite3.Connection, root: str, entry: ChunkedFile) -> ChunkDi
             moved.append((chunk.first, chunk.last, numbers.pop()))
         else:
             new.append(chunk)
-    gone = [num for numbers in old.values() for num in numbers]
+    gone = list(chain.from_iterable(old.values()))
     delete_chunks(db, path, gone)
     db.executemany("update chunk set first = ?, last = ? where num = ?", moved)
     first = last_chunk_number(db) + 1

@@ -16,6 +16,7 @@ DEFAULTS: dict[str, Any] = {name: Memory._field_defaults.get(name) for name in F
 STRUCTURED = frozenset(
     ("tags", "messages", "files", "triggers", "details", "reinforcements", "conflicts_with")
 )
+ALWAYS_WRITTEN = ("id", "text", "space", "at")
 COLUMNS = ", ".join(FIELDS)
 
 _SHAPED = tuple((i, name) for i, name in enumerate(FIELDS) if name in STRUCTURED)
@@ -99,12 +100,12 @@ def to_memory(row: tuple[Any, ...]) -> Memory:
 
 def memory_to_dict(memory: Memory) -> dict[str, Any]:
     """A memory as JSON values; fields with their default value are left out."""
-    return {
-        name: to_plain(name, value)
-        for name in FIELDS
-        if (value := getattr(memory, name)) != DEFAULTS[name]
-        or name in ("id", "text", "space", "at")
-    }
+    values: dict[str, Any] = {}
+    for name in FIELDS:
+        value = getattr(memory, name)
+        if value != DEFAULTS[name] or name in ALWAYS_WRITTEN:
+            values[name] = to_plain(name, value)
+    return values
 
 
 def memory_from_dict(data: Mapping[str, Any]) -> Memory:

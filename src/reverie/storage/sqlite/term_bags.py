@@ -16,14 +16,14 @@ NO_TERMS = TermColumns([], {}, *(np.zeros(0, np.int32) for _ in range(4)))
 
 def put_term_bags(db: sqlite3.Connection, root: str, bags: Sequence[TermBag]) -> None:
     """Store the terms of these files."""
-    words = {term for bag in bags for chunk in bag.chunks for term in chunk}
+    terms: set[str] = set()
+    for bag in bags:
+        terms.update(*bag.chunks)
     db.executemany(
-        "insert or ignore into term (text) values (?)", [(word,) for word in sorted(words)]
+        "insert or ignore into term (text) values (?)", [(term,) for term in sorted(terms)]
     )
-    numbers = {
-        word: db.execute("select id from term where text = ?", (word,)).fetchone()[0]
-        for word in words
-    }
+    sql = "select id from term where text = ?"
+    numbers = {term: db.execute(sql, (term,)).fetchone()[0] for term in terms}
     db.executemany(
         "insert or replace into bag (file, hash, entries) "
         "select num, ?, ? from file where root = ? and path = ?",
@@ -33,11 +33,9 @@ def put_term_bags(db: sqlite3.Connection, root: str, bags: Sequence[TermBag]) ->
 
 def pack_entries(bag: TermBag, numbers: dict[str, int]) -> bytes:
     """The entries of one file, as bytes."""
-    rows = [
-        (place, numbers[term], count)
-        for place, chunk in enumerate(bag.chunks)
-        for term, count in chunk.items()
-    ]
+    rows: list[tuple[int, int, int]] = []
+    for place, chunk in enumerate(bag.chunks):
+        rows += [(place, numbers[term], count) for term, count in chunk.items()]
     return np.array(rows, dtype=ENTRY).tobytes()
 
 
