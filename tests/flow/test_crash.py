@@ -106,7 +106,7 @@ class Nursery:
 NIGHTS = (
     NURSERY[: NURSERY.index("def live")]
     + r'''
-from reverie.runtime.settle import sleeping
+from reverie.consolidation import sleep_loop
 from tests.property.vocabulary import NIGHT, TEXTS
 
 WHO = ("observed", "user_corrected")
