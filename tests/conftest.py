@@ -49,7 +49,7 @@ def model_cache(tmp_path_factory):
 
     kept = os.environ.get("REVERIE_TEST_CACHE")
     cache = Path(kept) if kept else tmp_path_factory.mktemp("model-cache")
-    model_weights.ensure(cache)
+    model_weights.ensure_model_files(cache)
     return cache
 
 

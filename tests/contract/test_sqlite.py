@@ -100,17 +100,9 @@ def test_what_belongs_to_a_session_is_read_by_its_index(store, path):
     asked = []
     with closing(sqlite3.connect(path)) as db:
         db.set_trace_callback(asked.append)
-        read.events(
-            db,
-            after=0,
-            before=None,
-            verbs=("turn",),
-            session="s1",
-            space="me/a",
-            newest=False,
-            limit=5,
-        )
-        read.browse(db, Filter(spaces=("me/a",), kinds=("fact",), session="s1"))
+        session = read.EventFilter(0, None, ("turn",), "s1", "me/a")
+        read.read_events(db, session, newest=False, limit=5)
+        read.browse_memories(db, Filter(spaces=("me/a",), kinds=("fact",), session="s1"))
         db.set_trace_callback(None)
         plans = [str(db.execute(f"explain query plan {sql}").fetchall()) for sql in asked]
     assert (
@@ -121,7 +113,9 @@ def test_what_belongs_to_a_session_is_read_by_its_index(store, path):
 
 def test_the_latest_step_is_the_last_file():
     """LATEST is how many steps there are, numbered without gaps."""
-    assert [int(step.name[:4]) for step in migrate.steps()] == list(range(1, migrate.LATEST + 1))
+    assert [int(step.name[:4]) for step in migrate.list_migrations()] == list(
+        range(1, migrate.LATEST + 1)
+    )
 
 
 def test_a_newer_file_is_left_alone(store, path):
@@ -160,7 +154,7 @@ VERSION_1 = """
 def version_1(path, model):
     """A file as version 1 wrote it: one memory with a vector of a model, one that waits."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        for statement in migrate.statements(migrate.steps()[0].read_text("utf-8")):
+        for statement in migrate.split_statements(migrate.list_migrations()[0].read_text("utf-8")):
             db.execute(statement)
         db.execute("pragma user_version = 1")
         for num, text in ((1, "heron"), (2, "crane")):
@@ -340,7 +334,7 @@ OPENING = """
 import sys
 from reverie.core.model import Add
 from reverie.storage import open_store
-from reverie.testing import make_memory, make_event
+from reverie.testing import make_event, make_memory
 sys.stdin.readline()
 store = open_store(sys.argv[1])
 store.apply([Add(memory=make_memory(sys.argv[2]))], make_event())

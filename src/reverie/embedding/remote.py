@@ -1,11 +1,9 @@
-"""Vectors from an endpoint that speaks the OpenAI `/embeddings` protocol: OpenAI, Ollama,
-llama.cpp, vLLM …
+"""Vectors from an OpenAI-compatible `/embeddings` endpoint: OpenAI, Ollama, llama.cpp, vLLM …
 
-Opt-in: texts leave this machine, so nothing chooses this embedder but the user's own setting. Each
-answer is checked (as many vectors as texts, one length, finite numbers) and scaled to unit length.
-Busy servers (429, 5xx, no answer) are asked again, three times at most, then `EmbedderUnavailable`
-says what happened. The key goes to the configured host only: a redirect is an error, never
-followed.
+Opt-in: texts leave this machine, so only the user's own setting chooses this embedder. Each answer
+is checked (as many vectors as texts, one length, finite numbers) and scaled to unit length. A busy
+server (429, 5xx, no answer) is asked again, three times at most; then `EmbedderUnavailable` says
+what happened. The key goes to the configured host only: a redirect is an error and never followed.
 """
 
 from __future__ import annotations
@@ -25,9 +23,9 @@ from reverie.core.errors import BadInput, EmbedderUnavailable
 if TYPE_CHECKING:
     from reverie.embedding import Vectors
 
-BATCH = 128
+BATCH = 128  # texts in one request
 MAX_TRIES = 4  # the first, and three more
-TIMEOUT = 30.0
+TIMEOUT = 30.0  # seconds
 MAX_WAIT = 20.0  # seconds; a server that wants more is as good as down
 KNOWN_DIMS = {
     "text-embedding-3-small": 1536,
@@ -45,7 +43,7 @@ class _ServerBusyError(Exception):
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """urllib would send the key along to wherever it is redirected."""
+    """Refuses redirects: urllib would send the key along to wherever it is redirected."""
 
     def redirect_request(self, *_args: Any) -> None:
         return None
@@ -63,7 +61,7 @@ class Endpoint:
 
     @property
     def identity(self) -> str:
-        """The host belongs to it: two servers may call different models by the same name."""
+        """The model's name with its host: two servers may call different models by one name."""
         parts = urlsplit(self.base_url)
         return f"{self.model}@{parts.hostname}" + (f":{parts.port}" if parts.port else "")
 
@@ -83,20 +81,22 @@ class RemoteEmbedder:
         """One unit-length row per text, in the order of the texts."""
         import numpy as np
 
-        parts = [self._batch(texts[i : i + BATCH]) for i in range(0, len(texts), BATCH)]
-        return np.concatenate(parts) if parts else np.zeros((0, self.dims), dtype=np.float32)
+        if not texts:
+            return np.zeros((0, self.dims), dtype=np.float32)
+        starts = range(0, len(texts), BATCH)
+        return np.concatenate([self._embed_batch(texts[i : i + BATCH]) for i in starts])
 
     def close(self) -> None:
         """Nothing is held."""
 
-    def _batch(self, texts: Sequence[str]) -> Vectors:
-        vectors = parse_embeddings(
-            self._ask([to_valid_text(text) for text in texts]), len(texts), self.dims
-        )
+    def _embed_batch(self, texts: Sequence[str]) -> Vectors:
+        answer = self._request([to_valid_text(text) for text in texts])
+        vectors = parse_embeddings(answer, len(texts), self.dims)
         self.dims = vectors.shape[1]
         return vectors
 
-    def _ask(self, texts: list[str]) -> bytes:
+    def _request(self, texts: list[str]) -> bytes:
+        """The server's answer, asked for again while the server is busy."""
         for attempt in range(MAX_TRIES):
             try:
                 return self._post(texts)
@@ -110,36 +110,37 @@ class RemoteEmbedder:
         raise AssertionError("unreachable")
 
     def _post(self, texts: list[str]) -> bytes:
+        url = self.endpoint.base_url.rstrip("/") + "/embeddings"
         headers = {"Content-Type": "application/json"}
         if self.endpoint.api_key:
             headers["Authorization"] = f"Bearer {self.endpoint.api_key}"
-        body = json.dumps(
-            {"model": self.endpoint.model, "input": texts, "encoding_format": "float"}
-        ).encode()
-        request = urllib.request.Request(
-            self.endpoint.base_url.rstrip("/") + "/embeddings", body, headers
-        )
+        content = {"model": self.endpoint.model, "input": texts, "encoding_format": "float"}
+        request = urllib.request.Request(url, json.dumps(content).encode(), headers)
         try:
             with self._opener.open(request, timeout=self.endpoint.timeout) as answer:
                 return bytes(answer.read())
         except urllib.error.HTTPError as err:
             with err:
-                raise self._refusal(err) from err
+                raise self._to_error(err) from err
         except (OSError, http.client.HTTPException) as err:
             raise _ServerBusyError(str(err) or type(err).__name__) from err
 
-    def _refusal(self, err: urllib.error.HTTPError) -> Exception:
-        said = f"HTTP {err.code}: {err.read(300).decode(errors='replace').strip()}"
+    def _to_error(self, err: urllib.error.HTTPError) -> Exception:
+        """The error that an HTTP status means: ask again, or give up."""
+        message = f"HTTP {err.code}: {err.read(300).decode(errors='replace').strip()}"
         if err.code == 429 or err.code >= 500:
-            return _ServerBusyError(said, parse_retry_after(err.headers.get("Retry-After")))
+            return _ServerBusyError(message, parse_retry_after(err.headers.get("Retry-After")))
         hint = " Check the API key." if err.code in (401, 403) else ""
         return EmbedderUnavailable(
-            f"{self.model} refused: {said}.{hint} Words keep working meanwhile."
+            f"{self.model} refused: {message}.{hint} Words keep working meanwhile."
         )
 
 
 def parse_embeddings(answer: bytes, count: int, dims: int) -> Vectors:
-    """The vectors of an answer by their index, unit length. `dims` 0 accepts any length."""
+    """The vectors of an answer in the order of their index, unit length; `dims` 0 is any length.
+
+    Raises EmbedderUnavailable for an answer that is not in the OpenAI format, or not as asked.
+    """
     import numpy as np
 
     try:
@@ -164,14 +165,13 @@ def parse_embeddings(answer: bytes, count: int, dims: int) -> Vectors:
 
 
 def to_valid_text(text: str) -> str:
-    """Valid Unicode, and never empty: OpenAI refuses an empty input, and with it the
-    whole batch.
-    """
+    """A text as valid Unicode, and never empty."""
+    # OpenAI refuses an empty input, and with it the whole batch.
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") or " "
 
 
 def parse_retry_after(retry_after: str | None) -> float | None:
-    """The wait a server asks for; a date in that header counts as none named."""
+    """The seconds that a server asks to wait; None for a date, which some send instead."""
     try:
         return max(0.0, float(retry_after)) if retry_after else None
     except ValueError:
@@ -179,7 +179,7 @@ def parse_retry_after(retry_after: str | None) -> float | None:
 
 
 def open(where: str, *, api_key: str | None = None, **_unused: Any) -> RemoteEmbedder:
-    """`where` is "https://host/v1#model" or "https://host/v1#model@dims"."""
+    """An embedder for "https://host/v1#model" or "https://host/v1#model@dims"."""
     base_url, _, model = where.partition("#")
     model, _, dims = model.partition("@")
     if (

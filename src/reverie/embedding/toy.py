@@ -2,7 +2,7 @@
 numbers.
 
 It knows spelling and nothing of meaning, needs no file, and gives the same vector in every process
-and on every machine (CRC-32, never `hash()`, which Python salts per process).
+and on every machine (CRC-32, not `hash()`, which Python salts per process).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ToyEmbedder:
-    """Similar spelling, similar vector."""
+    """An embedder for which similar spelling means similar vectors."""
 
     model = "toy/1"
     dims = 64
@@ -31,9 +31,8 @@ class ToyEmbedder:
             for feature in iter_features(text):
                 bits = crc32(feature.encode("utf-8", "surrogatepass"))
                 row[bits % self.dims] += 1.0 if bits & 0x8000 else -1.0
-            if (
-                not row.any()
-            ):  # no words, or features that cancelled out: any fixed direction will do
+            # No words, or features that cancelled out: any fixed direction will do.
+            if not row.any():
                 row[0] = 1.0
         out /= np.linalg.norm(out, axis=1, keepdims=True)
         return out
@@ -43,7 +42,7 @@ class ToyEmbedder:
 
 
 def iter_features(text: str) -> Iterator[str]:
-    """Each word (twice: it counts for more than one of its parts) and the trigrams within it."""
+    """Each word, twice so that it outweighs each of its parts, and the trigrams within it."""
     for word in re.findall(r"\w+", text.lower()):
         yield from (f"w{word}", f"v{word}")
         padded = f"<{word}>"
@@ -51,5 +50,5 @@ def iter_features(text: str) -> Iterator[str]:
 
 
 def open(_rest: str, **_unused: Any) -> ToyEmbedder:
-    """There is only the one."""
+    """The toy embedder; there is only one."""
     return ToyEmbedder()

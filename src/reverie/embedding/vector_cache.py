@@ -1,7 +1,7 @@
-"""The same text is embedded once: vectors kept by the text's hash and the model's identity.
+"""An embedding cache: a text is embedded once, its vector kept by the text's hash and the model.
 
 `known` is any mutable mapping of key to float32 bytes: a dict, or a table of the store, so that the
-cache outlives the process. It is derived data: empty it at any time and only time is lost.
+cache outlives the process. It is derived data: emptying it loses only time.
 """
 
 from __future__ import annotations
@@ -10,62 +10,59 @@ from collections import OrderedDict
 from collections.abc import Iterator, MutableMapping, Sequence
 from hashlib import sha256
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from reverie.embedding import Embedder, Vectors
 
 
 class CachedEmbedder:
-    """An embedder that looks before it works. Other than time, nothing tells it from the one
-    inside.
-    """
+    """An embedder with a cache. Nothing but time tells it from the one inside."""
 
     def __init__(self, inner: Embedder, known: MutableMapping[str, bytes]) -> None:
         self.inner, self.known = inner, known
 
     @property
     def model(self) -> str:
-        """The model inside."""
+        """The identity of the model inside."""
         return self.inner.model
 
     @property
     def dims(self) -> int:
-        """Length of a vector."""
+        """The length of a vector."""
         return self.inner.dims
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row per text; only what was never seen is worked out."""
+        """One row per text; only texts that are not in the cache are embedded."""
         import numpy as np
 
         keys = [vector_key(self.model, text) for text in texts]
-        rows = {
-            k: np.frombuffer(kept, dtype="<f4")
-            for k in set(keys)
-            if (kept := self.known.get(k)) is not None
-        }
-        new = {k: text for k, text in zip(keys, texts, strict=True) if k not in rows}
-        for k, row in zip(new, self.inner.embed(list(new.values())) if new else (), strict=True):
-            rows[k] = row
-            self.known[k] = row.astype("<f4").tobytes()
-        return np.stack([rows[k] for k in keys]) if keys else self.inner.embed([])
+        rows: dict[str, Any] = {}
+        missing: dict[str, str] = {}
+        for key, text in zip(keys, texts, strict=True):
+            cached = None if key in rows else self.known.get(key)
+            if cached is not None:
+                rows[key] = np.frombuffer(cached, dtype="<f4")
+            elif key not in rows:
+                missing[key] = text
+        fresh = self.inner.embed(list(missing.values())) if missing else ()
+        for key, row in zip(missing, fresh, strict=True):
+            rows[key] = row
+            self.known[key] = row.astype("<f4").tobytes()
+        return np.stack([rows[key] for key in keys]) if keys else self.inner.embed([])
 
     def close(self) -> None:
-        """Close the embedder inside. What is known stays."""
+        """Close the embedder inside. The cache stays."""
         self.inner.close()
 
 
 def vector_key(model: str, text: str) -> str:
-    """What a vector is kept under. The model is part of it: no vector outlives a
-    switch of models.
-    """
+    """The cache key of a text's vector. The model is part of it: no vector outlives a switch."""
     return f"{model}:{sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 class RecentVectors(MutableMapping[str, bytes]):
-    """A mapping that keeps what was used last: MOST vectors, 1.5 KB each. Safe to use from many
-    threads.
-    """
+    """A cache of the MOST most recently used vectors, 1.5 KB each. Thread-safe."""
 
     MOST = 2_048
 

@@ -1,15 +1,13 @@
-"""The log of what was done, opened in DuckDB: SQL over long histories, and Parquet files of them
-(D6-D8, D15, D63).
+"""The event log in DuckDB: SQL over long histories, and Parquet files of them.
 
-The store is only read. Events come out of it as the rows that they are kept as and are taken apart
-into the columns of tables in memory, those of one verb when a question first needs them
-(`analysis.sql`). A snapshot: what is recorded after it was opened is not in it. SQLite's own
-`json_extract` answers one question in less time than it takes to copy a million events; DuckDB
-answers each further one in a hundredth of that (`python -m bench.analytics`).
+The store is only read. Events are copied as raw rows and taken apart into the columns of in-memory
+tables (`analytics.sql`), one verb at a time, when a query first needs them. It is a snapshot:
+events recorded after it was opened are not in it. SQLite's own `json_extract` answers one query in
+less time than it takes to copy a million events; DuckDB answers each further one in a hundredth of
+that (`python -m bench.analytics`).
 
-Whoever asks may be anybody: SQL has no way to files, extensions, the network, or values of this
-program, and cannot give itself one, because DuckDB's configuration is locked before the first
-question.
+Anybody may ask, so SQL reaches no files, extensions, network or values of this program, and cannot
+change that: DuckDB's configuration is locked before the first query.
 """
 
 from __future__ import annotations
@@ -29,13 +27,14 @@ if TYPE_CHECKING:
 
 BATCH = 100_000  # events that are copied at once
 PATTERN = "pattern"
+# table → its source: a verb of the log, or the patterns that the caller has learned
 TABLES = {
     "tool_executions": "tool",
     "file_interactions": "file",
     "tasks": "task",
     "commits": "commit",
     "learned_patterns": PATTERN,
-}  # what is asked → where it comes from: a verb of the log
+}
 SAFE: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
@@ -48,14 +47,14 @@ PatternRow = tuple[str, str, float | None, int, float, float]
 
 
 class QueryResult(NamedTuple):
-    """What a question came to: every row, in order."""
+    """The answer to a query: every row, in order."""
 
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]]
 
 
 class TableDescription(NamedTuple):
-    """Something that can be asked about."""
+    """A table that can be queried. The CLI prints the fields by name."""
 
     name: str
     about: str
@@ -63,7 +62,7 @@ class TableDescription(NamedTuple):
 
 
 class LogAnalysis:
-    """The deeds that can be seen from a space, as they are now. A context manager."""
+    """The activity visible from a space, as it is now. A context manager."""
 
     def __init__(
         self, store: Store, space: str, patterns: Callable[[], Iterable[PatternRow]]
@@ -81,7 +80,7 @@ class LogAnalysis:
         self._db.close()
 
     def tables(self) -> list[TableDescription]:
-        """What can be asked about, with the columns of each."""
+        """The tables that can be queried, with their columns."""
         about = dict(self._db.execute(ABOUT).fetchall())
         columns: dict[str, dict[str, str]] = {name: {} for name in about}
         for name, column, type in self._db.execute(COLUMNS).fetchall():
@@ -89,7 +88,7 @@ class LogAnalysis:
         return [TableDescription(name, about[name], columns[name]) for name in about]
 
     def ask(self, query: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> QueryResult:
-        """The answer to one statement of SQL in DuckDB's dialect.
+        """The answer to one SQL statement in DuckDB's dialect.
 
         `parameters` stand for `?`, `$1` or `$name` in it. Raises BadInput with DuckDB's own words
         for SQL that does not work, KeyboardInterrupt where somebody stops it.
@@ -97,13 +96,14 @@ class LogAnalysis:
         import duckdb
 
         self._seal()
-        statement = query.encode("utf-8", "replace").decode()  # half a character is none
+        # DuckDB takes no half of a surrogate pair.
+        statement = query.encode("utf-8", "replace").decode()
         try:
-            self._need(self._read_by(statement, parameters))
-            done = self._db.execute(statement, parameters or None)
-            return QueryResult(
-                tuple(column[0] for column in done.description or ()), done.fetchall()
-            )
+            self._fill_tables(self._find_tables(statement, parameters))
+            result = self._db.execute(statement, parameters or None)
+            columns = tuple(column[0] for column in result.description or ())
+            return QueryResult(columns, result.fetchall())
+        # Depending on where Ctrl-C arrives, DuckDB reports it in two ways.
         except RuntimeError as err:
             if "interrupt" not in str(err).lower():
                 raise
@@ -114,22 +114,20 @@ class LogAnalysis:
             raise BadInput(f"That SQL does not work. {shorten_error(str(err))}") from err
 
     def parquet(self, folder: Path) -> dict[str, int]:
-        """Every table as a Parquet file in a new folder, which appears with all of them or not at
-        all.
+        """Write every table as a Parquet file into a new folder, all of them or none.
 
-        Returns how many rows each has. Raises BadInput if something is there already. Before the
-        first `ask` only.
+        Returns how many rows each has. Raises BadInput if something is there already. Works only
+        before the first `ask`, which closes the way to files.
         """
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise BadInput(f"{folder} exists already. Name a new folder")
-        if not folder.absolute().parent.is_dir():
-            raise BadInput(f"There is no folder {folder.absolute().parent}")
-        self._need(TABLES)
+        parent = folder.absolute().parent
+        if not parent.is_dir():
+            raise BadInput(f"There is no folder {parent}")
+        self._fill_tables(TABLES)
         rows: dict[str, int] = {}
-        with tempfile.TemporaryDirectory(
-            prefix=f".{folder.name}.", dir=folder.absolute().parent
-        ) as beside:
-            half = Path(beside, "half")
+        with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=parent) as scratch:
+            half = Path(scratch, "half")
             half.mkdir(mode=0o700)
             for name in TABLES:
                 file = half / f"{name}.parquet"
@@ -140,11 +138,13 @@ class LogAnalysis:
             half.replace(folder)
         return rows
 
-    def _read_by(
+    def _find_tables(
         self, statement: str, parameters: Sequence[Any] | Mapping[str, Any]
     ) -> Iterable[str]:
-        """Tables that a statement reads. DuckDB tells it of those that only read and have no
-        parameters.
+        """The tables that a statement reads.
+
+        DuckDB knows them for statements that only read and have no parameters; for others, every
+        table that is mentioned.
         """
         import duckdb
 
@@ -154,49 +154,48 @@ class LogAnalysis:
             return find_mentioned_tables(f"{statement} {parameters}")
 
     def _seal(self) -> None:
-        """From here on SQL reaches nothing but these tables."""
+        """Close SQL's way to everything but these tables."""
         if not self._sealed:
             self._db.execute("set enable_external_access = false")
             self._db.execute("set lock_configuration = true")
             self._sealed = True
 
-    def _need(self, tables: Iterable[str]) -> None:
-        """Have what there is in these tables."""
+    def _fill_tables(self, tables: Iterable[str]) -> None:
+        """Load these tables, unless they are loaded already."""
         for table in sorted(TABLES.keys() & set(tables) - self._loaded):
-            if (source := TABLES[table]) == PATTERN:
-                self._put(source, PATTERNS, list(self._patterns()))
+            source = TABLES[table]
+            if source == PATTERN:
+                self._append_rows(source, PATTERNS, list(self._patterns()))
             else:
-                self._copy(source)
+                self._copy_events(source)
             self._db.execute(f"insert into {table} from log.{table}")
             self._db.execute(f"truncate log.{source}")
             self._loaded.add(table)
 
-    def _copy(self, verb: str) -> None:
+    def _copy_events(self, verb: str) -> None:
         """Copy the events of a verb."""
         after = 0
         while rows := self._store.event_rows(
             verb, space=self._space, after=after, until=self._until, limit=BATCH
         ):
-            self._put(verb, EVENTS, rows)
+            self._append_rows(verb, EVENTS, rows)
             after = rows[-1][0]
 
-    def _put(
+    def _append_rows(
         self, table: str, columns: Mapping[str, type], rows: Sequence[tuple[Any, ...]]
     ) -> None:
         """Append rows to a table, as columns: a row at a time takes a hundred times as long."""
         import numpy as np
 
-        if rows:
-            values = zip(*rows, strict=True)
-            self._db.register(
-                "batch",
-                {
-                    name: np.array(column, kind)
-                    for (name, kind), column in zip(columns.items(), values, strict=True)
-                },
-            )
-            self._db.execute(f"insert into log.{table} by name select * from batch")
-            self._db.unregister("batch")
+        if not rows:
+            return
+        batch: dict[str, Any] = {
+            name: np.array(values, kind)
+            for (name, kind), values in zip(columns.items(), zip(*rows, strict=True), strict=True)
+        }
+        self._db.register("batch", batch)
+        self._db.execute(f"insert into log.{table} by name select * from batch")
+        self._db.unregister("batch")
 
 
 EVENTS: Mapping[str, type] = {
@@ -224,8 +223,9 @@ COLUMNS = """
 
 
 def open_duckdb() -> duckdb.DuckDBPyConnection:
-    """A database in memory with the tables, empty. Raises ExtraMissing where DuckDB is not
-    installed.
+    """An in-memory database with the tables, empty.
+
+    Raises ExtraMissing where DuckDB is not installed.
     """
     try:
         import duckdb
@@ -240,15 +240,16 @@ def open_duckdb() -> duckdb.DuckDBPyConnection:
 
 
 def find_mentioned_tables(text: str) -> list[str]:
-    """Tables that a text names; all of them where it may put a name together (`query`,
-    `query_table`).
+    """The tables that a text names.
+
+    All of them where it may compute a name (`query`, `query_table`).
     """
     plain = text.lower()
     return [table for table in TABLES if table in plain or "query" in plain]
 
 
 def shorten_error(said: str) -> str:
-    """DuckDB's words on one line, without the drawing of the place."""
+    """DuckDB's message on one line, without the drawing of the place."""
     return " ".join(said.partition("\n\n")[0].split())
 
 

@@ -1,9 +1,8 @@
-"""Daily copies of the database in `home/backups`, and what erasing for good means for them (X20,
-CC-4).
+"""Daily copies of the database in `home/backups`, and purging and scrubbing them.
 
-Only copies of the home's own database are touched. A purge says which files it could not reach:
-copies that are busy, newer or write-protected, and damaged files that a repair has put aside.
-Copies that were made elsewhere with `Mind.backup` are their owner's.
+Only copies of the home's own database are touched; copies made elsewhere with `Mind.backup` belong
+to their owner. A purge says which files it could not reach: copies that are busy, newer or
+write-protected, and damaged files that a repair has put aside.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -18,11 +17,11 @@ from reverie.core.errors import BadInput, ReverieError, StoreBusy, StoreDamaged
 from reverie.storage import Store, open_store
 from reverie.storage.scrub_scan import TextCleaner, scan_database_copy
 
-ROWS_PER_STEP = 500  # of a copy that are scrubbed in one transaction
+ROWS_PER_STEP = 500  # rows of a copy that are scrubbed in one transaction
 
 
 class PurgeResult(NamedTuple):
-    """What erasing for good did."""
+    """What a purge did."""
 
     erased: int  # memories, with the wordings that were merged into them
     unreached: tuple[Path, ...]  # files that may still hold them
@@ -31,34 +30,33 @@ class PurgeResult(NamedTuple):
 
 
 def backup_folder(settings: Settings) -> Path:
-    """Where they lie."""
+    """The folder of the backups."""
     return settings.home / "backups"
 
 
 def list_daily_backups(settings: Settings) -> list[Path]:
-    """The daily copies."""
+    """The daily copies, newest first."""
     return sorted(backup_folder(settings).glob("reverie-*.db"), reverse=True)
 
 
 def list_damaged_files(settings: Settings) -> list[Path]:
-    """Files that a repair has put aside."""
+    """The damaged files that a repair has put aside, newest first."""
     return sorted(settings.home.glob("reverie.db.damaged-*"))
 
 
 def format_file_date(at: float, form: str = "%Y%m%d") -> str:
-    """A moment as part of a file's name."""
+    """A timestamp as part of a file's name, in UTC."""
     return datetime.fromtimestamp(at, UTC).strftime(form)
 
 
 def make_daily_backup(store: Store, settings: Settings, now: float) -> Path | None:
-    """Make today's copy unless it is there, and let the oldest go. None if there was
-    nothing to do.
-    """
+    """Make today's copy and delete the oldest beyond `settings.backups`; None if it was there."""
     path = backup_folder(settings) / f"reverie-{format_file_date(now)}.db"
     if settings.backups <= 0 or settings.store or path.exists():
         return None
     path.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(BadInput):  # somebody else made it just now
+    # Another process may have made it just now.
+    with suppress(BadInput):
         store.backup(path)
     for old in list_daily_backups(settings)[settings.backups :]:
         old.unlink(missing_ok=True)
@@ -66,19 +64,17 @@ def make_daily_backup(store: Store, settings: Settings, now: float) -> Path | No
 
 
 def list_replaced_copies(settings: Settings) -> list[Path]:
-    """Copies of what a restored backup took the place of. They stay until somebody removes them."""
+    """Copies of what restored backups replaced, newest first; only the user removes them."""
     return sorted(backup_folder(settings).glob("before-*.db"), reverse=True)
 
 
 def restore_from_backup(store: Store, settings: Settings, source: Path, now: float) -> Path:
-    """Go back to a backup. Returns the copy of what was there until now; a refused backup makes
-    none.
-    """
+    """Restore a backup. Returns the copy of the former content; a refused backup makes none."""
+    folder = backup_folder(settings)
+    folder.mkdir(parents=True, exist_ok=True)
     name = f"before-{format_file_date(now, '%Y%m%d-%H%M%S')}"
-    backup_folder(settings).mkdir(parents=True, exist_ok=True)
-    kept = next(
-        one for n in count(1) if not (one := backup_folder(settings) / f"{name}-{n}.db").exists()
-    )
+    candidates = (folder / f"{name}-{number}.db" for number in count(1))
+    kept = next(path for path in candidates if not path.exists())
     store.restore_backup(source, kept)
     return kept
 
@@ -86,40 +82,37 @@ def restore_from_backup(store: Store, settings: Settings, source: Path, now: flo
 def purge_backups(
     settings: Settings, store: Store, ids: Sequence[str], texts: Collection[str]
 ) -> tuple[Path, ...]:
-    """Erase memories from the daily copies of a store too. Returns the files that may still hold
-    them.
+    """Erase memories from the copies of a store. Returns the files that may still hold them.
 
-    A copy may know only what was said, and not yet the memory that was made of it: so `texts`. A
-    damaged copy, which nobody can erase from, is removed.
+    A copy may hold what was said before a memory was made of it, hence `texts`. A damaged copy,
+    which nothing can be erased from, is deleted.
     """
-    if store.url != settings.url or settings.store:  # the home's copies are of another one
+    if not has_own_copies(settings, store):
         return ()
-    return (
-        *purge_copies([*list_daily_backups(settings), *list_replaced_copies(settings)], ids, texts),
-        *list_damaged_files(settings),
-    )
+    copies = [*list_daily_backups(settings), *list_replaced_copies(settings)]
+    return (*purge_copies(copies, ids, texts), *list_damaged_files(settings))
+
+
+def has_own_copies(settings: Settings, store: Store) -> bool:
+    """True if the copies in the home are of this store and not of another one."""
+    return store.url == settings.url and not settings.store
 
 
 def purge_copies(copies: Iterable[Path], ids: Sequence[str], texts: Collection[str]) -> list[Path]:
-    """Those copies that the memories could not be erased from."""
-    left = []
+    """Erase memories from these copies. Returns those that they could not be erased from."""
+    unreached = []
     for path in copies:
         try:
-            purge_copy(path, ids, texts)
+            alter_copy(path, lambda store: store.purge(ids, texts))
         except (ReverieError, OSError):
-            left.append(path)
-    return left
-
-
-def purge_copy(path: Path, ids: Sequence[str], texts: Collection[str]) -> None:
-    """Erase memories from one copy."""
-    alter_copy(path, lambda store: store.purge(ids, texts))
+            unreached.append(path)
+    return unreached
 
 
 def alter_copy(path: Path, change: Callable[[Store], object]) -> None:
-    """Alter one copy, and leave it as one file without a byte of what went.
+    """Alter one copy, and leave it as one file without a byte of what was erased.
 
-    A damaged one, which nobody can alter, is removed. StoreBusy if somebody is reading it.
+    A damaged copy, which nobody can alter, is deleted. Raises StoreBusy if somebody is reading it.
     """
     try:
         store = open_store(f"sqlite:///{path}")
@@ -136,22 +129,19 @@ def alter_copy(path: Path, change: Callable[[Store], object]) -> None:
 
 
 def find_copies_holding(settings: Settings, store: Store, clean: TextCleaner) -> list[Path]:
-    """The copies that hold something; a damaged one that cannot be read may."""
-    if store.url != settings.url or settings.store:
+    """The copies with something to clean, and damaged ones that cannot be read."""
+    if not has_own_copies(settings, store):
         return []
-    return [
-        path
-        for path in (
-            *list_daily_backups(settings),
-            *list_replaced_copies(settings),
-            *list_damaged_files(settings),
-        )
-        if may_hold_text(path, clean)
-    ]
+    copies = (
+        *list_daily_backups(settings),
+        *list_replaced_copies(settings),
+        *list_damaged_files(settings),
+    )
+    return [path for path in copies if may_hold_text(path, clean)]
 
 
 def may_hold_text(path: Path, clean: TextCleaner) -> bool:
-    """Whether a copy holds something, or cannot be read."""
+    """True if a copy holds something to clean, or cannot be read."""
     try:
         return any(True for _ in scan_database_copy(path, clean))
     except (ReverieError, OSError):
@@ -159,10 +149,8 @@ def may_hold_text(path: Path, clean: TextCleaner) -> bool:
 
 
 def scrub_copies(settings: Settings, copies: Iterable[Path], clean: TextCleaner) -> list[Path]:
-    """Clean these copies; a damaged one, and what else cannot be cleaned, is removed. Returns those
-    that stay.
-    """
-    left = []
+    """Clean these copies, or delete those that cannot be cleaned. Returns those that stay as is."""
+    unreached = []
     for path in copies:
         try:
             if path in (*list_daily_backups(settings), *list_replaced_copies(settings)):
@@ -170,12 +158,12 @@ def scrub_copies(settings: Settings, copies: Iterable[Path], clean: TextCleaner)
             else:
                 path.unlink(missing_ok=True)
         except (ReverieError, OSError):
-            left.append(path)
-    return left
+            unreached.append(path)
+    return unreached
 
 
 def scrub_whole_store(store: Store, clean: TextCleaner) -> None:
-    """Clean every row of a copy."""
+    """Clean every row of a store."""
     after = store.scrub(clean, None, ROWS_PER_STEP, write=True).after
     while after is not None:
         after = store.scrub(clean, after, ROWS_PER_STEP, write=True).after

@@ -1,10 +1,10 @@
-"""What Reverie asks of the index of code. All of it is derived: a repository's files say everything
-again.
+"""The `CodeIndex` protocol: what Reverie asks of an index of repositories' symbols and references.
 
-A `CodeIndex` lives beside the store, in a database of its own; deleting it loses nothing but time.
-Of each file it keeps the stamp and hash, its symbols, the facts that names are resolved from, and
-the edges that resolving has made. `contains` is in the symbols (`parent`); all other kinds of edges
-are rows. No source text is kept but the heads of definitions.
+All of it is derived: the files say everything again. It lives beside the store, in a database of
+its own; deleting it loses nothing but time. Of each file it keeps the stamp and hash, the symbols,
+the facts that names are resolved from, and the resolved edges. Containment is in the symbols
+(`parent`); all other kinds of edges are rows. No source text is kept except the first lines of
+definitions.
 
 Every writing method is one transaction. Any number of threads and processes may use one index.
 """
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-GONE = -2  # the number of a symbol that is not there any more
+GONE = -2  # in `CodeIndex.amend`: the symbol is not there any more
 NONE_MOVED: Mapping[str, Mapping[int, int]] = MappingProxyType({})
 
 
 class Symbol(NamedTuple):
-    """Something that a file defines, by its index among the file's symbols."""
+    """Something that a file defines; its number is its index among the file's symbols."""
 
     name: str
     qual: str  # with the names around it: "Console.print"
@@ -68,7 +68,7 @@ class ParsedFile(NamedTuple):
 
 
 class LinkedFile(NamedTuple):
-    """A file's edges, and what they rest on: they are right as long as none of that changes."""
+    """A file's edges, which hold as long as no lookup that they rest on changes its result."""
 
     path: str
     edges: Sequence[CodeEdge]
@@ -88,7 +88,7 @@ class SymbolDefinition(NamedTuple):
 
     @property
     def top(self) -> bool:
-        """Whether it stands in nothing else."""
+        """True if it is defined at the top level of its file."""
         return self.parent < 0 and not self.owner
 
 
@@ -101,8 +101,9 @@ class TermBag(NamedTuple):
 
 
 class TermColumns(NamedTuple):
-    """The terms of the files of a repository, as columns: by entry i, `term[i]` is in a chunk
-    `times[i]` times.
+    """The terms of a repository's files, as columns.
+
+    Entry i says that `term[i]` occurs `times[i]` times in `chunk[i]` of `file[i]`.
     """
 
     paths: list[str]  # in order
@@ -114,9 +115,7 @@ class TermColumns(NamedTuple):
 
 
 class SymbolGraph(NamedTuple):
-    """A repository in rows, for whoever needs all of it at once. Files by number, symbols by that
-    and their index.
-    """
+    """All symbols and uses of a repository as rows; files by number, symbols by file and index."""
 
     files: list[tuple[int, str]]  # (number, path), by path
     # (file, index, parent, name, qualified name, kind), in order
@@ -143,36 +142,35 @@ class IndexSize(NamedTuple):
 
 
 class CodeIndex(Protocol):
-    """Files of repositories, what they define, and what that is used by."""
+    """Files of repositories, the symbols they define, and the uses of those."""
 
     path: str  # of its database
 
     def obsolete_files(self) -> list[Path]:
-        """Files of earlier editions of it, which nobody reads any more."""
+        """Database files of earlier editions of the index, which nobody reads any more."""
         ...
 
     def roots(self) -> list[str]:
-        """The repositories that are indexed."""
+        """The indexed repositories."""
         ...
 
     def texts(self) -> Iterator[str]:
-        """Every text that is kept."""
+        """Every text in the index."""
         ...
 
     def scrub(self) -> bool:
-        """Empty it for good: nothing stands in its files any more. False if another process is
-        reading just now.
+        """Empty the index for good, without a trace in its files.
+
+        False if another process is reading just now.
         """
         ...
 
     def indexed_files(self, root: str) -> dict[str, IndexedFile]:
-        """The files of a repository, by path."""
+        """The indexed files of a repository, by path."""
         ...
 
     def put(self, root: str, files: Sequence[ParsedFile]) -> None:
-        """Make these the files' symbols and facts. Edges from and to them go until `link` is
-        called.
-        """
+        """Replace the symbols and facts of these files. Edges from and to them go until `link`."""
         ...
 
     def amend(
@@ -183,26 +181,23 @@ class CodeIndex(Protocol):
         linked: Sequence[LinkedFile],
         moved: Mapping[str, Mapping[int, int]] = NONE_MOVED,
     ) -> None:
-        """Make these the files' symbols and facts, forget files, and make these the edges of the
-        files that are named.
+        """Update a resolved repository: put or remove files, and replace the edges of `linked`.
 
-        Other edges stay: whoever calls knows that they lead where they led before, or, in a file
-        that is in `moved`, to the symbol with the number that the old one has there.
+        All other edges stay: the caller knows that they lead where they led before, or, to a file
+        that is in `moved`, from each old symbol number to the new one.
         """
         ...
 
     def update_stamps(self, root: str, files: Sequence[IndexedFile]) -> None:
-        """The content of these files is what it was; only their stamps are others."""
+        """Store new stamps of files whose content is unchanged."""
         ...
 
     def drop(self, root: str, paths: Sequence[str]) -> None:
-        """Forget files, and the edges from and to them."""
+        """Remove files, and the edges from and to them."""
         ...
 
     def forget(self, root: str) -> None:
-        """Forget a repository: its words leave the file, too, as far as nobody else reads it just
-        now.
-        """
+        """Remove a repository, and its words unless another process is reading them just now."""
         ...
 
     def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:
@@ -210,19 +205,19 @@ class CodeIndex(Protocol):
         ...
 
     def modules(self, root: str) -> dict[str, tuple[str, list[str]]]:
-        """The language of each file, and the names of modules that it looks for."""
+        """By path, each file's language and the names of the modules that it looks for."""
         ...
 
     def definitions(self, root: str, name: str) -> list[SymbolDefinition]:
-        """What is called so, without attributes and local names, by path and index."""
+        """Definitions of that name except attributes and local names, by path and index."""
         ...
 
     def detached_members(self, root: str, name: str) -> list[SymbolDefinition]:
-        """The members of a class of that name in files without such a class, by path and index."""
+        """Members of a class of that name in files that do not define it, by path and index."""
         ...
 
     def files_resting_on(self, root: str, on: Collection[str]) -> set[str]:
-        """The files with edges that rest on any of these; a few others, too."""
+        """Files with edges that rest on any of these lookups, and perhaps a few others."""
         ...
 
     def link(self, root: str, linked: Iterable[LinkedFile]) -> None:
@@ -230,7 +225,7 @@ class CodeIndex(Protocol):
         ...
 
     def resolved(self, root: str) -> bool:
-        """Whether the edges of a repository are those of its files as they are indexed now."""
+        """True if the edges of a repository are those of its files as they are indexed now."""
         ...
 
     def size(self, root: str) -> IndexSize:
@@ -238,9 +233,7 @@ class CodeIndex(Protocol):
         ...
 
     def find_symbols(self, root: str, name: str, limit: int) -> list[SymbolLocation]:
-        """Symbols of that name or qualified name, else those whose name it is but for case, else
-        that begin with it.
-        """
+        """Symbols with that name or qualified name; else in another case; else as last part."""
         ...
 
     def symbols_with_body(self, root: str, body: str) -> list[SymbolLocation]:
@@ -256,7 +249,7 @@ class CodeIndex(Protocol):
         ...
 
     def edges_out_of(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
-        """The edges that begin within these symbols, by path and line."""
+        """The resolved edges that begin within these symbols, by path and line."""
         ...
 
     def edges_of_file(self, root: str, path: str, kind: str) -> list[CodeEdge]:
@@ -268,25 +261,26 @@ class CodeIndex(Protocol):
         ...
 
     def edges(self, root: str) -> list[CodeEdge]:
-        """All edges that lead somewhere."""
+        """All resolved edges."""
         ...
 
     def graph(self, root: str) -> SymbolGraph:
-        """All symbols, and all edges that lead somewhere, in brief."""
+        """All symbols and all resolved edges, in brief."""
         ...
 
     def search_files(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
-        """(path, BM25) of files in whose path or symbols any of the terms occurs, best first, ties
-        by path.
+        """(path, BM25) of files whose path or symbols contain any of the terms.
+
+        Best first, ties by path.
         """
         ...
 
     def bag_hashes(self, root: str) -> dict[str, bytes]:
-        """The files whose terms are known, with the hash of the bytes that they are of."""
+        """The files whose terms are stored, with the hash of the content they are of."""
         ...
 
     def put_bags(self, root: str, bags: Sequence[TermBag]) -> None:
-        """Make these the terms of files that are indexed."""
+        """Store the terms of indexed files."""
         ...
 
     def bags(self, root: str) -> TermColumns:
@@ -298,37 +292,36 @@ class CodeIndex(Protocol):
         ...
 
     def state_digest(self, root: str) -> bytes:
-        """Another value whenever another answer may have come true of a repository."""
+        """A value that changes whenever an answer about the repository may have changed."""
         ...
 
     def verify(self) -> str:
-        """What does not hold together; empty if all does. `clear` mends it."""
+        """What is inconsistent, in words; empty if nothing is. `clear` mends it."""
         ...
 
     def clear(self) -> None:
-        """Throw the whole index away; the next write begins it anew."""
+        """Throw the whole index away; the next write begins a new one."""
         ...
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Release the database."""
         ...
 
 
 def find_indexed_root(index: CodeIndex, place: PurePath) -> str:
-    """The innermost indexed repository that a file or folder lies in. Raises NotFound where there
-    is none.
-    """
-    known = [root for root in index.roots() if place.is_relative_to(root)]
-    if not known:
+    """The innermost indexed repository around a file or folder. Raises NotFound."""
+    roots = [root for root in index.roots() if place.is_relative_to(root)]
+    if not roots:
         raise NotFound(
             f"{place} is in no repository that was indexed. Index it: reverie index PATH"
         )
-    return max(known, key=len)
+    return max(roots, key=len)
 
 
 def find_detached_members(symbols: Sequence[Symbol]) -> Iterator[tuple[str, int]]:
-    """(name of the class, index) of the members in a file whose class stands in another one."""
-    here = {one.name for one in symbols if one.kind == "class"}
-    for num, one in enumerate(symbols):
-        if one.owner and (name := one.owner.rpartition(".")[2]) not in here:
-            yield name, num
+    """(class name, index) of the members in a file whose class is defined in another file."""
+    classes = {symbol.name for symbol in symbols if symbol.kind == "class"}
+    for index, symbol in enumerate(symbols):
+        name = symbol.owner.rpartition(".")[2]
+        if symbol.owner and name not in classes:
+            yield name, index

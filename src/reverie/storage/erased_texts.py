@@ -1,8 +1,8 @@
-"""Texts that are erased, found again in other texts: whole, as a passage, or cut off at the end.
+"""Finding erased texts again in other texts: whole, as a passage, or cut off at the end.
 
-Letter case and white space make no difference. A text of a word or two stands in many a sentence by
-chance, so it is only blanked where it is the whole of a value, and not where that is the program's
-own word (`stays`).
+Letter case and white space make no difference. A text of a word or two occurs in many sentences by
+chance, so it is blanked only where it is a whole value, and not where that value is a program's own
+word (`is_kept_field`).
 """
 
 from __future__ import annotations
@@ -15,141 +15,137 @@ from typing import Any
 from reverie.text.tokenization import UNSPACED, fold_text
 
 PURGED = "[purged]"
-PURGING = "purging"  # meta: what the store has let go of and files may still hold
-MIN_DISTINCTIVE_CHARS = 20  # letters; a shorter text may stand in an unrelated event by chance
-UNSPACED_WEIGHT = 2  # letters that a sign counts for where no space parts words: it says more
-MIN_SHARED_WORDS = 0.7  # of a text's words in a sentence of its source: it says the same
+PURGING = "purging"  # in `meta`: what the store has erased and files may still hold
+MIN_DISTINCTIVE_CHARS = 20  # a shorter text may occur in an unrelated event by chance
+# Letters that a sign counts for in scripts without spaces between words: it says more.
+UNSPACED_WEIGHT = 2
+# The share of a text's words from which a sentence of its source counts as saying the same.
+MIN_SHARED_WORDS = 0.7
 SENTENCE_ENDS = ".!?…。"
 KEPT_FIELDS = ("role",)  # without it a turn could not be learned from
-# names of what programs say
-PROGRAM_FIELDS = (
-    "event",
-    "space",
-    "session",
-    "kind",
-    "verb",
-    "host",
-    "tool",
-    "outcome",
-)
+# Fields whose short values are programs' own words.
+PROGRAM_FIELDS = ("event", "space", "session", "kind", "verb", "host", "tool", "outcome")
 
 _SIGN = re.compile(f"[{UNSPACED}]")
 _TOKEN = re.compile(rf"[{UNSPACED}]+|[^\W{UNSPACED}]+")
 _ESCAPE = re.compile(r"\\u[0-9a-f]{4}|\\.")
-# whole words: "role" is not in "parole"
-_BEFORE, _AFTER = (
-    rf"(?<![^\W{UNSPACED}])",
-    rf"(?![^\W{UNSPACED}])",
-)
+# Whole words only: "role" is not in "parole".
+_BEFORE = rf"(?<![^\W{UNSPACED}])"
+_AFTER = rf"(?![^\W{UNSPACED}])"
 
 
 class TextPrefilter:
-    """Which of some texts, each told by a word of it, another text may hold: most of it holds none
-    of thousands.
+    """A cheap test which of many texts another text may contain, by one word of each.
+
+    Most texts contain none of thousands, and looking for each of them would take far longer.
     """
 
-    def __init__(self, told: Iterable[tuple[str, str]]) -> None:
-        """`told`: a word, in lower case, and what it tells. Without spaces a word stands within a
-        longer one.
+    def __init__(self, words: Iterable[tuple[str, str]]) -> None:
+        """`words` are pairs of a lower-case word and the text it stands for.
+
+        In scripts without spaces a word may stand within a longer one.
         """
         self.words: dict[str, list[str]] = {}
         self.parts: dict[str, list[str]] = {}
-        for word, text in told:
-            (self.words if word and not _SIGN.match(word) else self.parts).setdefault(
-                word, []
-            ).append(text)
+        for word, text in words:
+            table = self.words if word and not _SIGN.match(word) else self.parts
+            table.setdefault(word, []).append(text)
 
-    def within(self, text: str) -> list[str]:
-        """What may stand in a text."""
+    def find_candidates(self, text: str) -> list[str]:
+        """The texts that may occur in `text`."""
         lower = text.lower()
-        found = [
-            one
-            for word in self.words.keys() & set(_TOKEN.findall(lower))
-            for one in self.words[word]
-        ]
-        return found + [one for part, some in self.parts.items() if part in lower for one in some]
+        found: list[str] = []
+        for word in self.words.keys() & set(_TOKEN.findall(lower)):
+            found += self.words[word]
+        for part, texts in self.parts.items():
+            if part in lower:
+                found += texts
+        return found
 
-    def holds(self, written: str) -> bool:
-        """Whether something may stand in what is written as JSON."""
-        return bool(self.within(_ESCAPE.sub(" ", written) if "\\" in written else written))
+    def may_match_json(self, written: str) -> bool:
+        """True if one of the texts may occur in a JSON text."""
+        plain = _ESCAPE.sub(" ", written) if "\\" in written else written
+        return bool(self.find_candidates(plain))
 
 
 class PassageEraser:
-    """Blanks these texts in others, as `store.scrub.Cleans` asks for it."""
+    """Blanks some texts wherever they occur in others; a `TextCleaner`."""
 
     def __init__(self, texts: Collection[str]) -> None:
-        some = {strip_sentence_end(text) for text in texts} - {
-            ""
-        }  # with a full stop behind it or not
-        self.whole = {fold_text(text) for text in some}
-        written = {
-            form for text in some if is_distinctive(text) for form in list_written_forms(text)
-        }
-        self.passages = TextPrefilter((longest_word(form), form) for form in written)
-        self.begun = TextPrefilter(
+        # A full stop behind a text makes no difference.
+        erased = {strip_sentence_end(text) for text in texts} - {""}
+        self.whole = {fold_text(text) for text in erased}
+        forms: set[str] = set()
+        for text in erased:
+            if is_distinctive(text):
+                forms.update(list_written_forms(text))
+        self.passages = TextPrefilter((longest_word(form), form) for form in forms)
+        self.beginnings = TextPrefilter(
             (longest_word(first_whole_words(text)), text)
-            for text in some
+            for text in erased
             if len(text) > MIN_DISTINCTIVE_CHARS
         )
-        self.found: dict[str, re.Pattern[str]] = {}
+        self.patterns: dict[str, re.Pattern[str]] = {}
 
     def scrub_text(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """A text without them, and whether any was there."""
-        said = strip_sentence_end(text)
-        if fold_text(said) in self.whole:
-            return text.replace(said, PURGED), (
-                "purged",
-            )  # what ends it stays, as within other texts
-        clean = self.without_beginning(self.without(text))
+        """A text without them, and ("purged",) if any was there."""
+        body = strip_sentence_end(text)
+        if fold_text(body) in self.whole:
+            # The full stop stays, as it does within other texts.
+            return text.replace(body, PURGED), ("purged",)
+        clean = self.blank_cut_end(self.blank_passages(text))
         return (clean, ("purged",)) if clean != text else (text, ())
 
     def scrub_value(self, value: Any) -> tuple[Any, tuple[str, ...]]:
-        """The same of every string in a value of JSON."""
+        """The same for every string in a JSON value."""
         clean = map_strings(value, lambda text: self.scrub_text(text)[0])
         return (clean, ("purged",)) if clean != value else (value, ())
 
-    def without(self, text: str) -> str:
+    def blank_passages(self, text: str) -> str:
         """A text with the passages blanked, the longest first."""
-        for form in sorted(find_present(self.passages, text), key=lambda form: (-len(form), form)):
-            text = self.finding(to_word_pattern(form)).sub(PURGED, text)
+        forms = find_present(self.passages, text)
+        for form in sorted(forms, key=lambda form: (-len(form), form)):
+            text = self.pattern(to_word_pattern(form)).sub(PURGED, text)
         return text
 
-    def without_beginning(self, text: str) -> str:
-        """A text without the part at its end that begins one of the texts: it was cut there."""
-        for one in sorted(find_present(self.begun, text, MIN_DISTINCTIVE_CHARS)):
-            start = self.finding(_BEFORE + to_spaced_pattern(one[:MIN_DISTINCTIVE_CHARS]))
+    def blank_cut_end(self, text: str) -> str:
+        """A text without the beginning of an erased one at its end, where it was cut off."""
+        for erased in sorted(find_present(self.beginnings, text, MIN_DISTINCTIVE_CHARS)):
+            start = self.pattern(_BEFORE + to_spaced_pattern(erased[:MIN_DISTINCTIVE_CHARS]))
             for found in start.finditer(text):
-                if fold_text(one).startswith(fold_text(text[found.start() :]).rstrip("…. ")):
+                rest = fold_text(text[found.start() :]).rstrip("…. ")
+                if fold_text(erased).startswith(rest):
                     return text[: found.start()] + PURGED
         return text
 
-    def finding(self, expression: str) -> re.Pattern[str]:
-        """What finds a text: made when one holds it, for that takes some milliseconds."""
-        if expression not in self.found:
-            self.found[expression] = re.compile(expression, re.IGNORECASE)
-        return self.found[expression]
+    def pattern(self, expression: str) -> re.Pattern[str]:
+        """A compiled expression, kept: compiling one takes some milliseconds."""
+        if expression not in self.patterns:
+            self.patterns[expression] = re.compile(expression, re.IGNORECASE)
+        return self.patterns[expression]
 
 
-def find_present(sieve: TextPrefilter, text: str, begun: int | None = None) -> list[str]:
-    """What stands in a text, or `begun` characters of it do, perhaps as part of a longer word."""
-    if not (some := sieve.within(text)):
+def find_present(prefilter: TextPrefilter, text: str, chars: int | None = None) -> list[str]:
+    """The texts that occur in `text`, or whose first `chars` do, perhaps within a longer word."""
+    candidates = prefilter.find_candidates(text)
+    if not candidates:
         return []
-    written = fold_text(text)
-    return [one for one in some if fold_text(one[:begun]) in written]
+    folded = fold_text(text)
+    return [candidate for candidate in candidates if fold_text(candidate[:chars]) in folded]
 
 
 def strip_sentence_end(text: str) -> str:
-    """A text without what ends it."""
+    """A text without white space around it and without its closing punctuation."""
     return text.strip().rstrip(SENTENCE_ENDS)
 
 
 def list_written_forms(text: str) -> tuple[str, ...]:
-    """A text as it is, and as JSON writes it."""
+    """A text as it is, and in the two ways that JSON may write it."""
     return text, dumps(text, ensure_ascii=False)[1:-1], dumps(text)[1:-1]
 
 
 def map_strings(value: Any, clean: Callable[[str], str]) -> Any:
-    """A value with every string in it as `clean` makes it; names of fields stay."""
+    """A JSON value with `clean` applied to every string in it; keys and kept fields stay."""
     if isinstance(value, dict):
         return {
             name: inner if is_kept_field(name, inner) else map_strings(inner, clean)
@@ -161,59 +157,63 @@ def map_strings(value: Any, clean: Callable[[str], str]) -> Any:
 
 
 def is_kept_field(name: str, value: Any) -> bool:
-    """Whether a value of this name is left as it is: it steers a program, and is a short text by
-    chance.
-    """
+    """True if the value of this field is left alone: a short text that steers a program."""
     return name in KEPT_FIELDS or (
         name in PROGRAM_FIELDS and isinstance(value, str) and len(value) < MIN_DISTINCTIVE_CHARS
     )
 
 
 def is_distinctive(text: str) -> bool:
-    """Whether a text is so long that it stands nowhere by chance."""
+    """True if a text is so long that it occurs nowhere by chance."""
     return len(text) + (UNSPACED_WEIGHT - 1) * len(_SIGN.findall(text)) >= MIN_DISTINCTIVE_CHARS
 
 
 def longest_word(text: str) -> str:
-    """The longest word of a text, which whatever repeats it holds; empty if it has none."""
+    """The longest word of a text, in lower case, of a spaced script if there is any; "" if none."""
     words = _TOKEN.findall(text.lower())
     return max([word for word in words if not _SIGN.match(word)] or words, key=len, default="")
 
 
 def first_whole_words(text: str) -> str:
-    """How a text begins, as far as its words are whole: it may be cut off anywhere beyond. Empty if
-    none is.
+    """The whole words at the beginning of a text, which may be cut off anywhere after them.
+
+    "" if there is no whole word, except in scripts without spaces.
     """
     start = text[:MIN_DISTINCTIVE_CHARS]
-    words = start[: max((word.start() for word in _TOKEN.finditer(start)), default=0)]
+    last_word = max((word.start() for word in _TOKEN.finditer(start)), default=0)
+    words = start[:last_word]
     return start if not longest_word(words) and _SIGN.match(longest_word(start)) else words
 
 
 def to_spaced_pattern(text: str) -> str:
-    """An expression for a text, whatever white space parts its words."""
+    """A regular expression for a text with any white space between its words."""
     return r"\s+".join(map(re.escape, text.split()))
 
 
 def to_word_pattern(text: str) -> str:
-    """An expression for a text that does not stand within a longer word."""
-    return (
-        ("" if _SIGN.match(text[:1]) else _BEFORE)
-        + to_spaced_pattern(text)
-        + ("" if _SIGN.match(text[-1:]) else _AFTER)
-    )
+    """A regular expression for a text that is not part of a longer word."""
+    before = "" if _SIGN.match(text[:1]) else _BEFORE
+    after = "" if _SIGN.match(text[-1:]) else _AFTER
+    return before + to_spaced_pattern(text) + after
 
 
-def blank_sentences(clean: PassageEraser, texts: Collection[str], said: str) -> str:
-    """What was said without the passages and the sentences that say the same as one of
-    the texts.
-    """
-    meant = [words for text in texts if len(words := set(re.findall(r"\w+", text.lower()))) > 2]
-    parts = re.split(r"((?<=[.!?。！？])\s+|\n+)", clean.without(said))
-    return "".join(
-        PURGED if any(is_same_statement(words, part) for words in meant) else part for part in parts
-    )
+def blank_sentences(clean: PassageEraser, texts: Collection[str], source: str) -> str:
+    """A source with the passages blanked, and the sentences that say the same as one of `texts`."""
+    word_sets = [split_word_set(text) for text in texts]
+    # One or two words would be shared by chance.
+    erased = [words for words in word_sets if len(words) > 2]
+    parts = re.split(r"((?<=[.!?。！？])\s+|\n+)", clean.blank_passages(source))
+    for place, part in enumerate(parts):
+        if any(is_same_statement(words, part) for words in erased):
+            parts[place] = PURGED
+    return "".join(parts)
+
+
+def split_word_set(text: str) -> set[str]:
+    """The different words of a text, in lower case."""
+    return set(re.findall(r"\w+", text.lower()))
 
 
 def is_same_statement(words: set[str], sentence: str) -> bool:
-    """Whether a sentence holds most of the words of a text."""
-    return len(words & set(re.findall(r"\w+", sentence.lower()))) >= MIN_SHARED_WORDS * len(words)
+    """True if a sentence contains most of these words."""
+    return len(words & split_word_set(sentence)) >= MIN_SHARED_WORDS * len(words)

@@ -1,6 +1,4 @@
-"""Tables of other programs' databases, SQLite or DuckDB, row by row. Only read, whatever they are;
-never written to.
-"""
+"""Rows of other programs' databases, SQLite or DuckDB. They are only read, never written to."""
 
 from __future__ import annotations
 
@@ -12,13 +10,14 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput, ExtraMissing
 
+# How the files begin; DuckDB's mark starts at the ninth byte.
 SQLITE = b"SQLite format 3\x00"
-DUCKDB = b"DUCK"  # from the ninth byte of the file
+DUCKDB = b"DUCK"
 BATCH = 1_000
 
 
 class TableRow(NamedTuple):
-    """A row, and its number in its table from 1."""
+    """A row, with its number in its table, from 1."""
 
     table: str
     number: int
@@ -26,17 +25,19 @@ class TableRow(NamedTuple):
 
 
 def detect_database_kind(path: Path) -> str:
-    """What a file is: "sqlite", "duckdb", or "" for neither."""
+    """The kind of database in a file: "sqlite", "duckdb", or "" for neither."""
     try:
         with path.open("rb") as file:
             head = file.read(16)
     except OSError:
         return ""
-    return "sqlite" if head == SQLITE else "duckdb" if head[8:12] == DUCKDB else ""
+    if head == SQLITE:
+        return "sqlite"
+    return "duckdb" if head[8:12] == DUCKDB else ""
 
 
 def read_table_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
-    """The rows of those tables that are there, in the order in which they were written.
+    """The rows of those tables that exist, in the order in which they were written.
 
     Raises BadInput for a file that is no such database or is damaged, ExtraMissing where DuckDB is
     not installed.
@@ -48,23 +49,21 @@ def read_table_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
 
 
 def read_sqlite_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
-    """The rows of a SQLite file. One that nobody is writing is read without the files that locks
-    would make.
-    """
+    """The rows of a SQLite file."""
+    # Without a journal nobody is writing: `immutable` then reads without making lock files.
     busy = path.with_name(f"{path.name}-wal").exists()
     url = f"{path.absolute().as_uri()}?mode=ro{'' if busy else '&immutable=1'}"
+    list_tables = "select name from sqlite_master where type = 'table'"
     try:
         with closing(sqlite3.connect(url, uri=True)) as db:
-            there = {
-                name
-                for (name,) in db.execute("select name from sqlite_master where type = 'table'")
-            }
+            existing = {name for (name,) in db.execute(list_tables)}
             for table in tables:
-                if table in there:
-                    found = db.execute(f'select * from "{table}" order by rowid')
-                    names = [column[0] for column in found.description]
-                    for number, row in enumerate(found, start=1):
-                        yield TableRow(table, number, dict(zip(names, row, strict=True)))
+                if table not in existing:
+                    continue
+                found = db.execute(f'select * from "{table}" order by rowid')
+                names = [column[0] for column in found.description]
+                for number, row in enumerate(found, start=1):
+                    yield TableRow(table, number, dict(zip(names, row, strict=True)))
     except sqlite3.Error as err:
         raise BadInput(f"{path.name} cannot be read: {err}") from err
 
@@ -78,23 +77,24 @@ def read_duckdb_rows(path: Path, tables: Sequence[str]) -> Iterator[TableRow]:
             f"{path.name} is a DuckDB file, and DuckDB is not installed. "
             "Install it with: pip install 'reverie[analytics]'"
         ) from err
+    list_tables = "select table_name from duckdb_tables()"
     try:
         with closing(duckdb.connect(str(path), read_only=True)) as db:
-            there = {
-                name for (name,) in db.execute("select table_name from duckdb_tables()").fetchall()
-            }
+            existing = {name for (name,) in db.execute(list_tables).fetchall()}
             for table in tables:
-                if table in there:
-                    found = db.execute(f'select * from "{table}" order by rowid')
-                    names, number = [column[0] for column in found.description or ()], 0
-                    while batch := found.fetchmany(BATCH):
-                        for row in batch:
-                            number += 1
-                            yield TableRow(table, number, dict(zip(names, row, strict=True)))
+                if table not in existing:
+                    continue
+                found = db.execute(f'select * from "{table}" order by rowid')
+                names = [column[0] for column in found.description or ()]
+                number = 0
+                while batch := found.fetchmany(BATCH):
+                    for row in batch:
+                        number += 1
+                        yield TableRow(table, number, dict(zip(names, row, strict=True)))
     except duckdb.Error as err:
+        reason = str(err).splitlines()[0]
         raise BadInput(
-            f"{path.name} cannot be read: {str(err).splitlines()[0]}. If its program is running, "
-            "end it first"
+            f"{path.name} cannot be read: {reason}. If its program is running, end it first"
         ) from err
 
 

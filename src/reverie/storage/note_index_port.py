@@ -1,12 +1,11 @@
-"""What Reverie asks of the index of files. All of it is derived: a folder's files say everything
-again.
+"""The `FileIndex` protocol: what Reverie asks of an index of files' chunks, notes or code.
 
-A `FileIndex` lives beside the store, in a database of its own, so that a hundred megabytes of notes
-never slow down memory, and deleting it loses nothing but time. It is made when something is first
-written to it: until then, every question is answered with "nothing". Vectors are kept by the hash
-of their text and the model that made them: the same text in two files, or in a file that was
-renamed, is embedded once (C71). A long text is embedded in parts and is as near to a question as
-the nearest of them.
+All of it is derived: the files say everything again. It lives beside the store, in a database of
+its own, so that a hundred megabytes of notes never slow down memory, and deleting it loses nothing
+but time. It is created by the first write; until then every query finds nothing. Vectors are kept
+by the hash of their text and the model that made them: the same text in two files, or in a renamed
+one, is embedded once. A long text is embedded in parts and is as near to a query as its nearest
+part.
 
 Every writing method is one transaction. Any number of threads and processes may use one index.
 """
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Chunk(NamedTuple):
-    """A part of a text: lines `first` to `last`, counted from 1, both included."""
+    """Lines `first` to `last` of a text, counted from 1, both included."""
 
     first: int
     last: int
@@ -31,14 +30,14 @@ class Chunk(NamedTuple):
 
 
 class FileStamp(NamedTuple):
-    """What the file system says about a file. Two equal stamps: the same content, unless UNSURE."""
+    """What the file system says about a file. Equal stamps, but UNSURE_STAMP: equal content."""
 
     size: int
     mtime: int  # nanoseconds since 1970
     inode: int
 
 
-# the file was written just now, or while it was read: look again next time
+# Never equal to a real stamp: the file was written just now or while it was read, so look again.
 UNSURE_STAMP = FileStamp(-1, -1, -1)
 
 
@@ -58,21 +57,21 @@ class ChunkedFile(NamedTuple):
 
 
 class ChunkDifference(NamedTuple):
-    """How many chunks of some files are new, stayed, and went."""
+    """How many chunks of some files are new, unchanged and gone."""
 
     added: int = 0
     kept: int = 0
     dropped: int = 0
 
     def plus(self, other: ChunkDifference) -> ChunkDifference:
-        """Both together."""
+        """The sum of both."""
         return ChunkDifference(
             self.added + other.added, self.kept + other.kept, self.dropped + other.dropped
         )
 
 
 class FoundChunk(NamedTuple):
-    """A chunk and the file that it stands in."""
+    """A chunk and the file that holds it."""
 
     num: int
     root: str
@@ -94,57 +93,57 @@ class FileIndex(Protocol):
     path: str  # of its database
 
     def obsolete_files(self) -> list[Path]:
-        """Files of earlier editions of it, which nobody reads any more."""
+        """Database files of earlier editions of the index, which nobody reads any more."""
         ...
 
     def roots(self) -> list[str]:
-        """The roots of which anything is indexed."""
+        """The roots that have indexed files."""
         ...
 
     def indexed_files(self, root: str) -> dict[str, IndexedFile]:
-        """The files of a root, by path."""
+        """The indexed files of a root, by path."""
         ...
 
     def put(self, root: str, entries: Sequence[ChunkedFile]) -> ChunkDifference:
-        """Make these the files' chunks. A chunk whose text stays keeps its number and
-        its vector.
+        """Replace the chunks of these files. A chunk with the same text keeps its number.
+
+        The vector stays with the text.
         """
         ...
 
     def update_stamps(self, root: str, files: Sequence[IndexedFile]) -> None:
-        """The content of these files is what it was; only their stamps are others."""
+        """Store new stamps of files whose content is unchanged."""
         ...
 
     def drop(self, root: str, paths: Sequence[str]) -> int:
-        """Forget files. Returns how many chunks went with them."""
+        """Remove files. Returns how many chunks went with them."""
         ...
 
     def forget(self, root: str) -> int:
-        """Forget a root with all its files, and `scrub`. Returns the chunks."""
+        """Remove a root with all its files, and `scrub`. Returns how many chunks went."""
         ...
 
     def scrub(self) -> bool:
-        """Erase what was dropped for good: words and vectors that nothing needs any longer, also in
-        the journal.
+        """Erase removed chunks for good: unneeded words and vectors, also in the journal.
 
         False if another process is reading just now, so that the journal may still hold something.
         """
         ...
 
     def texts(self) -> Iterator[tuple[str, str, str]]:
-        """Every text that is kept, with its root and its file."""
+        """Every text in the index, as (root, path, text)."""
         ...
 
     def search_words(
         self, terms: Sequence[str], roots: Sequence[str], limit: int
     ) -> list[tuple[int, float]]:
-        """(chunk, BM25) of chunks in which any of the terms occurs, best first, ties by number."""
+        """(chunk number, BM25) of chunks with any of the terms, best first, ties by number."""
         ...
 
     def nearest(
         self, model: str, vector: np.ndarray, roots: Sequence[str], limit: int, floor: float
     ) -> list[tuple[int, float]]:
-        """(chunk, cosine) of the chunks nearest to a vector, best first; none below `floor`."""
+        """(chunk number, cosine) of the nearest chunks, best first; none below `floor`."""
         ...
 
     def cosines(self, model: str, vector: np.ndarray, nums: Sequence[int]) -> dict[int, float]:
@@ -152,31 +151,29 @@ class FileIndex(Protocol):
         ...
 
     def chunks(self, nums: Sequence[int]) -> list[FoundChunk]:
-        """Chunks by number, in the order asked; those that are gone are left out."""
+        """Chunks by number, in the order asked; unknown ones are left out."""
         ...
 
     def unembedded_texts(self, model: str, limit: int) -> list[tuple[bytes, str]]:
-        """(hash, text) of chunks that have no vector of this model, each text once."""
+        """(hash, text) of chunks without a vector of this model, each text once."""
         ...
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
-        """Keep vectors by the hash of their text: one row for each part that it was embedded in."""
+        """Store vectors by the hash of their text: one row for each part that was embedded."""
         ...
 
     def count(self, roots: Sequence[str] | None, model: str | None = None) -> IndexCount:
-        """How much is indexed of some roots, or of all; `waiting` is 0 without a model."""
+        """How much is indexed of these roots, or of all; `waiting` is 0 without a model."""
         ...
 
     def verify(self) -> str:
-        """What does not hold together; empty if all does. `clear` mends it."""
+        """What is inconsistent, in words; empty if nothing is. `clear` mends it."""
         ...
 
     def clear(self) -> None:
-        """Empty the whole index, for all who have it open; one that cannot be emptied is thrown
-        away.
-        """
+        """Empty the index for all who have it open; delete the file if that is impossible."""
         ...
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Release the database."""
         ...

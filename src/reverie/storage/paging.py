@@ -1,8 +1,7 @@
-"""Reading all of something a page at a time, so that no store is too large to go through.
+"""Reading everything a page at a time, so that no store is too large to go through.
 
-What is added while somebody reads is newer than what is left: memories that come meanwhile are not
-met, for they are read from the newest on; events that come meanwhile are, for they are read from
-the oldest on.
+Memories are read from the newest on, so those that are added meanwhile are not met. Events are read
+from the oldest on, so those that are added meanwhile are.
 """
 
 from __future__ import annotations
@@ -14,13 +13,11 @@ if TYPE_CHECKING:
     from reverie.core.model import Event, Filter, Memory
     from reverie.storage import Store
 
-EVENTS_PER_PAGE = 1_000  # events read at once
+EVENTS_PER_PAGE = 1_000
 
 
 def read_memory_pages(store: Store, where: Filter) -> Iterator[list[Memory]]:
-    """All memories that fit, newest first, in pages of `where.limit`. Each is read when it is asked
-    for.
-    """
+    """All memories that match, newest first, in pages of `where.limit`, each read when needed."""
     while page := store.browse(where):
         yield page
         if len(page) < where.limit:

@@ -1,8 +1,7 @@
-"""What Reverie asks of a database for a scrub: to go through all text that it holds, and to leave
-no byte behind.
+"""What a scrub asks of a database: to go through all text it holds, and to leave no byte behind.
 
-A backend walks its own tables, a few rows at a time, and knows what follows from a row that has
-changed: words, vectors, ties to tags. What is taken out is decided by whoever asks, with a pure
+A backend walks its own tables, a few rows at a time, and knows what follows from a changed row:
+words, vectors, edges to tags. What is taken out is decided by the caller's `TextCleaner`, a pure
 function.
 """
 
@@ -15,19 +14,19 @@ from typing import Any, NamedTuple, Protocol
 
 
 class TextCleaner(Protocol):
-    """What says how a text should stand, and the kinds of what was taken out of it."""
+    """Decides how a text should read, and names the kinds of what it took out."""
 
     def scrub_text(self, text: str) -> tuple[str, tuple[str, ...]]:
-        """Of a text."""
+        """A cleaned text and the kinds of what was taken out."""
         ...
 
     def scrub_value(self, value: Any) -> tuple[Any, tuple[str, ...]]:
-        """Of a value of JSON, however deep."""
+        """The same for a JSON value, however deeply nested."""
         ...
 
 
 class ScrubFinding(NamedTuple):
-    """Where something stands. Never the thing itself."""
+    """Where something was found. Never the thing itself."""
 
     what: str  # "memory", "history", "event", …; of files "file", "notes", "code"
     name: str  # an id, a number, a path
@@ -44,37 +43,35 @@ class ScrubStep(NamedTuple):
 
 
 class ScrubbableStore(Protocol):
-    """A database that can be gone through."""
+    """A database that can be scrubbed."""
 
     def size(self) -> int:
-        """How many rows of text there are, about; for a bar of progress."""
+        """About how many rows of text there are, for a progress bar."""
         ...
 
     def scrub(self, clean: TextCleaner, after: Any, limit: int, *, write: bool) -> ScrubStep:
-        """Look at the next rows after `after` (None: from the start); with `write`, each is as
-        `clean` makes it.
+        """Scan the next `limit` rows after `after`, or from the start; with `write`, clean them.
 
-        One transaction; between two calls others may write. A memory keeps its id, its links and
-        its strength; words follow its text, and it waits for other vectors. No history of it is
+        One transaction; others may write between two calls. A memory keeps its id, its links and
+        its strength; its words follow the text, and it is queued for new vectors. No history is
         kept: that is the point.
         """
         ...
 
     def compact(self) -> tuple[Path, ...]:
-        """Write the database's files anew, so that free pages, gaps and the journal hold nothing
-        that was erased.
+        """Rewrite the database's files, so that no free page or journal holds what was erased.
 
-        Costs a copy of the file. Returns the files that may still hold something: somebody is
-        reading them just now.
+        Costs a copy of the file. Returns the files that may still hold something, because another
+        process is reading them.
         """
         ...
 
 
 def scan_database_copy(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
-    """What a copy of a database of ours holds; it is read as it is and not altered. StoreDamaged if
-    it cannot be.
+    """What a copy of one of our databases holds, read without altering it.
+
+    Raises StoreDamaged if it cannot be read.
     """
-    found: Iterator[ScrubFinding] = import_module(".sqlite.text_scan", __package__).looked_into(
-        path, clean
-    )
+    text_scan = import_module(".sqlite.text_scan", __package__)
+    found: Iterator[ScrubFinding] = text_scan.scan_copy(path, clean)
     return found

@@ -1,10 +1,8 @@
 """The embedded backend: one SQLite file, or `:memory:`.
 
-`SqliteStore` says who may do what when (connections, transactions); the modules beside it say what
-is done: `write`, `read`, `shards` (columns in memory), `check`, `transfer`, `salvage`. Python's own
-sqlite3 must do: no extensions.
-
-A file that cannot be read raises StoreDamaged when it is opened; `repair(url)` mends it.
+`SqliteStore` says who may do what when (connections, transactions); the modules beside it do it.
+Python's own sqlite3 must do: no extensions. A file that cannot be read raises StoreDamaged when it
+is opened; `repair_store(url)` mends it.
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from reverie.storage.sqlite import read_queries, write_changes
 from reverie.storage.sqlite.connection import SqliteConnections, translate_error
 from reverie.storage.sqlite.schema_migration import LATEST, migrate, version
 from reverie.storage.sqlite.text_scan import SqliteScrubbing
+from reverie.storage.sqlite.write_changes import ChangePlace
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,14 +31,13 @@ if TYPE_CHECKING:
     from reverie.storage.note_index_port import FileIndex
     from reverie.storage.sqlite.column_shards import ShardCache
 
-# a lease that reaches further than this many times its length was taken before a clock jump
+# A lease that ends later than this many times its length from now was taken before the clock
+# jumped, and may be taken over.
 CLOCK_JUMP_FACTOR = 2.0
 
 
 def path_from_url(url: str) -> str:
-    """The file that a URL names: sqlite:///relative.db, sqlite:////absolute.db,
-    sqlite://:memory:
-    """
+    """The path in a URL: sqlite:///relative.db, sqlite:////absolute.db, sqlite://:memory:"""
     rest = url.removeprefix("sqlite://")
     return rest if rest == ":memory:" else rest.removeprefix("/")
 
@@ -56,15 +54,18 @@ class SqliteStore(SqliteScrubbing):
         self.url = url
         self.path = path_from_url(url)
         self._db = SqliteConnections(self.path)
+        # Our own writes. `pragma data_version` counts those of other connections only, and in
+        # memory there is but one.
         self._writes = 0
         self._shards: dict[str, tuple[ShardCache, sqlite3.Connection]] = {}
         try:
-            if version(self._db.writer) != LATEST:
-                if self._db.read_only and version(self._db.writer) < LATEST:
-                    raise StoreReadOnly(
-                        f"The memory store at {self.path} has an older schema and cannot be written to "
-                        "bring it up to date. Check who may write to the folder."
-                    )
+            taken = version(self._db.writer)
+            if self._db.read_only and taken < LATEST:
+                raise StoreReadOnly(
+                    f"The memory store at {self.path} has an older schema and cannot be written to "
+                    "bring it up to date. Check who may write to the folder."
+                )
+            if taken != LATEST:
                 migrate(self._db.writer)
         except sqlite3.Error as err:
             self._db.close()
@@ -99,7 +100,7 @@ class SqliteStore(SqliteScrubbing):
         with self._db.writing() as db:
             seq = write_changes.insert_event(db, cause)
             for place, change in enumerate(changes):
-                write_changes.apply_change(db, seq, place, change)
+                write_changes.apply_change(db, ChangePlace(seq, place), change)
             if done:
                 write_changes.claim_cursor(db, *done)
             self._writes += 1
@@ -120,7 +121,8 @@ class SqliteStore(SqliteScrubbing):
             erased = erase_memories(db, ids, more)
             self._writes += 1
         if erased:
-            self._db.checkpoint()  # what was erased must not live on in the journal
+            # What was erased must not live on in the journal.
+            self._db.checkpoint()
         return erased
 
     def ids_repeating(self, texts: Collection[str]) -> set[str]:
@@ -142,7 +144,8 @@ class SqliteStore(SqliteScrubbing):
         from reverie.storage.sqlite.vector_table import enqueue_model
 
         with self._db.reading() as db:
-            if read_queries.read_current_model(db) == model:  # the usual case: nothing to write
+            # The usual case, in which there is nothing to write.
+            if read_queries.read_current_model(db) == model:
                 return read_queries.count_waiting(db, model)
         with self._db.writing() as db:
             enqueue_model(db, model)
@@ -180,7 +183,9 @@ class SqliteStore(SqliteScrubbing):
             db.execute("delete from lease where name = ? and holder = ?", (lease, holder))
 
     def holder(self, lease: str, now: float) -> str | None:
-        row = self._db.one("select holder from lease where name = ? and until > ?", (lease, now))
+        row = self._db.fetch_one(
+            "select holder from lease where name = ? and until > ?", (lease, now)
+        )
         return row[0] if row else None
 
     # Reading
@@ -191,7 +196,7 @@ class SqliteStore(SqliteScrubbing):
 
     def browse(self, where: Filter) -> list[Memory]:
         with self._db.reading() as db:
-            return read_queries.browse(db, where)
+            return read_queries.browse_memories(db, where)
 
     def with_triggers(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
         found: list[Memory] = []
@@ -239,17 +244,9 @@ class SqliteStore(SqliteScrubbing):
         newest: bool = False,
         limit: int = 1000,
     ) -> list[Event]:
+        where = read_queries.EventFilter(after, before, verbs, session, space)
         with self._db.reading() as db:
-            return read_queries.events(
-                db,
-                after=after,
-                before=before,
-                verbs=verbs,
-                session=session,
-                space=space,
-                newest=newest,
-                limit=limit,
-            )
+            return read_queries.read_events(db, where, newest=newest, limit=limit)
 
     def search_events(
         self,
@@ -306,14 +303,14 @@ class SqliteStore(SqliteScrubbing):
             return read_queries.read_changes_after(db, seq)
 
     def last_event(self) -> int:
-        return int(self._db.one("select coalesce(max(seq), 0) from event")[0])
+        return int(self._db.fetch_one("select coalesce(max(seq), 0) from event")[0])
 
     def cursor(self, name: str) -> int:
         with self._db.reading() as db:
             return read_queries.read_cursor(db, name)
 
     def meta(self, name: str) -> str | None:
-        row = self._db.one("select value from meta where name = ?", (name,))
+        row = self._db.fetch_one("select value from meta where name = ?", (name,))
         return row[0] if row else None
 
     # Finding
@@ -329,9 +326,10 @@ class SqliteStore(SqliteScrubbing):
         now: float | None = None,
     ) -> list[tuple[str, float]]:
         found: list[tuple[str, float]] = []
-        fits = (where or Filter())._replace(spaces=tuple(spaces))
+        asked = (where or Filter())._replace(spaces=tuple(spaces))
         with self._db.reading() as db, read_queries.query_deadline(db, within):
-            for found in read_queries.search_word_index(db, terms, fits, limit, now):  # noqa: B007 - a deadline leaves what was found
+            # The last list is the best one; a deadline leaves what was found before it.
+            for found in read_queries.search_word_index(db, terms, asked, limit, now):  # noqa: B007
                 pass
         return found
 
@@ -339,14 +337,14 @@ class SqliteStore(SqliteScrubbing):
         from reverie.storage.sqlite.column_shards import ShardCache
 
         if model not in self._shards:
-            self._shards[model] = (ShardCache(model), self._db.extra())
+            self._shards[model] = (ShardCache(model), self._db.extra_reader())
         shards, db = self._shards[model]
-        with self._db.holding():
+        with self._db.using_extra():
             return shards.corpus(db, self._writes, spaces)
 
     def scores(self, model: str, corpus: Corpus, terms: Sequence[str]) -> list[Floats]:
         shards, db = self._shards[model]
-        with self._db.holding():
+        with self._db.using_extra():
             return shards.scores(db, corpus, terms)
 
     def unembedded_texts(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
@@ -379,40 +377,30 @@ class SqliteStore(SqliteScrubbing):
 
     def stats(self, model: str | None = None) -> Stats:
         with self._db.reading() as db:
-            count = {
-                table: db.execute(f"select count(*) from {table}").fetchone()[0]
-                for table in ("memory", "event", "edge", "vector")
-            }
-            waiting = read_queries.count_waiting(
-                db, read_queries.read_current_model(db) if model is None else model
+
+            def count(sql: str) -> int:
+                number: int = db.execute(sql).fetchone()[0]
+                return number
+
+            def count_by(column: str) -> dict[str, int]:
+                active = f"select {column}, count(*) from memory where retired_at is null"
+                return dict(db.execute(f"{active} group by {column}"))
+
+            kinds = count_by("kind")
+            active = sum(kinds.values())
+            current = read_queries.read_current_model(db) if model is None else model
+            return Stats(
+                memories=active,
+                retired=count("select count(*) from memory") - active,
+                events=count("select count(*) from event"),
+                edges=count("select count(*) from edge"),
+                vectors=count("select count(*) from vector"),
+                waiting=read_queries.count_waiting(db, current),
+                undecided=read_queries.count_undecided_pairs(db),
+                bytes=count("pragma page_count") * count("pragma page_size"),
+                kinds=kinds,
+                spaces=count_by("space"),
             )
-            kinds = dict(
-                db.execute(
-                    "select kind, count(*) from memory where retired_at is null group by kind"
-                )
-            )
-            spaces = dict(
-                db.execute(
-                    "select space, count(*) from memory where retired_at is null group by space"
-                )
-            )
-            undecided = read_queries.count_undecided_pairs(db)
-            pages, size = (
-                db.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "page_size")
-            )
-        alive = sum(kinds.values())
-        return Stats(
-            memories=alive,
-            retired=count["memory"] - alive,
-            events=count["event"],
-            edges=count["edge"],
-            vectors=count["vector"],
-            waiting=waiting,
-            undecided=undecided,
-            bytes=pages * size,
-            kinds=kinds,
-            spaces=spaces,
-        )
 
     def backup(self, target: Path) -> None:
         if target.exists():
@@ -444,9 +432,10 @@ class SqliteStore(SqliteScrubbing):
         from reverie.storage.sqlite.bulk_transfer import dump_rows
 
         with self._db.snapshot() as db:
-            # In memory all share one connection: others must not wait for a slow reader, nor alter
+            rows = dump_rows(db, log)
+            # In memory all share one connection: others must not wait for a slow reader, nor change
             # what it reads.
-            yield from list(dump_rows(db, log)) if self._db.private else dump_rows(db, log)
+            yield from list(rows) if self._db.private else rows
 
     def load(self, rows: Iterable[dict[str, Any]]) -> dict[str, int]:
         from reverie.storage.sqlite.bulk_transfer import load_rows
@@ -462,18 +451,15 @@ class SqliteStore(SqliteScrubbing):
     def close(self) -> None:
         for shards, _ in self._shards.values():
             shards.stemmer.close()
-        if "files" in vars(self):  # nobody asked for them otherwise
-            self.files.close()
-        if "code" in vars(self):
-            self.code.close()
-        if "code_chunks" in vars(self):
-            self.code_chunks.close()
+        # Cached properties: only the indexes that were used are open.
+        for name in ("files", "code", "code_chunks"):
+            if name in vars(self):
+                getattr(self, name).close()
         self._db.close()
 
 
 def repair_store(url: str, backups: Sequence[Path], stamp: str) -> list[Problem]:
-    """Mend a file that cannot be opened or fails its check: see `salvage`. `stamp` names the
-    damaged copy.
+    """Mend a file that cannot be opened or fails its check. `stamp` names the damaged copy.
 
     The new file takes the place of the damaged one only when it is whole: an interrupt leaves
     everything as it was.
@@ -497,9 +483,8 @@ def repair_store(url: str, backups: Sequence[Path], stamp: str) -> list[Problem]
         raise translate_error(err, str(path)) from err
     finally:
         half.unlink(missing_ok=True)
+    kept = f"it is kept as {damaged.name}"
     return [
-        problem._replace(
-            message=problem.message.replace("a copy of it is kept", f"it is kept as {damaged.name}")
-        )
+        problem._replace(message=problem.message.replace("a copy of it is kept", kept))
         for problem in problems
     ]

@@ -2,7 +2,7 @@
 
 FTS5 needs 2.8 µs for each row it ranks, because it reads every row's size; the bare postings cost
 0.5 µs. So the postings are read (term, row, one line for each occurrence), and the formula is
-worked out on columns. Frequencies are those of the memories that the asker may see: another
+computed on columns. Document frequencies are those of the memories that the reader may see: another
 project's texts do not shift the weights here.
 
 BM25 (Robertson and Zaragoza, 2009) with k1 = 1.2 and b = 0.75; lengths in characters over their
@@ -19,21 +19,25 @@ import numpy as np
 from reverie.storage.column_cache import Floats, Ints, Shard
 
 K1, B = 1.2, 0.75
-# a word that most memories contain says nothing, but it does say something was said
+# A word that most memories contain says next to nothing, but still more than its absence.
 IDF_FLOOR = 1e-6
 
+# Occurrences that one query may read: the rarest terms first, at least one. What does not fit
+# occurs in more than a few thousand memories each and would move little. Measured at 100,000
+# memories by `python -m bench.scale`.
 MAX_OCCURRENCES = 2_000
-"""Occurrences that one query may read: the rarest terms first, at least one. What does not fit
-stands in more than a few thousand memories each and would move little. Measured at 100,000 memories
-by `python -m bench.scale`.
-"""
 
-MAX_COMMON_TERMS = 4  # common words that are looked up in small spaces of a large file
-MAX_COMMON_ROWS = 40_000  # and their memories that are looked at
+# Common words that are looked up in small spaces of a large file, and the memories looked at.
+MAX_COMMON_TERMS = 4
+MAX_COMMON_ROWS = 40_000
 NUMBERS = """
     select group_concat(row, ' ')
-    from (select rowid as row from words where words match ? and rowid between ? and ? order by rowid desc limit ?)
+    from (select rowid as row from words where words match ? and rowid between ? and ?
+          order by rowid desc limit ?)
 """
+
+# (memory numbers in ascending order, how often the term occurs in each)
+Postings = tuple[Ints, Ints]
 
 MAX_COMMON_TOKENS = 50_000  # tokens that are remembered as common
 
@@ -41,9 +45,7 @@ TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
 
 
 class TermStemmer:
-    """What the index makes of a term, asked of FTS5 itself in a table of one row. Safe to use from
-    many threads.
-    """
+    """The index tokens of a term, asked of FTS5 itself in a table of one row. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -61,9 +63,7 @@ class TermStemmer:
         return tuple(token for (token,) in found)
 
     def is_common(self, tokens: Sequence[str]) -> bool:
-        """Whether reading this term was given up before. A store that grows only makes
-        it commoner.
-        """
+        """True if this term was too common to be read before; in a growing store it stays so."""
         return any(token in self._common for token in tokens)
 
     def found_common(self, token: str) -> None:
@@ -73,7 +73,7 @@ class TermStemmer:
         self._common.add(token)
 
     def close(self) -> None:
-        """Let go of the sample."""
+        """Close the table."""
         self._db.close()
 
 
@@ -81,50 +81,51 @@ def score_shards(
     db: sqlite3.Connection, stemmer: TermStemmer, terms: Sequence[str], shards: Sequence[Shard]
 ) -> list[Floats]:
     """BM25 of every row of every shard; 0 where no term occurs."""
-    found = [np.zeros(shard.n, np.float32) for shard in shards]
+    scores = [np.zeros(shard.n, np.float32) for shard in shards]
     total = sum(shard.n for shard in shards)
-    mean = sum(float(shard.length[: shard.n].sum()) for shard in shards) / total if total else 1.0
-    asked = sorted({stemmer.tokens(term) for term in terms} - {()})
-    for numbers in select_postings(db, stemmer, asked, shards):
-        hits = [to_shard_rows(numbers, shard) for shard in shards]
+    characters = sum(float(shard.length[: shard.n].sum()) for shard in shards)
+    mean = characters / total if total else 1.0
+    queries = sorted({stemmer.tokens(term) for term in terms} - {()})
+    for postings in select_postings(db, stemmer, queries, shards):
+        hits = [to_shard_rows(postings, shard) for shard in shards]
         frequency = sum(len(rows) for rows, _ in hits)
-        idf = (
-            max(IDF_FLOOR, float(np.log((total - frequency + 0.5) / (frequency + 0.5))))
-            if frequency
-            else 0.0
-        )
-        for (rows, times), shard, score in zip(hits, shards, found, strict=True):
+        idf = 0.0
+        if frequency:
+            idf = max(IDF_FLOOR, float(np.log((total - frequency + 0.5) / (frequency + 0.5))))
+        for (rows, times), shard, score in zip(hits, shards, scores, strict=True):
             size = K1 * (1 - B + B * shard.length[rows] / max(mean, 1.0))
             score[rows] += (idf * times * (K1 + 1) / (times + size)).astype(np.float32)
-    for shard, score in zip(shards, found, strict=True):
+    for shard, score in zip(shards, scores, strict=True):
         score[~shard.counts[: shard.n]] = 0.0
-    return found
+    return scores
 
 
 def select_postings(
     db: sqlite3.Connection,
     stemmer: TermStemmer,
-    asked: Sequence[tuple[str, ...]],
+    queries: Sequence[tuple[str, ...]],
     shards: Sequence[Shard],
-) -> Iterator[tuple[Ints, Ints]]:
-    """(memory numbers, how often) of the terms that can be afforded.
+) -> Iterator[Postings]:
+    """The postings of the terms that can be afforded, each term as its tokens.
 
-    That is those that together occur at most OCCURRENCES times, the rarest first and at least one.
-    What is common in the file may be rare in the asked spaces: where they are the smaller part,
-    some further terms are looked up there.
+    Those are the rarest ones, with at most MAX_OCCURRENCES together, and at least one. What is
+    common in the file may be rare in the spaces asked for: where these are the smaller part of the
+    file, some further terms are looked up in them.
     """
-    read = [
-        (tokens, found)
-        for tokens in asked
-        if (found := read_affordable_postings(db, stemmer, tokens)) is not None
-    ]
-    common = [tokens for tokens in asked if tokens not in {tokens for tokens, _ in read}]
+    read: list[tuple[tuple[str, ...], Postings]] = []
+    common: list[tuple[str, ...]] = []
+    for tokens in queries:
+        postings = read_affordable_postings(db, stemmer, tokens)
+        if postings is None:
+            common.append(tokens)
+        else:
+            read.append((tokens, postings))
     spent = 0
-    for tokens, (numbers, times) in sorted(read, key=lambda one: (int(one[1][1].sum()), one[0])):
-        often = int(times.sum())
-        if not spent or spent + often <= MAX_OCCURRENCES:
-            spent += often
-            yield numbers, times
+    for tokens, postings in sorted(read, key=lambda item: (int(item[1][1].sum()), item[0])):
+        occurrences = int(postings[1].sum())
+        if not spent or spent + occurrences <= MAX_OCCURRENCES:
+            spent += occurrences
+            yield postings
         else:
             common.append(tokens)
     if common and not spent:
@@ -140,30 +141,29 @@ def select_postings(
 
 def read_affordable_postings(
     db: sqlite3.Connection, stemmer: TermStemmer, tokens: Sequence[str]
-) -> tuple[Ints, Ints] | None:
-    """The postings of a term, or None if one of its tokens is too common. Counting first would cost
-    as much again.
-    """
+) -> Postings | None:
+    """The postings of a term, or None if one of its tokens is too common."""
     if stemmer.is_common(tokens):
         return None
     found = None
     for token in tokens:
-        numbers, times = read_token_postings(db, token, MAX_OCCURRENCES + 1)
-        if int(times.sum()) > MAX_OCCURRENCES:
+        # Reading up to the limit: counting first would cost as much again.
+        postings = read_token_postings(db, token, MAX_OCCURRENCES + 1)
+        if int(postings[1].sum()) > MAX_OCCURRENCES:
             stemmer.found_common(token)
             return None
-        found = (numbers, times) if found is None else intersect_postings(found, (numbers, times))
+        found = postings if found is None else intersect_postings(found, postings)
     return found
 
 
-def intersect_postings(one: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
-    """Where two tokens occur together, and how often at least one of them does."""
+def intersect_postings(one: Postings, other: Postings) -> Postings:
+    """Where two tokens occur together, and how often each of them at least does."""
     numbers, here, there = np.intersect1d(one[0], other[0], assume_unique=True, return_indices=True)
     return numbers, np.minimum(one[1][here], other[1][there])
 
 
 def is_smaller_part(db: sqlite3.Connection, shards: Sequence[Shard]) -> bool:
-    """Whether most memories of the file are in other spaces."""
+    """True if most memories of the file are in other spaces."""
     last = db.execute("select max(num) from memory").fetchone()[0] or 0
     total = sum(shard.n for shard in shards)
     return 0 < total < last / 2
@@ -171,14 +171,13 @@ def is_smaller_part(db: sqlite3.Connection, shards: Sequence[Shard]) -> bool:
 
 def read_newest_postings(
     db: sqlite3.Connection, tokens: Sequence[str], shards: Sequence[Shard]
-) -> tuple[Ints, Ints]:
-    """(memory numbers in order, once each) of the newest LOOKED_UP memories with a term, from about
-    these shards.
-    """
+) -> Postings:
+    """The newest memories with a term, once each, from about the range of these shards."""
     first = min(int(shard.num[0]) for shard in shards)
     last = max(int(shard.num[shard.n - 1]) for shard in shards)
     phrase = f'"{" ".join(tokens)}"'
-    row = db.execute(NUMBERS, (phrase, first, last, MAX_COMMON_ROWS // MAX_COMMON_TERMS)).fetchone()
+    limit = MAX_COMMON_ROWS // MAX_COMMON_TERMS
+    row = db.execute(NUMBERS, (phrase, first, last, limit)).fetchone()
     numbers = np.sort(np.fromstring(row[0] or "", np.int64, sep=" "))
     return numbers, np.ones(len(numbers), np.int64)
 
@@ -189,8 +188,8 @@ def count_token(db: sqlite3.Connection, token: str) -> int:
     return row[0] if row else 0
 
 
-def read_term_postings(db: sqlite3.Connection, tokens: Sequence[str]) -> tuple[Ints, Ints]:
-    """(memory numbers, how often) of one term; of several tokens, where all of them occur."""
+def read_term_postings(db: sqlite3.Connection, tokens: Sequence[str]) -> Postings:
+    """The postings of one term; of several tokens, where all of them occur."""
     found = read_token_postings(db, tokens[0])
     for token in tokens[1:]:
         found = intersect_postings(found, read_token_postings(db, token))
@@ -201,24 +200,29 @@ def read_term_postings(db: sqlite3.Connection, tokens: Sequence[str]) -> tuple[I
 POSTINGS = "select group_concat(doc, ' ') from (select doc from occurrence where term = ? limit ?)"
 
 
-def read_token_postings(db: sqlite3.Connection, token: str, most: int = -1) -> tuple[Ints, Ints]:
-    """(memory numbers in order, how often) of one token; `most` occurrences, -1 for all."""
+def read_token_postings(db: sqlite3.Connection, token: str, most: int = -1) -> Postings:
+    """The postings of one token, from its first `most` occurrences; -1 for all."""
     row = db.execute(POSTINGS, (token, most)).fetchone()
-    docs = np.fromstring(row[0] or "", np.int64, sep=" ")
-    starts = np.flatnonzero(np.concatenate([[True], docs[1:] != docs[:-1]])) if len(docs) else docs
-    return docs[starts], np.diff(starts, append=len(docs))  # they come in order
+    # One number for each occurrence, in ascending order.
+    numbers = np.fromstring(row[0] or "", np.int64, sep=" ")
+    if len(numbers):
+        starts = np.flatnonzero(np.concatenate([[True], numbers[1:] != numbers[:-1]]))
+    else:
+        starts = numbers
+    return numbers[starts], np.diff(starts, append=len(numbers))
 
 
-def to_shard_rows(found: tuple[Ints, Ints], shard: Shard) -> tuple[Ints, Ints]:
-    """The rows of a shard among memory numbers. A shard's numbers rise."""
-    numbers, times = found
+def to_shard_rows(postings: Postings, shard: Shard) -> Postings:
+    """Postings with the rows of a shard instead of memory numbers; others are left out."""
+    numbers, times = postings
     if not shard.n or not len(numbers):
         return numbers[:0], times[:0]
     first, last = int(shard.num[0]), int(shard.num[shard.n - 1])
-    if last - first == shard.n - 1:  # nobody else wrote in between: the place is the distance
+    # Nobody else wrote in between: the row is the distance from the first number.
+    if last - first == shard.n - 1:
         low, high = np.searchsorted(numbers, (first, last + 1))
         return numbers[low:high] - first, times[low:high]
-    places = np.searchsorted(shard.num[: shard.n], numbers)
-    places[places == shard.n] = 0
-    here = shard.num[places] == numbers
-    return places[here], times[here]
+    rows = np.searchsorted(shard.num[: shard.n], numbers)
+    rows[rows == shard.n] = 0
+    here = shard.num[rows] == numbers
+    return rows[here], times[here]

@@ -1,7 +1,6 @@
-"""Everything out and in again, row by row, as JSON values: export, import, and what salvage is made
-of.
+"""Everything out and in again, row by row, as JSON values: for export, import and salvage.
 
-Taking in is idempotent: what is already there is left alone, so that importing twice adds nothing.
+Importing is idempotent: what is already there is left alone.
 """
 
 from __future__ import annotations
@@ -41,18 +40,19 @@ VECTORS = """
 
 
 def dump_rows(db: sqlite3.Connection, log: bool = True) -> Iterator[Row]:
-    """Memories, edges, events with their changes, vectors; each in a stable order. Without `log`,
-    no events.
+    """Memories, edges, events with their changes, vectors and cursors, each in a stable order.
+
+    Without `log`, no events and no cursors, and memories by id.
     """
     place = "num" if log else "id"
     for row in db.execute(f"select {COLUMNS} from memory order by {place}"):
         yield {"type": "memory", **memory_to_dict(to_memory(row))}
-    for src, rel, dst, weight in db.execute(
-        "select src, rel, dst, weight from edge order by src, rel, dst"
-    ):
+    edges = "select src, rel, dst, weight from edge order by src, rel, dst"
+    for src, rel, dst, weight in db.execute(edges):
         yield {"type": "edge", "src": src, "rel": rel, "dst": dst, "weight": weight}
-    for row in db.execute(f"select {EVENT_COLUMNS} from event order by seq") if log else ():
-        yield to_event_row(db, row)
+    if log:
+        for row in db.execute(f"select {EVENT_COLUMNS} from event order by seq"):
+            yield to_event_row(db, row)
     for id, model, hash, vec in db.execute(VECTORS.format(place=place)):
         yield {
             "type": "vector",
@@ -61,14 +61,13 @@ def dump_rows(db: sqlite3.Connection, log: bool = True) -> Iterator[Row]:
             "hash": hash.hex(),
             "vec": base64.b64encode(vec).decode(),
         }
-    for name, seq in db.execute("select name, seq from cursor order by name") if log else ():
-        yield {"type": "cursor", "name": name, "seq": seq}
+    if log:
+        for name, seq in db.execute("select name, seq from cursor order by name"):
+            yield {"type": "cursor", "name": name, "seq": seq}
 
 
 def to_event_row(db: sqlite3.Connection, row: tuple[Any, ...]) -> Row:
-    """An event with what it changed, its JSON kept as text so that it comes back the same to the
-    letter.
-    """
+    """An event with its changes, whose JSON stays text so that it comes back letter by letter."""
     event = to_event(row)
     changes = db.execute(
         "select memory, place, op, before, after from change where seq = ? order by place, memory",
@@ -87,16 +86,18 @@ def to_event_row(db: sqlite3.Connection, row: tuple[Any, ...]) -> Row:
 
 
 def load_rows(db: sqlite3.Connection, rows: Iterable[Row]) -> dict[str, int]:
-    """Take rows in; returns how many of each type were new."""
-    taker = RowImporter(db)
-    new: dict[str, int] = {}
+    """Import rows; returns how many of each type were new, or "refused"."""
+    importer = RowImporter(db)
+    counts: dict[str, int] = {}
     for row in rows:
-        if (what := import_row(taker, row)) is not None:
-            new[what] = new.get(what, 0) + 1
-    taker.finish()
-    return new
+        outcome = import_row(importer, row)
+        if outcome is not None:
+            counts[outcome] = counts.get(outcome, 0) + 1
+    importer.finish()
+    return counts
 
 
+# What a row that was cut off or altered leads to.
 BAD_ROW_ERRORS = (
     KeyError,
     TypeError,
@@ -106,31 +107,32 @@ BAD_ROW_ERRORS = (
     sqlite3.IntegrityError,
     sqlite3.InterfaceError,
     sqlite3.ProgrammingError,
-)  # what a row that was cut or altered leads to
+)
 
 
-def import_row(taker: RowImporter, row: Any) -> str | None:
-    """Take one row in, all of it or nothing: its type if it was new, "refused" if it cannot be read
-    (CC-9).
+def import_row(importer: RowImporter, row: Any) -> str | None:
+    """Import one row, all of it or nothing.
+
+    Returns its type if it was new, "refused" if it cannot be read, else None.
     """
     if not isinstance(row, dict):
         return REFUSED
-    take = ROW_IMPORTERS.get(row.get("type", ""))
-    if take is None:
+    import_typed = ROW_IMPORTERS.get(row.get("type", ""))
+    if import_typed is None:
         return None
-    taker.db.execute("savepoint row")
+    importer.db.execute("savepoint row")
     try:
-        new = take(taker, row)
+        is_new = import_typed(importer, row)
     except BAD_ROW_ERRORS:
-        taker.db.execute("rollback to row")
+        importer.db.execute("rollback to row")
         return REFUSED
     finally:
-        taker.db.execute("release row")
-    return str(row["type"]) if new else None
+        importer.db.execute("release row")
+    return str(row["type"]) if is_new else None
 
 
 class RowImporter:
-    """One import: how numbers of events there became numbers here."""
+    """One import into a database. Each method imports a row and returns True if it was new."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
@@ -141,71 +143,69 @@ class RowImporter:
         ]
 
     def memory(self, row: Row) -> bool:
-        """A memory that is not there yet, with its words; its tag edges come as edges too."""
-        if self.db.execute("select 1 from memory where id = ?", (row["id"],)).fetchone():
+        """A memory with its words and tag edges, unless its id is there."""
+        if self.has_memory(row["id"]):
             return False
         memory = memory_from_dict(row)
-        if not all(
-            isinstance(value, str) for value in (memory.id, memory.text, memory.space, memory.kind)
-        ):
+        texts = (memory.id, memory.text, memory.space, memory.kind)
+        if not all(isinstance(value, str) for value in texts):
             raise BadInput(f"{memory.id!r} is not a memory")
         insert_memory(self.db, memory)
         return True
 
+    def has_memory(self, id: str) -> bool:
+        """True if there is a memory with this id."""
+        found = self.db.execute("select 1 from memory where id = ?", (id,)).fetchone()
+        return found is not None
+
     def edge(self, row: Row) -> bool:
-        """An edge between what is there. Tags are known from the memory itself, which may have lost
-        one since.
+        """An edge between existing memories.
+
+        Tag edges come with the memory itself, which may have lost the tag since.
         """
         key = (row["src"], row["rel"], row["dst"])
         if row["rel"] == "has_tag":
             return False
         for end in (row["src"], row["dst"]):
-            if (
-                end.startswith("mem_")
-                and not self.db.execute("select 1 from memory where id = ?", (end,)).fetchone()
-            ):
+            if end.startswith("mem_") and not self.has_memory(end):
                 raise BadInput(f"{end} is not there")
-        known = self.db.execute(
-            "select 1 from edge where src = ? and rel = ? and dst = ?", key
-        ).fetchone()
+        sql = "select 1 from edge where src = ? and rel = ? and dst = ?"
+        known = self.db.execute(sql, key).fetchone()
         if not known:
             self.db.execute(UPSERT_EDGE, (*key, row["weight"]))
         return not known
 
     def event(self, row: Row) -> bool:
-        """An event with its changes; under its own number in an empty store, else at the end of the
-        log.
-        """
+        """An event with its changes: under its own number in an empty log, else at the end."""
         payload = to_json(row["payload"]) if row.get("payload") else None
         values = (row["at"], row["verb"], row["space"], row.get("session", ""), payload)
+        changes = row.get("changes", ())
         if self.empty:
             self.db.execute(
                 f"insert into event ({EVENT_COLUMNS}) values (?, ?, ?, ?, ?, ?)",
                 (row["seq"], *values),
             )
             seq = row["seq"]
-        elif self.known(values, row.get("changes", ())):
+        elif self.has_event(values, changes):
             return False
         else:
             seq = self.db.execute(INSERT_EVENT, values).lastrowid
-        for memory, place, op, before, after in row.get("changes", ()):
+        for memory, place, op, before, after in changes:
             self.db.execute(INSERT_CHANGE, (memory, seq, place, op, before, after))
         return True
 
-    def known(self, values: tuple[Any, ...], changes: Sequence[Sequence[Any]]) -> bool:
-        """Whether this event was here before: the same moment and words, and for a change the same
-        memory.
-        """
+    def has_event(self, values: tuple[Any, ...], changes: Sequence[Sequence[Any]]) -> bool:
+        """True if this event was here before the import: same values, same first changed memory."""
         at, verb, space, session, payload = values
-        same = (
-            "select 1 from event e where verb = ? and at = ? and space = ? and session = ? and payload is ? "
-            "and seq <= ?"
+        sql = (
+            "select 1 from event e where verb = ? and at = ? and space = ? and session = ? "
+            "and payload is ? and seq <= ?"
         )
         args: tuple[Any, ...] = (verb, at, space, session, payload, self.last)
         if changes:
-            same += " and exists (select 1 from change c where c.seq = e.seq and c.memory = ?)"
+            sql += " and exists (select 1 from change c where c.seq = e.seq and c.memory = ?)"
             args = (*args, changes[0][0])
-        return self.db.execute(same + " limit 1", args).fetchone() is not None
+        return self.db.execute(sql + " limit 1", args).fetchone() is not None
 
     def vector(self, row: Row) -> bool:
         """A vector of a memory that has none of this model."""
@@ -215,7 +215,8 @@ class RowImporter:
             return False
         text = self.db.execute("select text from memory where num = ?", found).fetchone()[0]
         hash, vec = bytes.fromhex(row["hash"]), base64.b64decode(row["vec"], validate=True)
-        if hash != fingerprint_text(text):  # the memory here says something else
+        # The memory here may have another text by now.
+        if hash != fingerprint_text(text):
             return False
         self.db.execute(
             "insert into vector (memory, model, hash, vec) values (?, ?, ?, ?)",
@@ -225,7 +226,7 @@ class RowImporter:
         return True
 
     def cursor(self, row: Row) -> bool:
-        """How far the readers had come, if the log is theirs."""
+        """A reader's position, if the log was empty and is now the imported one."""
         if self.empty:
             self.db.execute(
                 "insert or ignore into cursor (name, seq) values (?, ?)", (row["name"], row["seq"])
@@ -233,9 +234,14 @@ class RowImporter:
         return bool(self.empty)
 
     def finish(self) -> None:
-        """What was learned from there need not be learned from again here."""
+        """Move readers that were at the end of the log past the imported events.
+
+        What was learned from those need not be learned again here.
+        """
+        if self.empty:
+            return
         last = self.db.execute("select coalesce(max(seq), 0) from event").fetchone()[0]
-        for name in self.caught_up if not self.empty else ():
+        for name in self.caught_up:
             self.db.execute("update cursor set seq = ? where name = ?", (last, name))
 
 

@@ -1,7 +1,7 @@
-"""`CodeIndex` on SQLite: a file of its own in the cache, made at the first write.
+"""`CodeIndex` on SQLite: a file of its own in the cache, created by the first write.
 
-The protocol's docstrings hold; here is only how. It is opened, begun anew where it is damaged, and
-searched by words as the index of files is.
+The protocol's docstrings hold; here is only how. It is opened, begun anew if damaged, and searched
+by words as the index of files is.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from reverie.storage.code_index_port import (
 from reverie.storage.sqlite import term_bags
 from reverie.storage.sqlite.derived_database import DerivedDatabase
 from reverie.storage.sqlite.read_queries import (
+    best_first,
     select_affordable_terms,
     split_batches,
     sql_placeholders,
@@ -49,6 +50,16 @@ STRAYS = """
     from symbol s
     where not exists (select 1 from file f where f.num = s.file)
 """
+INSERT_FILE = """
+    insert into file
+    (num, root, path, size, mtime, inode, hash, language, facts, modules, body)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+INSERT_SYMBOL = """
+    insert into symbol
+    (file, idx, name, qual, kind, parent, owner, first, last, head, type, value, body)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
 DEFINITIONS = "select f.path, s.idx, f.language, s.name, s.kind, s.owner, s.parent from file f join"
 TEXTS = (
     "select path, facts, modules, body from file",
@@ -57,7 +68,8 @@ TEXTS = (
     "select text from term",
 )
 WHOLE_KINDS = ("function", "class", "method")
-NAME_CONDITIONS = (  # of finding a symbol: the first that finds any answers
+# How a symbol is found by name: the first condition that finds any answers.
+NAME_CONDITIONS = (
     "(s.name = ? or s.qual = ?)",
     "(s.name = ? collate nocase or s.qual = ? collate nocase)",
     "(substr(s.qual, -length(?) - 1) = '.' || ?)",
@@ -68,7 +80,7 @@ class SqliteCodeIndex(DerivedDatabase):
     """The index of code beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
-    edition = 5  # of facts and of queries, too
+    edition = 5  # to be raised, too, when facts or queries change
     emptying = (
         "insert into words (words) values ('delete-all')",
         "delete from edge",
@@ -88,9 +100,9 @@ class SqliteCodeIndex(DerivedDatabase):
             return
         with self._connections().writing() as db:
             mark_unresolved(db, root)
-            for one in files:
-                delete_file(db, root, one.file.path)
-                insert_file(db, root, one)
+            for file in files:
+                delete_file(db, root, file.file.path)
+                insert_file(db, root, file)
 
     def drop(self, root: str, paths: Sequence[str]) -> None:
         if paths:
@@ -101,11 +113,11 @@ class SqliteCodeIndex(DerivedDatabase):
 
     def forget(self, root: str) -> None:
         self.drop(root, list(self.indexed_files(root)))
-        if self._there():
+        if self._exists():
             with self._connections().writing() as db:
                 db.execute("delete from root where path = ?", (root,))
                 term_bags.delete_unused_terms(db)
-                # deleted words leave the segments
+                # FTS5 keeps deleted words in its segments until they are merged.
                 db.execute("insert into words (words) values ('optimize')")
             self._connections().checkpoint()
 
@@ -120,9 +132,9 @@ class SqliteCodeIndex(DerivedDatabase):
         with self._connections().writing() as db:
             for path in gone:
                 delete_file(db, root, path)
-            for one in files:
-                replace_indexed_file(db, root, one)
-            nums = dict(db.execute("select path, num from file where root = ?", (root,)))
+            for file in files:
+                replace_indexed_file(db, root, file)
+            nums = read_file_numbers(db, root)
             for path, *_ in linked:
                 for table in ("edge", "rest"):
                     db.execute(f"delete from {table} where file = ?", (nums[path],))
@@ -132,68 +144,66 @@ class SqliteCodeIndex(DerivedDatabase):
 
     def link(self, root: str, linked: Iterable[LinkedFile]) -> None:
         with self._connections().writing() as db:
-            nums = dict(db.execute("select path, num from file where root = ?", (root,)))
+            nums = read_file_numbers(db, root)
             for table in ("edge", "rest"):
-                db.execute(
-                    f"delete from {table} where file in (select num from file where root = ?)",
-                    (root,),
-                )
+                sql = f"delete from {table} where file in (select num from file where root = ?)"
+                db.execute(sql, (root,))
             insert_edges(db, nums, linked)
             db.execute(
-                "insert into root (path, resolved) values (?, 1) on conflict (path) do update set resolved = 1",
+                "insert into root (path, resolved) values (?, 1) "
+                "on conflict (path) do update set resolved = 1",
                 (root,),
             )
 
     def scrub(self) -> bool:
         self.clear()
-        return self._connections().compact() if self._there() else True
+        return self._connections().compact() if self._exists() else True
 
     # Reading
 
     def texts(self) -> Iterator[str]:
         with self._reading() as db:
-            for sql in TEXTS if db else ():
-                for row in db.execute(sql) if db else ():
+            if db is None:
+                return
+            for sql in TEXTS:
+                for row in db.execute(sql):
                     yield from filter(None, row)
 
     def roots(self) -> list[str]:
         with self._reading() as db:
-            return (
-                [path for (path,) in db.execute("select path from root order by path")]
-                if db
-                else []
-            )
+            rows = db.execute("select path from root order by path") if db else ()
+            return [path for (path,) in rows]
 
     def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:
+        sql = "select path, facts from file where root = ?"
         with self._reading() as db:
             if db is None:
                 return {}
             if paths is None:
-                return dict(db.execute("select path, facts from file where root = ?", (root,)))
-            return dict(
-                row
-                for path in paths
-                for row in db.execute(
-                    "select path, facts from file where root = ? and path = ?", (root, path)
-                )
-            )
+                return dict(db.execute(sql, (root,)))
+            found: dict[str, str] = {}
+            for path in paths:
+                found.update(db.execute(f"{sql} and path = ?", (root, path)))
+            return found
 
     def modules(self, root: str) -> dict[str, tuple[str, list[str]]]:
+        sql = "select path, language, modules from file where root = ?"
         with self._reading() as db:
-            rows = (
-                db.execute("select path, language, modules from file where root = ?", (root,))
-                if db
-                else ()
-            )
+            rows = db.execute(sql, (root,)) if db else ()
             return {path: (language, json.loads(names)) for path, language, names in rows}
 
     def definitions(self, root: str, name: str) -> list[SymbolDefinition]:
-        return self._definitions(
+        # The index of names ignores case.
+        found = self._definitions(
             f"{DEFINITIONS} symbol s on s.file = f.num "
             "where s.name = ? collate nocase and f.root = ?",
             (name, root),
-            name,
         )
+        return [
+            definition
+            for definition in found
+            if definition.name == name and (definition.kind in WHOLE_KINDS or definition.top)
+        ]
 
     def detached_members(self, root: str, name: str) -> list[SymbolDefinition]:
         return self._definitions(
@@ -203,34 +213,28 @@ class SqliteCodeIndex(DerivedDatabase):
             (name, root),
         )
 
-    def _definitions(
-        self, sql: str, given: Sequence[str], name: str = ""
-    ) -> list[SymbolDefinition]:
+    def _definitions(self, sql: str, args: Sequence[str]) -> list[SymbolDefinition]:
         with self._reading() as db:
-            rows = sorted(SymbolDefinition(*row) for row in db.execute(sql, given)) if db else []
-        return [
-            one
-            for one in rows
-            if not name or (one.name == name and (one.kind in WHOLE_KINDS or one.top))
-        ]
+            return sorted(SymbolDefinition(*row) for row in db.execute(sql, args)) if db else []
 
     def files_resting_on(self, root: str, on: Collection[str]) -> set[str]:
+        sql = """
+            select f.path
+            from rest r join file f on f.num = r.file
+            where r.checksum = ? and f.root = ?
+        """
+        found: set[str] = set()
         with self._reading() as db:
-            sql = "select f.path from rest r join file f on f.num = r.file where r.checksum = ? and f.root = ?"
-            return (
-                {path for text in on for (path,) in db.execute(sql, (crc32(text.encode()), root))}
-                if db
-                else set()
-            )
+            if db is not None:
+                for text in on:
+                    rows = db.execute(sql, (crc32(text.encode()), root))
+                    found.update(path for (path,) in rows)
+        return found
 
     def resolved(self, root: str) -> bool:
+        sql = "select 1 from root where path = ? and not resolved"
         with self._reading() as db:
-            return (
-                db is None
-                or not db.execute(
-                    "select 1 from root where path = ? and not resolved", (root,)
-                ).fetchone()
-            )
+            return db is None or not db.execute(sql, (root,)).fetchone()
 
     def size(self, root: str) -> IndexSize:
         with self._reading() as db:
@@ -245,10 +249,11 @@ class SqliteCodeIndex(DerivedDatabase):
 
     def find_symbols(self, root: str, name: str, limit: int) -> list[SymbolLocation]:
         with self._reading() as db:
-            for way in NAME_CONDITIONS if db else ():
-                rows = self._symbols(db, f"f.root = ? and {way}", (root, name, name), limit)
-                if rows:
-                    return rows
+            for condition in NAME_CONDITIONS if db else ():
+                where = f"f.root = ? and {condition}"
+                found = self._symbols(db, where, (root, name, name), limit)
+                if found:
+                    return found
         return []
 
     def symbols_with_body(self, root: str, body: str) -> list[SymbolLocation]:
@@ -261,16 +266,14 @@ class SqliteCodeIndex(DerivedDatabase):
                 return []
             if paths is None:
                 return self._symbols(db, "f.root = ?", (root,))
-            return [
-                place
-                for some in split_batches(paths)
-                for place in self._symbols(
-                    db, f"f.root = ? and f.path in ({sql_placeholders(some)})", (root, *some)
-                )
-            ]
+            found: list[SymbolLocation] = []
+            for batch in split_batches(paths):
+                where = f"f.root = ? and f.path in ({sql_placeholders(batch)})"
+                found += self._symbols(db, where, (root, *batch))
+            return found
 
     def _symbols(
-        self, db: sqlite3.Connection | None, where: str, given: Sequence[object], limit: int = -1
+        self, db: sqlite3.Connection | None, where: str, args: Sequence[object], limit: int = -1
     ) -> list[SymbolLocation]:
         sql = f"""
             select f.path, s.idx, {SYMBOL}
@@ -279,21 +282,21 @@ class SqliteCodeIndex(DerivedDatabase):
             order by f.path, s.idx
             limit ?
         """
-        rows = db.execute(sql, (*given, limit)) if db else ()
+        rows = db.execute(sql, (*args, limit)) if db else ()
         return [SymbolLocation(path, index, Symbol(*rest)) for path, index, *rest in rows]
 
     def edges_into(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
         return self._edges(
             root,
             "and t.root = f.root and t.path = ? and e.symbol = ?",
-            [(one.path, one.num) for one in places],
+            [(place.path, place.num) for place in places],
         )
 
     def edges_out_of(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
         return self._edges(
             root,
             "and f.path = ? and e.scope = ? and e.target is not null",
-            [(one.path, one.num) for one in places],
+            [(place.path, place.num) for place in places],
         )
 
     def edges_of_file(self, root: str, path: str, kind: str) -> list[CodeEdge]:
@@ -307,16 +310,15 @@ class SqliteCodeIndex(DerivedDatabase):
     def edges(self, root: str) -> list[CodeEdge]:
         return self._edges(root, "and e.target is not null", [()])
 
-    def _edges(self, root: str, where: str, each: Sequence[Sequence[object]]) -> list[CodeEdge]:
+    def _edges(self, root: str, where: str, arg_sets: Sequence[Sequence[object]]) -> list[CodeEdge]:
+        """The edges that fulfil the condition for any of these arguments, each once."""
+        found: set[CodeEdge] = set()
         with self._reading() as db:
-            rows = (
-                [row for given in each for row in db.execute(EDGES + where, (root, *given))]
-                if db
-                else []
-            )
-        return sorted(
-            {CodeEdge(*row) for row in rows}, key=lambda edge: (edge.path, edge.line, edge)
-        )
+            if db is not None:
+                for args in arg_sets:
+                    rows = db.execute(EDGES + where, (root, *args))
+                    found.update(CodeEdge(*row) for row in rows)
+        return sorted(found, key=lambda edge: (edge.path, edge.line, edge))
 
     def graph(self, root: str) -> SymbolGraph:
         with self._reading() as db:
@@ -340,21 +342,20 @@ class SqliteCodeIndex(DerivedDatabase):
             )
 
     def search_files(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
+        sql = """
+            select f.path, -w.rank
+            from words w cross join file f on f.num = w.rowid
+            where w.words match ? and f.root = ?
+            order by w.rank
+            limit ?
+        """
         with self._reading() as db:
             if db is None or not terms:
                 return []
             last = db.execute("select coalesce(max(num), 0) from file").fetchone()[0]
-            sql = """
-                select f.path, -w.rank
-                from words w cross join file f on f.num = w.rowid
-                where w.words match ? and f.root = ?
-                order by w.rank
-                limit ?
-            """
-            rows = db.execute(
-                sql, (to_match_expression(select_affordable_terms(db, terms, last)), root, limit)
-            ).fetchall()
-        return sorted(rows, key=lambda row: (-row[1], row[0]))
+            match = to_match_expression(select_affordable_terms(db, terms, last))
+            rows = db.execute(sql, (match, root, limit)).fetchall()
+        return sorted(rows, key=best_first)
 
     def bag_hashes(self, root: str) -> dict[str, bytes]:
         with self._reading() as db:
@@ -394,28 +395,33 @@ class SqliteCodeIndex(DerivedDatabase):
 def insert_edges(
     db: sqlite3.Connection, nums: Mapping[str, int], linked: Iterable[LinkedFile]
 ) -> None:
-    """Enter the edges of files that have none."""
-    for one in linked:
-        if one.path not in nums:
+    """Insert the edges of files that have none; `nums` are the files' numbers by path."""
+    for file in linked:
+        if file.path not in nums:
             continue
+        num = nums[file.path]
         db.executemany(
             "insert into edge (file, scope, kind, name, line, target, symbol, how) "
             "values (?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                (nums[one.path], e.scope, e.kind, e.name, e.line, nums.get(e.to), e.symbol, e.how)
-                for e in one.edges
+                (num, e.scope, e.kind, e.name, e.line, nums.get(e.to), e.symbol, e.how)
+                for e in file.edges
             ),
         )
         db.executemany(
             "insert or ignore into rest (checksum, file) values (?, ?)",
-            ((crc32(text.encode()), nums[one.path]) for text in one.rests_on),
+            ((crc32(text.encode()), num) for text in file.rests_on),
         )
 
 
+def read_file_numbers(db: sqlite3.Connection, root: str) -> dict[str, int]:
+    """The numbers of a repository's files, by path."""
+    return dict(db.execute("select path, num from file where root = ?", (root,)))
+
+
 def renumber_targets(db: sqlite3.Connection, num: int, places: Mapping[int, int]) -> None:
-    """Let the edges to symbols of a file lead to where these are now: below zero first, so that
-    none meets another.
-    """
+    """Point the edges to symbols of a file at the symbols' new indices."""
+    # First to numbers below zero, so that no new index meets an old one.
     db.executemany(
         "update edge set symbol = ? where target = ? and symbol = ?",
         [(-3 - new, num, old) for old, new in places.items() if old != new],
@@ -424,62 +430,57 @@ def renumber_targets(db: sqlite3.Connection, num: int, places: Mapping[int, int]
 
 
 def mark_unresolved(db: sqlite3.Connection, root: str) -> None:
-    """The edges of a repository are not those of its files any more."""
+    """Record that the edges of a repository are no longer those of its files."""
     db.execute(
-        "insert into root (path, resolved) values (?, 0) on conflict (path) do update set resolved = 0",
+        "insert into root (path, resolved) values (?, 0) "
+        "on conflict (path) do update set resolved = 0",
         (root,),
     )
 
 
-def insert_file(db: sqlite3.Connection, root: str, one: ParsedFile, num: int | None = None) -> None:
-    """Enter a file that is not there, by this number or a new one."""
-    body = to_index_text("\n".join(iter_file_words(one)))
+def insert_file(
+    db: sqlite3.Connection, root: str, parsed: ParsedFile, num: int | None = None
+) -> None:
+    """Insert a file that is not there, by this number or a new one."""
+    file = parsed.file
+    modules = json.dumps(parsed.modules)
+    body = to_index_text("\n".join(iter_file_words(parsed)))
     num = db.execute(
-        "insert into file (num, root, path, size, mtime, inode, hash, language, facts, modules, body) "
-        "values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        INSERT_FILE,
         (
-            num,
-            root,
-            one.file.path,
-            *one.file.stamp,
-            one.file.hash,
-            one.language,
-            one.facts,
-            json.dumps(one.modules),
-            body,
+            *(num, root, file.path, *file.stamp, file.hash),
+            *(parsed.language, parsed.facts, modules, body),
         ),
     ).lastrowid
     db.execute("insert into words (rowid, body) values (?, ?)", (num, body))
     db.executemany(
-        "insert into symbol (file, idx, name, qual, kind, parent, owner, first, last, head, type, value, "
-        "body) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        ((num, index, *symbol) for index, symbol in enumerate(one.symbols)),
+        INSERT_SYMBOL, ((num, index, *symbol) for index, symbol in enumerate(parsed.symbols))
     )
     db.executemany(
         "insert into joining (name, file, idx) values (?, ?, ?)",
-        ((name, num, index) for name, index in find_detached_members(one.symbols)),
+        ((name, num, index) for name, index in find_detached_members(parsed.symbols)),
     )
 
 
-def iter_file_words(one: ParsedFile) -> Iterator[str]:
+def iter_file_words(parsed: ParsedFile) -> Iterator[str]:
     """What a file is found by: its path, and the names in it, each once."""
-    yield one.file.path
-    yield from dict.fromkeys(symbol.name for symbol in one.symbols)
+    yield parsed.file.path
+    yield from dict.fromkeys(symbol.name for symbol in parsed.symbols)
 
 
-def replace_indexed_file(db: sqlite3.Connection, root: str, one: ParsedFile) -> None:
-    """Enter a file in the place of what it was. Edges to it stay."""
-    insert_file(db, root, one, take_out_file(db, root, one.file.path))
+def replace_indexed_file(db: sqlite3.Connection, root: str, parsed: ParsedFile) -> None:
+    """Replace a file under its number. Edges to it stay."""
+    insert_file(db, root, parsed, take_out_file(db, root, parsed.file.path))
 
 
 def delete_file(db: sqlite3.Connection, root: str, path: str) -> None:
-    """Take a file out, if it is there, and the edges to it."""
+    """Delete a file, if it is there, and the edges to it."""
     num = take_out_file(db, root, path)
     db.execute("delete from edge where target = ?", (num,))
 
 
 def take_out_file(db: sqlite3.Connection, root: str, path: str) -> int | None:
-    """Take a file out, if it is there; its number."""
+    """Delete a file, if it is there, but not the edges to it. Returns its number."""
     row: tuple[int, str] | None = db.execute(
         "select num, body from file where root = ? and path = ?", (root, path)
     ).fetchone()

@@ -1,6 +1,6 @@
-"""Connections to one SQLite file: who may write when, and what SQLite's errors mean to a person.
+"""Connections to one SQLite file: who may write when, and errors in the user's words.
 
-One connection writes (one at a time in this process, `begin immediate` between processes), every
+One connection writes (one at a time in this process, `begin immediate` between processes); every
 thread reads through a connection of its own. A transaction inside a transaction joins it. The
 journal is WAL and `synchronous` is FULL: what was acknowledged survives a power cut, not only a
 crash (measured: 0.25 ms a commit against 0.02 ms with NORMAL; bulk writes share one commit).
@@ -16,7 +16,8 @@ from typing import Any
 from reverie.core.clock import sleep, ticks
 from reverie.core.errors import StoreBusy, StoreDamaged, StoreError, StoreFull, StoreReadOnly
 
-BUSY_TIMEOUT = 60.0  # seconds to wait for other processes before giving up
+# Seconds to wait for other processes. Transactions are short, so this is ample.
+BUSY_TIMEOUT = 60.0
 
 ERROR_CLASSES: tuple[tuple[int, type[StoreError]], ...] = (
     (sqlite3.SQLITE_BUSY, StoreBusy),
@@ -31,12 +32,13 @@ ERROR_CLASSES: tuple[tuple[int, type[StoreError]], ...] = (
 
 
 def translate_error(err: sqlite3.Error, path: str) -> StoreError:
-    """The error a person can act on. The low byte of SQLite's extended code is the primary one."""
+    """The error that a person can act on."""
     code = getattr(err, "sqlite_errorcode", None)
-    for known, meaning in ERROR_CLASSES:
+    for known, error_class in ERROR_CLASSES:
+        # The low byte of SQLite's extended code is the primary one.
         if code is not None and code & 0xFF == known:
-            default = " ".join((meaning.__doc__ or "").split())
-            return meaning(f"{default} ({path}: {err})")
+            default = " ".join((error_class.__doc__ or "").split())
+            return error_class(f"{default} ({path}: {err})")
     return StoreError(f"The memory store could not do that: {err} ({path})")
 
 
@@ -45,11 +47,12 @@ class SqliteConnections:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.private = path == ":memory:"  # then reader and writer are one connection
+        # In memory, and where nothing can be written, reader and writer are one connection.
+        self.private = path == ":memory:"
         self.read_only = False
         self._lock = threading.RLock()
         self._closed = False
-        self._owner = 0  # the thread that is in a transaction
+        self._owner = 0  # the thread with the open transaction
         self._local = threading.local()
         self._readers: dict[threading.Thread, sqlite3.Connection] = {}
         self._extras: list[sqlite3.Connection] = []
@@ -79,7 +82,7 @@ class SqliteConnections:
             if not self.private:
                 Path(self.path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             db = self._connect(self.path)
-            self._go_wal(db)
+            self._switch_to_wal(db)
             db.execute("pragma synchronous = full")
             db.execute("pragma secure_delete = on")
         except OSError as err:
@@ -93,10 +96,10 @@ class SqliteConnections:
             raise meaning from err
         return db
 
-    def _go_wal(self, db: sqlite3.Connection) -> None:
-        """Switch a new file to WAL. SQLite does not wait when several processes do so at once: we
-        do.
-        """
+    def _switch_to_wal(self, db: sqlite3.Connection) -> None:
+        """Switch a new file to WAL."""
+        # The one moment at which SQLite does not wait for others: several processes may create the
+        # same file at once.
         end = ticks() + BUSY_TIMEOUT
         while True:
             try:
@@ -109,11 +112,11 @@ class SqliteConnections:
                 return
 
     def _open_read_only(self, err: Exception) -> sqlite3.Connection:
-        """A home that nobody may write can still be read, if there is something in it.
+        """A connection to a file that cannot be written, if there is one; else StoreReadOnly.
 
         `mode=ro` sees the journal of whoever may write. Where not even the journal's index can be
-        made, the file alone is read as it stands, unless a journal is left from a crash: whoever
-        may write has to open it first.
+        made, `immutable` reads the file alone, unless a crash left entries in a journal: somebody
+        who may write has to open it first.
         """
         try:
             if not Path(self.path).is_file():
@@ -126,20 +129,19 @@ class SqliteConnections:
                 f"The memory store at {self.path} cannot be read: {denied}"
             ) from err
         self.read_only = self.private = True
-        why: StoreError = StoreReadOnly(f"{self.path}: {err}")
-        for how in ("mode=ro", "mode=ro&immutable=1"):
+        url = Path(self.path).absolute().as_uri()
+        reason: StoreError = StoreReadOnly(f"{self.path}: {err}")
+        for mode in ("mode=ro", "mode=ro&immutable=1"):
             try:
-                return self._connect(f"{Path(self.path).absolute().as_uri()}?{how}", uri=True)
+                return self._connect(f"{url}?{mode}", uri=True)
             except sqlite3.Error as broken:
-                why = translate_error(broken, self.path)
-            if not isinstance(why, StoreReadOnly) or self._journal_left():
+                reason = translate_error(broken, self.path)
+            if not isinstance(reason, StoreReadOnly) or self._has_journal_entries():
                 break
-        raise why from err
+        raise reason from err
 
-    def _journal_left(self) -> bool:
-        """Whether the newest entries stand in a journal: without it the file alone would be an
-        older state.
-        """
+    def _has_journal_entries(self) -> bool:
+        """True if the newest entries are in a journal: the file alone would be an older state."""
         journal = Path(f"{self.path}-wal")
         return journal.is_file() and journal.stat().st_size > 0
 
@@ -149,10 +151,10 @@ class SqliteConnections:
             return self.writer
         db: sqlite3.Connection | None = getattr(self._local, "db", None)
         if db is None:
-            db = self._local.db = self._reading_only()
+            db = self._local.db = self._connect_query_only()
             with self._lock:
+                # A server with a thread a request would run out of file handles.
                 for thread in [thread for thread in self._readers if not thread.is_alive()]:
-                    # a server with a thread a request would run out of files
                     self._readers.pop(thread).close()
                 self._readers[threading.current_thread()] = db
         return db
@@ -163,7 +165,7 @@ class SqliteConnections:
         try:
             if self.private:
                 with self._lock:
-                    self._let_go()
+                    self._roll_back_orphan()
                     yield self.writer
             else:
                 yield self.reader()
@@ -180,7 +182,9 @@ class SqliteConnections:
             try:
                 if self.read_only:
                     raise StoreReadOnly
-                self._let_go()
+                self._roll_back_orphan()
+                # A deferred transaction would fail at once when another process writes first,
+                # and no timeout helps; an immediate one queues up.
                 self.writer.execute("begin immediate")
                 self._owner = threading.get_ident()
                 yield self.writer
@@ -190,31 +194,29 @@ class SqliteConnections:
             finally:
                 self._owner = 0
                 try:
-                    self._let_go()
+                    self._roll_back_orphan()
                 finally:
-                    # Ctrl-C may have come at the very first; others would wait for what stays open
-                    self._let_go()
+                    # Twice: Ctrl-C may have interrupted the first, and an open transaction blocks
+                    # everybody else.
+                    self._roll_back_orphan()
 
-    def _let_go(self) -> None:
-        """Roll back what nobody owns: the transaction that has just failed, or one whose rollback
-        was interrupted.
-        """
-        with suppress(sqlite3.Error):  # what broke the transaction is already on its way up
+    def _roll_back_orphan(self) -> None:
+        """Roll back a transaction without owner: it failed, or its rollback was interrupted."""
+        # What broke the transaction is already on its way up.
+        with suppress(sqlite3.Error):
             if not self._owner and self.writer.in_transaction:
                 self.writer.execute("rollback")
 
-    def extra(self) -> sqlite3.Connection:
-        """A further connection for reading, for an owner that locks it itself; in memory, the only
-        one.
-        """
+    def extra_reader(self) -> sqlite3.Connection:
+        """A further connection for reading, locked by its owner; in memory, the only one."""
         if self.private:
             return self.writer
-        db = self._reading_only()
+        db = self._connect_query_only()
         with self._lock:
             self._extras.append(db)
         return db
 
-    def _reading_only(self) -> sqlite3.Connection:
+    def _connect_query_only(self) -> sqlite3.Connection:
         if self._closed:
             raise StoreError(f"The memory store at {self.path} has been closed")
         db = self._connect(self.path)
@@ -222,14 +224,12 @@ class SqliteConnections:
         return db
 
     @contextmanager
-    def holding(self) -> Iterator[None]:
-        """For the owner of an `extra` connection: errors translated and, in memory, nobody else at
-        it meanwhile.
-        """
+    def using_extra(self) -> Iterator[None]:
+        """Around uses of an `extra_reader`: errors translated and, in memory, locked."""
         try:
             with self._lock if self.private else nullcontext():
                 if self.private:
-                    self._let_go()
+                    self._roll_back_orphan()
                 yield
         except sqlite3.Error as err:
             raise translate_error(err, self.path) from err
@@ -241,7 +241,7 @@ class SqliteConnections:
             with self.reading() as db:
                 yield db
             return
-        db = self._reading_only()
+        db = self._connect_query_only()
         try:
             db.execute("begin")
             db.execute("select count(*) from sqlite_master").fetchone()
@@ -253,10 +253,9 @@ class SqliteConnections:
             db.close()
 
     def checkpoint(self) -> bool:
-        """Move the journal into the file and empty it, as far as other readers allow; whether it is
-        empty now.
-        """
-        with self._lock, suppress(sqlite3.Error):  # the next one will
+        """Move the journal into the file and empty it. False if readers do not allow it now."""
+        # What fails now is done by the next checkpoint.
+        with self._lock, suppress(sqlite3.Error):
             if not self.private and not self._owner:
                 self.writer.execute("pragma busy_timeout = 1000")
                 busy = self.writer.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
@@ -265,15 +264,14 @@ class SqliteConnections:
         return self.private
 
     def compact(self) -> bool:
-        """Write the file anew and empty the journal, so that neither gaps in pages nor free ones
-        hold what was erased.
+        """Rewrite the file and empty the journal, so that no gap in a page holds what was erased.
 
-        `secure_delete` blanks a row where it stood last; a copy that SQLite left behind when it
-        moved the row to another page goes only so. False if that was not possible, or others are
-        reading and the journal has to stay.
+        False if that failed, or others are reading and the journal has to stay.
         """
         if self.private:
             return not self.read_only
+        # `secure_delete` blanks a row where it was last. A copy that SQLite left behind when it
+        # moved the row to another page goes only with `vacuum`.
         try:
             with self._lock:
                 self.writer.execute("vacuum")
@@ -281,15 +279,10 @@ class SqliteConnections:
             return False
         return self.checkpoint()
 
-    def one(self, sql: str, args: Any = ()) -> Any:
-        """The first row, or None."""
+    def fetch_one(self, sql: str, args: Any = ()) -> Any:
+        """The first row of a query, or None."""
         with self.reading() as db:
             return db.execute(sql, args).fetchone()
-
-    def all(self, sql: str, args: Any = ()) -> list[Any]:
-        """All rows."""
-        with self.reading() as db:
-            return db.execute(sql, args).fetchall()
 
     def close(self) -> None:
         """Close every connection of this process."""

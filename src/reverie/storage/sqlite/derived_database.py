@@ -1,8 +1,7 @@
-"""A database beside the store that can be made again: opened at the first need, begun anew where it
-is damaged.
+"""A database beside the store that can be rebuilt: opened when needed, begun anew if damaged.
 
-A file that somebody deleted or replaced while we had it open is let go of at the next call, and the
-one that is there now is taken.
+A file that somebody deleted or replaced while we had it open is noticed at the next call, and the
+present one is opened.
 """
 
 from __future__ import annotations
@@ -18,94 +17,85 @@ from typing import ClassVar, Self
 from reverie.core.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
 from reverie.storage.note_index_port import FileStamp, IndexedFile
 from reverie.storage.sqlite.connection import SqliteConnections
-from reverie.storage.sqlite.schema_migration import statements
+from reverie.storage.sqlite.schema_migration import split_statements
 
 
 class DerivedDatabase:
-    """One such database. It is made when something is first written to it."""
+    """One such database. The first write creates it."""
 
     schema: ClassVar[Path]
-    edition: ClassVar[int]  # of the schema and of what its rows mean: another one is another file
+    # Of the schema and of what its rows mean. Another edition is another file.
+    edition: ClassVar[int]
     emptying: ClassVar[tuple[str, ...]]  # statements that leave nothing in its tables
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._opened: SqliteConnections | None = None
-        self._which: tuple[int, int] | None = None  # device and inode of the file that is open
+        self._file_id: tuple[int, int] | None = None  # device and inode of the open file
         self._lock = threading.RLock()
 
     @classmethod
     def beside(cls, store: str, what: str) -> Self:
-        """The one of that name beside a store: in the cache beside the store's own database, or in
-        memory like it.
-        """
+        """The database of that name for a store: in the cache beside it, or in memory like it."""
+        if store == ":memory:":
+            return cls(store)
         path = Path(store)
-        return cls(
-            store
-            if store == ":memory:"
-            else str(path.parent / "cache" / f"{path.stem}-{what}-{cls.edition}.db")
-        )
+        return cls(str(path.parent / "cache" / f"{path.stem}-{what}-{cls.edition}.db"))
 
     def obsolete_files(self) -> list[Path]:
-        """Its files of other editions: nobody reads them any more, and they hold what
-        it held then.
-        """
+        """Files of other editions. Nobody reads them any more, and they still hold old texts."""
+        if self.path == ":memory:":
+            return []
         path = Path(self.path)
         family = f"{escape(path.stem.rpartition('-')[0])}-[0-9]*.db*"
-        return (
-            []
-            if self.path == ":memory:"
-            else sorted(
-                one for one in path.parent.glob(family) if not one.name.startswith(path.name)
-            )
+        return sorted(
+            file for file in path.parent.glob(family) if not file.name.startswith(path.name)
         )
 
-    def _forget(self) -> None:
-        """Let go of what is held in memory of the file."""
+    def _drop_caches(self) -> None:
+        """Drop what is kept in memory of the file."""
 
-    def _there(self) -> bool:
-        return self._opened is not None if self.path == ":memory:" else Path(self.path).is_file()
+    def _exists(self) -> bool:
+        if self.path == ":memory:":
+            return self._opened is not None
+        return Path(self.path).is_file()
 
     def _connections(self) -> SqliteConnections:
         with self._lock:
-            if self._opened is not None and self._which != identify_file(self.path):
-                self._opened = None  # not closed: another thread may be reading
-                self._forget()
+            if self._opened is not None and self._file_id != identify_file(self.path):
+                # Not closed: another thread may be reading from it.
+                self._opened = None
+                self._drop_caches()
             if self._opened is None:
-                if not self._there():
-                    for one in self.obsolete_files():
-                        one.unlink(missing_ok=True)
+                if not self._exists():
+                    for file in self.obsolete_files():
+                        file.unlink(missing_ok=True)
                 try:
                     self._opened = open_derived(self.path, self.schema)
                 except StoreDamaged:
-                    self._throw_away()
+                    self._delete_file()
                     self._opened = open_derived(self.path, self.schema)
-                self._which = identify_file(self.path)
+                self._file_id = identify_file(self.path)
             return self._opened
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection | None]:
         """A connection, or None where nothing was ever written."""
-        if not self._there():
+        if not self._exists():
             yield None
             return
         with self._connections().reading() as db:
             yield db
 
     def indexed_files(self, root: str) -> dict[str, IndexedFile]:
-        """The files of a root that are in it, as they looked when they were read."""
+        """The indexed files of a root, by path."""
+        sql = "select path, size, mtime, inode, hash from file where root = ?"
         with self._reading() as db:
-            rows = (
-                db.execute(
-                    "select path, size, mtime, inode, hash from file where root = ?", (root,)
-                )
-                if db
-                else ()
-            )
+            rows = db.execute(sql, (root,)) if db else ()
             return {path: IndexedFile(path, FileStamp(*stamp), hash) for path, *stamp, hash in rows}
 
     def update_stamps(self, root: str, files: Sequence[IndexedFile]) -> None:
-        """These look otherwise now and hold the same."""
+        """Store new stamps of files whose content is unchanged."""
         if files:
             with self._connections().writing() as db:
                 db.executemany(
@@ -115,10 +105,8 @@ class DerivedDatabase:
                 )
 
     def clear(self) -> None:
-        """Empty it; who else has it open sees it empty. What cannot be emptied is thrown away and
-        begun anew.
-        """
-        if not self._there():
+        """Empty the tables for all who have the file open, or delete it if that is impossible."""
+        if not self._exists():
             return
         try:
             with self._connections().writing() as db:
@@ -127,12 +115,13 @@ class DerivedDatabase:
             self._connections().checkpoint()
         except (StoreBusy, StoreReadOnly):
             raise
-        except StoreError:  # damaged, or too full a disk to write down that it is empty
-            self._throw_away()
+        # Damaged, or the disk is too full to write down that it is empty.
+        except StoreError:
+            self._delete_file()
         with self._lock:
-            self._forget()
+            self._drop_caches()
 
-    def _throw_away(self) -> None:
+    def _delete_file(self) -> None:
         with self._lock:
             self.close()
             for tail in ("-wal", "-shm", ""):
@@ -140,16 +129,16 @@ class DerivedDatabase:
                     Path(self.path + tail).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Release the database."""
         with self._lock:
             if self._opened is not None:
                 self._opened.close()
             self._opened = None
-            self._forget()
+            self._drop_caches()
 
 
 def identify_file(path: str) -> tuple[int, int] | None:
-    """Which file is in this place: its device and inode; None where there is none."""
+    """Device and inode of the file at a path; None where there is none."""
     try:
         found = Path(path).stat()
     except OSError:
@@ -158,14 +147,15 @@ def identify_file(path: str) -> tuple[int, int] | None:
 
 
 def open_derived(path: str, schema: Path) -> SqliteConnections:
-    """Connections to a database with the tables of a schema."""
-    made = SqliteConnections(path)
+    """Connections to a database, with the tables of a schema created if need be."""
+    connections = SqliteConnections(path)
+    has_tables = "select 1 from sqlite_master where name = 'words'"
     try:
-        with made.writing() as db:
-            if not db.execute("select 1 from sqlite_master where name = 'words'").fetchone():
-                for statement in statements(schema.read_text("utf-8")):
+        with connections.writing() as db:
+            if not db.execute(has_tables).fetchone():
+                for statement in split_statements(schema.read_text("utf-8")):
                     db.execute(statement)
     except BaseException:
-        made.close()
+        connections.close()
         raise
-    return made
+    return connections

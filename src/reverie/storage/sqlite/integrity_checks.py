@@ -1,12 +1,11 @@
-"""Is everything as it should be? Each check is one function that yields problems; repairs rebuild
-what is derived.
+"""Checks that everything is as it should be. Each check is a function that yields problems.
 
-Canonical rows are never altered by a repair. What is wrong with them is reported and left to a
-person.
+Repairs rebuild what is derived. Canonical rows are never altered by a repair: what is wrong with
+them is reported and left to a person.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -26,6 +25,8 @@ from reverie.storage.sqlite.write_changes import (
 from reverie.text.tokenization import fingerprint_text
 
 UNREADABLE = (ValueError, TypeError, AttributeError)
+
+MAX_WORD_PROBLEMS = 20  # reported one by one
 
 Check = Callable[[sqlite3.Connection, bool], Iterator[Problem]]
 
@@ -52,21 +53,21 @@ LOOSE_CHANGES = "select distinct memory from change where seq not in (select seq
 
 
 def check_file(db: sqlite3.Connection, _repair: bool) -> Iterator[Problem]:
-    """What SQLite itself finds wrong with its pages."""
+    """Problems that SQLite itself finds in the file's pages."""
     for (message,) in db.execute("pragma quick_check(20)"):
         if message != "ok":
             yield Problem("file", message)
 
 
-def iter_readable_memories(rows: Iterable[tuple[Any, ...]]) -> Iterator[Memory]:
-    """Those rows that are memories; `memories` reports the others."""
-    for row in rows:
-        with suppress(*UNREADABLE):
-            yield to_memory(row)
+def to_memory_or_none(row: Sequence[Any]) -> Memory | None:
+    """The memory of a row, or None for a row that is none: `check_memories` reports those."""
+    with suppress(*UNREADABLE):
+        return to_memory(tuple(row))
+    return None
 
 
 def check_memories(db: sqlite3.Connection, _repair: bool) -> Iterator[Problem]:
-    """Rows that are not memories, and successors that are not there."""
+    """Rows that are no memories, successors and events that do not exist."""
     for row in db.execute(f"select {COLUMNS} from memory"):
         try:
             to_memory(row)
@@ -85,56 +86,45 @@ def check_words(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
     rows = db.execute(
         f"select w.rowid, w.body, {COLUMNS} from words w join memory m on m.num = w.rowid"
     )
-    wrong += [
-        (num, "has other words than its text")
-        for num, body, *row in rows
-        for memory in iter_readable_memories([tuple(row)])
-        if body != to_words_body(memory)
-    ]
+    for num, body, *row in rows:
+        memory = to_memory_or_none(row)
+        if memory and body != to_words_body(memory):
+            wrong.append((num, "has other words than its text"))
     if not wrong:
         try:
             db.execute("insert into words (words) values ('integrity-check')")
         except sqlite3.DatabaseError as err:
-            if (
-                err.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY
-            ):  # a check that SQLite counts as writing
+            # SQLite counts this check as writing, which a read-only file refuses.
+            if err.sqlite_errorcode & 0xFF != sqlite3.SQLITE_READONLY:
                 wrong.append((0, f"index: {err}"))
     if wrong and repair:
         rebuild_words(db)
-    for num, message in wrong[:20]:
+    for num, message in wrong[:MAX_WORD_PROBLEMS]:
         yield Problem("words", f"memory number {num} {message}", repaired=repair)
-    if len(wrong) > 20:
-        yield Problem("words", f"and {len(wrong) - 20} more", repaired=repair)
+    if len(wrong) > MAX_WORD_PROBLEMS:
+        yield Problem("words", f"and {len(wrong) - MAX_WORD_PROBLEMS} more", repaired=repair)
 
 
 def rebuild_words(db: sqlite3.Connection) -> None:
-    """The whole word index anew; the old one may be too broken to be emptied."""
-    made = [
-        sql
-        for (sql,) in db.execute(
-            "select sql from sqlite_master where name in ('words', 'vocabulary') order by name desc"
-        )
-    ]
+    """Create the word index anew; the old one may be too broken to be emptied."""
+    # In this order: `vocabulary` is made from `words`.
+    sql = "select sql from sqlite_master where name in ('words', 'vocabulary') order by name desc"
+    create_statements = [statement for (statement,) in db.execute(sql)]
     db.execute("drop table if exists vocabulary")
     db.execute("drop table words")
-    for sql in made:
-        db.execute(sql)
-    found = db.execute(f"select num, {COLUMNS} from memory order by num").fetchall()
-    db.executemany(
-        INSERT_WORDS,
-        (
-            (num, to_words_body(memory))
-            for num, *row in found
-            for memory in iter_readable_memories([tuple(row)])
-        ),
-    )
+    for statement in create_statements:
+        db.execute(statement)
+    for num, *row in db.execute(f"select num, {COLUMNS} from memory order by num").fetchall():
+        memory = to_memory_or_none(row)
+        if memory:
+            db.execute(INSERT_WORDS, (num, to_words_body(memory)))
 
 
 def check_vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
-    """Vectors and the queues for them against the memories.
+    """Vectors, and the queues for them, against the memories.
 
-    Vectors of a model that embeds here no longer are as good as the others, should it come back:
-    they stay until their memory is revised or purged.
+    Vectors of a model that is no longer in use are as good as the others, should it come back: they
+    stay until their memory is revised or purged.
     """
     missing = len({num for _, num in db.execute(UNQUEUED)})
     for sql, table, message in (
@@ -169,31 +159,34 @@ def check_vectors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
 
 
 def check_edges(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
-    """Edges whose ends are gone, and tags that the graph does not know."""
+    """Edges to memories that are gone, and tags that differ from their edges."""
     for src, rel, dst in db.execute(LOOSE_EDGES).fetchall():
         if repair:
             db.execute("delete from edge where src = ? and rel = ? and dst = ?", (src, rel, dst))
         yield Problem("edges", f"{src} {rel} {dst}: an end is gone", repaired=repair)
     tagged = set(db.execute("select src, dst from edge where rel = 'has_tag'").fetchall())
     rows = db.execute(f"select {COLUMNS} from memory where tags is not null")
-    meant = {
-        (memory.id, tag_node(tag)) for memory in iter_readable_memories(rows) for tag in memory.tags
-    }
-    for src, dst in sorted(meant - tagged):
+    expected: set[tuple[str, str]] = set()
+    for row in rows:
+        memory = to_memory_or_none(row)
+        if memory:
+            expected.update((memory.id, tag_node(tag)) for tag in memory.tags)
+    for src, dst in sorted(expected - tagged):
         if repair:
             db.execute(UPSERT_EDGE, (src, "has_tag", dst, 1.0))
         yield Problem("edges", f"{src} lacks its edge to {dst}", repaired=repair)
-    for src, dst in sorted(tagged - meant):
+    for src, dst in sorted(tagged - expected):
         if repair:
             db.execute("delete from edge where src = ? and rel = 'has_tag' and dst = ?", (src, dst))
         yield Problem("edges", f"{src} has an edge to {dst} but not the tag", repaired=repair)
 
 
 def check_cursors(db: sqlite3.Connection, repair: bool) -> Iterator[Problem]:
-    """Readers that claim to have read what never happened."""
+    """Readers that claim to have read events that do not exist."""
     last = db.execute("select coalesce(max(seq), 0) from event").fetchone()[0]
     for name, seq in db.execute("select name, seq from cursor where seq > ?", (last,)).fetchall():
-        if repair:  # otherwise it would pass over everything that happens until then
+        # Such a reader would pass over everything that happens until then.
+        if repair:
             db.execute("update cursor set seq = ? where name = ?", (last, name))
         yield Problem(
             "cursors", f"{name} stands at {seq}, beyond the last event {last}", repaired=repair
@@ -211,19 +204,17 @@ CHECKS: tuple[Check, ...] = (
 
 
 def verify_database(db: sqlite3.Connection, repair: bool) -> list[Problem]:
-    """Every check in order. What makes a check impossible is a problem too, and does not hide the
-    others.
-    """
+    """Run every check in order. A check that fails is a problem too and stops no other."""
     problems: list[Problem] = []
     for check in CHECKS:
         try:
             problems += check(db, repair)
+        except sqlite3.OperationalError:
+            # Busy, full, read-only: not the file's fault.
+            raise
         except sqlite3.DatabaseError as err:
-            if isinstance(
-                err, sqlite3.OperationalError
-            ):  # busy, full, read-only: not the file's fault
-                raise
-            problems.append(Problem("file", f"{check.__name__} cannot be checked: {err}"))
+            what = check.__name__.removeprefix("check_")
+            problems.append(Problem("file", f"{what} cannot be checked: {err}"))
     if any(problem.repaired for problem in problems):
         bump_generation(db)
     return problems

@@ -1,4 +1,4 @@
-"""Looking through the log of what was done: by space, words in it, and time."""
+"""Searching the event log by verb, space, words and time."""
 
 from __future__ import annotations
 
@@ -19,49 +19,46 @@ def search_events(
     until: float | None,
     limit: int,
 ) -> list[Event]:
-    """Events of these verbs, the newest first, whose payload holds every one of some texts.
+    """Events of these verbs whose payload contains all of some texts, newest first.
 
-    A payload is JSON: a text is looked for as JSON writes it. There is no index: 10,000 events take
-    some 20 ms.
+    Texts are searched as JSON writes them. There is no index: 10,000 events take some 20 ms.
     """
-    tests, args = [f"verb in ({sql_placeholders(verbs)})"], [*verbs]
-    near, places = build_space_conditions(space)
-    tests += near
-    args += places  # type: ignore[arg-type]
-    for operator, moment in ((">=", since), ("<=", until)):
-        if moment is not None:
-            tests.append(f"at {operator} ?")
-            args.append(moment)  # type: ignore[arg-type]
-    tests += ["instr(lower(payload), ?) > 0"] * len(containing)
+    conditions, args = build_space_conditions(space)
+    conditions.insert(0, f"verb in ({sql_placeholders(verbs)})")
+    args[:0] = verbs
+    for operator, at in ((">=", since), ("<=", until)):
+        if at is not None:
+            conditions.append(f"at {operator} ?")
+            args.append(at)
+    conditions += ["instr(lower(payload), ?) > 0"] * len(containing)
     args += [to_json(text)[1:-1].lower() for text in containing]
-    sql = f"select {EVENT_COLUMNS} from event where {' and '.join(tests)} order by at desc, seq desc limit ?"
+    sql = f"""
+        select {EVENT_COLUMNS} from event
+        where {" and ".join(conditions)}
+        order by at desc, seq desc
+        limit ?
+    """
     return [to_event(row) for row in db.execute(sql, (*args, limit))]
 
 
 def read_event_rows(
     db: sqlite3.Connection, verb: str, space: str, after: int, until: int, limit: int
 ) -> list[tuple[int, float, str, str, str]]:
-    """Events of a verb between two numbers, the oldest first, as they are kept."""
-    near, places = build_space_conditions(space)
-    sql = (
-        f"select seq, at, space, session, payload from event where {' and '.join((*LOGGED_CONDITIONS, *near))} "
-        "order by seq limit ?"
-    )
-    return db.execute(sql, (verb, after, until, *places, limit)).fetchall()
-
-
-LOGGED_CONDITIONS = ("verb = ?", "seq > ?", "seq <= ?")
+    """Raw events of a verb: `after` < number <= `until`, oldest first."""
+    conditions, args = build_space_conditions(space)
+    sql = f"""
+        select seq, at, space, session, payload from event
+        where {" and ".join(("verb = ?", "seq > ?", "seq <= ?", *conditions))}
+        order by seq
+        limit ?
+    """
+    return db.execute(sql, (verb, after, until, *args, limit)).fetchall()
 
 
 def build_space_conditions(space: str) -> tuple[list[str], list[object]]:
-    """What SQL tests for a space, those above it and those below it, and the values for that; "" is
-    everywhere.
-    """
+    """SQL conditions for a space, its parents and its children, and their values; "": none."""
     if not space:
         return [], []
-    here = visible_spaces(space)
-    return [f"(space in ({sql_placeholders(here)}) or substr(space, 1, ?) = ?)"], [
-        *here,
-        len(space) + 1,
-        space + "/",
-    ]
+    upward = visible_spaces(space)
+    condition = f"(space in ({sql_placeholders(upward)}) or substr(space, 1, ?) = ?)"
+    return [condition], [*upward, len(space) + 1, space + "/"]

@@ -1,18 +1,17 @@
-"""Erasing memories for good: with their words, vectors, edges and history, and wherever an event
-repeats them.
+"""Erasing memories for good: words, vectors, edges, history, and wherever an event repeats them.
 
-An event is blanked, not emptied: the passage that holds a text that a memory ever had becomes
-"[purged]", whatever its letter case and white space, and the rest of what was said stays to be
-learned from. A text of a word or two stands in many a turn by chance, so it is only blanked where
-it is the whole of a value. Of a long text an event may keep only the beginning, at the end of a
-value: that goes too. The turn that a memory was learned from is known, so there every sentence that
-says the same is blanked. Memories that only record what was said and done (episodes, the scratch
-pad) are blanked as events are.
+An event is blanked, not emptied: the passage that holds a text which a memory ever had becomes
+"[purged]", whatever its letter case and white space, and the rest of what was said can still be
+learned from. A text of a word or two occurs in many turns by chance, so it is blanked only where it
+is a whole value. An event may have kept only the beginning of a long text, at the end of a value:
+that goes too. The turn that a memory was learned from is known, so there every sentence that says
+the same is blanked. Memories that only record what was said and done (episodes, the scratch pad)
+are blanked as events are.
 """
 
 import json
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -42,29 +41,29 @@ OWN_EVENTS = """
 """
 FORGET_CHANGE = "update change set before = ?, after = ? where memory = ? and seq = ? and place = ?"
 SELECT_RECORDS = f"select id from memory where kind in ({sql_placeholders(RECORD_KINDS)})"
-# notes that say where something is, no more
-NOTES_OF_PLACES = (
-    "anchored",
-    "mirror_roots",
-    "mirror_spaces",
-    "shares",
-)
+# Values in `meta` that only say where something is.
+NOTES_OF_PLACES = ("anchored", "mirror_roots", "mirror_spaces", "shares")
 
 
 def erase_memories(db: sqlite3.Connection, ids: Sequence[str], more: Collection[str] = ()) -> int:
-    """Erase memories and everything that repeats their text, or one `more`. No history is kept:
-    that is the point.
+    """Erase memories and everything that repeats their texts or those of `more`.
+
+    No history is kept: that is the point. Returns how many memories there were.
     """
-    there = {id: num for id in dict.fromkeys(ids) if (num := find_row_number(db, id)) is not None}
-    texts = {text for id in there for text in collect_past_texts(db, id)} | {
-        text for one in more if (text := strip_sentence_end(one))
-    }
+    numbers: dict[str, int] = {}
+    texts = clean_texts(more)
+    for id in dict.fromkeys(ids):
+        num = find_row_number(db, id)
+        if num is not None:
+            numbers[id] = num
+            texts |= collect_past_texts(db, id)
     if not texts:
         return 0
-    blank_sources(db, list(there), texts)
+    # The sources are found through `change`, so before its rows go.
+    blank_sources(db, list(numbers), texts)
     blank_events(db, {*ids}, texts)
-    blank_records(db, set(there), texts)
-    for id, num in there.items():
+    blank_records(db, set(numbers), texts)
+    for id, num in numbers.items():
         db.execute("delete from change where memory = ?", (id,))
         db.execute("delete from edge where src = ? or dst = ?", (id, id))
         for sql in (
@@ -74,15 +73,20 @@ def erase_memories(db: sqlite3.Connection, ids: Sequence[str], more: Collection[
             "delete from memory where num = ?",
         ):
             db.execute(sql, (num,))
-    forget_ids(db, there.keys())
-    # deleted words leave the index's segments
+    forget_ids(db, numbers.keys())
+    # FTS5 keeps deleted words in its segments until they are merged.
     db.execute("insert into words (words) values ('optimize')")
     bump_generation(db)
-    return len(there)
+    return len(numbers)
+
+
+def clean_texts(texts: Iterable[str]) -> set[str]:
+    """The different texts without their closing punctuation; empty ones are left out."""
+    return {strip_sentence_end(text) for text in texts} - {""}
 
 
 def find_row_number(db: sqlite3.Connection, id: str) -> int | None:
-    """The number of a memory's row."""
+    """The number of a memory's row, or None."""
     row = db.execute("select num from memory where id = ?", (id,)).fetchone()
     return row[0] if row else None
 
@@ -90,133 +94,123 @@ def find_row_number(db: sqlite3.Connection, id: str) -> int | None:
 def collect_past_texts(db: sqlite3.Connection, id: str) -> set[str]:
     """All texts and titles that a memory ever had."""
     found = set(db.execute("select text, title from memory where id = ?", (id,)).fetchone())
-    for kept in db.execute(
-        "select before, after from change where memory = ? and op <> 'link'", (id,)
-    ):
-        for values in (json.loads(text) for text in kept if text):
-            found.update(
-                value for name in TEXT_FIELDS if isinstance(value := values.get(name), str)
-            )
-    return {text for one in found if (text := strip_sentence_end(one))}
+    sql = "select before, after from change where memory = ? and op <> 'link'"
+    for versions in db.execute(sql, (id,)):
+        for version in filter(None, versions):
+            found.update(list_said(json.loads(version)))
+    return clean_texts(found)
+
+
+def list_said(values: Mapping[str, Any]) -> list[str]:
+    """The text and the title among a memory's values."""
+    said = (values.get(name) for name in TEXT_FIELDS)
+    return [text for text in said if isinstance(text, str)]
 
 
 # Events
 
 
 def blank_events(db: sqlite3.Connection, ids: Collection[str], texts: Collection[str]) -> None:
-    """Take texts and ids out of all events that hold them."""
-    holds = build_prefilter(ids, texts).holds
-    clean = partial(
-        blank_value, ids=TextPrefilter((id.lower(), id) for id in ids), texts=PassageEraser(texts)
-    )
-    for seq, payload in db.execute(
-        "select seq, payload from event where payload is not null"
-    ).fetchall():
-        if holds(payload):
+    """Blank texts and ids in all events that hold them."""
+    prefilter = build_prefilter(ids, texts)
+    id_filter = TextPrefilter((id.lower(), id) for id in ids)
+    clean = partial(blank_value, ids=id_filter, texts=PassageEraser(texts))
+    sql = "select seq, payload from event where payload is not null"
+    for seq, payload in db.execute(sql).fetchall():
+        if prefilter.may_match_json(payload):
             rewrite_payload(db, seq, payload, clean)
 
 
 def blank_records(db: sqlite3.Connection, ids: Collection[str], texts: Collection[str]) -> None:
-    """Take texts out of memories that only record what was said and done, and out of notes in
-    `meta`.
+    """Blank texts in memories that only record what was said and done, and in notes in `meta`.
 
-    What somebody else was told to remember is another memory, and stays.
+    What the user told us to remember elsewhere is another memory, and stays; so do the notes that
+    only say where something is.
     """
     clean = PassageEraser(texts)
-    told = {id for (id,) in db.execute(SELECT_RECORDS, RECORD_KINDS)} - set(ids)
+    records = {id for (id,) in db.execute(SELECT_RECORDS, RECORD_KINDS)} - set(ids)
     for table, old in iter_repeating_rows(db, texts, ("memory", "change", "meta")):
-        if old[table.named] in told or (
-            table.name == "meta" and old["name"] not in NOTES_OF_PLACES
-        ):
-            new, kinds = text_scan.clean_row(table, old, clean)
-            if kinds:
-                text_scan.write_row(
-                    db, table, old, {**new, "name": old["name"]} if table.name == "meta" else new
-                )
+        is_note = table.name == "meta" and old["name"] not in NOTES_OF_PLACES
+        if old[table.named] not in records and not is_note:
+            continue
+        new, kinds = text_scan.clean_row(table, old, clean)
+        if is_note:
+            new["name"] = old["name"]
+        if kinds:
+            text_scan.write_row(db, table, old, new)
 
 
 def iter_repeating_rows(
     db: sqlite3.Connection, texts: Collection[str], tables: Collection[str]
 ) -> Iterator[tuple[text_scan.TextTable, dict[str, Any]]]:
     """The rows of these tables that may hold one of the texts."""
-    holds = build_prefilter((), texts).holds
+    prefilter = build_prefilter((), texts)
     for table in text_scan.TEXT_TABLES:
-        if table.name in tables:
-            yield from (
-                (table, old)
-                for old in text_scan.read_text_rows(db, table)
-                if any(holds(value) for value in old.values() if isinstance(value, str))
-            )
+        if table.name not in tables:
+            continue
+        for row in text_scan.read_text_rows(db, table):
+            strings = (value for value in row.values() if isinstance(value, str))
+            if any(map(prefilter.may_match_json, strings)):
+                yield table, row
 
 
 def find_repeating_ids(db: sqlite3.Connection, texts: Collection[str]) -> set[str]:
-    """The ids of memories that hold one of the texts, or have held it, in whatever field.
+    """The ids of memories that hold one of the texts, or held it once, in any field.
 
-    A short one is their text or their title: as a tag, say, it stands there by chance.
+    A short text counts only as their text or title: as a tag, say, it is there by chance.
     """
-    said = {text for one in texts if (text := strip_sentence_end(one))}
-    every, long = (
-        PassageEraser(said),
-        PassageEraser([text for text in said if is_distinctive(text)]),
-    )
+    erased = clean_texts(texts)
+    every = PassageEraser(erased)
+    distinctive = PassageEraser([text for text in erased if is_distinctive(text)])
     found = set()
-    for table, row in iter_repeating_rows(db, said, ("memory", "change")):
-        kept = (
-            [row]
-            if table.name == "memory"
-            else [json.loads(row[when]) for when in ("before", "after") if row[when]]
-        )
-        if (
-            any(
-                every.scrub_text(value)[1]
-                for values in kept
-                for name in TEXT_FIELDS
-                if isinstance(value := values.get(name), str)
-            )
-            or text_scan.clean_row(table, row, long)[1]
-        ):
+    for table, row in iter_repeating_rows(db, erased, ("memory", "change")):
+        if table.name == "memory":
+            versions = [row]
+        else:
+            versions = [json.loads(row[when]) for when in ("before", "after") if row[when]]
+        said: list[str] = []
+        for version in versions:
+            said += list_said(version)
+        says_it = any(every.scrub_text(text)[1] for text in said)
+        if says_it or text_scan.clean_row(table, row, distinctive)[1]:
             found.add(row[table.named])
     return found
 
 
 def build_prefilter(ids: Iterable[str], texts: Collection[str]) -> TextPrefilter:
-    """What tells whether something written may hold one of the ids or texts."""
-    written = {
-        form for text in texts for form in (first_whole_words(text), *list_written_forms(text))
-    }
-    return TextPrefilter(
-        [*((id.lower(), id) for id in ids), *((longest_word(form), form) for form in written)]
-    )
+    """A test whether something written may hold one of the ids or texts."""
+    forms: set[str] = set()
+    for text in texts:
+        forms.update((first_whole_words(text), *list_written_forms(text)))
+    id_words = [(id.lower(), id) for id in ids]
+    return TextPrefilter([*id_words, *((longest_word(form), form) for form in forms)])
 
 
 def blank_sources(db: sqlite3.Connection, ids: Sequence[str], texts: Collection[str]) -> None:
-    """Take what says the same out of the turns that the memories were learned from, and texts out
-    of their causes.
+    """Blank texts in the events that made the memories, and what says the same in their sources.
+
+    The sources are the turns that the memories were learned from.
     """
     clean = PassageEraser(texts)
+    blank_texts = partial(map_strings, clean=clean.blank_passages)
+    blank_statements = partial(map_strings, clean=partial(blank_sentences, clean, texts))
     sources = set()
-    for some in split_batches(ids):
-        for seq, verb, payload in db.execute(
-            OWN_EVENTS.format(ids=sql_placeholders(some)), some
-        ).fetchall():
+    for batch in split_batches(ids):
+        sql = OWN_EVENTS.format(ids=sql_placeholders(batch))
+        for seq, verb, payload in db.execute(sql, batch).fetchall():
             if verb == "learn":
                 sources.add(json.loads(payload).get("event"))
-            rewrite_payload(db, seq, payload, lambda value: map_strings(value, clean.without))
+            rewrite_payload(db, seq, payload, blank_texts)
     for source in sources:
         row = db.execute("select payload from event where seq = ?", (source,)).fetchone()
         if row and row[0]:
-            rewrite_payload(
-                db,
-                source,
-                row[0],
-                lambda value: map_strings(value, partial(blank_sentences, clean, texts)),
-            )
+            rewrite_payload(db, source, row[0], blank_statements)
 
 
 def rewrite_payload(
     db: sqlite3.Connection, seq: int, payload: str, clean: Callable[[Any], Any]
 ) -> None:
-    """A payload as `clean` makes it, written if it is another one. What is no JSON is emptied."""
+    """Write a payload as `clean` makes it, if that differs. What is no JSON is emptied."""
     try:
         value = json.loads(payload)
     except ValueError:
@@ -228,25 +222,26 @@ def rewrite_payload(
 
 
 def blank_value(value: Any, *, ids: TextPrefilter, texts: PassageEraser) -> Any:
-    """A value without ids and texts: in lists ids are left out, elsewhere they are blanked like
-    texts.
+    """A JSON value without ids and texts.
+
+    Ids are left out of lists and of the keys of mappings, and blanked within other strings.
     """
-    again = partial(blank_value, ids=ids, texts=texts)
+    blank_inner = partial(blank_value, ids=ids, texts=texts)
     if isinstance(value, dict):
         return {
-            name: inner if is_kept_field(name, inner) else again(inner)
+            name: inner if is_kept_field(name, inner) else blank_inner(inner)
             for name, inner in value.items()
-            if name not in ids.within(name)
+            if name not in ids.find_candidates(name)
         }
     if isinstance(value, list):
         return [
-            again(inner)
+            blank_inner(inner)
             for inner in value
-            if not (isinstance(inner, str) and inner in ids.within(inner))
+            if not (isinstance(inner, str) and inner in ids.find_candidates(inner))
         ]
     if not isinstance(value, str):
         return value
-    for id in ids.within(value):
+    for id in ids.find_candidates(value):
         value = value.replace(id, PURGED)
     return texts.scrub_text(value)[0]
 
@@ -255,44 +250,40 @@ def blank_value(value: Any, *, ids: TextPrefilter, texts: PassageEraser) -> Any:
 
 
 def forget_ids(db: sqlite3.Connection, ids: Collection[str]) -> None:
-    """Take ids that are purged out of the other memories and their history, which can still be
-    undone.
-    """
+    """Take erased ids out of the other memories and their history, which can still be undone."""
     db.executemany(
         "update memory set superseded_by = null where superseded_by = ?", [(id,) for id in ids]
     )
-    gone = TextPrefilter((id.lower(), id) for id in ids)
-    for num, others in db.execute(
-        "select num, conflicts_with from memory where conflicts_with <> '[]'"
-    ).fetchall():
-        if gone.holds(others):
+    erased = TextPrefilter((id.lower(), id) for id in ids)
+    sql = "select num, conflicts_with from memory where conflicts_with <> '[]'"
+    for num, others in db.execute(sql).fetchall():
+        if erased.may_match_json(others):
             left = tuple(other for other in json.loads(others) if other not in ids)
             db.execute(
                 "update memory set conflicts_with = ? where num = ?",
                 (to_column("conflicts_with", left), num),
             )
-    for memory, seq, place, op, *texts in db.execute(
-        "select memory, seq, place, op, before, after from change"
-    ).fetchall():
-        named = {id for text in texts if text for id in gone.within(text)}
+    sql = "select memory, seq, place, op, before, after from change"
+    for memory, seq, place, op, *versions in db.execute(sql).fetchall():
+        named: set[str] = set()
+        for version in filter(None, versions):
+            named.update(erased.find_candidates(version))
         key = (memory, seq, place)
         if named and op == "link":
             db.execute("delete from change where memory = ? and seq = ? and place = ?", key)
         elif named:
-            db.execute(FORGET_CHANGE, (*(drop_naming_values(text, named) for text in texts), *key))
+            left_values = [drop_naming_values(version, named) for version in versions]
+            db.execute(FORGET_CHANGE, (*left_values, *key))
 
 
 def drop_naming_values(text: str | None, ids: Collection[str]) -> str | None:
-    """Kept values without those that name one of these."""
+    """Values of a change, as JSON, without those that contain one of these ids."""
     values = json.loads(text) if text else {}
-    return (
-        to_json(
-            {
-                name: value
-                for name, value in values.items()
-                if not any(id in to_json(value) for id in ids)
-            }
-        )
-        if values
-        else None
-    )
+    if not values:
+        return None
+    left = {}
+    for name, value in values.items():
+        written = to_json(value)
+        if not any(id in written for id in ids):
+            left[name] = value
+    return to_json(left)

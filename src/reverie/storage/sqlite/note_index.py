@@ -1,15 +1,15 @@
-"""`FileIndex` on SQLite: a file of its own in the cache, made at the first write.
+"""`FileIndex` on SQLite: a file of its own in the cache, created by the first write.
 
-The protocol's docstrings hold; here is only how. Words are a contentless FTS5 table: a row is taken
-out by telling it again what was in it, which `searchable` works out from the chunk. A file that
-SQLite finds damaged when it is opened is thrown away and begun anew (`derived`): everything in it
-can be read again from the files.
+The protocol's docstrings hold; here is only how. Words are a contentless FTS5 table: a row is
+deleted by giving FTS5 its text again, which `to_search_text` makes from the chunk. A damaged file
+is deleted and begun anew (`derived_database`): everything in it can be read again from the files.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from reverie.storage.note_index_port import (
 )
 from reverie.storage.sqlite.derived_database import DerivedDatabase
 from reverie.storage.sqlite.read_queries import (
+    best_first,
     select_affordable_terms,
     split_batches,
     sql_placeholders,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from reverie.storage.sqlite.vector_matrix import VectorMatrix
 
-# texts, beside as many as there are chunks, whose vectors are kept though they may be gone
+# Texts whose vectors are kept though no chunk needs them, beside as many as there are chunks.
 SPARE_VECTORS = 1_000
 FILE = "f.path, f.size, f.mtime, f.inode, f.hash"
 CHUNKS = f"""
@@ -59,6 +60,12 @@ EMPTYING = (
     "delete from chunk",
     "delete from file",
 )
+UPSERT_FILE = """
+    insert into file (root, path, size, mtime, inode, hash) values (?, ?, ?, ?, ?, ?)
+    on conflict (root, path) do update
+    set size = excluded.size, mtime = excluded.mtime, inode = excluded.inode, hash = excluded.hash
+    returning num
+"""
 LAST = "select seq from sqlite_sequence where name = 'chunk'"
 
 
@@ -66,7 +73,7 @@ class SqliteFileIndex(DerivedDatabase):
     """The index of files beside one store."""
 
     schema = Path(__file__).with_suffix(".sql")
-    edition = 1  # of `searchable` and `indexable`, too
+    edition = 1  # to be raised, too, when `to_search_text` or `to_index_text` changes
     emptying = EMPTYING
 
     def __init__(self, path: str) -> None:
@@ -74,19 +81,19 @@ class SqliteFileIndex(DerivedDatabase):
         self._matrix: VectorMatrix | None = None
         self._embedded: dict[str, int] = {}  # model → number up to which every chunk has a vector
 
-    def _forget(self) -> None:
+    def _drop_caches(self) -> None:
         self._matrix = None
         self._embedded.clear()
 
     # Writing
 
     def put(self, root: str, entries: Sequence[ChunkedFile]) -> ChunkDifference:
-        done = ChunkDifference()
+        total = ChunkDifference()
         if entries:
             with self._connections().writing() as db:
                 for entry in entries:
-                    done = done.plus(put_chunks(db, root, entry))
-        return done
+                    total = total.plus(put_chunks(db, root, entry))
+        return total
 
     def drop(self, root: str, paths: Sequence[str]) -> int:
         if not paths:
@@ -105,11 +112,11 @@ class SqliteFileIndex(DerivedDatabase):
         return gone
 
     def scrub(self) -> bool:
-        if not self._there():
+        if not self._exists():
             return True
         with self._connections().writing() as db:
             delete_spare_vectors(db, 0)
-            # deleted words leave the segments
+            # FTS5 keeps deleted words in its segments until they are merged.
             db.execute("insert into words (words) values ('optimize')")
         with self._lock:
             self._matrix = None
@@ -124,11 +131,10 @@ class SqliteFileIndex(DerivedDatabase):
                 yield from db.execute("select root, path, path from file")
 
     def put_vectors(self, model: str, vectors: Mapping[bytes, np.ndarray]) -> None:
-        rows = [
-            (model, hash, part, vector.astype("<f4").tobytes())
-            for hash, parts in vectors.items()
-            for part, vector in enumerate(parts)
-        ]
+        rows: list[tuple[str, bytes, int, bytes]] = []
+        for hash, parts in vectors.items():
+            for part, vector in enumerate(parts):
+                rows.append((model, hash, part, vector.astype("<f4").tobytes()))
         with self._connections().writing() as db:
             db.executemany(
                 "insert or ignore into vector (model, hash, part, vec) values (?, ?, ?, ?)", rows
@@ -138,19 +144,17 @@ class SqliteFileIndex(DerivedDatabase):
 
     def roots(self) -> list[str]:
         with self._reading() as db:
-            return (
-                []
-                if db is None
-                else [root for (root,) in db.execute("select distinct root from file order by 1")]
-            )
+            rows = db.execute("select distinct root from file order by 1") if db else ()
+            return [root for (root,) in rows]
 
     def chunks(self, nums: Sequence[int]) -> list[FoundChunk]:
         found: dict[int, FoundChunk] = {}
         with self._reading() as db:
-            for some in split_batches(nums) if db else ():
-                for num, root, *rest in (
-                    db.execute(f"{CHUNKS} ({sql_placeholders(some)})", some) if db else ()
-                ):
+            if db is None:
+                return []
+            for batch in split_batches(nums):
+                rows = db.execute(f"{CHUNKS} ({sql_placeholders(batch)})", batch)
+                for num, root, *rest in rows:
                     found[num] = FoundChunk(num, root, to_indexed_file(rest[:5]), Chunk(*rest[5:]))
         return [found[num] for num in nums if num in found]
 
@@ -158,24 +162,25 @@ class SqliteFileIndex(DerivedDatabase):
         with self._reading() as db:
             if db is None:
                 return IndexCount()
-            inside, roots = (
-                ("1", ()) if roots is None else (f"f.root in ({sql_placeholders(roots)})", roots)
+            args: Sequence[str] = roots or ()
+            inside = "1" if roots is None else f"f.root in ({sql_placeholders(roots)})"
+
+            def count_rows(sql: str, *args: str) -> int:
+                number: int = db.execute(sql, args).fetchone()[0]
+                return number
+
+            files = count_rows(f"select count(*) from file f where {inside}", *args)
+            chunks = count_rows(
+                f"select count(*) from file f join chunk c on c.file = f.num where {inside}", *args
             )
-            files = db.execute(
-                f"select count(*) from file f where {inside}", tuple(roots)
-            ).fetchone()[0]
-            chunks = db.execute(
-                f"select count(*) from file f join chunk c on c.file = f.num where {inside}",
-                tuple(roots),
-            ).fetchone()[0]
-            waiting = (
-                0
-                if model is None
-                else db.execute(
-                    f"select count(distinct c.hash) {WAITING} and c.file in (select f.num from file f where {inside})",
-                    (model, *roots),
-                ).fetchone()[0]
-            )
+            waiting = 0
+            if model is not None:
+                waiting = count_rows(
+                    f"select count(distinct c.hash) {WAITING} "
+                    f"and c.file in (select f.num from file f where {inside})",
+                    model,
+                    *args,
+                )
         return IndexCount(files, chunks, waiting)
 
     def verify(self) -> str:
@@ -195,17 +200,18 @@ class SqliteFileIndex(DerivedDatabase):
         with self._reading() as db:
             if db is None or not terms or not roots:
                 return []
-            asked = select_affordable_terms(db, terms, last_chunk_number(db))
+            affordable = select_affordable_terms(db, terms, last_chunk_number(db))
             # FTS5 hands rows over best first, so the joins look only at those that are taken.
             sql = f"""
                 select w.rowid, -w.rank
-                from words w cross join chunk c on c.num = w.rowid cross join file f on f.num = c.file
+                from words w cross join chunk c on c.num = w.rowid
+                     cross join file f on f.num = c.file
                 where w.words match ? and f.root in ({sql_placeholders(roots)})
                 order by w.rank
                 limit ?
             """
-            found = db.execute(sql, (to_match_expression(asked), *roots, limit)).fetchall()
-        return sorted(found, key=lambda row: (-row[1], row[0]))
+            found = db.execute(sql, (to_match_expression(affordable), *roots, limit)).fetchall()
+        return sorted(found, key=best_first)
 
     def nearest(
         self, model: str, vector: np.ndarray, roots: Sequence[str], limit: int, floor: float
@@ -214,24 +220,24 @@ class SqliteFileIndex(DerivedDatabase):
         with self._reading() as db:
             if db is None or not roots:
                 return found
-            for some in self._columns(db, model).best(vector, 4 * limit, floor):
+            # The matrix holds the texts of all roots, so more than `limit` are taken at once.
+            for cosines in self._load_matrix(db, model).best(vector, 4 * limit, floor):
                 sql = f"""
                     select c.num, c.hash
                     from chunk c join file f on f.num = c.file
-                    where c.hash in ({sql_placeholders(list(some))}) and f.root in ({sql_placeholders(roots)})
+                    where c.hash in ({sql_placeholders(list(cosines))})
+                          and f.root in ({sql_placeholders(roots)})
                 """
-                here = db.execute(sql, (*some, *roots)).fetchall()
-                found += sorted(
-                    ((num, some[hash]) for num, hash in here), key=lambda row: (-row[1], row[0])
-                )
+                rows = db.execute(sql, (*cosines, *roots)).fetchall()
+                found += sorted(((num, cosines[hash]) for num, hash in rows), key=best_first)
                 if len(found) >= limit:
                     break
         return found[:limit]
 
     def cosines(self, model: str, vector: np.ndarray, nums: Sequence[int]) -> dict[int, float]:
-        hashes = {one.num: one.chunk.hash for one in self.chunks(nums)}
+        hashes = {found.num: found.chunk.hash for found in self.chunks(nums)}
         with self._reading() as db:
-            return {} if db is None else self._columns(db, model).cosines(vector, hashes)
+            return {} if db is None else self._load_matrix(db, model).cosines(vector, hashes)
 
     def unembedded_texts(self, model: str, limit: int) -> list[tuple[bytes, str]]:
         with self._reading() as db:
@@ -245,19 +251,18 @@ class SqliteFileIndex(DerivedDatabase):
             self._embedded[model] = rows[0][0] - 1 if rows else last
         return list({hash: (hash, text) for _, hash, text in rows}.values())
 
-    def _columns(self, db: sqlite3.Connection, model: str) -> VectorMatrix:
+    def _load_matrix(self, db: sqlite3.Connection, model: str) -> VectorMatrix:
         """The vectors of a model in memory, with those that were written since the last time."""
         from reverie.storage.sqlite.vector_matrix import VectorMatrix
 
         with self._lock:
             if self._matrix is None or self._matrix.model != model:
                 self._matrix = VectorMatrix(model)
-            self._matrix = self._matrix.caught_up(
-                db.execute(
-                    "select num, hash, vec from vector where model = ? and num > ? order by num",
-                    (model, self._matrix.last),
-                )
+            fresh = db.execute(
+                "select num, hash, vec from vector where model = ? and num > ? order by num",
+                (model, self._matrix.last),
             )
+            self._matrix = self._matrix.caught_up(fresh)
             return self._matrix
 
 
@@ -268,7 +273,7 @@ def last_chunk_number(db: sqlite3.Connection) -> int:
 
 
 def to_search_text(path: str, text: str) -> str:
-    """What is found by words: a chunk's text, and the names on the way to its file."""
+    """The text that the word index holds of a chunk: its text and its file's path."""
     return to_index_text(f"{path}\n{text}")
 
 
@@ -279,54 +284,51 @@ def to_indexed_file(row: Sequence[object]) -> IndexedFile:
 
 
 def put_chunks(db: sqlite3.Connection, root: str, entry: ChunkedFile) -> ChunkDifference:
-    """Make these a file's chunks; those whose text stays are only moved."""
+    """Replace a file's chunks; those whose text stays are only moved."""
     (path, stamp, hash), chunks = entry
-    number: int = db.execute(
-        "insert into file (root, path, size, mtime, inode, hash) values (?, ?, ?, ?, ?, ?) on conflict (root, path) "
-        "do update set size = excluded.size, mtime = excluded.mtime, inode = excluded.inode, hash = excluded.hash "
-        "returning num",
-        (root, path, *stamp, hash),
-    ).fetchone()[0]
+    file: int = db.execute(UPSERT_FILE, (root, path, *stamp, hash)).fetchone()[0]
+    # The numbers of the old chunks by hash, so that the first of equal ones is popped first.
     old: dict[bytes, list[int]] = {}
-    for num, known in db.execute(
-        "select num, hash from chunk where file = ? order by first desc", (number,)
-    ):
+    sql = "select num, hash from chunk where file = ? order by first desc"
+    for num, known in db.execute(sql, (file,)):
         old.setdefault(known, []).append(num)
-    kept = [
-        (chunk.first, chunk.last, old[chunk.hash].pop()) if old.get(chunk.hash) else None
-        for chunk in chunks
-    ]
-    stay = [row for row in kept if row]
-    delete_chunks(db, path, [num for nums in old.values() for num in nums])
-    db.executemany("update chunk set first = ?, last = ? where num = ?", stay)
-    new = [chunk for chunk, row in zip(chunks, kept, strict=True) if row is None]
+    moved: list[tuple[int, int, int]] = []
+    new: list[Chunk] = []
+    for chunk in chunks:
+        numbers = old.get(chunk.hash)
+        if numbers:
+            moved.append((chunk.first, chunk.last, numbers.pop()))
+        else:
+            new.append(chunk)
+    gone = list(chain.from_iterable(old.values()))
+    delete_chunks(db, path, gone)
+    db.executemany("update chunk set first = ?, last = ? where num = ?", moved)
     first = last_chunk_number(db) + 1
     db.executemany(
         "insert into chunk (num, file, first, last, hash, text) values (?, ?, ?, ?, ?, ?)",
-        [(num, number, c.first, c.last, c.hash, c.text) for num, c in enumerate(new, first)],
+        [(num, file, c.first, c.last, c.hash, c.text) for num, c in enumerate(new, first)],
     )
     db.executemany(
         "insert into words (rowid, body) values (?, ?)",
         [(num, to_search_text(path, c.text)) for num, c in enumerate(new, first)],
     )
-    return ChunkDifference(len(new), len(stay), sum(map(len, old.values())))
+    return ChunkDifference(added=len(new), kept=len(moved), dropped=len(gone))
 
 
 def delete_chunks(db: sqlite3.Connection, path: str, nums: Sequence[int]) -> None:
-    """Take chunks of a file out of the index."""
-    for some in split_batches(nums):
-        rows = db.execute(
-            f"select num, text from chunk where num in ({sql_placeholders(some)})", some
-        ).fetchall()
+    """Delete chunks of a file, and their words."""
+    for batch in split_batches(nums):
+        where = f"where num in ({sql_placeholders(batch)})"
+        rows = db.execute(f"select num, text from chunk {where}", batch).fetchall()
         db.executemany(
             "insert into words (words, rowid, body) values ('delete', ?, ?)",
             [(num, to_search_text(path, text)) for num, text in rows],
         )
-        db.execute(f"delete from chunk where num in ({sql_placeholders(some)})", some)
+        db.execute(f"delete from chunk {where}", batch)
 
 
 def drop_chunked_file(db: sqlite3.Connection, root: str, path: str) -> int:
-    """Forget one file; how many chunks it had."""
+    """Delete one file. Returns how many chunks it had."""
     row = db.execute("select num from file where root = ? and path = ?", (root, path)).fetchone()
     if row is None:
         return 0
@@ -337,6 +339,6 @@ def drop_chunked_file(db: sqlite3.Connection, root: str, path: str) -> int:
 
 
 def delete_spare_vectors(db: sqlite3.Connection, most: int) -> None:
-    """Let go of vectors that no chunk needs, once there are those of more than so many texts."""
+    """Delete vectors that no chunk needs, once there are those of more than `most` texts."""
     if db.execute("select count(*) from vector where part = 0").fetchone()[0] > most:
         db.execute("delete from vector where hash not in (select hash from chunk)")

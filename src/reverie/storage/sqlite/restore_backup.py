@@ -1,11 +1,10 @@
-"""A backup into a database that is in use: what it held then is what the database holds from now
-on.
+"""Restoring a backup into a database that is in use.
 
-The copy is made ready beside the database, brought to the present schema and checked; then SQLite
-writes it over the database's pages in one transaction, so that other processes see all of it or
-nothing, and an interrupt leaves what was there. What was there is kept first, within that
-transaction: whatever anybody was told is written stands in one of the two. The generation is a new
-one: whoever has columns in memory loads them afresh.
+The copy is prepared beside the database, migrated and checked. Then SQLite writes it over the
+database's pages in one transaction: other processes see all of it or nothing, and an interrupt
+leaves the old content. That is copied first, within the same transaction, so that everything
+acknowledged is in one of the two. The generation changes: whoever has columns in memory loads them
+afresh.
 """
 
 import sqlite3
@@ -19,28 +18,30 @@ from reverie.storage.sqlite.connection import translate_error
 from reverie.storage.sqlite.integrity_checks import verify_database
 from reverie.storage.sqlite.schema_migration import migrate
 
-MAX_WAIT = 30.0  # seconds for others to end what they are writing
+MAX_WAIT = 30.0  # seconds for other processes to finish writing
 
 
 def restore_database(path: str, source: Path, keep: Callable[[], None]) -> None:
-    """Make the database at `path` what `source` is. `keep` copies what it was, while nobody else
-    can write.
+    """Make the database at `path` a copy of `source`.
 
-    Raises BadInput for what is no backup; then nothing is altered and `keep` was not called.
+    `keep` copies the old content, while nobody else can write. Raises BadInput for what is no
+    backup, StoreDamaged for a damaged one; then nothing is changed and `keep` was not called.
     """
     half = Path(path).with_name(f"{Path(path).name}.restoring")
     half.unlink(missing_ok=True)
+    source_url = f"{source.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(half, isolation_level=None)) as ready:
-            with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as old:
+            with closing(sqlite3.connect(source_url, uri=True)) as old:
                 check_backup_source(old, source)
                 old.backup(ready)
             migrate(ready)
-            if broken := [
-                problem for problem in verify_database(ready, repair=True) if not problem.repaired
-            ]:
+            problems = verify_database(ready, repair=True)
+            unrepaired = [problem for problem in problems if not problem.repaired]
+            if unrepaired:
                 raise StoreDamaged(
-                    f"{source} is damaged ({broken[0].message}). Nothing was altered; try an older one"
+                    f"{source} is damaged ({unrepaired[0].message}). "
+                    "Nothing was altered; try an older one"
                 )
             overwrite_database(path, ready, keep)
     except sqlite3.Error as err:
@@ -51,18 +52,17 @@ def restore_database(path: str, source: Path, keep: Callable[[], None]) -> None:
 
 
 def overwrite_database(path: str, ready: sqlite3.Connection, keep: Callable[[], None]) -> None:
-    """Write a database over another one.
+    """Write a database over another one, calling `keep` under the write lock."""
+    deadline = ticks() + MAX_WAIT
+    kept = False
 
-    SQLite takes the write lock with the first page and lets go of it with the last, so pages go one
-    by one: `keep` is called between the first two. What is then written to `ready` goes along, also
-    where its page has gone already.
-    """
-    until, kept = ticks() + MAX_WAIT, False
-
-    def between(status: int, _left: int, _pages: int) -> None:
+    # SQLite takes the write lock with the first page and releases it with the last, so pages go one
+    # by one and `keep` is called between the first two. What is then written to `ready` goes along,
+    # even if its page has been copied already.
+    def after_page(status: int, _left: int, _pages: int) -> None:
         nonlocal kept
         if status != sqlite3.SQLITE_OK:
-            if not kept and ticks() > until:
+            if not kept and ticks() > deadline:
                 raise StoreBusy
         elif not kept:
             kept = True
@@ -74,15 +74,14 @@ def overwrite_database(path: str, ready: sqlite3.Connection, keep: Callable[[], 
                 )
 
     with closing(sqlite3.connect(path, isolation_level=None, timeout=1.0)) as db:
-        ready.backup(db, pages=1, progress=between, sleep=0.01)
+        ready.backup(db, pages=1, progress=after_page, sleep=0.01)
 
 
 def check_backup_source(old: sqlite3.Connection, source: Path) -> None:
-    """Refuse what is not one of Reverie's."""
+    """Raise BadInput unless this is a database of Reverie's."""
+    list_tables = "select name from sqlite_master where type = 'table'"
     try:
-        tables = {
-            name for (name,) in old.execute("select name from sqlite_master where type = 'table'")
-        }
+        tables = {name for (name,) in old.execute(list_tables)}
     except sqlite3.DatabaseError as err:
         raise BadInput(f"{source} is no backup of Reverie's: {err}") from err
     if not {"memory", "event", "edge", "change"} <= tables:
@@ -90,6 +89,6 @@ def check_backup_source(old: sqlite3.Connection, source: Path) -> None:
 
 
 def next_generation(db: sqlite3.Connection) -> str:
-    """A generation that no process has seen of this database."""
+    """A generation of this database that no process has seen yet."""
     row = db.execute("select value from meta where name = 'generation'").fetchone()
     return str(int(row[0]) + 1 if row else 1)

@@ -2,7 +2,7 @@
 
 Lists and mappings are JSON text in the table (null when empty) and plain JSON values elsewhere.
 Unknown keys are ignored and missing ones get their defaults, so that files of other versions can be
-read (CC-9).
+read.
 """
 
 from collections.abc import Mapping
@@ -13,15 +13,10 @@ from reverie.core.model import Event, Memory, Record, Reinforcement
 
 FIELDS = Memory._fields
 DEFAULTS: dict[str, Any] = {name: Memory._field_defaults.get(name) for name in FIELDS}
-STRUCTURED = {
-    "tags",
-    "messages",
-    "files",
-    "triggers",
-    "details",
-    "reinforcements",
-    "conflicts_with",
-}
+STRUCTURED = frozenset(
+    ("tags", "messages", "files", "triggers", "details", "reinforcements", "conflicts_with")
+)
+ALWAYS_WRITTEN = ("id", "text", "space", "at")
 COLUMNS = ", ".join(FIELDS)
 
 _SHAPED = tuple((i, name) for i, name in enumerate(FIELDS) if name in STRUCTURED)
@@ -30,31 +25,30 @@ _PLACE = {name: i for i, name in enumerate(FIELDS)}
 
 @cache
 def _json_encoder() -> Any:
-    """What writes JSON; loaded when something is first written."""
+    """The JSON encoder, loaded when something is first written."""
     from json import JSONEncoder
 
     return JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def from_json(text: str | None) -> Any:
-    """The value of a JSON text; None stands for None."""
+    """The value of a JSON text; None for None."""
     if not text:
         return None
-    from json import loads  # 2 ms to load, and most memories have no list to read
+    # Loading `json` takes 2 ms, and most memories have no list to read.
+    from json import loads
 
     return loads(text)
 
 
 def to_json(value: Any) -> str:
-    """Compact JSON; what JSON does not know becomes its text, and half a character becomes a
-    question mark.
-    """
+    """Compact JSON. Other objects become their text, and half a surrogate pair a question mark."""
     text: str = _json_encoder().encode(value)
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def to_plain(name: str, value: Any) -> Any:
-    """A field's value as JSON values."""
+    """The value of a memory's field as JSON values."""
     if name == "reinforcements":
         return [{"session": r.session, "message": r.message, "at": r.at} for r in value]
     if name == "details":
@@ -63,23 +57,25 @@ def to_plain(name: str, value: Any) -> Any:
 
 
 def from_plain(name: str, value: Any) -> Any:
-    """The inverse of `to_plain`; None for a structured field is its default."""
+    """The inverse of `to_plain`; None for a structured field gives its default."""
     if name not in STRUCTURED:
         return value
     if not value:
         return DEFAULTS[name] if name != "details" else {}
     if name == "reinforcements":
-        return tuple(
-            Reinforcement(
-                session=r.get("session", ""), message=r.get("message"), at=r.get("at", 0.0)
-            )
-            for r in value
-        )
+        return tuple(map(to_reinforcement, value))
     return dict(value) if name == "details" else tuple(value)
 
 
+def to_reinforcement(values: Mapping[str, Any]) -> Reinforcement:
+    """A reinforcement from JSON values."""
+    return Reinforcement(
+        session=values.get("session", ""), message=values.get("message"), at=values.get("at", 0.0)
+    )
+
+
 def to_column(name: str, value: Any) -> Any:
-    """A field's value as the table keeps it."""
+    """A field's value as the table stores it."""
     if name in STRUCTURED:
         return to_json(to_plain(name, value)) if value else None
     return value
@@ -103,17 +99,17 @@ def to_memory(row: tuple[Any, ...]) -> Memory:
 
 
 def memory_to_dict(memory: Memory) -> dict[str, Any]:
-    """A memory as JSON values; fields at their default are left out."""
-    return {
-        name: to_plain(name, value)
-        for name in FIELDS
-        if (value := getattr(memory, name)) != DEFAULTS[name]
-        or name in ("id", "text", "space", "at")
-    }
+    """A memory as JSON values; fields with their default value are left out."""
+    values: dict[str, Any] = {}
+    for name in FIELDS:
+        value = getattr(memory, name)
+        if value != DEFAULTS[name] or name in ALWAYS_WRITTEN:
+            values[name] = to_plain(name, value)
+    return values
 
 
 def memory_from_dict(data: Mapping[str, Any]) -> Memory:
-    """A memory from JSON values. Of the times, those that are missing are the one before."""
+    """A memory from JSON values. Missing times follow `at`, then `created_at`."""
     values = {name: from_plain(name, value) for name, value in data.items() if name in _PLACE}
     values.setdefault("created_at", values["at"])
     values.setdefault("updated_at", values["created_at"])
@@ -129,7 +125,7 @@ def to_event(row: tuple[Any, ...]) -> Event:
 
 
 def to_record(row: tuple[Any, ...]) -> Record:
-    """A line of history from (memory, op, before, after) and an event's columns."""
+    """A record of history from (memory, op, before, after) and an event's columns."""
     memory, op, before, after, *event = row
     return Record(
         memory_id=memory,
@@ -141,10 +137,8 @@ def to_record(row: tuple[Any, ...]) -> Record:
 
 
 def to_record_values(op: str, text: str | None) -> dict[str, Any]:
-    """The values of a history record: those of a memory's fields, or for an edge its name and
-    weight.
-    """
+    """The values in a record of history: a memory's fields, or an edge's name and weight."""
     plain: dict[str, Any] = from_json(text) or {}
-    return (
-        plain if op == "link" else {name: from_plain(name, value) for name, value in plain.items()}
-    )
+    if op == "link":
+        return plain
+    return {name: from_plain(name, value) for name, value in plain.items()}

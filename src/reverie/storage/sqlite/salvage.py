@@ -1,8 +1,7 @@
-"""Getting everything readable out of a damaged file. The damaged file itself is kept.
+"""Rescuing everything readable from a damaged file. The damaged file itself is kept.
 
 Rows are read table by table; where a page is broken, the range of row numbers is halved until only
-the rows on that page are lost. What the damaged file no longer has is taken from the newest backup,
-if there is one.
+the rows on that page are lost. What is lost is taken from the newest backup, if there is one.
 """
 
 import sqlite3
@@ -15,45 +14,37 @@ from reverie.storage.sqlite.bulk_transfer import dump_rows, load_rows
 from reverie.storage.sqlite.integrity_checks import verify_database
 from reverie.storage.sqlite.schema_migration import migrate
 
-# Tables with row numbers, and an index that knows them too.
+# Tables with row numbers, and an index that has these too.
 CANONICAL = {"memory": ("num", "memory_by_space"), "event": ("seq", "event_by_verb")}
-KEYED = {"edge": 4, "change": 6, "cursor": 2, "meta": 2}  # tables without, and their columns
-MAX_BLIND_NUMBER = 1 << 14  # numbers that are tried where nothing says how many rows there were
+# Tables without row numbers, and how many columns they have.
+KEYED = {"edge": 4, "change": 6, "cursor": 2, "meta": 2}
+# Row numbers up to here are tried where nothing tells how many rows there were.
+MAX_BLIND_NUMBER = 1 << 14
 
 
 def salvage_database(path: Path, damaged: Path, backups: list[Path]) -> list[Problem]:
-    """A new database at `path` from what is readable in `damaged` and, for the rest, in the newest
-    backup.
-    """
-    problems = []
+    """Make a new database at `path` from `damaged` and, for what is lost, the newest backup."""
+    problems = [Problem("file", "the file was damaged; a copy of it is kept", repaired=True)]
     with closing(sqlite3.connect(path, isolation_level=None)) as fresh:
         migrate(fresh)
         fresh.execute("begin immediate")
         lost = copy_readable(damaged, fresh)
-        problems.append(
-            Problem("file", "the file was damaged; a copy of it is kept", repaired=True)
-        )
         if lost:
-            problems.append(
-                Problem("file", f"could not be read: {', '.join(lost)}", repaired=False)
-            )
+            message = f"could not be read: {', '.join(lost)}"
+            problems.append(Problem("file", message, repaired=False))
         for backup in backups[:1]:
             taken = load_from_backup(backup, fresh)
-            problems.append(
-                Problem(
-                    "file", f"{taken} memories came from the backup {backup.name}", repaired=True
-                )
-            )
-        problems += [
-            problem for problem in verify_database(fresh, repair=True) if not problem.repaired
-        ]
+            message = f"{taken} memories came from the backup {backup.name}"
+            problems.append(Problem("file", message, repaired=True))
+        found = verify_database(fresh, repair=True)
+        problems += [problem for problem in found if not problem.repaired]
         fresh.execute("insert or replace into meta (name, value) values (?, 'yes')", (UNLOGGED,))
         fresh.execute("commit")
     return problems
 
 
 def copy_readable(damaged: Path, fresh: sqlite3.Connection) -> list[str]:
-    """Copy every readable canonical row; returns what was lost, in words."""
+    """Copy every readable canonical row. Returns what was lost, in words."""
     with closing(sqlite3.connect(f"{damaged.absolute().as_uri()}?mode=ro", uri=True)) as old:
         try:
             old.execute("select count(*) from sqlite_master").fetchone()
@@ -63,7 +54,7 @@ def copy_readable(damaged: Path, fresh: sqlite3.Connection) -> list[str]:
 
 
 def copy_tables(old: sqlite3.Connection, fresh: sqlite3.Connection) -> list[str]:
-    """Copy table by table."""
+    """Copy table by table. Returns what was lost, in words."""
     lost = []
     for table, (key, index) in CANONICAL.items():
         gaps = 0
@@ -83,7 +74,7 @@ def copy_tables(old: sqlite3.Connection, fresh: sqlite3.Connection) -> list[str]
 
 
 def insert_row(fresh: sqlite3.Connection, table: str, row: tuple[object, ...]) -> None:
-    """Keep one row as it was."""
+    """Insert one row as it was, unless its key is there already."""
     marks = ", ".join("?" * len(row))
     fresh.execute(f"insert or ignore into {table} values ({marks})", row)
 
@@ -91,7 +82,7 @@ def insert_row(fresh: sqlite3.Connection, table: str, row: tuple[object, ...]) -
 def copy_keyed_table(
     old: sqlite3.Connection, fresh: sqlite3.Connection, table: str, width: int
 ) -> bool:
-    """Copy a table from its start and then from its end until each way meets a broken page."""
+    """Copy a table from both ends, up to a broken page. True if all of it was read."""
     for order in ("asc", "desc"):
         whole = True
         columns = ", ".join(f"{n} {order}" for n in range(1, width + 1))
@@ -117,10 +108,8 @@ def iter_readable_rows(
     old: sqlite3.Connection, table: str, key: str, index: str
 ) -> Iterator[tuple[object, ...] | None]:
     """Rows in order of their number; None for each one that cannot be read."""
-    for source in (
-        table,
-        f"{table} indexed by {index}",
-    ):  # where the table's ends are broken, an index knows them
+    # Where the table's ends are broken, an index still knows the numbers.
+    for source in (table, f"{table} indexed by {index}"):
         try:
             low, high = old.execute(f"select min({key}), max({key}) from {source}").fetchone()
         except sqlite3.Error:
@@ -135,10 +124,9 @@ def iter_row_range(
     old: sqlite3.Connection, table: str, key: str, low: int, high: int
 ) -> Iterator[tuple[object, ...] | None]:
     """Rows `low` to `high`; a broken range is halved until the broken rows stand alone."""
+    sql = f"select * from {table} where {key} between ? and ? order by {key}"
     try:
-        rows = old.execute(
-            f"select * from {table} where {key} between ? and ? order by {key}", (low, high)
-        ).fetchall()
+        rows = old.execute(sql, (low, high)).fetchall()
     except sqlite3.Error:
         if low >= high:
             yield None
@@ -151,18 +139,19 @@ def iter_row_range(
 
 
 def load_from_backup(backup: Path, fresh: sqlite3.Connection) -> int:
-    """What the backup has and the salvaged file lacks: memories with their edges, and if no event
-    was left, all.
+    """Load what the backup has and the salvaged file lacks. Returns how many memories came.
+
+    Memories with their edges; everything, if no event was salvaged.
     """
-    some = fresh.execute("select 1 from event limit 1").fetchone()
-    wanted = ("memory", "edge") if some else ("memory", "edge", "event", "vector", "cursor")
+    has_events = fresh.execute("select 1 from event limit 1").fetchone()
+    wanted = {"memory", "edge"}
+    if not has_events:
+        wanted |= {"event", "vector", "cursor"}
+    # immutable: a backup is a finished file, and reading it must not leave a journal beside it
+    url = f"{backup.absolute().as_uri()}?mode=ro&immutable=1"
     try:
-        # immutable: a backup is a finished file, and reading it must not leave a journal beside it
-        with closing(
-            sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-        ) as old:
-            return load_rows(fresh, (row for row in dump_rows(old) if row["type"] in wanted)).get(
-                "memory", 0
-            )
+        with closing(sqlite3.connect(url, uri=True)) as old:
+            rows = (row for row in dump_rows(old) if row["type"] in wanted)
+            return load_rows(fresh, rows).get("memory", 0)
     except sqlite3.Error:
         return 0

@@ -1,4 +1,4 @@
-"""The schema by numbered steps. `schema.sql` is what a fresh database looks like after all of them.
+"""The schema in numbered steps; `schema.sql` is a fresh database after all of them.
 
 `pragma user_version` says how many steps a file has taken. A file that has taken more than we know
 was written by a newer Reverie and is left alone.
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parent / "migrations"
 LATEST = 3  # the number of the last file in migrations/; a test compares
 
 
-def steps() -> list[Path]:
+def list_migrations() -> list[Path]:
     """The migrations in order: 0001_start.sql, …"""
     return sorted(FOLDER.glob("[0-9]*.sql"))
 
@@ -25,24 +25,29 @@ def version(db: sqlite3.Connection) -> int:
 
 
 def migrate(db: sqlite3.Connection) -> int:
-    """Take the steps that are missing, each in a transaction; returns how many were taken."""
-    have = version(db)
-    if have > LATEST:
+    """Take the missing steps, each in a transaction; returns how many were taken.
+
+    Raises NewerStore, before a byte is changed, for a file of a newer Reverie.
+    """
+    current = version(db)
+    if current > LATEST:
         raise NewerStore(
-            f"This memory store has schema {have}, this Reverie knows {LATEST}. "
+            f"This memory store has schema {current}, this Reverie knows {LATEST}. "
             "Upgrade with: pip install --upgrade reverie. Nothing was changed."
         )
     taken = 0
-    while have < LATEST:
+    while current < LATEST:
         db.execute("begin immediate")
         try:
-            have = version(db)  # another process may have been quicker
-            if have < LATEST:
-                for statement in statements(steps()[have].read_text("utf-8")):
+            # Another process may have been quicker.
+            current = version(db)
+            if current < LATEST:
+                script = list_migrations()[current].read_text("utf-8")
+                for statement in split_statements(script):
                     db.execute(statement)
-                db.execute(f"pragma user_version = {have + 1}")
+                current += 1
+                db.execute(f"pragma user_version = {current}")
                 taken += 1
-                have += 1
             db.execute("commit")
         finally:
             if db.in_transaction:
@@ -50,7 +55,7 @@ def migrate(db: sqlite3.Connection) -> int:
     return taken
 
 
-def statements(script: str) -> list[str]:
+def split_statements(script: str) -> list[str]:
     """The statements of a script, one by one: `executescript` would commit in between."""
     found, current = [], ""
     for line in script.splitlines(keepends=True):

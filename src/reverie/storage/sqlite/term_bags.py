@@ -1,6 +1,4 @@
-"""The terms of files in the index of code: a row of packed columns for each file, and a list of all
-terms.
-"""
+"""The terms of indexed code files: packed columns for each file, and a list of all terms."""
 
 from __future__ import annotations
 
@@ -17,33 +15,32 @@ NO_TERMS = TermColumns([], {}, *(np.zeros(0, np.int32) for _ in range(4)))
 
 
 def put_term_bags(db: sqlite3.Connection, root: str, bags: Sequence[TermBag]) -> None:
-    """Make these the terms of their files."""
-    words = {term for bag in bags for chunk in bag.chunks for term in chunk}
+    """Store the terms of these files."""
+    terms: set[str] = set()
+    for bag in bags:
+        terms.update(*bag.chunks)
     db.executemany(
-        "insert or ignore into term (text) values (?)", [(word,) for word in sorted(words)]
+        "insert or ignore into term (text) values (?)", [(term,) for term in sorted(terms)]
     )
-    numbers = {
-        word: db.execute("select id from term where text = ?", (word,)).fetchone()[0]
-        for word in words
-    }
+    sql = "select id from term where text = ?"
+    numbers = {term: db.execute(sql, (term,)).fetchone()[0] for term in terms}
     db.executemany(
-        "insert or replace into bag (file, hash, entries) select num, ?, ? from file where root = ? and path = ?",
+        "insert or replace into bag (file, hash, entries) "
+        "select num, ?, ? from file where root = ? and path = ?",
         [(bag.hash, pack_entries(bag, numbers), root, bag.path) for bag in bags],
     )
 
 
 def pack_entries(bag: TermBag, numbers: dict[str, int]) -> bytes:
     """The entries of one file, as bytes."""
-    rows = [
-        (place, numbers[term], count)
-        for place, chunk in enumerate(bag.chunks)
-        for term, count in chunk.items()
-    ]
+    rows: list[tuple[int, int, int]] = []
+    for place, chunk in enumerate(bag.chunks):
+        rows += [(place, numbers[term], count) for term, count in chunk.items()]
     return np.array(rows, dtype=ENTRY).tobytes()
 
 
 def read_bag_hashes(db: sqlite3.Connection, root: str) -> dict[str, bytes]:
-    """The files that have entries, with the hash of the bytes that those are of."""
+    """The files that have entries, with the hash of the content that these are of."""
     return dict(
         db.execute(
             "select f.path, b.hash from bag b join file f on f.num = b.file where f.root = ?",
@@ -86,7 +83,7 @@ def delete_unused_terms(db: sqlite3.Connection) -> None:
 def read_symbol_names(
     db: sqlite3.Connection, root: str, kinds: Collection[str]
 ) -> list[tuple[str, str]]:
-    """The names that files define."""
+    """(path, name) of the symbols of these kinds, by path and index."""
     return db.execute(
         "select f.path, s.name from symbol s join file f on f.num = s.file "
         f"where f.root = ? and s.kind in ({sql_placeholders(list(kinds))}) order by f.path, s.idx",
@@ -95,7 +92,7 @@ def read_symbol_names(
 
 
 def compute_index_state(db: sqlite3.Connection, root: str) -> bytes:
-    """What changes with the files and their terms."""
+    """A digest that changes with the files and their terms."""
     from hashlib import blake2b
 
     digest = blake2b(digest_size=16)

@@ -1,9 +1,8 @@
-"""Going through every text of the database, a few rows at a time, and what follows where one has
-changed.
+"""Going through every text of the database, a few rows at a time, and refreshing what is derived.
 
-`TABLES` names each column that holds what people or programs said; `FIXED` those that hold words of
-our own, and a test sees to it that no column is in neither. A row whose key changes is put in again
-under the new key; if there is one already, that one stays.
+`TEXT_TABLES` names each column that holds what people or programs said, `FIXED_COLUMNS` those with
+words of our own; a test makes sure that no column is in neither. A row whose key changes is
+inserted under the new key; a row that is there already stays.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ from reverie.storage.sqlite.write_changes import (
 
 
 class TextTable(NamedTuple):
-    """A table and the columns in it that hold text."""
+    """A table and its columns that hold text."""
 
     name: str
-    what: str  # as a person is told
+    what: str  # its name in messages
     key: tuple[str, ...]
-    named: str  # the column by which a row is told
+    named: str  # the column that names a row in messages
     columns: tuple[str, ...]
 
 
@@ -77,60 +76,58 @@ FIXED_COLUMNS = {
     "pending": {"model"},
 }
 
-# the place of a table in TABLES, and the last key that was looked at
+# Where a scan goes on: the place of a table in TEXT_TABLES, and the last key that was seen.
 After = tuple[int, tuple[Any, ...]]
 
 
 class SqliteScrubbing:
-    """The part of `SqliteStore` that goes through everything."""
+    """The part of `SqliteStore` that scrubs; the docstrings of `ScrubbableStore` hold."""
 
     path: str
     _db: SqliteConnections
     _writes: int
 
     def size(self) -> int:
-        """See `Scrubbed`."""
+        """See `ScrubbableStore`."""
+        rows = 0
         with self._db.reading() as db:
-            return sum(
-                db.execute(f"select count(*) from {table.name}").fetchone()[0]
-                for table in TEXT_TABLES
-            )
+            for table in TEXT_TABLES:
+                rows += db.execute(f"select count(*) from {table.name}").fetchone()[0]
+        return rows
 
     def scrub(
         self, clean: TextCleaner, after: After | None, limit: int, *, write: bool
     ) -> ScrubStep:
-        """See `Scrubbed`."""
+        """See `ScrubbableStore`."""
         if not write:
             with self._db.reading() as db:
                 return scan_rows(db, clean, after, limit, write=False)
         with self._db.writing() as db:
-            done = scan_rows(db, clean, after, limit, write=True)
-            if done.finds:
+            step = scan_rows(db, clean, after, limit, write=True)
+            if step.finds:
                 bump_generation(db)
                 self._writes += 1
-            if done.after is None:
-                # old words leave the segments
+            if step.after is None:
+                # FTS5 keeps old words in its segments until they are merged.
                 db.execute("insert into words (words) values ('optimize')")
-            return done
+            return step
 
     def compact(self) -> tuple[Path, ...]:
-        """See `Scrubbed`."""
+        """See `ScrubbableStore`."""
         return () if self._db.compact() else (Path(self.path),)
 
 
-def looked_into(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
-    """See `store.scrub`."""
+def scan_copy(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
+    """See `scrub_scan.scan_database_copy`."""
+    # immutable: a copy is a finished file, and reading must not leave a journal beside it
+    url = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
-        # immutable: a copy is a finished file, and looking must not leave a journal beside it
-        with closing(
-            sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-        ) as db:
-            after: After | None = None
-            while True:
-                done = scan_rows(db, clean, after, 1_000, write=False)
-                yield from done.finds
-                if (after := done.after) is None:
-                    return
+        with closing(sqlite3.connect(url, uri=True)) as db:
+            after: After | None = (0, ())
+            while after is not None:
+                step = scan_rows(db, clean, after, 1_000, write=False)
+                yield from step.finds
+                after = step.after
     except sqlite3.Error as err:
         raise translate_error(err, str(path)) from err
 
@@ -138,35 +135,37 @@ def looked_into(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
 def scan_rows(
     db: sqlite3.Connection, clean: TextCleaner, after: After | None, limit: int, *, write: bool
 ) -> ScrubStep:
-    """The next rows, of one table."""
+    """Scan the next rows, all of one table; with `write`, clean them."""
     place, key = after or (0, ())
     table = TEXT_TABLES[place]
-    found = read_text_rows(db, table, key, limit)
+    rows = read_text_rows(db, table, key, limit)
     finds: list[ScrubFinding] = []
-    for old in found:
+    for old in rows:
         new, kinds = clean_row(table, old, clean)
-        if kinds:
-            finds += [
-                ScrubFinding(table.what, str(new[table.named]), kind, times)
-                for kind, times in sorted(kinds.items())
-            ]
-            if write:
-                write_row(db, table, old, new)
-    if len(found) == limit:
-        return ScrubStep(tuple(finds), limit, (place, tuple(found[-1][name] for name in table.key)))
-    return ScrubStep(
-        tuple(finds), len(found), (place + 1, ()) if place + 1 < len(TEXT_TABLES) else None
-    )
+        if not kinds:
+            continue
+        name = str(new[table.named])
+        for kind, times in sorted(kinds.items()):
+            finds.append(ScrubFinding(table.what, name, kind, times))
+        if write:
+            write_row(db, table, old, new)
+    following: After | None = None
+    if len(rows) == limit:
+        following = (place, tuple(rows[-1][name] for name in table.key))
+    elif place + 1 < len(TEXT_TABLES):
+        following = (place + 1, ())
+    return ScrubStep(tuple(finds), len(rows), following)
 
 
 def read_text_rows(
     db: sqlite3.Connection, table: TextTable, key: Sequence[Any] = (), limit: int = -1
 ) -> list[dict[str, Any]]:
-    """The rows of a table beyond a key, in its order: what tells them apart, and their text."""
+    """The rows of a table beyond a key, in the order of the key: key, name and texts."""
     names = tuple(dict.fromkeys((*table.key, table.named, *table.columns)))
-    beyond = f"where ({', '.join(table.key)}) > ({sql_placeholders(key)})" if key else ""
+    order = ", ".join(table.key)
+    beyond = f"where ({order}) > ({sql_placeholders(key)})" if key else ""
     found = db.execute(
-        f"select {', '.join(names)} from {table.name} {beyond} order by {', '.join(table.key)} limit ?",
+        f"select {', '.join(names)} from {table.name} {beyond} order by {order} limit ?",
         (*key, limit),
     )
     return [dict(zip(names, row, strict=True)) for row in found]
@@ -175,21 +174,21 @@ def read_text_rows(
 def clean_row(
     table: TextTable, old: dict[str, Any], clean: TextCleaner
 ) -> tuple[dict[str, Any], Counter[str]]:
-    """A row as it should stand, and the kinds of what was taken out."""
-    new, kinds = dict(old), Counter[str]()
+    """A cleaned row, and how often what kinds of things were taken out."""
+    new = dict(old)
+    kinds = Counter[str]()
     for name in table.columns:
         if isinstance(old[name], str):
-            new[name], found = (
-                clean_json_text(old[name], clean)
-                if name in JSON_COLUMNS
-                else clean.scrub_text(old[name])
-            )
+            if name in JSON_COLUMNS:
+                new[name], found = clean_json_text(old[name], clean)
+            else:
+                new[name], found = clean.scrub_text(old[name])
             kinds.update(found)
     return new, kinds
 
 
 def clean_json_text(text: str, clean: TextCleaner) -> tuple[str, tuple[str, ...]]:
-    """The same for written JSON; what is none is a text."""
+    """A cleaned JSON text, and the kinds of what was taken out; what is no JSON is a plain text."""
     try:
         value, kinds = clean.scrub_value(from_json(text))
     except ValueError:
@@ -200,20 +199,16 @@ def clean_json_text(text: str, clean: TextCleaner) -> tuple[str, tuple[str, ...]
 def write_row(
     db: sqlite3.Connection, table: TextTable, old: dict[str, Any], new: dict[str, Any]
 ) -> None:
-    """Make a row what it should be, and let follow what is derived from it."""
+    """Write a changed row, and refresh what is derived from it."""
     changed = [name for name in table.columns if new[name] != old[name]]
-    where, key = (
-        " and ".join(f"{name} = ?" for name in table.key),
-        [old[name] for name in table.key],
-    )
+    where = " and ".join(f"{name} = ?" for name in table.key)
+    key = [old[name] for name in table.key]
     if set(changed) & set(table.key):
         move_row(db, table, where, key, {name: new[name] for name in changed})
     elif changed:
         sets = ", ".join(f"{name} = ?" for name in changed)
-        db.execute(
-            f"update {table.name} set {sets} where {where}",
-            [*(new[name] for name in changed), *key],
-        )
+        values = [new[name] for name in changed]
+        db.execute(f"update {table.name} set {sets} where {where}", [*values, *key])
     if table.name == "memory":
         refresh_derived(db, old["num"], changed)
 
@@ -221,19 +216,20 @@ def write_row(
 def move_row(
     db: sqlite3.Connection, table: TextTable, where: str, key: Sequence[Any], values: dict[str, Any]
 ) -> None:
-    """A row under another key; one that stands there already stays."""
+    """Give a row another key; a row that has that key already stays instead."""
     found = db.execute(f"select * from {table.name} where {where}", key)
     names = [column[0] for column in found.description]
-    row = {**dict(zip(names, found.fetchone(), strict=True)), **values}
+    row = dict(zip(names, found.fetchone(), strict=True)) | values
     db.execute(f"delete from {table.name} where {where}", key)
+    columns, marks = ", ".join(names), sql_placeholders(names)
     db.execute(
-        f"insert or ignore into {table.name} ({', '.join(names)}) values ({sql_placeholders(names)})",
+        f"insert or ignore into {table.name} ({columns}) values ({marks})",
         [row[name] for name in names],
     )
 
 
 def refresh_derived(db: sqlite3.Connection, num: int, changed: Sequence[str]) -> None:
-    """Words, vectors and ties to tags follow a memory."""
+    """Update the words, vectors and tag edges of a memory."""
     memory = to_memory(db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone())
     if INDEXED_FIELDS & set(changed):
         db.execute("update words set body = ? where rowid = ?", (to_words_body(memory), num))

@@ -1,9 +1,8 @@
-"""The vectors of one model as a matrix in memory, grown as vectors are written: for the index of
-files.
+"""The vectors of one model as a matrix in memory, for the index of files.
 
-A row stands for a text, or a part of one, by the hash of the whole; the nearest part counts. Rows
-of texts that are gone stay until the index is opened anew; whoever asks looks the hashes up, so
-they do no harm.
+A row is a text, or a part of one, under the hash of the whole; of several parts the nearest counts.
+Rows of deleted texts stay until the index is opened anew: callers look the hashes up, so they do no
+harm.
 """
 
 from __future__ import annotations
@@ -16,9 +15,7 @@ from reverie.storage.column_cache import Floats
 
 
 class VectorMatrix:
-    """Vectors by the hash of their text. Readers keep what they were given: catching up makes a new
-    one.
-    """
+    """Vectors by the hash of their text. Immutable: `caught_up` gives a new one."""
 
     def __init__(
         self, model: str, last: int = 0, hashes: tuple[bytes, ...] = (), rows: Floats | None = None
@@ -30,7 +27,7 @@ class VectorMatrix:
             self.place.setdefault(hash, []).append(row)
 
     def caught_up(self, fresh: Iterable[tuple[int, bytes, bytes]]) -> VectorMatrix:
-        """This, with further (number, hash, vector)."""
+        """This matrix with further rows of (number, hash, vector)."""
         new = list(fresh)
         if not new:
             return self
@@ -46,8 +43,9 @@ class VectorMatrix:
         return len(self.rows) > 0 and len(vector) == self.rows.shape[1]
 
     def best(self, vector: Floats, step: int, floor: float) -> Iterator[dict[bytes, float]]:
-        """The hashes with their cosines from the highest down to `floor`, some at a time, each
-        once.
+        """Hashes with their cosines, from the highest down to `floor`, in batches, each hash once.
+
+        The first batch has `step` rows, each further one up to four times as many.
         """
         if not self._fits(vector):
             return
@@ -57,14 +55,15 @@ class VectorMatrix:
         while len(left):
             if len(left) > step:
                 order = np.argpartition(-cosines[left], step)
-                some, left = left[order[:step]], left[order[step:]]
+                batch, left = left[order[:step]], left[order[step:]]
             else:
-                some, left = left, left[:0]
+                batch, left = left, left[:0]
             found: dict[bytes, float] = {}
-            for row in some[np.argsort(-cosines[some], kind="stable")].tolist():
-                if self.hashes[row] not in given:
-                    given.add(self.hashes[row])
-                    found[self.hashes[row]] = float(cosines[row])
+            for row in batch[np.argsort(-cosines[batch], kind="stable")].tolist():
+                hash = self.hashes[row]
+                if hash not in given:
+                    given.add(hash)
+                    found[hash] = float(cosines[row])
             yield found
             step = min(4 * step, 10_000)
 

@@ -1,9 +1,8 @@
-"""Vectors in the table: little-endian float32, unit length, with the model that made them and their
-text's hash.
+"""The vector table: little-endian float32 of unit length, by model and hash of the text.
 
-The hash makes the table an embedding cache as well: a text that was embedded once is never embedded
-again (C71). It also keeps a slow embedder honest: a vector of a text that was revised meanwhile is
-thrown away.
+The hash makes the table an embedding cache: a text that was embedded once is never embedded again.
+It also guards against a slow embedder: a vector of a text that was revised meanwhile is thrown
+away.
 """
 
 import sqlite3
@@ -22,8 +21,9 @@ def put_memory_vectors(
     vectors: Mapping[str, np.ndarray],
     hashes: Mapping[str, bytes],
 ) -> int:
-    """Keep vectors by memory id, if the text is still the one that was embedded. Those of other
-    models stay.
+    """Store vectors by memory id where the text is still the embedded one. Returns how many.
+
+    Vectors of other models stay.
     """
     kept = 0
     for id, vector in vectors.items():
@@ -41,7 +41,7 @@ def put_memory_vectors(
 
 
 def enqueue_model(db: sqlite3.Connection, model: str) -> None:
-    """From now on texts wait for vectors of this model too, and it is the one that embeds now."""
+    """Make this the current model, and queue every text without a vector of it."""
     db.execute("insert or replace into embedder (model) values (?)", (model,))
     db.execute(QUEUE_MISSING)
 
@@ -49,23 +49,27 @@ def enqueue_model(db: sqlite3.Connection, model: str) -> None:
 def read_known_vectors(
     db: sqlite3.Connection, model: str, hashes: Sequence[bytes]
 ) -> dict[bytes, np.ndarray]:
-    """Vectors of texts embedded before."""
+    """The vectors of texts that were embedded before, by the hash of the text."""
     found: dict[bytes, np.ndarray] = {}
-    for some in split_batches(hashes):
-        sql = f"select hash, vec from vector where hash in ({sql_placeholders(some)}) and model = ?"
-        found.update({h: np.frombuffer(v, "<f4") for h, v in db.execute(sql, (*some, model))})
+    for batch in split_batches(hashes):
+        marks = sql_placeholders(batch)
+        sql = f"select hash, vec from vector where hash in ({marks}) and model = ?"
+        for hash, vec in db.execute(sql, (*batch, model)):
+            found[hash] = np.frombuffer(vec, "<f4")
     return found
 
 
 def read_memory_vectors(
     db: sqlite3.Connection, model: str, ids: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """Vectors by memory id."""
+    """The vectors of memories, by id."""
     found: dict[str, np.ndarray] = {}
-    for some in split_batches(ids):
-        sql = (
-            f"select m.id, v.vec from memory m join vector v on v.memory = m.num where m.id in ({sql_placeholders(some)}) "
-            "and v.model = ?"
-        )
-        found.update({id: np.frombuffer(vec, "<f4") for id, vec in db.execute(sql, (*some, model))})
+    for batch in split_batches(ids):
+        sql = f"""
+            select m.id, v.vec
+            from memory m join vector v on v.memory = m.num
+            where m.id in ({sql_placeholders(batch)}) and v.model = ?
+        """
+        for id, vec in db.execute(sql, (*batch, model)):
+            found[id] = np.frombuffer(vec, "<f4")
     return found

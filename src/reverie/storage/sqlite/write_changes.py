@@ -1,13 +1,12 @@
-"""Making changes so: each function works inside the caller's transaction.
+"""Making changes, inside the caller's transaction.
 
-What was there before is kept in `change`, beside the event that caused it; history and undo read it
-there. The word index, tag edges and the queue for vectors follow a memory's text in the same
-transaction.
+The previous values go to `change`, beside the event that caused them: history and undo read them
+there. The word index, tag edges and vector queue follow a memory's text in the same transaction.
 """
 
 import sqlite3
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput, Conflict, NotFound
 from reverie.core.model import Add, Change, Edge, Event, Link, Memory, Retire, Revise
@@ -28,7 +27,7 @@ INSERT_CHANGE = (
 )
 INSERT_MEMORY = f"insert into memory ({COLUMNS}) values ({', '.join('?' * len(FIELDS))})"
 INSERT_WORDS = "insert into words (rowid, body) values (?, ?)"
-# whose vectors a text waits for; '' is any
+# The models whose vectors a text waits for; '' stands for any.
 AWAITED = "select '' as model union all select model from embedder"
 INSERT_PENDING = f"insert or ignore into pending (model, memory) select model, ? from ({AWAITED})"
 DELETE_PENDING = f"delete from pending where memory = ? and model in ({AWAITED})"
@@ -36,7 +35,8 @@ HAS_VECTOR = "delete from pending where memory = ? and model in (?, '')"
 UNQUEUED = f"""
     select a.model, m.num
     from ({AWAITED}) a cross join memory m
-    where not exists (select 1 from vector v where v.memory = m.num and (v.model = a.model or a.model = ''))
+    where not exists (select 1 from vector v
+                      where v.memory = m.num and (v.model = a.model or a.model = ''))
       and not exists (select 1 from pending p where p.model = a.model and p.memory = m.num)
 """
 QUEUE_MISSING = f"insert or ignore into pending (model, memory) {UNQUEUED}"
@@ -55,17 +55,12 @@ ADVANCE = """
 """
 
 INDEXED_FIELDS = {"text", "title", "tags", "files"}  # fields that the word index covers
-COLUMN_FIELDS = {
-    "space",
-    "session",
-    "speaker",
-    "kind",
-    "at",
-}  # fields that columns in memory are arranged by
+# Fields that the columns in memory are arranged by.
+COLUMN_FIELDS = {"space", "session", "speaker", "kind", "at"}
 
 
 def to_words_body(memory: Memory) -> str:
-    """All words a memory can be found by."""
+    """The text that the word index holds of a memory: title, text, tags and files."""
     parts = (memory.title, memory.text, " ".join(memory.tags), " ".join(memory.files))
     return to_index_text("\n".join(part for part in parts if part))
 
@@ -89,58 +84,56 @@ def advance_cursor(db: sqlite3.Connection, name: str, seq: int) -> None:
 
 
 def claim_cursor(db: sqlite3.Connection, name: str, seq: int) -> None:
-    """Move a cursor forward in the transaction that does the work; Conflict if somebody else has
-    done it already.
+    """Move a cursor forward in the transaction that does the work; Conflict if it is there already.
 
     A settler that slept through its lease (a stopped process, a closed laptop) would otherwise
-    learn the same twice.
+    learn the same event twice.
     """
     if db.execute(CLAIM, (name, seq)).rowcount == 0:
         raise Conflict(
-            f"The reader {name} has been beyond event {seq} already: somebody else did this meanwhile"
+            f"The reader {name} has been beyond event {seq} already: "
+            "somebody else did this meanwhile"
         )
 
 
-def apply_change(db: sqlite3.Connection, seq: int, place: int, change: Change) -> None:
-    """Make one change so."""
+class ChangePlace(NamedTuple):
+    """Where a change is recorded: its event's number, and its place among the event's changes."""
+
+    seq: int
+    place: int
+
+
+def apply_change(db: sqlite3.Connection, at: ChangePlace, change: Change) -> None:
+    """Make one change and record it."""
     match change:
         case Add(memory=memory):
             insert_memory(db, memory)
-            record_change(db, memory.id, seq, place, "add")
+            record_change(db, memory.id, at, "add")
         case Revise(id=id, fields=fields):
-            revise_memory(db, id, fields, seq, place, "revise")
-        case Retire(id=id, at=at, why=why, superseded_by=newer):
-            fields = {"retired_at": at, "retired_why": why, "superseded_by": newer}
-            revise_memory(db, id, fields, seq, place, "retire")
+            revise_memory(db, id, fields, at, "revise")
+        case Retire(id=id, at=when, why=why, superseded_by=newer):
+            fields = {"retired_at": when, "retired_why": why, "superseded_by": newer}
+            revise_memory(db, id, fields, at, "retire")
         case Link(edge=edge):
-            set_edge_weight(db, edge, seq, place)
+            set_edge_weight(db, edge, at)
 
 
 def record_change(
     db: sqlite3.Connection,
     memory: str,
-    seq: int,
-    place: int,
+    at: ChangePlace,
     op: str,
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
 ) -> None:
-    """Keep what an event did to a memory."""
-    db.execute(
-        INSERT_CHANGE,
-        (
-            memory,
-            seq,
-            place,
-            op,
-            None if before is None else to_json(before),
-            None if after is None else to_json(after),
-        ),
-    )
+    """Record what an event did to a memory."""
+    old = None if before is None else to_json(before)
+    new = None if after is None else to_json(after)
+    db.execute(INSERT_CHANGE, (memory, *at, op, old, new))
 
 
 def insert_memory(db: sqlite3.Connection, memory: Memory) -> None:
-    """A new row with its words and tag edges; its text waits for a vector."""
+    """Insert a memory with its words and tag edges, and queue its text for vectors."""
     try:
         num = db.execute(INSERT_MEMORY, to_row(memory)).lastrowid
     except sqlite3.IntegrityError as err:
@@ -152,9 +145,9 @@ def insert_memory(db: sqlite3.Connection, memory: Memory) -> None:
 
 
 def revise_memory(
-    db: sqlite3.Connection, id: str, fields: Mapping[str, Any], seq: int, place: int, op: str
+    db: sqlite3.Connection, id: str, fields: Mapping[str, Any], at: ChangePlace, op: str
 ) -> None:
-    """Other values in some columns; words, tags and vector follow."""
+    """Set some fields of a memory; words, tags and vectors follow."""
     unknown = set(fields) - set(FIELDS) | ({"id"} & set(fields))
     if unknown:
         raise BadInput(f"A memory has no field {', '.join(sorted(unknown))} that can be changed")
@@ -165,19 +158,13 @@ def revise_memory(
         values = [to_column(name, value) for name, value in changed.items()]
         db.execute(f"update memory set {sets} where num = ?", (*values, num))
         update_derived(db, num, old, changed)
-    record_change(
-        db,
-        id,
-        seq,
-        place,
-        op,
-        {n: to_plain(n, getattr(old, n)) for n in changed},
-        {n: to_plain(n, v) for n, v in changed.items()},
-    )
+    before = {name: to_plain(name, getattr(old, name)) for name in changed}
+    after = {name: to_plain(name, value) for name, value in changed.items()}
+    record_change(db, id, at, op, before, after)
 
 
 def fetch_memory(db: sqlite3.Connection, id: str) -> tuple[int, Memory]:
-    """The row's number and the memory."""
+    """A memory and the number of its row. Raises NotFound."""
     row = db.execute(SELECT_MEMORY, (id,)).fetchone()
     if row is None:
         raise NotFound(f"There is no memory with the id {id}")
@@ -187,12 +174,11 @@ def fetch_memory(db: sqlite3.Connection, id: str) -> tuple[int, Memory]:
 def update_derived(
     db: sqlite3.Connection, num: int, old: Memory, changed: Mapping[str, Any]
 ) -> None:
-    """Let what is derived follow the changed fields."""
+    """Update what is derived from the changed fields."""
     if INDEXED_FIELDS & changed.keys():
-        new = to_memory(
-            db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone()
-        )
-        db.execute("update words set body = ? where rowid = ?", (to_words_body(new), num))
+        row = db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone()
+        body = to_words_body(to_memory(row))
+        db.execute("update words set body = ? where rowid = ?", (body, num))
     if "text" in changed:
         db.execute("delete from vector where memory = ?", (num,))
         db.execute(INSERT_PENDING, (num,))
@@ -208,30 +194,23 @@ def update_derived(
             db.execute(UPSERT_EDGE, (old.id, "has_tag", tag_node(tag), 1.0))
 
 
-def set_edge_weight(db: sqlite3.Connection, edge: Edge, seq: int, place: int) -> None:
-    """Set an edge's weight, or take it away at weight 0."""
+def set_edge_weight(db: sqlite3.Connection, edge: Edge, at: ChangePlace) -> None:
+    """Set an edge's weight, or delete the edge at weight 0, and record it."""
     key = (edge.src, edge.rel, edge.dst)
-    old = db.execute(
-        "select weight from edge where src = ? and rel = ? and dst = ?", key
-    ).fetchone()
+    where = "where src = ? and rel = ? and dst = ?"
+    old = db.execute(f"select weight from edge {where}", key).fetchone()
     if edge.weight > 0:
         db.execute(UPSERT_EDGE, (*key, edge.weight))
     else:
-        db.execute("delete from edge where src = ? and rel = ? and dst = ?", key)
+        db.execute(f"delete from edge {where}", key)
     named = {"rel": edge.rel, "dst": edge.dst}
-    record_change(
-        db,
-        edge.src,
-        seq,
-        place,
-        "link",
-        {**named, "weight": old[0] if old else 0.0},
-        {**named, "weight": edge.weight},
-    )
+    before = {**named, "weight": old[0] if old else 0.0}
+    after = {**named, "weight": edge.weight}
+    record_change(db, edge.src, at, "link", before, after)
 
 
 def bump_generation(db: sqlite3.Connection) -> None:
-    """Tell every process that columns in memory are out of date as a whole."""
+    """Tell every process that what it has cached of the store is out of date as a whole."""
     db.execute(
         "insert into meta (name, value) values ('generation', '1') "
         "on conflict (name) do update set value = cast(value as integer) + 1"
