@@ -19,6 +19,7 @@ from hashlib import sha256
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput, ExtraMissing, ModelUnavailable
 from reverie.embedding import bert_graph, model_weights
 
@@ -157,13 +158,9 @@ def ensure_graph_file(folder: Path, precision: str) -> Path:
     if found is None or known != {"build": bert_graph.BUILD, "sha256": found}:
         data = _build_graph(folder / "model.safetensors", precision)
         try:
-            model_weights.write_whole_file(path, data)
-            model_weights.write_whole_file(
-                note,
-                json.dumps(
-                    {"build": bert_graph.BUILD, "sha256": sha256(data).hexdigest()}
-                ).encode(),
-            )
+            write_atomically(path, data, mode=0o600)
+            built = {"build": bert_graph.BUILD, "sha256": sha256(data).hexdigest()}
+            write_atomically(note, json.dumps(built).encode(), mode=0o600)
         except OSError as err:
             raise ModelUnavailable(
                 f"The embedding model's graph cannot be kept: {err}. Words keep working."

@@ -1,4 +1,4 @@
-"""Texts get their vectors in batches. While no model answers they wait, and only words find them."""
+"""Texts get their vectors in batches; until then only words find them."""
 
 from __future__ import annotations
 

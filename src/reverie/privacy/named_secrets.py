@@ -24,8 +24,10 @@ from reverie.privacy.secret_shapes import SHAPES, SecretSpan
 Family = Literal["password", "key", "pin"]
 # A `key` alone says nothing; these words in front make it one.
 _KEY_OF = (
-    r"(?:api|access|secret|private|encryption|encrypt|signing|master|account|app|application|auth|service|shared"
-    r"|license|webhook|storage|deploy|admin|client|session|jwt|hmac|aes|crypto|ssh|openai|anthropic|gemini|stripe"
+    r"(?:api|access|secret|private|encryption|encrypt|signing|master|account|app|application|auth"
+    r"|service|shared"
+    r"|license|webhook|storage|deploy|admin|client|session|jwt|hmac|aes|crypto|ssh|openai"
+    r"|anthropic|gemini|stripe"
     r"|subscription|x)[ _.-]?$"
 )
 SECRET_NAMES: Mapping[str, Family] = {
@@ -81,7 +83,8 @@ _NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-
 LONG_VALUE_CHARS = 250  # a bare value this long may go on beyond what `_TAIL` reads of it
 # What may end a name behind the word that tells: DB_PASSWORD_PROD, token2.
 _STAGE = (
-    r"(?:[_-]?(?:\d{1,3}|prod|production|dev|staging|test|live|base|value|main|old|new|backup|primary|secondary"
+    r"(?:[_-]?(?:\d{1,3}|prod|production|dev|staging|test|live|base|value|main|old|new|backup"
+    r"|primary|secondary"
     r"|raw|plain|plaintext|data))?"
 )
 _NAME_END = rf"(?i)(?:e?s)?{_STAGE}$"
@@ -98,14 +101,16 @@ _TAIL = (
               [ \t]{0,8}(?:[|>][+-]?[ \t]{0,4}\n\s{1,16})?[*]{0,2}[ ]?(?:[bruf@]{1,2}(?=["']))? )
       | (?P<xml> > )
       | (?P<weak> \s{1,4}(?:for|of|to|on|in|at)\s[\w@.'’ -]{1,40}?\s?(?:is|was|:|=)\s{1,4}
-          | \s{1,4}(?:is|was|are|to|as|ist|lautet|est|es|é|er|jest)(?:\snow)?(?:\sset\sto)?\s?:?\s{1,4}
+          | \s{1,4}(?:is|was|are|to|as|ist|lautet|est|es|é|er|jest)(?:\snow)?(?:\sset\sto)?
+            \s?:?\s{1,4}
           | [ ]?(?:是|は|为|為|を|：|는|은|—|–)[ ]? | \([ ]?(?=["']) | [ ]?,[ ]?(?=["'])
           | \s{1,8}value[ ]?=[ ]?(?=["']) | [ ]?\{[^{}]{0,200}?\bdefault[ ]{0,8}=[ ]?(?=["'])
           | ["']?[ ]?,\s{1,20}["']?value["']?[ ]?:[ ]? | \s{1,20}-?[ ]?value[ ]?:[ ]? )
       | (?P<flag> [ ]{1,4} )
     )
     (?: \\+(?P<eq>["'])(?P<e>.{1,4096}?)\\+(?P=eq)
-      | "(?P<d>(?:[^"\\\n]|\\.){1,4096})" | '(?P<s>(?:[^'\\\n]|\\.){1,4096})' | `(?P<b>[^`\n]{1,4096})`
+      | "(?P<d>(?:[^"\\\n]|\\.){1,4096})" | '(?P<s>(?:[^'\\\n]|\\.){1,4096})'
+      | `(?P<b>[^`\n]{1,4096})`
       | [“「『‘](?P<c>[^”」』’\n]{1,256})[”」』’]
       | ["'`\\]{0,3}(?P<u>
           [^\s"'`,;&<>(){}\[\]]

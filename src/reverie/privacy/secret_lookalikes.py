@@ -9,29 +9,34 @@ from binascii import a2b_base64
 from functools import lru_cache
 from itertools import pairwise
 
-_STAND_IN = r"""(?ix) ^(?: <.*> | \[.*\] | \{\{.*\}\} | \{[\w.]*\} | \$\{.*  | \$\(.* | \$[a-z_]\w* | \$\{\{.*
+_STAND_IN = r"""(?ix) ^(?: <.*> | \[.*\] | \{\{.*\}\} | \{[\w.]*\}
+      | \$\{.*  | \$\(.* | \$[a-z_]\w* | \$\{\{.*
       | %\w+% | @\w+@ | %[a-z]
       | [*x.\-_•\#?…0]+ | [\w\-]{0,12}(?:\.{3}|…)[\w\-]{0,6} | .*(?:\.{3}|…)
       | (?:your|insert|enter|replace|paste|put)[-_ ].* | .*(?:change[-_]?me|placeholder|[-_]here)\b.*
       | example.* | .*EXAMPLE(?:KEY)?
-      | none|null|nil|true|false|yes|no|on|off|undefined|redacted|hidden|masked|required|optional|missing
-      | invalid|expired|revoked|empty|unset|unknown|todo|tbd|n/?a
+      | none|null|nil|true|false|yes|no|on|off|undefined|redacted|hidden|masked|required|optional
+      | missing|invalid|expired|revoked|empty|unset|unknown|todo|tbd|n/?a
       | string|str|bytes|text|char|varchar|bool|boolean|int|integer|number|object|any|void
       | password|passwd|passphrase|pass|pwd|pw|secret|token|apikey|api[-_]key|username|user
       | bearer|basic|oauth2?|jwt
-      | [-_]*(?:my|some|a|the|test|new|old|user|db|database)?[-_]?(?:password|secret|token|api[-_]?key)
+      | [-_]*(?:my|some|a|the|test|new|old|user|db|database)?[-_]?
+        (?:password|secret|token|api[-_]?key)
     )$"""
 _REFERENCE = r"""(?x) ^(?:
-        [A-Za-z_$][\w$.:>?-]*(?:\(\)?|\[|\([\w.]*|\([\w.,\ =]*\))[;,)]?  # get_token()  os.environ[  input(
+        [A-Za-z_$][\w$.:>?-]*(?:\(\)?|\[|\([\w.]*|\([\w.,\ =]*\))[;,)]?
+        # get_token()  os.environ[  input(
       | [A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*(?:\([^()\s]{0,40}\))?){0,8}
         \.[A-Za-z_$][\w$]*\([^()\s]{0,40}\)?[;,)]{0,3}  # z.string().min(8)
-      | [A-Za-z_$][A-Za-z_$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z_$]*)+  # self.token  config::secret
-      | (?:self|this|process\.env|os\.environ|env|secrets|vars|settings|config|request|args|var|local|module
-         |data)\..*
+      | [A-Za-z_$][A-Za-z_$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z_$]*)+
+        # self.token  config::secret
+      | (?:self|this|process\.env|os\.environ|env|secrets|vars|settings|config|request|args
+         |var|local|module|data)\..*
       | (?:vault|op|env|file|keyring|ssm|sm|secret|doppler|k8s|keychain)://?.* | arn:aws:.* | ref\+.*
       | [!*&][A-Za-z].{0,40}
       | (?:https?|ftp|ssh|git|file)://.*  # the URL rule looks inside
-      | (?:~|\.{1,2})?/(?:[A-Za-z0-9_.-]{1,24}/)*[A-Za-z0-9_.-]{0,40} | [A-Za-z]:\\.*  # a path
+      | (?:~|\.{1,2})?/(?:[A-Za-z0-9_.-]{1,24}/)*[A-Za-z0-9_.-]{0,40} | [A-Za-z]:\\.*
+        # a path
       | [A-Za-z][\w.-]{0,24}(?:/[a-z][\w.-]{0,24})+  # prod/db/main
     )$"""
 _SLUG = (
@@ -39,7 +44,8 @@ _SLUG = (
     r"(?:[-_.:@/](?:[A-Za-z]{1,24}|\d{1,4}|v\d+|[A-Za-z]{2,16}\d{1,2}))*$"
 )
 _PROSE = (
-    r"(?i)\b(?:must|required?|least|enter|invalid|incorrect|your|forgot|please|wrong|cannot|should|can"
+    r"(?i)\b(?:must|required?|least|enter|invalid|incorrect|your|forgot|please|wrong|cannot|should"
+    r"|can"
     r"|characters?|field|does|not|is|was|and|or|with|for|the|to|of)\b"
 )
 _COMMON_VARIABLE = frozenset(
@@ -113,9 +119,11 @@ _COMMON_VARIABLE = frozenset(
     ]
 )
 _MEASURE = (
-    r"(?i)^(?:base\d\d|sha-?\d+|md5|hs\d+|rs\d+|es\d+|aes-?\d+.*|oauth-?2.*|utf-?\d+|argon2\w*|pbkdf2\w*"
+    r"(?i)^(?:base\d\d|sha-?\d+|md5|hs\d+|rs\d+|es\d+|aes-?\d+.*|oauth-?2.*|utf-?\d+|argon2\w*"
+    r"|pbkdf2\w*"
     r"|ed25519|http/?\d.*|v?\d+(?:\.\d+)+\w*"
-    r"|\d+-?(?:char|character|byte|bit|digit|day|hour|minute|min|word|letter|time|year|month|week|second|sec"
+    r"|\d+-?(?:char|character|byte|bit|digit|day|hour|minute|min|word|letter|time|year|month|week"
+    r"|second|sec"
     r"|ms|kb|mb|px|k|x|s|h|d|m)\w*(?:-\w+)*|\d{4}-\d\d-\d\d.*|\d+%|\d+(?:st|nd|rd|th)|#\d+"
     r"|\w+\.(?:py|js|ts|go|rs|md|json|ya?ml|toml|txt|env|sh))$"
 )

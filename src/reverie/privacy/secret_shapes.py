@@ -166,7 +166,8 @@ SHAPES: tuple[SecretShape, ...] = (
     SecretShape(
         "discord-token",
         (".",),
-        rf"[MNO]{_FREE_1}[A-Za-z0-9_-]{{22,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,45}}(?![A-Za-z0-9_-])",
+        rf"[MNO]{_FREE_1}[A-Za-z0-9_-]{{22,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,45}}(?![A-Za"
+        rf"-z0-9_-])",
         is_random,
     ),
     SecretShape(
@@ -361,7 +362,8 @@ SHAPES: tuple[SecretShape, ...] = (
     SecretShape(
         "rapidapi-key",
         ("msh",),
-        rf"{WORD_START}[a-f0-9]{{10}}msh[a-f0-9]{{15}}p1[a-f0-9]{{6}}jsn[a-f0-9]{{12}}(?![A-Za-z0-9])",
+        rf"{WORD_START}[a-f0-9]{{10}}msh[a-f0-9]{{15}}p1[a-f0-9]{{6}}jsn[a-f0-9]{{12}}(?![A-Za-z0-9"
+        rf"])",
     ),
     *PHRASES,
 )

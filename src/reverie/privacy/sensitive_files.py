@@ -102,7 +102,8 @@ FRONT_MATTER_CHARS = 4_096  # characters, or bytes of a file, in which front mat
 MAX_OPENED_FILES = 50  # files that a tool is given which are opened, to look for front matter
 _NUMBERED = r"(?:[ \t]*\d+(?:→|\t|\||:)[ \t]?)?"  # a line as tools show it, with its number
 _FRONT = (
-    rf"(?i)\A\ufeff?\s*(?:<[^>\n]{{1,80}}>\s*)?{_NUMBERED}---[ \t]*\r?\n(?:(?!{_NUMBERED}---).*\r?\n)*?"
+    rf"(?i)\A\ufeff?\s*(?:<[^>\n]{{1,80}}>\s*)?{_NUMBERED}---[ \t]*\r?\n(?:(?!{_NUMBERED}---)"
+    rf".*\r?\n)*?"
     rf"{_NUMBERED}[\"']?sensitive[\"']?[ \t]*:[ \t]*[\"']?(?:true|yes|on|1)\b"
 )
 PATH_ARGUMENTS = (
@@ -138,7 +139,8 @@ CONTENT_FIELDS = (
 )
 _WORD = r"[^\s\"'`;|&<>(){}$=,:@]+"
 _PATCHED = (
-    r"(?m)^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |diff --git a/.* b/|\+\+\+ b/|--- a/)"
+    r"(?m)^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |diff --git a/.* b/|\+\+\+ b/"
+    r"|--- a/)"
     r"(?P<path>.{1,300})$"
 )
 # what git prints of a file

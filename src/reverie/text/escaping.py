@@ -12,7 +12,10 @@ from functools import cache
 
 # Printable by Unicode, and seen by nobody: fillers, joiners, selectors of variants (which can carry
 # whole messages).
-INVISIBLE_CHARS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
+INVISIBLE_CHARS = (
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-"
+    "\U000e01ef"
+)
 SPEAKER_NAMES = "Human|Assistant|System|User|Developer|HUMAN|ASSISTANT|SYSTEM|USER|DEVELOPER"
 HOST_TAGS = (
     "reverie-memory",
@@ -97,7 +100,8 @@ def _invisible_pattern() -> "re.Pattern[str]":
 def _terminal_pattern() -> "re.Pattern[str]":
     """What steers a terminal."""
     return re.compile(
-        "\x1b(?:\\[[0-?]{0,40}[ -/]{0,4}[@-~]|\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])?"
+        "\x1b(?:\\[[0-?]{0,40}[ -/]{0,4}[@-~]|\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)?"
+        "|[@-Z\\\\^_])?"
     )
 
 

@@ -39,7 +39,10 @@ def removal_triggers(match: re.Match[str]) -> list[str]:
 
 
 FORCE_PUSH_TRIGGERS = ["tool:*(git push*--force*)", "tool:*(git push* +*)", r"re:\bforce[- ]push"]
-_HERE = r"(?!(?:here|in|on|at|to|from|for|with|anything|anywhere|ever|again|and|or|as|the|any|this|these|outside)\b)"
+_HERE = (
+    r"(?!(?:here|in|on|at|to|from|for|with|anything|anywhere|ever|again|and|or|as|the|any|this"
+    r"|these|outside)\b)"
+)
 
 FORCE_PUSH = forbidden_act(
     r"\bforce[- ]?push|\bpush(?:ing)?\b[^;.]{0,40}?\s(?:--force|-f)\b",
@@ -50,7 +53,8 @@ ACTS = (
         rf"\brm\s+(?:-\w+\s+)*-\w*r\w*(?:\s+{_HERE}(?P<target>[\w./~*-]+))?", removal_triggers
     ),
     forbidden_act(
-        r"\b(terraform|tofu|kubectl|helm|git)\s+(destroy|apply|delete|uninstall|reset|rebase|clean|stash)\b",
+        r"\b(terraform|tofu|kubectl|helm|git)\s+(destroy|apply|delete|uninstall|reset|rebase|clean"
+        r"|stash)\b",
         lambda found: [
             f"tool:*({found[1]}* {found[2]}*)".lower(),
             f"{found[1]} {found[2]}".lower(),
@@ -67,7 +71,8 @@ ACTS = (
     ),
     forbidden_act(r"--no-verify\b", lambda _: ["--no-verify", "tool:*(git commit -n*)"]),
     forbidden_act(
-        r"\b(?:edit|touch|modify|change|write|alter|overwrite)\w*\b.{0,60}?\b(?:under|in|inside|below|within)\s+[`'\"]?"
+        r"\b(?:edit|touch|modify|change|write|alter|overwrite)\w*\b.{0,60}?\b(?:under|in|inside"
+        r"|below|within)\s+[`'\"]?"
         r"(?P<path>[\w.@-]+(?:/[\w.@-]+)*/[\w@-]*)",
         lambda found: edit_triggers(found["path"]),
     ),
@@ -78,10 +83,11 @@ _REJECTED_PROGRAM = re.compile(
     re.IGNORECASE,
 )
 _PROGRAMS = """
-ansible apt apt-get autopep8 aws az brew bun bundle cargo cmake composer conda curl deno docker docker-compose
-easy_install eslint flake8 gcloud gem gradle grep hg jest jshint kubectl mamba maven mocha mvn mypy nano node
-nodemon nose npm npx pdm pip pip3 pipenv pipx pnpm podman poetry prettier psql pylint pyright pytest python python2
-python3 rake rsync sbt sed ssh svn terraform tofu tox tsc uv vagrant venv vim virtualenv vitest webpack wget yarn
+ansible apt apt-get autopep8 aws az brew bun bundle cargo cmake composer conda curl deno docker
+docker-compose easy_install eslint flake8 gcloud gem gradle grep hg jest jshint kubectl mamba maven
+mocha mvn mypy nano node nodemon nose npm npx pdm pip pip3 pipenv pipx pnpm podman poetry prettier
+psql pylint pyright pytest python python2 python3 rake rsync sbt sed ssh svn terraform tofu tox tsc
+uv vagrant venv vim virtualenv vitest webpack wget yarn
 """
 PROGRAMS = frozenset(_PROGRAMS.split())
 PROGRAM_VARIANTS = {

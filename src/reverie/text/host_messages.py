@@ -116,7 +116,10 @@ def format_tool_call(tool: Any, given: Any) -> str:
         for name, value in list(values.items())[:MAX_ARGUMENTS]
         if isinstance(name, str) and is_short_argument(name)
     }
-    return f"[{tool if is_short_argument(tool) and tool else 'tool'} {dumps(kept, ensure_ascii=False)}]"
+    return (
+        f"[{tool if is_short_argument(tool) and tool else 'tool'} "
+        f"{dumps(kept, ensure_ascii=False)}]"
+    )
 
 
 def flatten_arguments(given: Any) -> dict[Any, Any]:
@@ -298,7 +301,8 @@ def check_messages(messages: Any) -> Sequence[Any]:
             or (hasattr(message, "role") and hasattr(message, "content"))
         ):
             raise BadInput(
-                'turn() takes a list of messages such as [{"role": "user", "content": "…"}]; one of these '
+                'turn() takes a list of messages such as [{"role": "user", "content": "…"}]; one '
+                "of these "
                 f"is a {type(message).__name__}"
             )
     return found

@@ -30,7 +30,8 @@ _HIDDEN = re.compile("\ue000(\\d+)\ue001")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+(?=\S)")
 _MACRO = re.compile(
-    r"!\s+(?:in|for|on|at|from|with|inside|to|ever|anywhere|when|here|and|or|macro|calls?|because)\b"
+    r"!\s+(?:in|for|on|at|from|with|inside|to|ever|anywhere|when|here|and|or|macro|calls?|because)"
+    r"\b"
 )
 _SHORTENED = re.compile(
     r"(?:\b(?:e\.g|i\.e|vs|etc|approx|cf|incl|resp|ca|mr|ms|dr|st)|\.\s?\w)\.$|\s\d\.$",
@@ -40,8 +41,10 @@ _SHORTENED = re.compile(
 # After a line like these everything else in the message is pasted: "here's the log:", "the readme
 # says:".
 _PASTE_FOLLOWS = re.compile(
-    r"(?:\b(?:says?|said|reads|wrote|output|logs?|readme|runbook|errors?|trace(?:back)?|stack ?trace|content|contents|"
-    r"docs?|diff|ticket|issue|e?mail|commit message|message|review|comment|paste[ds]?|got this|get this|gives|"
+    r"(?:\b(?:says?|said|reads|wrote|output|logs?|readme|runbook|errors?|trace(?:back)?|stack "
+    r"?trace|content|contents|"
+    r"docs?|diff|ticket|issue|e?mail|commit message|message|review|comment|paste[ds]?|got this|get "
+    r"this|gives|"
     r"this is what|prints?|response|transcript|thread)\b[^:\n]{0,60}:|"
     r"\b(?:log|output|trace|error|content|message|see|pasted?|file|config) below\b.{0,40})\s*$",
     re.IGNORECASE,
@@ -65,8 +68,10 @@ MIN_DOCUMENT_MARKS = 2  # headings, or tags of a page, from which on a message h
 # Lines that programs wrote, wherever they stand.
 _MACHINE = re.compile(
     r"^\s*(?:>|\||\$ |#{1,6} |@@ |diff --git|[-+]{3} |\[?\d{4}-\d\d-\d\d[T ]?\d|\[?\d\d:\d\d:\d\d|"
-    r"\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|FATAL|TRACE|NOTICE)\b[\]:\s]|[ewi]: |Traceback |at \S+\(|File \"|"
-    r"(?:error|warning|fatal|hint|note)(?:\[\w+\])?: |npm (?:ERR|WARN)|FAIL(?:ED)?\b|E {2,}|={4,}|-{4,}|\* What went)"
+    r"\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|FATAL|TRACE|NOTICE)\b[\]:\s]|[ewi]: |Traceback |at \S+\("
+    r"|File \"|"
+    r"(?:error|warning|fatal|hint|note)(?:\[\w+\])?: |npm (?:ERR|WARN)|FAIL(?:ED)?\b|E {2,}|={4,}"
+    r"|-{4,}|\* What went)"
 )
 
 

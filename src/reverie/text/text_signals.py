@@ -135,7 +135,8 @@ _NAMED = re.compile(
     r"\.gitignore|\.sdkmanrc|\.editorconfig)\b|(?<![\w/])\.env(?:\.\w+)?\b"
 )
 _PATH = re.compile(
-    r"(?<![\w@:/.%$\\-])(?:\.{1,2}/)?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.(?P<ending>[A-Za-z]{1,10})\b(?![("
+    r"(?<![\w@:/.%$\\-])(?:\.{1,2}/)?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.(?P<ending>[A-Za-z]{1,10})"
+    r"\b(?![("
     r"\w/])"
 )
 _FOLDER = re.compile(r"(?<![\w@:/.%$\\-])(?:[\w.@+-]{2,}/)+(?=[\s,;:.)!?'\"`]|$)")
@@ -194,9 +195,12 @@ _CODELIKE = re.compile(
     r"[a-z]+_\w+|[a-z]+[A-Z]\w*|[\w]+-[\w-]+|[A-Z][a-z]+[A-Z]\w*|#[\w-]+)(?!\w)"
 )
 _ACT = re.compile(
-    r"^(?:please )?(?:never|don'?t ever|do not ever|don'?t|do not|no|stop|avoid|we (?:never|don'?t|do not))\s+"
-    r"(?:ever |even )?(?P<verb>use|using|call|calling|import|importing|install|installing|add|adding|write|print|run|"
-    r"running|touch|edit|enable|push|commit|rebase|merge|deploy|force[- ]push|mock|mocking|apply)?\s*(?P<rest>.*)$",
+    r"^(?:please )?(?:never|don'?t ever|do not ever|don'?t|do not|no|stop|avoid|we (?:never|don'?t"
+    r"|do not))\s+"
+    r"(?:ever |even )?(?P<verb>use|using|call|calling|import|importing|install|installing|add"
+    r"|adding|write|print|run|"
+    r"running|touch|edit|enable|push|commit|rebase|merge|deploy|force[- ]push|mock|mocking"
+    r"|apply)?\s*(?P<rest>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
 _BY_NAME = frozenset(

@@ -57,7 +57,8 @@ _PART = re.compile(
     r"\b(?:(?:at|in the|this) )?(morning|noon|midday|afternoon|evening|tonight|night|midnight)\b"
 )
 _CLOCK = re.compile(
-    r"(?:\b(?:at|by) |@ ?)?\b(?:(?P<hour>\d{1,2})[:.h](?P<minute>\d\d)(?: ?(?P<half>[ap])\.?m\b\.?)?"
+    r"(?:\b(?:at|by) |@ ?)?\b(?:(?P<hour>\d{1,2})[:.h](?P<minute>\d\d)(?: ?(?P<half>[ap])"
+    r"\.?m\b\.?)?"
     r"|(?P<hour2>\d{1,2}) ?(?P<half2>[ap])\.?m\b\.?)(?![.:\d])"
     r"|(?:\bat |@ ?)(?P<hour3>\d{1,2})\b(?![:.\d])"
 )
@@ -84,7 +85,8 @@ _CRON = re.compile(
     r"(?:[\d*/,LlW#?-]|[a-z]{3}\b)+(?: (?:[\d*/,LlW#?-]|[a-z]{3}\b)+){4}", re.IGNORECASE
 )
 _EVERY = re.compile(
-    rf"(?:every|each) (?:(?P<count>\d+|other|second) )?(?:(?P<unit>minute|min|hour|day|weekday|workday|weekend|week|"
+    rf"(?:every|each) (?:(?P<count>\d+|other|second) )?(?:(?P<unit>minute|min|hour|day|weekday"
+    rf"|workday|weekend|week|"
     rf"month)s?(?: on (?:the )?(?P<of>\d{{1,2}}(?:st|nd|rd|th)?|last day|{_WEEKDAY}))?"
     rf"|(?P<days>{_WEEKDAY}s?(?:(?:, and|,| and| &) ?{_WEEKDAY}s?)*))"
 )
@@ -112,7 +114,8 @@ def load_zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError, TypeError, AttributeError) as err:
         raise BadInput(
-            f"{name!r} is not a time zone that this machine knows. Name one such as Europe/Berlin or UTC; "
+            f"{name!r} is not a time zone that this machine knows. Name one such as Europe/Berlin "
+            f"or UTC; "
             "where all are missing, pip install tzdata"
         ) from err
 
@@ -165,7 +168,8 @@ def normalize_phrase(text: str) -> str:
 
 
 EXAMPLES = (
-    'Say for instance "tomorrow at 9", "in 20 minutes", "next Monday 14:00", "3 December at 8:30" or '
+    'Say for instance "tomorrow at 9", "in 20 minutes", "next Monday 14:00", "3 December at 8:30" '
+    "or "
     '"2026-12-03 08:30"'
 )
 

@@ -37,13 +37,13 @@ MAX_QUERY = 20_000
 """Characters of a query that are looked at; beyond it somebody has pasted a file."""
 
 _ENGLISH = """
-a about after again all also am an and any are aren as at be because been before being between both but by
-can could couldn did didn do does doesn doing don during each few for from further had has have haven
-having he her here hers him his how i if in into is isn it its itself just let me might more most much
-must my myself no nor not of off on once only or other ought our ours out over own please same shall she
-should so some such than that the their theirs them themselves then there these they this those through to
-too under until up upon us very was wasn we were weren what when where whether which while who whom whose
-why will with would wouldn you your yours yourself
+a about after again all also am an and any are aren as at be because been before being between both
+but by can could couldn did didn do does doesn doing don during each few for from further had has
+have haven having he her here hers him his how i if in into is isn it its itself just let me might
+more most much must my myself no nor not of off on once only or other ought our ours out over own
+please same shall she should so some such than that the their theirs them themselves then there
+these they this those through to too under until up upon us very was wasn we were weren what when
+where whether which while who whom whose why will with would wouldn you your yours yourself
 """
 
 STOP_WORDS = frozenset(_ENGLISH.split())
@@ -56,7 +56,10 @@ UNSPACED = (
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7ff"
     "\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u200c\u200d"
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u200c"
+    "\u200d"
+)
 _LETTER = f"(?:[^\\W_]|[{_MARKS}])"
 
 _JOINED = "(?:[-_./:@+#]{1,3}%s+)*"
