@@ -1,8 +1,7 @@
-"""What tells what a text is about: its words without their endings, but for those of nearly every
-working session.
+"""What a text is about: its words without their endings, and the words of nearly every working
+session, which say nothing of that.
 
-A module of its own and not a part of `search`, so that a hook that asks only this of a prompt loads
-little else.
+A module of its own, so that a hook that asks only this of a prompt loads little else.
 """
 
 from functools import lru_cache
@@ -32,13 +31,13 @@ without word work write wrong yeah year yep yes yesterday yet
 
 @lru_cache(maxsize=512)
 def stems_of(text: str) -> frozenset[str]:
-    """The words of a text without their endings."""
+    """The words of a text without stop words and endings."""
     return frozenset(map(strip_ending, tokenize_query(text)))
 
 
 def strip_ending(word: str) -> str:
-    """A word without a common English ending: cheap, and the same for both sides is all that is
-    asked.
+    """A word without a common English ending. Cheap; all that is asked is that both sides of a
+    comparison get the same.
     """
     for ending in ("ing", "ed", "es", "s", "e"):
         if len(word) > len(ending) + 2 and word.endswith(ending) and not word.endswith("ss"):
