@@ -2,9 +2,9 @@
 
 A table of what such texts have in common, in the languages we know some of. It is a net with holes:
 whoever knows it words around it, and honest documents are caught now and then. So it decides
-nothing alone. It is asked only about what others wrote, and only whether a person should look
-first; what such a text may become does not depend on it (`lifecycle.untrusted`). Figures: `python
--m bench.untrusted`. Pure; every pattern is bounded.
+nothing alone: it is asked only about what others wrote, and only whether a person should look
+first. What such a text may become does not depend on it (`untrusted_text`). Figures: `python -m
+bench.untrusted`. Pure; every expression is bounded.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import unicodedata
 from functools import cache
 from typing import NamedTuple
 
-MAX_CHARS_CHECKED = 20_000  # characters that are looked at
+MAX_CHARS_CHECKED = 20_000
 
 
 class InjectionSign(NamedTuple):
-    """What a planted instruction may be told by, in words for a person, and how it looks."""
+    """A reason, in words for a person, and the expression that finds it."""
 
     reason: str
     pattern: str
@@ -30,6 +30,7 @@ _ORDERS = (
     r"|polic(?:y|ies))"
 )
 
+# Ours; no list that is published. docs/why-untrusted.md tells what such texts have in common.
 INJECTION_SIGNS = (
     InjectionSign(
         "asks to ignore instructions",
@@ -136,8 +137,6 @@ INJECTION_SIGNS = (
         r"has to|have to|always)\b",
     ),
 )
-"""Ours; no list that is published. What they have in common is told in docs/why-untrusted.md."""
-
 _BLOB = (
     r"\b(?=[A-Za-z0-9+/]*[0-9+/])(?=[A-Za-z0-9+/]*[a-z])(?=[A-Za-z0-9+/]*[A-Z])"
     r"[A-Za-z0-9+/]{80,}={0,2}"
@@ -147,8 +146,8 @@ _HIDDEN = "[\u200b-\u200f\u2060-\u2064\u202a-\u202e\u2066-\u2069\U000e0000-\U000
 
 @cache
 def compile_signs() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """The signs with their expressions. All together take 15 ms to compile, so only where a text is
-    looked at.
+    """(reason, expression) of all signs. Compiling takes 15 ms, so it is done only where a text is
+    checked.
     """
     return (
         *(
@@ -160,9 +159,7 @@ def compile_signs() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def find_prompt_injection(text: str) -> str:
-    """Why a text looks as if it was put there to be obeyed, in words for a person; "" if it does
-    not.
-    """
+    """Why a text looks as if it was planted to be obeyed, in words for a person; "" if not."""
     head = text[:MAX_CHARS_CHECKED]
     if len(re.findall(_HIDDEN, head)) > 8:
         return "holds characters that nobody sees"

@@ -1,6 +1,6 @@
-"""Secrets that one knows by what stands around them: commands, headers, settings, sentences.
+"""Secrets known by what stands around them: commands, headers, settings, sentences.
 
-The rows are searched as those of `shapes.SHAPES` are, to which they belong.
+These rows are a part of `secret_shapes.SHAPES` and are searched like the others.
 """
 
 from __future__ import annotations
