@@ -943,7 +943,7 @@ def test_a_file_that_may_not_be_read_or_written_is_named(known, notes, monkeypat
 
     before = known.stats().memories
     with monkeypatch.context() as patch:
-        patch.setattr("reverie.notes.file_versions.os.open", denied)
+        patch.setattr("reverie.core.atomic_file.os.open", denied)
         with pytest.raises(BadInput, match=r"/deploy\.md cannot be written: Permission denied"):
             known.update_file("deploy.md", "more", space=SPACE)
         with pytest.raises(BadInput, match=r"/deploy\.md cannot be read: Permission denied"):

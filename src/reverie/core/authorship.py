@@ -1,15 +1,15 @@
-"""Who wrote a memory down, and who has looked at it since: two stamps in its details that nobody is
-asked for (X37).
+"""Who wrote a memory, and who has reviewed it since: two stamps in its details.
 
-The author's, `details["author"]`, is put there by whoever knows: an MCP server knows its client,
-hooks the host and its model, an adapter its framework, extraction the language model that it asked.
-What has none was written by a person or by a rule. The conversation stands in the memory's own
-`session`. The reviewer's, `details["curated"]`, is given by `curate` alone: what a caller says
-under that name is left out, and so is an approval that a caller gives itself.
+Nobody is asked for them. The author's, `details["author"]`, is set by whoever knows: an MCP server
+knows its client, hooks the host and its model, an adapter its framework, extraction the language
+model that it asked. A memory without one was written by a person or by a rule. The conversation
+stands in the memory's own `session`. The reviewer's, `details["curated"]`, is given by `curate`
+alone: what a caller passes under that name is left out, and so is an approval that a caller gives
+itself.
 
-Where `settings.curate` is "model", what has an author, or was only concluded, waits until somebody
-has looked at it, unless its words are known to be the user's (`kinds.is_ripe`). That is decided
-when it is written. Pure.
+Where `settings.curate` is "model", a memory that has an author or was only inferred waits for a
+review, unless its words are known to be the user's (`kinds.is_mature`). That is decided when it is
+written. Pure.
 """
 
 from __future__ import annotations
@@ -21,18 +21,14 @@ from reverie.core.kinds import CURATE, CURATE_INFERRED
 from reverie.core.model import EMPTY_MAPPING, Memory
 
 AUTHOR, REVIEWER = "author", "curated"  # names in the details
-# of a record in jaato's format
-GENERATED_BY, CURATED_BY, SOURCE_AGENT = (
-    "generated_by",
-    "curated_by",
-    "source_agent",
-)
-PROTECTED_DETAILS = (REVIEWER, CURATE, "maturity")
+# Names in a record in jaato's format.
+GENERATED_BY, CURATED_BY, SOURCE_AGENT = "generated_by", "curated_by", "source_agent"
+PROTECTED_DETAILS = (REVIEWER, CURATE, "maturity")  # only a review may set or remove these
 PERSON = "user"
 
 
 class Author(NamedTuple):
-    """The program that wrote something down, as far as that is known; empty texts are not."""
+    """The program that wrote a memory, as far as it is known; what is not is ""."""
 
     # the host or framework: "claude-code", "pydantic-ai"; "reverie" for its own extraction
     agent: str = ""
@@ -41,36 +37,37 @@ class Author(NamedTuple):
 
     @property
     def details(self) -> dict[str, Any]:
-        """What a memory by this author has in its details."""
+        """The author as an entry of a memory's details; {} if nothing is known."""
         known = {name: value for name, value in self._asdict().items() if value}
         return {AUTHOR: known} if known else {}
 
     @property
     def label(self) -> str:
         """For people: "claude-code, opus (anthropic)"."""
-        return ", ".join(filter(None, (self.agent, self.model))) + (
-            f" ({self.provider})" if self.provider else ""
-        )
+        names = ", ".join(filter(None, (self.agent, self.model)))
+        return f"{names} ({self.provider})" if self.provider else names
 
 
 UNKNOWN_AUTHOR = Author()
 
 
 def author_of(memory: Memory) -> Author:
-    """Who wrote a memory; UNKNOWN for a person or a rule."""
+    """The author of a memory; UNKNOWN_AUTHOR for a person or a rule."""
     return parse_author(memory.details.get(AUTHOR))
 
 
 def parse_author(stamp: object) -> Author:
-    """An author as it is kept; what is no text, or another name, is passed over."""
-    said = stamp if isinstance(stamp, Mapping) else EMPTY_MAPPING
-    return Author(
-        *(value if isinstance(value := said.get(name), str) else "" for name in Author._fields)
-    )
+    """The author in a stamp as it is stored; values that are no text, and other names, are passed
+    over.
+    """
+    if not isinstance(stamp, Mapping):
+        return UNKNOWN_AUTHOR
+    values = (stamp.get(name) for name in Author._fields)
+    return Author(*(value if isinstance(value, str) else "" for value in values))
 
 
 def author_from_llm(name: str) -> Author:
-    """Reverie's own reading by a language model, by the name that `Llm.name` has:
+    """Reverie as the author, by way of a language model named as in `Llm.name`:
     "anthropic:<model>".
     """
     provider, _, model = name.partition(":")
@@ -80,80 +77,86 @@ def author_from_llm(name: str) -> Author:
 def protect_details(
     details: Mapping[str, Any], before: Mapping[str, Any] = EMPTY_MAPPING
 ) -> dict[str, Any]:
-    """Details that a caller passes, with what only a look may give or take as it was `before`. A
-    caller may pass something on to a person ("escalated").
+    """Details that a caller passes, with PROTECTED_DETAILS as they were `before`.
+
+    A caller may pass a memory on to a person ("escalated"), unless it has been reviewed before.
     """
-    asked = {"maturity": "escalated"} if details.get("maturity") == "escalated" else {}
-    return {
-        **{name: value for name, value in details.items() if name not in PROTECTED_DETAILS},
-        **asked,
-        **{name: before[name] for name in PROTECTED_DETAILS if name in before},
-    }
+    free = {name: value for name, value in details.items() if name not in PROTECTED_DETAILS}
+    if details.get("maturity") == "escalated":
+        free["maturity"] = "escalated"
+    return free | {name: before[name] for name in PROTECTED_DETAILS if name in before}
 
 
 def protect_revision(fields: Mapping[str, Any], old: Memory, curate: str) -> dict[str, Any]:
-    """What to revise, guarded. Words that an author puts in the place of others are not those that
-    were looked at.
+    """The fields of a revision, their details protected.
+
+    When an author replaces the text or kind, the old review does not hold for the new words.
     """
-    if not isinstance(details := fields.get("details"), Mapping):
+    details = fields.get("details")
+    if not isinstance(details, Mapping):
         return dict(fields)
-    anew = AUTHOR in details and not fields.keys().isdisjoint(("text", "kind"))
-    plain = protect_details(details, EMPTY_MAPPING if anew else old.details)
+    if AUTHOR not in details or fields.keys().isdisjoint(("text", "kind")):
+        return {**fields, "details": protect_details(details, old.details)}
+    protected = protect_details(details)
     provenance = fields.get("provenance", old.provenance)
     return {
         **fields,
-        "details": {**plain, **curate_details(plain, provenance, curate)} if anew else plain,
+        "details": protected | curate_details(protected, provenance, curate),
     }
 
 
 def apply_curate_setting(memory: Memory, curate: str) -> Memory:
-    """A new memory, waiting for a look or not, as the setting has it."""
-    more = curate_details(memory.details, memory.provenance, curate)
-    return memory._replace(details={**memory.details, **more}) if more else memory
+    """A new memory, marked as waiting for a review if the setting `curate` asks for one."""
+    marks = curate_details(memory.details, memory.provenance, curate)
+    return memory._replace(details={**memory.details, **marks}) if marks else memory
 
 
 def curate_details(details: Mapping[str, Any], provenance: str, curate: str) -> dict[str, str]:
-    """What the details of something that a model wrote or concluded say besides, where the setting
-    is not the usual.
+    """The setting `curate` as an entry of details, if it is not the usual one and the memory was
+    written by a model or inferred.
     """
-    return (
-        {CURATE: curate}
-        if curate != CURATE_INFERRED and (AUTHOR in details or provenance == "inferred")
-        else {}
-    )
+    if curate == CURATE_INFERRED:
+        return {}
+    return {CURATE: curate} if AUTHOR in details or provenance == "inferred" else {}
 
 
 def from_jaato_stamps(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Both stamps of a record in jaato's format, as details."""
-    made, looked = (
-        one if isinstance(one := record.get(name), Mapping) else EMPTY_MAPPING
-        for name in (GENERATED_BY, CURATED_BY)
-    )
+    """Both stamps of a record in jaato's format, as details of a memory."""
+    made = mapping_in(record, GENERATED_BY)
+    reviewed = mapping_in(record, CURATED_BY)
     author = parse_author({**made, "agent": made.get("agent_id") or record.get(SOURCE_AGENT)})
-    by = next((str(looked[name]) for name in ("agent_id", "model", "kind") if looked.get(name)), "")
-    return {**author.details, **({REVIEWER: {"by": by}} if by else {})}
+    names = (reviewed.get(name) for name in ("agent_id", "model", "kind"))
+    reviewer = next((str(name) for name in names if name), "")
+    return {**author.details, **({REVIEWER: {"by": reviewer}} if reviewer else {})}
+
+
+def mapping_in(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The mapping under a name; an empty one where something else stands."""
+    value = record.get(name)
+    return value if isinstance(value, Mapping) else EMPTY_MAPPING
 
 
 def to_author_stamp(memory: Memory) -> dict[str, str]:
-    """The author's stamp as jaato's format has it; empty where there is none."""
+    """The author's stamp in jaato's format; {} where there is none."""
     author = author_of(memory)
-    made = {
+    if author == UNKNOWN_AUTHOR:
+        return {}
+    stamp = {
         "kind": "ai",
         "provider": author.provider,
         "model": author.model,
         "session_id": memory.session,
         "agent_id": author.agent,
     }
-    return (
-        {name: value for name, value in made.items() if value} if author != UNKNOWN_AUTHOR else {}
-    )
+    return {name: value for name, value in stamp.items() if value}
 
 
 def to_reviewer_stamp(memory: Memory) -> dict[str, str]:
-    """The reviewer's stamp as jaato's format has it; empty where there is none."""
-    looked = memory.details.get(REVIEWER)
-    by = str(looked.get("by", "")) if isinstance(looked, Mapping) else ""
-    return {"kind": "human" if by == PERSON else "ai", "agent_id": by} if by else {}
+    """The reviewer's stamp in jaato's format; {} where there is none."""
+    reviewer = str(mapping_in(memory.details, REVIEWER).get("by", ""))
+    if not reviewer:
+        return {}
+    return {"kind": "human" if reviewer == PERSON else "ai", "agent_id": reviewer}
 
 
 def to_jaato_stamps(memory: Memory) -> dict[str, dict[str, str]]:

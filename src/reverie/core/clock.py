@@ -1,7 +1,7 @@
-"""The only place that reads time or makes names that nobody used before.
+"""The only module that reads time or makes ids.
 
-Ids sort by the moment they were made, also within one millisecond and also when the machine's clock
-jumps back: then they go on from the last moment seen in this process.
+Ids sort by the moment they were made, also within one millisecond, and also when the machine's
+clock jumps back: then they count on from the last id of this process.
 `tests/test_architecture.py` fails if another module reads time or makes ids.
 """
 
@@ -31,27 +31,28 @@ def sleep(seconds: float) -> None:
 
 
 def new_id(prefix: str = "mem") -> str:
-    """A name nobody used before: `<prefix>_` and 26 characters, like a ULID (48 bits time, 80 bits
-    chance).
-    """
+    """A new id: `<prefix>_` and 26 characters, like a ULID (48 bits of time, 80 of chance)."""
     global _last
     with _lock:
-        fresh = (int(time.time() * 1000) << 80) | int.from_bytes(os.urandom(10), "big")
-        # A ULID made later must sort later: the same millisecond or a clock that jumped back counts
-        # on.
+        chance = int.from_bytes(os.urandom(10), "big")
+        fresh = (int(time.time() * 1000) << 80) | chance
+        # A later id must sort later, so within a millisecond, or after a clock that jumped back,
+        # the last one is counted on.
         _last = fresh if fresh > _last else _last + 1
         number = _last
     return f"{prefix}_{_to_base32(number)}"
 
 
 def derive_id(name: str, at: float, prefix: str = "mem") -> str:
-    """The id of something that has a name of its own elsewhere: always the same one, and it sorts
-    by its moment.
+    """The id of something that has a name elsewhere: the same for the same name and moment, and it
+    sorts by the moment.
     """
     from hashlib import sha256
 
-    chance = int.from_bytes(sha256(name.encode("utf-8", "surrogatepass")).digest()[:10], "big")
-    return f"{prefix}_{_to_base32((max(0, min(int(at * 1000), (1 << 48) - 1)) << 80) | chance)}"
+    digest = sha256(name.encode("utf-8", "surrogatepass")).digest()
+    milliseconds = max(0, min(int(at * 1000), (1 << 48) - 1))
+    number = (milliseconds << 80) | int.from_bytes(digest[:10], "big")
+    return f"{prefix}_{_to_base32(number)}"
 
 
 def _to_base32(number: int) -> str:

@@ -1,13 +1,12 @@
-"""What a memory says of code: which file or symbol, how that looked then, and whether it still
-does.
+"""Anchors: which file or symbol a memory is about, how it looked then, and whether it still does.
 
 A memory's anchors stand in `details["anchors"]`, and edges `about` lead to the same files and
 symbols. What has become of them stands in `details["outdated"]`: nothing as long as the code is
-what the memory speaks of; else a state and the words in which everybody is told. Whoever shows or
-ranks a memory reads that; `settle.anchoring` writes it.
+what the memory speaks of, else a state and a notice for readers. Whoever shows or ranks a memory
+reads that; `code.anchor_reader` writes it.
 
-Always true: an anchor that does not hold is told wherever the memory is shown. We would notice
-otherwise by `python -m bench.anchors`, which counts those that were lost silently.
+Always true: a memory whose anchor does not hold is shown with its notice. `python -m bench.anchors`
+counts those that were lost silently.
 """
 
 from __future__ import annotations
@@ -20,17 +19,10 @@ from reverie.core.model import Edge, Memory
 
 ANCHORS, OUTDATED = "anchors", "outdated"  # names in the details
 CHANGED, GONE = "changed", "gone"  # states; empty: the code is what the memory speaks of
-# who made it: somebody who keeps a memory, or the memory's own text
-GIVEN, NAMED = (
-    "given",
-    "named",
-)
-MAX_ANCHORS = 20  # anchors of one memory
-# types of memory that go out of date; what happened stays true
-OUTDATABLE_TYPES = (
-    "semantic",
-    "procedural",
-)
+GIVEN, NAMED = "given", "named"  # who made it: whoever kept the memory, or the memory's own text
+MAX_ANCHORS = 20  # of one memory
+# Memory types that code can outdate; what happened or was felt stays true.
+OUTDATABLE_TYPES = ("semantic", "procedural")
 
 
 class CodeAnchor(NamedTuple):
@@ -70,49 +62,45 @@ class CodeAnchor(NamedTuple):
         if self.state == GONE:
             return f"said about {whole}, which is not there any more"
         if self.state == CHANGED:
-            told = f" (no longer so, says a model: {self.verdict})" if self.verdict else ""
-            return f"said about an older version of {whole}{told}"
+            verdict = f" (no longer so, says a model: {self.verdict})" if self.verdict else ""
+            return f"said about an older version of {whole}{verdict}"
         return ""
 
 
 def anchors_of(memory: Memory) -> list[CodeAnchor]:
-    """A memory's anchors; what somebody else put under that name is none."""
+    """A memory's anchors; what somebody else put under that name is passed over."""
     return anchors_in(memory.details)
 
 
 def anchors_in(details: Mapping[str, Any]) -> list[CodeAnchor]:
     """The anchors that stand in some details."""
     rows = details.get(ANCHORS)
-    return (
-        [anchor for row in rows if (anchor := parse_anchor(row))]
-        if isinstance(rows, (list, tuple))
-        else []
-    )
+    if not isinstance(rows, (list, tuple)):
+        return []
+    return [anchor for row in rows if (anchor := parse_anchor(row))]
 
 
 def parse_anchor(row: Any) -> CodeAnchor | None:
-    """An anchor as it is kept; None where that is none."""
-    if (
-        not isinstance(row, Mapping)
-        or not isinstance(row.get("root"), str)
-        or not isinstance(row.get("path"), str)
-    ):
+    """An anchor from its stored row; None if the row is none. Values of other types are dropped."""
+    if not isinstance(row, Mapping):
         return None
-    known = {
-        name: row[name]
-        for name, plain in CodeAnchor._field_defaults.items()
-        if name in row
-        and isinstance(
-            row[name],
-            (int, float) if name == "at" else (list, tuple) if name == "namesakes" else type(plain),
-        )
-    }
-    known["namesakes"] = tuple(str(one) for one in known.get("namesakes", ()))
-    return CodeAnchor(row["root"], row["path"], **known)
+    root, path = row.get("root"), row.get("path")
+    if not isinstance(root, str) or not isinstance(path, str):
+        return None
+    values: dict[str, Any] = {}
+    for name, default in CodeAnchor._field_defaults.items():
+        if name in row and isinstance(row[name], _ROW_TYPES.get(name, type(default))):
+            values[name] = row[name]
+    values["namesakes"] = tuple(str(name) for name in values.get("namesakes", ()))
+    return CodeAnchor(root, path, **values)
+
+
+# Of fields that a row may hold in other types than the anchor does.
+_ROW_TYPES: dict[str, tuple[type, ...]] = {"at": (int, float), "namesakes": (list, tuple)}
 
 
 def anchor_to_row(anchor: CodeAnchor) -> dict[str, Any]:
-    """An anchor as it is kept: what says nothing is left out."""
+    """An anchor as it is stored, without fields that have their default."""
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in anchor._asdict().items()
@@ -121,69 +109,60 @@ def anchor_to_row(anchor: CodeAnchor) -> dict[str, Any]:
 
 
 def details_with_anchors(memory: Memory, anchors: Sequence[CodeAnchor]) -> dict[str, Any]:
-    """The memory's details with these anchors, and what is to be told of them."""
-    plain = {
+    """The memory's details with these anchors, and with the notice of what has become of them."""
+    details = {
         name: value for name, value in memory.details.items() if name not in (ANCHORS, OUTDATED)
     }
     if not anchors:
-        return plain if anchors_of(memory) else dict(memory.details)
-    told = (
-        {
-            OUTDATED: {
-                "state": combine_states(anchors),
-                "words": "; ".join(
-                    dict.fromkeys(filter(None, (anchor.notice for anchor in anchors)))
-                ),
-            }
-        }
-        if combine_states(anchors)
-        else {}
-    )
-    return {**plain, ANCHORS: [anchor_to_row(anchor) for anchor in anchors], **told}
+        return details if anchors_of(memory) else dict(memory.details)
+    details[ANCHORS] = [anchor_to_row(anchor) for anchor in anchors]
+    state = combine_states(anchors)
+    if state:
+        notices = dict.fromkeys(anchor.notice for anchor in anchors if anchor.notice)
+        details[OUTDATED] = {"state": state, "words": "; ".join(notices)}
+    return details
 
 
 def merge_anchor_details(memory: Memory, other: Memory) -> dict[str, Any]:
-    """The details of a memory that takes in another one which says the same: the anchors of both.
+    """The details of a memory that takes in a duplicate: with the anchors of both.
 
-    Of two at one place the later counts: who says a thing again says it about the code as it is
-    then.
+    Of two at one place the later counts: who says a thing again says it of the code as it is then.
     """
-    plain = memory._replace(details={**other.details, **memory.details})
-    by_place: dict[str, CodeAnchor] = {}
-    for anchor in sorted((*anchors_of(memory), *anchors_of(other)), key=lambda one: one.at):
-        by_place[anchor.location] = anchor
-    return details_with_anchors(plain, list(by_place.values())[-MAX_ANCHORS:])
+    merged = memory._replace(details={**other.details, **memory.details})
+    by_location: dict[str, CodeAnchor] = {}
+    for anchor in sorted((*anchors_of(memory), *anchors_of(other)), key=lambda anchor: anchor.at):
+        by_location[anchor.location] = anchor
+    return details_with_anchors(merged, list(by_location.values())[-MAX_ANCHORS:])
 
 
 def combine_states(anchors: Iterable[CodeAnchor]) -> str:
-    """What has become of all of them together: gone once nothing is left of what was spoken of."""
+    """The state of all anchors together: GONE only if all are, CHANGED if any is either."""
     states = {anchor.state for anchor in anchors}
-    return "" if states <= {""} else GONE if states == {GONE} else CHANGED
+    if states <= {""}:
+        return ""
+    return GONE if states == {GONE} else CHANGED
 
 
 def outdated_notice(memory: Memory) -> str:
-    """That a memory speaks of code that has changed or gone, in words; empty if it does not."""
-    return (
-        str(told.get("words", ""))
-        if isinstance(told := memory.details.get(OUTDATED), Mapping)
-        else ""
-    )
+    """What to tell readers of a memory whose code has changed or gone; empty for others."""
+    return _outdated_value(memory, "words")
 
 
 def outdated_state(memory: Memory) -> str:
-    """CHANGED or GONE for a memory whose code is; empty else."""
-    return (
-        str(told.get("state", ""))
-        if isinstance(told := memory.details.get(OUTDATED), Mapping)
-        else ""
-    )
+    """CHANGED or GONE for a memory whose code is; empty for others."""
+    return _outdated_value(memory, "state")
+
+
+def _outdated_value(memory: Memory, name: str) -> str:
+    entry = memory.details.get(OUTDATED)
+    return str(entry.get(name, "")) if isinstance(entry, Mapping) else ""
 
 
 def about_edges(memory: Memory, anchors: Iterable[CodeAnchor]) -> dict[str, Edge]:
-    """The `about` edges of anchors, by their ends."""
+    """The `about` edges of anchors, by the node that each leads to."""
     return {anchor.edge_end: Edge(memory.id, "about", anchor.edge_end) for anchor in anchors}
 
 
 def can_become_outdated(memory: Memory) -> bool:
-    """Whether what it says can become wrong when code changes: what happened or was felt cannot."""
+    """True if a change of code can make the memory wrong."""
     return memory_type_of(memory.kind) in OUTDATABLE_TYPES

@@ -1,7 +1,7 @@
 """Settings, and (with `environment`) the only place that reads the environment, working directory
 or user's home.
 
-A surface builds one frozen `Settings` and hands it down. Values come, in this order, from the
+An interface builds one frozen `Settings` and hands it down. Values come, in this order, from the
 environment (`REVERIE_HOME`, `REVERIE_SANDBOX`, `REVERIE_OFF`, `REVERIE_OFFLINE`,
 `REVERIE_EMBEDDER`, `REVERIE_API_KEY`, `REVERIE_LLM`, `REVERIE_LLM_KEY`, `REVERIE_MCP_TOKEN`), then
 `config.toml` in the home, then the defaults here. Every setting has a sentence in
@@ -9,7 +9,7 @@ docs/reference/settings.md; a test fails without it.
 
 In a sandbox every address, however it is given, is exchanged for one inside it, so that nothing
 tried out there sees or alters what is really remembered; it has settings of its own
-(`docs/how-to/command-line.md`, CC-15).
+(`docs/how-to/command-line.md`).
 """
 
 import math
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.core import environment
+from reverie.core.atomic_file import replace_file, write_beside
 from reverie.core.errors import BadInput, Disabled
 from reverie.core.privacy_policy import CHOICES, Choice, Policy
 
@@ -30,20 +31,18 @@ ENVIRONMENT_VARIABLES = (
     ("llm_key", "REVERIE_LLM_KEY"),
     ("mcp_token", "REVERIE_MCP_TOKEN"),
 )
+# Least and most of some numbers; the others are 0 or more. Beyond four hops of 0.7 each, less than
+# a quarter of a score is left.
 NUMBER_BOUNDS = {
     "depth": (0, 4),
     "decay": (0.01, 1.0),
     "llm_votes": (1, 9),
     "condense_at": (0.1, 1.0),
 }
-"""Least and most of some numbers; others are 0 or more. Beyond four hops, 0.7 each leave less than
-a quarter.
-"""
 ALLOWED_VALUES = {"curate": ("off", "inferred", "model")}
-PROVIDER_KEY_VARIABLES = {
-    "anthropic": "ANTHROPIC_API_KEY",
-    "openai": "OPENAI_API_KEY",
-}  # a provider's own variable
+# A provider's own variable.
+PROVIDER_KEY_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+# Where the user's git configuration and git's programs are; the rest says where git is at work.
 KEPT_GIT_VARIABLES = frozenset(
     ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")
 )
@@ -104,24 +103,22 @@ class Settings(NamedTuple):
 
     @property
     def url(self) -> str:
-        """Where the store is."""
+        """The URL of the store."""
         return self.store or f"sqlite:///{self.home / 'reverie.db'}"
 
     @property
     def cache(self) -> Path:
-        """Model files and other things that can be made again."""
+        """The folder of model files and other things that can be made again."""
         return Path(self.models) if self.models else self.home / "cache"
 
     @property
     def mirror_root(self) -> Path | None:
-        """Where the Markdown mirror is; None where it is switched off."""
+        """The folder of the Markdown mirror; None where it is switched off."""
         return None if self.mirror in ("", "off") else self.home / Path(self.mirror).expanduser()
 
     @property
     def policy(self) -> Policy:
-        """What is taken out of a text before it is kept. BadInput for a choice that
-        there is not.
-        """
+        """What is taken out of a text before it is kept. BadInput for an unknown choice."""
         return Policy(
             check_privacy_choice("personal", self.personal),
             check_privacy_choice("contact", self.contact),
@@ -129,7 +126,7 @@ class Settings(NamedTuple):
         )
 
     def is_off(self, space: str, session: str = "") -> bool:
-        """Whether memory is switched off in this space or above it, or in this conversation."""
+        """True if memory is off in this space, in one above it, or in this conversation."""
         return (
             not self.enabled
             or any(space == off or space.startswith(off + "/") for off in self.off)
@@ -137,10 +134,11 @@ class Settings(NamedTuple):
         )
 
     def check_on(self, space: str, session: str = "") -> None:
-        """Disabled where memory is switched off in this space or conversation."""
+        """Raise Disabled where memory is off in this space or conversation."""
         if self.is_off(space):
             raise Disabled(
-                f"Memory is switched off in {space}. `reverie on` switches it on again; where only one "
+                f"Memory is switched off in {space}. `reverie on` switches it on again; where only "
+                f"one "
                 "session is off, `reverie on --session`"
             )
         if self.is_off(space, session):
@@ -159,22 +157,23 @@ def config_modified_at(settings: Settings) -> float:
 
 
 def reload_switches(settings: Settings) -> Settings:
-    """These settings with what is switched on and off by now; BadInput while config.toml cannot be
-    read.
+    """These settings with what is switched on and off in config.toml by now; BadInput while it
+    cannot be read.
     """
     fresh = load_settings(settings.home)
     return settings._replace(enabled=fresh.enabled, off=fresh.off, off_sessions=fresh.off_sessions)
 
 
 def switch_session(settings: Settings, session: str, *, on: bool, kept: bool = True) -> Settings:
-    """Switch memory on or off in one conversation, for good if that is `kept`; the settings as they
-    are then.
+    """The settings with memory switched on or off in one conversation; `kept` writes that to
+    config.toml.
     """
     before = load_settings(settings.home).off_sessions if kept else settings.off_sessions
-    others = tuple(one for one in before if one != session)
+    others = tuple(other for other in before if other != session)
+    off_sessions = others if on else (*others, session)
     if not kept:
-        return settings._replace(off_sessions=others if on else (*others, session))
-    save_settings(settings, off_sessions=others if on else (*others, session))
+        return settings._replace(off_sessions=off_sessions)
+    save_settings(settings, off_sessions=off_sessions)
     return reload_switches(settings)
 
 
@@ -184,7 +183,7 @@ def default_home() -> Path:
 
 
 def sandbox_folder(home: Path, asked: bool = False) -> Path:
-    """The folder to use for a home: itself, or its sandbox."""
+    """The folder to use for a home: itself, or its sandbox if that is asked for."""
     return Path(environment.sandbox_path(str(home), asked))
 
 
@@ -194,8 +193,8 @@ def user_home() -> Path:
 
 
 def host_folder(variable: str, name: str) -> Path:
-    """The folder of a host agent's own settings: where its variable says, or of that name in the
-    user's home.
+    """The folder of a host agent's settings: the one its variable names, or `name` in the user's
+    home.
     """
     return Path(os.environ.get(variable) or Path.home() / name).expanduser().absolute()
 
@@ -204,28 +203,28 @@ def load_settings(home: Path | None = None, *, sandbox: bool = False) -> Setting
     """Settings of a home, or of its sandbox: the environment over config.toml over the defaults."""
     usual = home if home and not environment.has_home() else Path(environment.usual_home())
     home = sandbox_folder((home or usual).expanduser().absolute(), sandbox)
-    own = home == usual or (home / "cache" / "models").is_dir()
-    # 90 MB are fetched once for a machine, not once for every home.
-    settings = Settings(home=home, models="" if own else str(usual / "cache"))
+    # The 90 MB of the model are fetched once for a machine, not once for every home.
+    has_models = home == usual or (home / "cache" / "models").is_dir()
+    settings = Settings(home=home, models="" if has_models else str(usual / "cache"))
     path = home / "config.toml"
     if path.is_file():
         settings = settings._replace(**read_config_file(path))
     settings = settings._replace(**read_environment())
-    return (
-        settings if settings.llm_key else settings._replace(llm_key=find_provider_key(settings.llm))
-    )
+    if settings.llm_key:
+        return settings
+    return settings._replace(llm_key=find_provider_key(settings.llm))
 
 
 def find_provider_key(llm: str) -> str:
-    """The key that the provider's own variable holds; never for another address than the
-    provider's.
+    """The key in the provider's own variable; "" for another address than the provider's, which
+    must never get it.
     """
     provider, _, rest = llm.partition(":")
     return "" if "#" in rest else os.environ.get(PROVIDER_KEY_VARIABLES.get(provider, ""), "")
 
 
 def read_config_file(path: Path) -> dict[str, Any]:
-    """The values of config.toml, checked."""
+    """The values of config.toml, checked. BadInput names what is wrong."""
     import tomllib
 
     try:
@@ -241,15 +240,12 @@ def read_config_file(path: Path) -> dict[str, Any]:
 
 
 def check_setting(path: Path, name: str, value: Any) -> Any:
-    """A value of the type that its setting has."""
+    """A value of config.toml in the type of its setting; BadInput if it does not fit."""
     default = Settings._field_defaults[name]
-    if (
-        isinstance(default, tuple)
-        and isinstance(value, list)
-        and all(isinstance(v, str) for v in value)
-    ):
-        return tuple(value)
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(default, tuple) and isinstance(value, list):
+        if all(isinstance(item, str) for item in value):
+            return tuple(value)
+    elif isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not type(default):
         raise BadInput(
@@ -270,14 +266,14 @@ def check_setting(path: Path, name: str, value: Any) -> Any:
 
 
 def check_privacy_choice(name: str, value: str) -> Choice:
-    """What becomes of some personal data, as it was chosen."""
+    """The value, if it is one of CHOICES; else BadInput."""
     if value in CHOICES:
         return value
     raise BadInput(f"{name} = {value!r} is not one of {', '.join(CHOICES)}")
 
 
 def read_environment() -> dict[str, Any]:
-    """The settings that the environment overrides."""
+    """The settings that environment variables override."""
     found: dict[str, Any] = {}
     if not environment.is_switched_on():
         found["enabled"] = False
@@ -295,22 +291,21 @@ def save_settings(settings: Settings, **values: Any) -> None:
     lines = path.read_text("utf-8-sig").splitlines() if path.is_file() else []
     for name, value in values.items():
         line = f"{name} = {to_toml(value)}"
-        places = [i for i, old in enumerate(lines) if re.match(rf"\s*{name}\s*=", old)]
-        if places:
-            lines[places[0]] = line
+        numbers = [n for n, old in enumerate(lines) if re.match(rf"\s*{name}\s*=", old)]
+        if numbers:
+            lines[numbers[0]] = line
         else:
             lines.append(line)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    half = path.with_name(f"{path.name}.{os.getpid()}.part")
-    half.write_text("\n".join(lines) + "\n", "utf-8")
-    try:
-        read_config_file(half)  # an array over several lines, say, cannot be changed line by line
-    except BadInput as err:
-        half.unlink()
-        raise BadInput(
-            f"{path} was left as it is, change {', '.join(values)} by hand: {err}"
-        ) from err
-    half.replace(path)
+    with write_beside(path, ("\n".join(lines) + "\n").encode()) as half:
+        try:
+            # An array over several lines, say, cannot be changed line by line.
+            read_config_file(Path(half))
+        except BadInput as err:
+            raise BadInput(
+                f"{path} was left as it is, change {', '.join(values)} by hand: {err}"
+            ) from err
+        replace_file(half, path)
 
 
 def to_toml(value: bool | float | str | tuple[str, ...]) -> str:
@@ -326,7 +321,7 @@ def to_toml(value: bool | float | str | tuple[str, ...]) -> str:
 
 
 def local_time_zone(settings: Settings) -> str:
-    """The IANA name of the time zone that reminders are meant in: the one of the settings, or the
+    """The IANA name of the time zone that reminders are meant in: that of the settings, or the
     machine's now.
     """
     if settings.zone:
@@ -334,7 +329,7 @@ def local_time_zone(settings: Settings) -> str:
     import tzlocal
 
     try:
-        # a laptop travels, and it would answer with the zone of the first question
+        # A laptop travels, and tzlocal would go on answering with the first zone it found.
         tzlocal.reload_localzone()
         return tzlocal.get_localzone_name() or "UTC"
     except (LookupError, OSError):
@@ -349,8 +344,7 @@ def working_directory() -> Path:
 def environment_without_git() -> dict[str, str]:
     """The environment for a git that is to look at the folder it is started in, and at no other.
 
-    Within a hook, git tells by `GIT_DIR`, `GIT_INDEX_FILE` and others where it is at work. Kept are
-    those that say where the user's own configuration and git's programs are.
+    Within a hook, git tells by `GIT_DIR`, `GIT_INDEX_FILE` and others where it is at work.
     """
     return {
         name: value
@@ -363,21 +357,18 @@ def environment_for_home(home: str) -> dict[str, str]:
     """The environment for a program of ours that is tried in a home of its own, with none of the
     user's settings.
     """
-    return {
-        **{name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")},
-        "REVERIE_HOME": home,
-    }
+    others = {name: value for name, value in os.environ.items() if not name.startswith("REVERIE_")}
+    return {**others, "REVERIE_HOME": home}
 
 
 def find_work_tree(folder: Path) -> Path:
-    """The folder that holds the files of a folder's repository, or the folder itself."""
-    return next((place for place in (folder, *folder.parents) if (place / ".git").exists()), folder)
+    """The folder that holds the files of a folder's repository; the folder itself if none."""
+    folders = (folder, *folder.parents)
+    return next((place for place in folders if (place / ".git").exists()), folder)
 
 
 def find_project_root(folder: Path) -> Path:
-    """The repository that a folder belongs to, or the folder itself. A work tree belongs to its
-    repository.
-    """
+    """The repository, not the work tree, that a folder belongs to; the folder itself if none."""
     for place in (folder, *folder.parents):
         git = place / ".git"
         if git.is_dir():
@@ -388,8 +379,8 @@ def find_project_root(folder: Path) -> Path:
 
 
 def find_main_tree(git: Path) -> Path | None:
-    """The repository behind a work tree's `.git` file ("gitdir: …/.git/worktrees/name"); None for
-    submodules.
+    """The repository behind a work tree's `.git` file ("gitdir: …/.git/worktrees/name"); None for a
+    submodule's.
     """
     try:
         target = git.read_text("utf-8", "replace").removeprefix("gitdir:").strip()
@@ -402,8 +393,7 @@ def find_main_tree(git: Path) -> Path | None:
 def project_space_of(folder: Path) -> str:
     """The space of the project in a folder: `me/<name>-<six hex digits of its path>`.
 
-    The digits keep two projects of the same name apart: neither may ever see the other's memories
-    (CC-11).
+    The digits keep two projects of one name apart: neither may ever see the other's memories.
     """
     from hashlib import sha256  # OpenSSL takes 4 ms to load
 
@@ -418,20 +408,14 @@ def default_space() -> str:
 
 
 def to_slug(name: str) -> str:
-    """A name that can stand in a space's path."""
+    """A name in the letters that a space's path may have, at most 48 of them."""
     return re.sub(r"[^\w.-]+", "-", name.lower()).strip("-.")[:48]
 
 
 def home_of_address(where: str | Path | None) -> Path | None:
-    """The home that an address names: a folder is one; for a file, `:memory:` or a URL it is the
-    usual one.
-    """
-    if (
-        where is None
-        or str(where) == ":memory:"
-        or "://" in str(where)
-        or str(where).endswith(".db")
-    ):
+    """The home that an address names if it is a folder; None for a file, `:memory:` or a URL."""
+    text = "" if where is None else str(where)
+    if where is None or text == ":memory:" or "://" in text or text.endswith(".db"):
         return None
     return sandbox_folder(Path(where).expanduser().absolute())
 
@@ -444,4 +428,6 @@ def resolve_store_url(where: str | Path | None, settings: Settings) -> str:
     if text.endswith(".db") and "://" not in text:
         text = f"sqlite:///{Path(text).expanduser().absolute()}"
     scheme, _, path = (text if "://" in text else settings.url).partition(":///")
-    return f"{scheme}:///{sandbox_folder(Path(path).parent) / Path(path).name}" if path else scheme
+    if not path:
+        return scheme
+    return f"{scheme}:///{sandbox_folder(Path(path).parent) / Path(path).name}"

@@ -1,5 +1,5 @@
-"""What the environment says before any settings are read: where the home is, whether that is only
-tried out, whether memory is off.
+"""What the environment says before any settings are read: the home, whether that is a sandbox, and
+whether memory is off.
 
 The half of `config` that a hook has time for: `config` brings `pathlib`, which costs a fifth of a
 hook.
@@ -9,20 +9,21 @@ import errno
 import os
 
 SANDBOX_NAME = ".sandbox"  # the folder in a home that stands in for it while things are tried out
+# The process that started this one, read as early as can be: a server ends with its client.
 PARENT_PID = os.getppid()
-"""The process that started this one, read as early as can be: a server ends with its client."""
+# What hosts give to commands, ours first.
+SESSION_VARIABLES = ("REVERIE_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID")
 
 
 def is_orphaned() -> bool:
-    """Whether the process that started this one was gone before it could be known.
-
-    Then it is a child of init, in a process group that is neither its own, as of a service, nor
-    init's, as in a container whose first process is the client.
-    """
+    """True if the process that started this one is gone."""
     try:
-        return os.getppid() != PARENT_PID or (
-            PARENT_PID == 1 and os.getpgrp() not in (os.getpid(), os.getpgid(1))
-        )
+        if os.getppid() != PARENT_PID:
+            return True
+        # Gone before we could read it: then we are a child of init, in a process group that is
+        # neither our own, as a service's is, nor init's, as in a container whose first process is
+        # the client.
+        return PARENT_PID == 1 and os.getpgrp() not in (os.getpid(), os.getpgid(1))
     except (OSError, AttributeError):  # a system that does not tell
         return False
 
@@ -33,10 +34,10 @@ def current_home() -> str:
 
 
 def sandbox_path(home: str, asked: bool = False) -> str:
-    """The folder to use for a home: itself, or, if that is asked for here or by `REVERIE_SANDBOX`,
-    its sandbox (CC-15).
+    """The folder to use for a home: itself, or its sandbox if `asked` for here or by
+    `REVERIE_SANDBOX`.
 
-    Who is inside stays inside: the sandbox of a sandbox is itself.
+    The sandbox of a sandbox is itself: who is inside stays inside.
     """
     wanted = asked or os.environ.get("REVERIE_SANDBOX", "") not in ("", "0")
     return (
@@ -47,8 +48,10 @@ def sandbox_path(home: str, asked: bool = False) -> str:
 
 
 def usual_home() -> str:
-    """`REVERIE_HOME`, or `~/.reverie`, as an absolute path. OSError for a user who has no home
-    folder: else each working directory would get a folder named `~`, and a memory of its own.
+    """`REVERIE_HOME`, or `~/.reverie`, as an absolute path.
+
+    OSError for a user without a home folder: else each working directory would get a folder named
+    `~`, and a memory of its own.
     """
     if not has_home():
         raise OSError(
@@ -59,32 +62,23 @@ def usual_home() -> str:
 
 
 def has_home() -> bool:
-    """Whether it can be told where the usual home is: not for users whom the system does not know,
-    as in containers.
+    """False where the system does not know the user's home folder, as in containers, and
+    `REVERIE_HOME` is not set.
     """
     return not expand_home().startswith("~")
 
 
 def expand_home() -> str:
-    """What the environment calls the usual home."""
+    """The usual home as the environment names it; with a leading `~` where that is unknown."""
     return os.path.expanduser(os.environ.get("REVERIE_HOME") or "~/.reverie")
 
 
-# ours first; what hosts give commands
-SESSION_VARIABLES = (
-    "REVERIE_SESSION",
-    "CLAUDE_CODE_SESSION_ID",
-    "CODEX_THREAD_ID",
-)
-
-
 def host_session() -> str:
-    """The conversation in which a host agent runs this command; empty where none tells."""
-    return next(
-        (value for name in SESSION_VARIABLES if (value := os.environ.get(name, "").strip())), ""
-    )
+    """The conversation in which a host agent runs this command; "" where none says so."""
+    ids = (os.environ.get(name, "").strip() for name in SESSION_VARIABLES)
+    return next(filter(None, ids), "")
 
 
 def is_switched_on() -> bool:
-    """Whether `REVERIE_OFF` lets memory work."""
+    """False while `REVERIE_OFF` switches memory off."""
     return os.environ.get("REVERIE_OFF", "") in ("", "0")

@@ -1,10 +1,11 @@
 """The kinds of memory, one row each, and how a memory fades.
 
-A kind names its memory type (the six of Zuckerman's design), its half-life, and a few flags. No
-class per type and no store per type: adding a kind is adding a row. A kind that is not in the table
-is welcome too: it is custom, behaves like the row `CUSTOM`, and keeps its name.
+A kind names its memory type (working, episodic, semantic, procedural, prospective or emotional),
+its half-life, and a few flags. No class per type and no store per type: adding a kind is adding a
+row. A kind that is not in the table is welcome too: it is custom, behaves like the row CUSTOM_KIND,
+and keeps its name.
 
-Half-lives are CONSTANTS rows 4–6 and "half-life …": true half-lives, 2^(−age/h), not e^(−age/h).
+Half-lives are true half-lives: 2^(−age/h), not e^(−age/h).
 """
 
 import math
@@ -17,19 +18,15 @@ DAY = 86_400.0
 FOREVER = math.inf
 EXCERPT = "excerpt"
 FILE = "file"
-# whose word a kind takes, each including those behind it
-ANYBODY, AGENT, USER = (
-    "anybody",
-    "agent",
-    "user",
-)
+# Whose word a kind takes, each including those behind it.
+ANYBODY, AGENT, USER = "anybody", "agent", "user"
 
 
 class Kind(NamedTuple):
     """How memories of one kind behave."""
 
     name: str
-    type: str  # working, episodic, semantic, procedural, prospective, emotional
+    type: str  # one of MEMORY_TYPES
     half_life: float  # days until its retention halves; FOREVER never fades
     meaning: str  # for people and for models that choose a kind
     contradictable: bool = True  # a newer one about the same subject may replace it
@@ -220,6 +217,8 @@ CUSTOM_KIND = Kind("custom", "semantic", 45, "a kind of somebody's own", group="
 
 MEMORY_TYPES = ("working", "episodic", "semantic", "procedural", "prospective", "emotional")
 
+# How many memories of a type one space holds; of more, sleep archives those with the least
+# retention. Room for years of work; a conversation has one working memory anyway.
 CAPACITY: dict[str, int] = {
     "working": 100,
     "episodic": 20_000,
@@ -228,22 +227,14 @@ CAPACITY: dict[str, int] = {
     "prospective": 5_000,
     "emotional": 5_000,
 }
-"""How many memories of a type one space holds; of more, sleep sends the least retained to the
-archive (X34). Room for years of work: what is common is stored, what is endless is not. A
-conversation has one working memory anyway.
-"""
 
+# Found only by who asks for them: one conversation's scratch pad is no answer to anybody else.
 EXPLICIT_KINDS = tuple(row.name for row in KINDS.values() if row.type == "working")
-"""Kinds that are found only by who asks for them: one conversation's scratch pad is no answer to
-anybody else.
-"""
 
+# These only record what was said and done: a purge blanks in them what it erases, as in the log.
 RECORD_KINDS = tuple(row.name for row in KINDS.values() if row.type in ("working", "episodic"))
-"""Kinds that only record what was said and done: a purge blanks in them what it erases, as in the
-log.
-"""
 
-# Read by people top-down: what must not be overlooked comes first (CC-49).
+# Read by people top-down: what must not be overlooked comes first.
 GROUPS = (
     "Corrections",
     "Never do",
@@ -262,22 +253,16 @@ GROUPS = (
 )
 
 MATURITIES = ("raw", "validated", "escalated", "dismissed")
-CURATE = "curate"  # in details: the policy that it was written under, if it was not INFERRED
-# what waits for a look: nothing, what was concluded, all
-CURATE_NOTHING, CURATE_INFERRED, CURATE_MODEL = (
-    "off",
-    "inferred",
-    "model",
-)
+CURATE = "curate"  # in details: the setting that it was written under, if not CURATE_INFERRED
+# What waits for a review: nothing, what was inferred, whatever a model wrote.
+CURATE_NOTHING, CURATE_INFERRED, CURATE_MODEL = "off", "inferred", "model"
 
-# An inference fades within days whatever its kind says (A74, B58).
-INFERRED_HALF_LIFE = 7.0
-
-ACCESS_GAIN = 0.1  # retention gain per e-fold of uses (CONSTANTS row 6; B59)
+INFERRED_HALF_LIFE = 7.0  # days: an inference fades within days whatever its kind says
+ACCESS_GAIN = 0.1  # retention gained per e-fold of uses
 
 
 def kind_of(name: str) -> Kind:
-    """The row of that kind; a custom kind gets the row CUSTOM."""
+    """The row of that kind; CUSTOM_KIND for one that is not in the table."""
     return KINDS.get(name, CUSTOM_KIND)
 
 
@@ -287,39 +272,36 @@ def memory_type_of(name: str) -> str:
 
 
 class KindFilter(NamedTuple):
-    """Which kinds are asked for: these, or, if there are none, all but those `without`."""
+    """Kinds to search: these or, if there are none, all but those `without`."""
 
     kinds: tuple[str, ...] = ()
     without: tuple[str, ...] = EXPLICIT_KINDS
-    matches_none: bool = False  # no kind is of the types asked for
+    matches_none: bool = False  # no kind is of the wanted types
 
 
 def to_kind_filter(types: Sequence[str], kinds: Iterable[str]) -> KindFilter:
-    """What types and kinds together ask for; without either, everything but working memory.
-
-    A kind of somebody's own is semantic, so the semantic type is all kinds but those of the other
-    types.
-    """
+    """What types and kinds together ask for; without either, everything but working memory."""
     named = tuple(kinds)
     if not types:
         return KindFilter(named, () if named else EXPLICIT_KINDS)
     if named:
-        some = tuple(kind for kind in named if memory_type_of(kind) in types)
-        return KindFilter(some, (), matches_none=not some)
+        matching = tuple(kind for kind in named if memory_type_of(kind) in types)
+        return KindFilter(matching, (), matches_none=not matching)
+    # Custom kinds are semantic and cannot be listed, so then the other types are left out instead.
     if CUSTOM_KIND.type in types:
         return KindFilter((), tuple(row.name for row in KINDS.values() if row.type not in types))
     return KindFilter(tuple(row.name for row in KINDS.values() if row.type in types), ())
 
 
 def is_valid_at(memory: Memory, moment: float) -> bool:
-    """Whether it is true in the world at a moment, as far as it says."""
+    """True if the memory holds in the world at a moment, as far as it says."""
     return (memory.valid_from is None or memory.valid_from <= moment) and (
         memory.valid_to is None or memory.valid_to > moment
     )
 
 
 def maturity_of(memory: Memory) -> str:
-    """How far somebody has looked at it: a member of MATURITIES (X35)."""
+    """How far somebody has reviewed the memory: a member of MATURITIES."""
     if memory.retired_why == "dismissed":
         return "dismissed"
     state = memory.details.get("maturity")
@@ -327,24 +309,22 @@ def maturity_of(memory: Memory) -> str:
 
 
 def is_mature(memory: Memory) -> bool:
-    """Whether it may surface before somebody has looked at it (CONSTANTS row 3; CC-85).
+    """True if the memory may surface without a further review.
 
-    What was only concluded may not until it is met again or approved; what was passed on to a
-    person waits for them. What was written under another policy has it in its details: under
-    BY_MODEL nothing but a look helps, unless the user has said the same (X37).
+    An inference may not until it is met again or approved, and what was passed on to a person waits
+    for them. Under CURATE_MODEL only a review helps, unless the user has said the same.
     """
-    state, policy = maturity_of(memory), memory.details.get(CURATE, CURATE_INFERRED)
-    if state != "raw" or policy == CURATE_NOTHING:
-        return state in ("raw", "validated")
-    if policy == CURATE_MODEL:
+    maturity = maturity_of(memory)
+    curate = memory.details.get(CURATE, CURATE_INFERRED)
+    if maturity != "raw" or curate == CURATE_NOTHING:
+        return maturity in ("raw", "validated")
+    if curate == CURATE_MODEL:
         return memory.provenance in ("user_stated", "user_corrected")
     return memory.provenance != "inferred" or memory.strength > 1
 
 
 def is_pending_intention(memory: Memory) -> bool:
-    """Whether it is to be done later and its moment has not come: then it does not pop up by
-    resemblance.
-    """
+    """True for an intention whose moment has not come: it does not surface by resemblance."""
     return (
         memory.kind == INTENTION
         and memory.details.get("status", PENDING) == PENDING
@@ -353,15 +333,14 @@ def is_pending_intention(memory: Memory) -> bool:
 
 
 def is_conversation_turn(memory: Memory) -> bool:
-    """Whether it is a turn of a conversation as it was said, and not something that somebody chose
-    to keep.
-    """
+    """True for a turn as it was said, as opposed to something that somebody chose to keep."""
     return bool(memory.session and memory.speaker and memory.provenance in ("observed", UNTRUSTED))
 
 
 def is_unverified(memory: Memory) -> bool:
-    """Whether others wrote it and nobody has approved it since. A passage of a conversation is not
-    meant: it comes up only there, where it was read already.
+    """True if others wrote it and nobody has approved it since.
+
+    Excerpts do not count: one comes up only in its own conversation, where it was read already.
     """
     return (
         memory.provenance == UNTRUSTED
@@ -371,32 +350,31 @@ def is_unverified(memory: Memory) -> bool:
 
 
 def half_life(memory: Memory) -> float:
-    """Days after which its retention halves (A71–A74, B58)."""
+    """Days after which the memory's retention halves."""
     days = kind_of(memory.kind).half_life
     if memory.kind == "fact" and "/" not in memory.space:
         days = KINDS["knowledge"].half_life  # a fact about the user, not about one project's code
-    # which lives until it is done (C45)
-    fades = memory.provenance == "inferred" and memory.kind != INTENTION
-    return min(days, INFERRED_HALF_LIFE) if fades else days
+    # An intention lives until it is done, even one that was inferred.
+    if memory.provenance == "inferred" and memory.kind != INTENTION:
+        return min(days, INFERRED_HALF_LIFE)
+    return days
 
 
 def retention(memory: Memory, now: float) -> float:
-    """How much of it is left at `now`, 0..1: 2^(−age/half-life) · (1 + 0.1·ln(uses + 1)), at most
-    1.
+    """How much of the memory is left, 0..1: 2^(−age/half-life) · (1 + 0.1·ln(uses + 1)), at most 1.
 
     Age counts from when it was said or, later, proved useful. Retention lowers rank; it never
-    deletes (CC-50, CC-51).
+    deletes.
     """
     age = max(0.0, now - max(memory.at, memory.last_accessed_at or memory.at)) / DAY
-    left: float = 2.0 ** (-age / half_life(memory)) * (
-        1 + ACCESS_GAIN * math.log(memory.access_count + 1)
-    )
+    gain = 1 + ACCESS_GAIN * math.log(memory.access_count + 1)
+    left: float = 2.0 ** (-age / half_life(memory)) * gain
     return min(1.0, left)
 
 
 def effective_confidence(memory: Memory, now: float) -> float:
-    """How far it is believed at `now`, 0..1: its confidence times what is left of it (A76, CC-50).
+    """How far the memory is believed at `now`, 0..1: its confidence times its retention.
 
-    Lowers rank and, far down, sends to the archive; the stored confidence stays what it is.
+    Lowers rank and, far down, leads to the archive; the stored confidence stays what it is.
     """
     return memory.confidence * retention(memory, now)

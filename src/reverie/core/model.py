@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-# Who said so, and how far we believe it at birth (CONSTANTS: trust weights; A36, B49, B52).
+# Who said so, and how far we believe it at birth.
 TRUST_BY_PROVENANCE: dict[str, float] = {
     "user_corrected": 1.0,  # the user put us right
     "user_stated": 0.95,  # the user said so
@@ -36,7 +36,7 @@ EMPTY_MAPPING: Mapping[str, Any] = MappingProxyType(
 
 
 class Reinforcement(NamedTuple):
-    """One more time that the same thing was said or proved useful: where and when (B69)."""
+    """One more time that the same thing was said or proved useful: where and when."""
 
     session: str
     at: float
@@ -87,25 +87,23 @@ class Memory(NamedTuple):
 
     @property
     def active(self) -> bool:
-        """Whether it still counts; what was retired is kept and can be brought back."""
+        """True if the memory still counts; a retired one is kept and can be brought back."""
         return self.retired_at is None
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Every conversation that said it, in order, each once (A35)."""
-        heard = (self.session, *(r.session for r in self.reinforcements))
-        return tuple(dict.fromkeys(s for s in heard if s))
+        """Every conversation that said it, in order, each once."""
+        sessions = (self.session, *(again.session for again in self.reinforcements))
+        return tuple(dict.fromkeys(session for session in sessions if session))
 
 
 class Edge(NamedTuple):
-    """Thinking of `src` may bring up `dst`. A pair has at most one edge per relation; 0 < weight ≤
-    1.
-    """
+    """A link: thinking of `src` may bring up `dst`. A pair has at most one edge per relation."""
 
     src: str
     rel: str  # a member of RELATIONS
     dst: str  # a memory's id, or "tag:…", "cluster:…", "file:…", "symbol:…"
-    weight: float = 1.0
+    weight: float = 1.0  # above 0, at most 1
 
 
 RELATIONS = (
@@ -119,7 +117,7 @@ RELATIONS = (
     "resembles",
     "led_to",
 )
-# both ends are memories
+# Relations between two memories.
 MEMORY_RELATIONS = (
     "relates_to",
     "supersedes",
@@ -128,14 +126,11 @@ MEMORY_RELATIONS = (
     "resembles",
     "led_to",
 )
-# `resembles`: two memories that may say the same and wait for a person, a model or sleep to decide.
-# pairs tied by these wait for a decision, as long as both count
-UNDECIDED_RELATIONS = (
-    "contradicts",
-    "resembles",
-)
+# Pairs with these relations wait for a decision as long as both memories count; `resembles` says
+# that two may mean the same.
+UNDECIDED_RELATIONS = ("contradicts", "resembles")
 
-# the verb of an event that says what a tag means: payload "tag", "text" (B7)
+# The verb of an event that says what a tag means; its payload has "tag" and "text".
 DESCRIBE_VERB = "describe"
 
 
@@ -150,58 +145,14 @@ class Event(NamedTuple):
     seq: int = 0
 
 
-OWN_VERBS = frozenset(
-    (
-        "remember",
-        "import",
-        "hinted",
-        "shared",
-        "retrieve",
-        "revise",
-        "tag",
-        "describe",
-        "link",
-        "supersede",
-        "feedback",
-        "outcome",
-        "forget",
-        "restore",
-        "undo",
-        "purge",
-        "scrub",
-        "review",
-        "curate",
-        "fired",
-        "done",
-        "cancel",
-        "snooze",
-        "mirror",
-        "folder",
-        "heard",
-        "prepared",
-        "feel",
-        "season",
-        "left",
-        "learn",
-        "gather",
-        "extract",
-        "answer",
-        "reconcile",
-        "weigh",
-        "maintain",
-        "llm",
-        "failed",
-        "sleeping",
-        "sleep",
-        "slept",
-        "commit",
-        "remedy",
-        "anchor",
-    )
-)
-"""Verbs of events by which Reverie remembers what it did and decided: nobody else
-writes them down.
+_OWN_VERBS = """
+remember import hinted shared retrieve revise tag describe link supersede feedback outcome
+forget restore undo purge scrub review curate fired done cancel snooze mirror folder heard
+prepared feel season left learn gather extract answer reconcile weigh maintain llm failed
+sleeping sleep slept commit remedy anchor
 """
+# Verbs of events by which Reverie records what it did and decided; nobody else may write them.
+OWN_VERBS = frozenset(_OWN_VERBS.split())
 
 
 class Add(NamedTuple):
@@ -211,14 +162,14 @@ class Add(NamedTuple):
 
 
 class Revise(NamedTuple):
-    """Other values for some fields of a memory. `fields` are names of Memory's fields."""
+    """Other values for some fields of a memory; `fields` are names of Memory's fields."""
 
     id: str
     fields: Mapping[str, Any]
 
 
 class Retire(NamedTuple):
-    """It no longer counts. It is kept, can be read by id and brought back."""
+    """The memory no longer counts. It is kept, can be read by id and brought back."""
 
     id: str
     at: float
@@ -227,7 +178,7 @@ class Retire(NamedTuple):
 
 
 class Link(NamedTuple):
-    """An edge with this weight; a weight of 0 takes the edge away."""
+    """Set this edge; a weight of 0 removes it."""
 
     edge: Edge
 
@@ -256,9 +207,7 @@ class Hit(NamedTuple):
 
 
 class Hint(NamedTuple):
-    """The light half of two-phase retrieval: enough to decide whether to read the memory, never its
-    text.
-    """
+    """The light half of two-phase retrieval: enough to decide whether to read the memory."""
 
     id: str
     title: str
@@ -274,7 +223,7 @@ class Retrieved(NamedTuple):
 
     @property
     def truncated(self) -> bool:
-        """Whether a limit left some out."""
+        """True if a limit left some out."""
         return self.matched > len(self.memories)
 
 
@@ -298,9 +247,9 @@ class Filter(NamedTuple):
 
 
 def visible_spaces(space: str) -> tuple[str, ...]:
-    """The space itself and its ancestors, nearest first: what a reader there may see (B88)."""
+    """The space itself and its ancestors, nearest first: what a reader there may see."""
     parts = space.split("/")
-    return tuple("/".join(parts[:n]) for n in range(len(parts), 0, -1))
+    return tuple("/".join(parts[:count]) for count in range(len(parts), 0, -1))
 
 
 def with_fields(memory: Memory, fields: Mapping[str, Any]) -> Memory:

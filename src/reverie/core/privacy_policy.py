@@ -6,8 +6,9 @@ phone numbers:
 
     off       they are kept like any other text
     mask      a mark takes their place: `[REDACTED:email]`
-    refuse    what holds one is not kept: whoever asked for it is told so (`BadInput`), and of what is written down by
-              itself (turns, tools, transcripts) the whole text becomes the mark; of a file's text, the line
+    refuse    what holds one is not kept: whoever asked for it is told so (`BadInput`). Of what is
+              written down by itself (turns, tools, transcripts) the whole text becomes the mark;
+              of a file's text, the line
 
 Secrets and `<private>` passages go whatever is chosen here.
 """
@@ -19,20 +20,16 @@ CHOICES: tuple[Choice, ...] = ("off", "mask", "refuse")
 
 
 class Policy(NamedTuple):
-    """What is taken out of a text before it is kept, beside secrets, and which files are not looked
-    into.
-    """
+    """What is taken out of a text besides secrets, and which files stay unread."""
 
     personal: Choice = "mask"
     contact: Choice = "off"
-    # patterns of files as of .gitignore, beside those that are always sensitive
+    # Patterns as in .gitignore of files that are sensitive, besides those that always are.
     sensitive: tuple[str, ...] = ()
 
     @property
     def masking(self) -> "Policy":
-        """The same with a mark for whatever it refuses: for what is only asked or sent, and not
-        kept.
-        """
+        """This policy with masks for what it refuses: for texts that are not kept."""
         return Policy(
             "off" if self.personal == "off" else "mask",
             "off" if self.contact == "off" else "mask",

@@ -1,21 +1,20 @@
-"""Trigger patterns: what calls a memory up when it is met in a conversation or in what a tool is
-about to do.
+"""Trigger patterns: what calls a memory up when it matches a conversation or a tool call.
 
-| written | meets |
+| written | matches |
 |---|---|
 | `println!` | these letters anywhere, in any case |
 | `*.rs` | with `*` or `?` a glob that fits a whole word |
 | `re:force[- ]push` | a regular expression, in any case |
 | `tool:Bash` | a tool of that name is about to run; the name may be a glob |
-| `tool:Bash(git push*--force*)` | … and the glob fits one line, or one command, of what it is given |
+| `tool:Bash(git push*--force*)` | … and the glob fits one line or command of its arguments |
 
 A command is what stands between `&&`, `||`, `;`, `|` and line ends outside quotes, without what
 merely stands before it (`sudo`, `env`, `time`, `VAR=value`), without git's options before its verb;
 `git push -f` is `git push --force`.
 
-Always true: an empty pattern meets nothing (CC-66), and no pattern can take long: a regular
-expression that has not finished within a moment has not met. A regular expression comes from
-anybody and Python's `re` cannot be interrupted, so `regex` is used, which can.
+Always true: an empty pattern matches nothing, and no pattern takes long: a regular expression that
+has not finished within REGEX_TIMEOUT has not matched. Patterns come from anybody, and Python's `re`
+cannot be interrupted, so `regex` is used, which can.
 """
 
 from collections.abc import Iterator, Mapping
@@ -32,88 +31,72 @@ from reverie.core.errors import BadInput
 if TYPE_CHECKING:
     from regex import Pattern as Interruptible
 
-# characters that patterns are held against: the end of a conversation; of what a tool is
+# Characters searched at a conversation's end, and at either end of a tool's arguments.
 MAX_CONTEXT_CHARS = 20_000
-# given so many from either end
-MAX_PATTERN_CHARS = 500  # characters of one pattern
-REGEX_TIMEOUT = (
-    0.01  # seconds that one regular expression may take; 1 ms is much for 20,000 characters
-)
+MAX_PATTERN_CHARS = 500
+REGEX_TIMEOUT = 0.01  # seconds; 1 ms is much for 20,000 characters
 REGEX_PREFIX, TOOL_PREFIX = "re:", "tool:"
-# commands of one text: a shell line has a few, a long file that is written is no shell line
+# Commands of one text: a shell line has a few, and a long file that is written is no shell line.
 MAX_COMMANDS = 500
-MAX_ARGUMENT_DEPTH = 6  # levels of what a tool is given that are looked at
+MAX_ARGUMENT_DEPTH = 6  # levels of a tool's arguments that are searched
 
 
 class TriggerContext(NamedTuple):
-    """What patterns are held against: the words of a conversation, or a tool and what it is about
-    to be given.
-    """
+    """What patterns are matched against: the words of a conversation, or a tool call."""
 
-    text: str  # in small letters
+    text: str  # in lower case
     words: frozenset[str]
     tool: str = ""
-    # the lines of the texts among the tool's arguments, and the commands in them
+    # Lines of the texts among the tool's arguments, and the commands in them.
     argument_lines: tuple[str, ...] = ()
 
 
 def context_of_conversation(context: str) -> TriggerContext:
-    """A conversation's window; of a long one the end."""
+    """The context of a conversation; of a long one, of its end."""
     text = context[-MAX_CONTEXT_CHARS:].lower()
     return TriggerContext(text, context_words(text))
 
 
 def context_words(text: str) -> frozenset[str]:
-    """The words as they stand there, and without the quotes, brackets and marks around them."""
-    return frozenset(
-        (
-            *findall(r"\S+", text),
-            *(word.rstrip(".:!?") for word in findall(r"[^\s'\"`()\[\]{}<>,;]+", text)),
-        )
-    )
+    """The words of a text as they are, and without quotes, brackets and marks around them."""
+    bare_words = findall(r"[^\s'\"`()\[\]{}<>,;]+", text)
+    return frozenset((*findall(r"\S+", text), *(word.rstrip(".:!?") for word in bare_words)))
 
 
 def keep_both_ends(text: str) -> str:
     """Both ends of a long text, the whole of another."""
-    return (
-        text
-        if len(text) <= 2 * MAX_CONTEXT_CHARS
-        else f"{text[:MAX_CONTEXT_CHARS]}\n{text[-MAX_CONTEXT_CHARS:]}"
-    )
+    if len(text) <= 2 * MAX_CONTEXT_CHARS:
+        return text
+    return f"{text[:MAX_CONTEXT_CHARS]}\n{text[-MAX_CONTEXT_CHARS:]}"
 
 
 def context_of_tool_call(tool: str, arguments: Mapping[str, Any] | str) -> TriggerContext:
-    """A tool that is about to run."""
-    given = (arguments,) if isinstance(arguments, str) else tuple(walk_texts(arguments))
-    text = keep_both_ends("\n".join((tool, *map(keep_both_ends, given)))).lower()
-    return TriggerContext(
-        text,
-        context_words(text),
-        tool.lower(),
-        tuple(
-            dict.fromkeys(
-                line for one in given for line in lines_and_commands(keep_both_ends(one).lower())
-            )
-        ),
-    )
+    """The context of a tool that is about to run."""
+    texts = (arguments,) if isinstance(arguments, str) else tuple(walk_texts(arguments))
+    text = keep_both_ends("\n".join((tool, *map(keep_both_ends, texts)))).lower()
+    lines: dict[str, None] = {}
+    for argument in texts:
+        lines.update(dict.fromkeys(lines_and_commands(keep_both_ends(argument).lower())))
+    return TriggerContext(text, context_words(text), tool.lower(), tuple(lines))
 
 
 def lines_and_commands(text: str) -> Iterator[str]:
-    """The lines of a text as they are, then the commands in it, as typed and without what merely
-    stands before.
-    """
+    """The lines of a text, then the commands in it, each as typed and simplified."""
     yield from (line.strip() for line in text.splitlines())
     for command in islice(split_commands(text), MAX_COMMANDS):
         yield command
         yield simplify_command(command)
 
 
-_CONTINUED = r"\\\r?\n"  # these are compiled when first used: a cold recall runs no tool
+# Compiled when first used: a cold recall runs no tool.
+_CONTINUED = r"\\\r?\n"
 _PIECE = r"""(?s)'[^']*'|"(?:\\.|[^"\\])*"|\\.|>&|&>|(?P<end>[;&|\n]+)|[^'"\\;&|\n>]+|."""
 _VALUE = r"""(?:'[^']*'|"[^"]*"|[^\s'"])+"""
 _BEFORE = (
-    rf"(?:then|do|else|if|while|until|time|nohup|command|exec|!)\s+|(?:sudo|doas|env)(?:\s+-[ugcdp]\s+\S+|\s+-\S+)*\s+|"
-    rf"nice(?:\s+-n\s*\d+|\s+-\d+)?\s+|timeout(?:\s+-\S+)*\s+[\d.]+[smhd]?\s+|[a-z_]\w*=(?:{_VALUE})?\s+|"
+    rf"(?:then|do|else|if|while|until|time|nohup|command|exec|!)\s+|(?:sudo|doas|env)"
+    rf"(?:\s+-[ugcdp]\s+\S+|\s+-\S+)*\s+|"
+    rf"nice(?:\s+-n\s*\d+|\s+-\d+)?\s+|timeout(?:\s+-\S+)*\s+[\d.]+[smhd]?\s+"
+    rf"|[a-z_]\w*=(?:{_VALUE})?\s+|"
     r"(?:/usr(?:/local)?|/opt/homebrew)?/s?bin/"
 )
 _GIT = (
@@ -124,9 +107,7 @@ _FORCED = r"^(git push\b(?:.*\s)?)-[uvqnd]*f[uvqndf]*(?=\s|$)"
 
 
 def split_commands(text: str) -> Iterator[str]:
-    """What a shell would run, one after the other, as far as that can be seen from outside. Any
-    text will do.
-    """
+    """The commands that a shell would run for a text, as far as can be seen from outside."""
     pieces: list[str] = []
     for piece in finditer(_PIECE, sub(_CONTINUED, " ", text)):
         if piece["end"] is None:
@@ -143,8 +124,8 @@ def strip_grouping(command: str) -> str:
 
 
 def simplify_command(command: str) -> str:
-    """A command without what merely stands before it; git's without options before its verb. In
-    small letters.
+    """A command without what merely stands before it; git's without options before its verb.
+    Expects lower case.
     """
     while before := match(_BEFORE, command):
         command = command[before.end() :].lstrip("({ ")
@@ -152,7 +133,7 @@ def simplify_command(command: str) -> str:
 
 
 def walk_texts(value: Any, depth: int = 0) -> Iterator[str]:
-    """Every text within JSON values."""
+    """Every text within JSON values, at most MAX_ARGUMENT_DEPTH deep."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping) and depth < MAX_ARGUMENT_DEPTH:
@@ -166,7 +147,7 @@ def walk_texts(value: Any, depth: int = 0) -> Iterator[str]:
 
 
 def matches_trigger(pattern: str, scene: TriggerContext) -> bool:
-    """Whether a pattern is met."""
+    """True if a pattern matches the context."""
     pattern = pattern.strip()
     if pattern.startswith(REGEX_PREFIX):
         return matches_regex(pattern[len(REGEX_PREFIX) :], scene.text)
@@ -180,12 +161,12 @@ def matches_trigger(pattern: str, scene: TriggerContext) -> bool:
 
 
 def is_regex_trigger(pattern: str) -> bool:
-    """Whether it is a regular expression: of all patterns only these can be slow."""
+    """True for a regular expression: of all patterns only these can be slow."""
     return pattern.strip().startswith(REGEX_PREFIX)
 
 
 def matches_tool_call(pattern: str, scene: TriggerContext) -> bool:
-    """Whether the tool that is about to run is the one, and is given what the pattern says."""
+    """True if the tool that is about to run is the pattern's, with such arguments."""
     name, arguments = split_tool_pattern(pattern)
     if not scene.tool or not compile_glob(name).match(scene.tool):
         return False
@@ -193,14 +174,14 @@ def matches_tool_call(pattern: str, scene: TriggerContext) -> bool:
 
 
 def split_tool_pattern(pattern: str) -> tuple[str, str | None]:
-    """(the tool's name, what it is given) of `name` or `name(what)`."""
+    """(tool name, glob of its arguments or None) of `name` or `name(glob)`."""
     both: Match[str] | None = fullmatch(r"([^()]+)\((.*)\)", pattern.strip())
     return (both[1].strip(), both[2].strip()) if both else (pattern.strip(), None)
 
 
 def matches_regex(expression: str, text: str) -> bool:
-    """Whether a regular expression is found in time. One that cannot be read, in an old file say,
-    meets nothing.
+    """True if a regular expression is found in time; one that cannot be read, as in an old file, is
+    not.
     """
     from regex import error
 
@@ -215,7 +196,7 @@ def matches_regex(expression: str, text: str) -> bool:
 
 @lru_cache(maxsize=1_000)
 def compile_regex(expression: str) -> "Interruptible[str]":
-    """An expression that can be given up."""
+    """A regular expression whose search can be given up."""
     import regex
 
     return regex.compile(expression, regex.IGNORECASE)
@@ -223,15 +204,16 @@ def compile_regex(expression: str) -> "Interruptible[str]":
 
 @lru_cache(maxsize=10_000)
 def compile_glob(pattern: str) -> Compiled[str]:
-    """A glob as an expression; runs of stars are one, so that no pattern can take long."""
+    """A glob as an expression; runs of stars become one, so that no pattern takes long."""
     return compiled(translate(sub(r"\*+", "*", pattern)), IGNORECASE)
 
 
 def check_trigger(pattern: str) -> str:
-    """A pattern that can be met; BadInput says what is wrong with it."""
+    """The pattern, if it can match anything; else BadInput that says what is wrong."""
     if len(pattern) > MAX_PATTERN_CHARS:
         raise BadInput(
-            f"The trigger {pattern[:40]!r}… has {len(pattern)} characters; at most {MAX_PATTERN_CHARS}"
+            f"The trigger {pattern[:40]!r}… has {len(pattern)} characters; at most "
+            f"{MAX_PATTERN_CHARS}"
         )
     plain = pattern.strip()
     if plain.startswith(REGEX_PREFIX):
@@ -245,6 +227,7 @@ def check_trigger(pattern: str) -> str:
         plain.startswith(TOOL_PREFIX) and plain[len(TOOL_PREFIX)] == "("
     ):
         raise BadInput(
-            f"The trigger {pattern!r} names nothing; write re:EXPRESSION, tool:NAME or tool:NAME(GLOB)"
+            f"The trigger {pattern!r} names nothing; write re:EXPRESSION, tool:NAME or "
+            f"tool:NAME(GLOB)"
         )
     return pattern

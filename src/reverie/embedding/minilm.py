@@ -19,6 +19,7 @@ from hashlib import sha256
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput, ExtraMissing, ModelUnavailable
 from reverie.embedding import bert_graph, model_weights
 
@@ -156,8 +157,8 @@ def ensure_graph_file(folder: Path, precision: str) -> Path:
     graph = _build_graph(folder / "model.safetensors", precision)
     content = {"build": bert_graph.BUILD, "sha256": sha256(graph).hexdigest()}
     try:
-        model_weights.write_whole_file(path, graph)
-        model_weights.write_whole_file(note, json.dumps(content).encode())
+        write_atomically(path, graph, mode=0o600)
+        write_atomically(note, json.dumps(content).encode(), mode=0o600)
     except OSError as err:
         raise ModelUnavailable(
             f"The embedding model's graph cannot be kept: {err}. Words keep working."

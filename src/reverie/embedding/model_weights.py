@@ -30,6 +30,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from reverie.core.atomic_file import replace_file
 from reverie.core.errors import ModelUnavailable
 
 if TYPE_CHECKING:
@@ -272,19 +273,7 @@ def move_into_place(path: Path, final: Path) -> None:
     """Sync `path` to disk and rename it: a crash leaves the old file or the new one, never half."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
-    path.replace(final)
-
-
-def write_whole_file(final: Path, data: bytes) -> None:
-    """Write a whole file or nothing."""
-    handle, name = tempfile.mkstemp(prefix=".writing-", dir=final.parent)
-    path = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        move_into_place(path, final)
-    finally:
-        path.unlink(missing_ok=True)
+    replace_file(path, final)
 
 
 def _manual_instructions(folder: Path, names: tuple[str, ...], tried: list[str]) -> str:

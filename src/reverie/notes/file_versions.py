@@ -9,14 +9,12 @@ but by a purge, and that only of the mirror's own pages.
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Event
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
@@ -167,21 +165,3 @@ def read_if_present(place: Path) -> bytes | None:
         return place.read_bytes()
     except FileNotFoundError:
         return None
-
-
-def write_atomically(place: Path, data: bytes, mode: int | None = None) -> None:
-    """Put these bytes in a file's place at once; who reads meanwhile sees the old or the new, never
-    half of it.
-    """
-    with suppress(FileNotFoundError):
-        mode = stat.S_IMODE(place.stat().st_mode) if mode is None else mode
-    half = place.with_name(f".{place.name}.{os.getpid()}.part")
-    try:
-        with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        half.chmod(0o644 if mode is None else mode)
-        half.replace(place)
-    finally:
-        half.unlink(missing_ok=True)

@@ -1,1 +1,1 @@
-"""Background work over the event log: readers with cursors, leases, texts that wait for a vector."""
+"""Background work over the event log: readers, cursors, leases, texts that await a vector."""

@@ -1,4 +1,4 @@
-"""What an event of a conversation says: its messages, and the space that its lessons go to."""
+"""What a conversation's event holds: its messages, and the space that its lessons go to."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ def numbered_messages(event: Event) -> list[tuple[int, str, str]]:
     """The messages of a turn as (number in the conversation, role, text)."""
     messages = event.payload.get("messages", ())
     start = event.payload.get("first", 0)
-    places = event.payload.get("places") or range(start, start + len(messages))
+    # `places` numbers messages one by one where some between them were not written down.
+    numbers = event.payload.get("places") or range(start, start + len(messages))
     return [
-        (place, one.get("role", ""), one.get("text", ""))
-        for place, one in zip(places, messages, strict=True)
+        (number, message.get("role", ""), message.get("text", ""))
+        for number, message in zip(numbers, messages, strict=True)
     ]
 
 
 def lesson_space_of(event: Event) -> str:
-    """Where a conversation's lessons go: the space that its own space lies in, so that the next
-    session has them.
+    """The space that a conversation's lessons go to.
+
+    A conversation with a space of its own (`own`) passes them to the space around it, where the
+    next session has them.
     """
-    return (
-        event.space.rpartition("/")[0] or event.space if event.payload.get("own") else event.space
-    )
+    if not event.payload.get("own"):
+        return event.space
+    return event.space.rpartition("/")[0] or event.space

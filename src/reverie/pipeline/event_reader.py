@@ -1,14 +1,14 @@
-"""Readers of the event log: each goes through the events that concern it, in order, from a cursor
+"""Readers of the event log: each works through the events that concern it, in order, from a cursor
 of its own.
 
-A reader decides, from one event, what is to change; `follow` makes it so, together with the
-reader's cursor, in one transaction: whatever happens, no event is read twice and none is passed
-over. What a decision rests on is looked at again inside that transaction: if somebody has altered
-it meanwhile, the reader decides anew.
+A reader decides from one event what is to change. `run_reader` applies that decision and moves the
+reader's cursor in one transaction, so no event is read twice and none is passed over. The memories
+and edges that a decision rests on are compared again inside the transaction: if somebody has
+altered them meanwhile, the reader decides anew.
 
-An event that a reader fails on is recorded as `failed` and its cursor moves on; sleep and `doctor`
-look there. A language model that is away is not the event's fault: the cursor stays, and the reader
-says why it stopped.
+An event that a reader fails on, or that lost every race for its memories, is recorded as `failed`
+and the cursor moves on; sleep tries it again, and `doctor` lists it. A language model that is away
+is not the event's fault: the cursor stays, and the report says why the reader stopped.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from reverie.llm.language_model import LanguageModel
 
 MAX_STEP_EVENTS = 200  # events read in one step
-MAX_STEP_SECONDS = (
-    0.5  # after which a step ends with the event at hand: a turn may wait for its block
-)
-MAX_ATTEMPTS = 3  # times that a decision is made anew because what it rests on was altered
+# After so many seconds a step ends with the event at hand: a turn may be waiting for its block.
+MAX_STEP_SECONDS = 0.5
+MAX_ATTEMPTS = 3  # times that one decision is made, if others keep altering what it rests on
+MAX_EVENT_AGE = 7 * 86_400.0  # seconds; readers that ask a language model pass over older events
 
 
 class WorkContext(NamedTuple):
-    """What every part of settling works with."""
+    """The store, models, settings and time that every part of background work is given."""
 
     store: Store
     embedder: Embedder | None
@@ -47,7 +47,7 @@ class WorkContext(NamedTuple):
 
     @property
     def embedding_model(self) -> str:
-        """The identity of the vectors here; empty where there is no embedder."""
+        """The name of the embedder's vectors; empty without an embedder."""
         return self.embedder.model if self.embedder else ""
 
     @property
@@ -56,41 +56,40 @@ class WorkContext(NamedTuple):
         return self.settings.policy
 
     def zone(self) -> str:
-        """The time zone in which times are meant that name none."""
+        """The IANA name of the time zone meant by times that name none."""
         return local_time_zone(self.settings)
 
 
 class ReaderDecision(NamedTuple):
-    """What is to change, and the memories that this rests on, as they were read."""
+    """Changes to make, and the memories and edges they rest on, as they were read."""
 
     changes: Sequence[Change] = ()
     rests_on: Sequence[Memory] = ()
-    # goes into the event that causes the changes, or stands for itself
+    # Goes into the event that causes the changes; without changes it is an event of its own.
     payload: Mapping[str, object] = EMPTY_MAPPING
-    rests_on_edges: Sequence[Edge] = ()  # edges between these memories that it rests on too
+    rests_on_edges: Sequence[Edge] = ()  # edges of these memories
 
 
 def is_always_ready(_work: WorkContext, _event: Event) -> bool:
-    """An event's turn has come as soon as it is there."""
+    """True: an event is read as soon as it is in the log."""
     return True
 
 
 class EventReader(NamedTuple):
-    """Something that follows the event log."""
+    """What decides about some events of the log, and the name of its cursor."""
 
     name: str  # of its cursor
     verbs: tuple[str, ...]  # the events that concern it
     verb: str  # of the events that it causes
     decide: Callable[[WorkContext, Event], ReaderDecision]
-    is_ready: Callable[[WorkContext, Event], bool] = (
-        is_always_ready  # whether the event's turn has come
-    )
+    # May the event be read yet? If not, the reader stops before it.
+    is_ready: Callable[[WorkContext, Event], bool] = is_always_ready
 
 
 class EventQueue(NamedTuple):
-    """The readers of the event log, and whether anything waits for them.
+    """The readers of the event log, and whether any event waits for them.
 
-    Settling lies above sleep, so whoever starts a run of sleep hands this in.
+    The module that lists the readers lies above sleep, so whoever starts sleep hands this in.
     """
 
     readers: tuple[EventReader, ...]
@@ -98,7 +97,7 @@ class EventQueue(NamedTuple):
 
 
 class ReadReport(NamedTuple):
-    """What one step of a reader did."""
+    """What one step of a reader did, in numbers."""
 
     events: int = 0
     added: int = 0  # memories
@@ -107,57 +106,56 @@ class ReadReport(NamedTuple):
 
 
 def run_reader(work: WorkContext, reader: EventReader, most: int = MAX_STEP_EVENTS) -> ReadReport:
-    """Read the next events, in order, as far as their turn has come."""
+    """Read the next events in order, at most so many, and report what came of it."""
     store = work.store
-    events = added = failed = 0
-    last, end, trouble = 0, ticks() + MAX_STEP_SECONDS, ""
+    events = added = failed = last = 0
+    stop_reason = ""
+    end = ticks() + MAX_STEP_SECONDS
     try:
         for event in store.events(after=store.cursor(reader.name), verbs=reader.verbs, limit=most):
             if not reader.is_ready(work, event):
                 break
-            done = process_event(work, reader, event)
-            events, last = events + 1, event.seq
-            added, failed = added + done.added, failed + done.failed
+            report = process_event(work, reader, event)
+            events += 1
+            added += report.added
+            failed += report.failed
+            last = event.seq
             if ticks() > end:
                 break
     except ModelAway as err:
-        trouble = str(err)
-    except Conflict:  # our lease ran out and somebody else has read these: what they did stands
+        stop_reason = str(err)
+    except Conflict:
+        # Our lease ran out and somebody else has read these events: what they did stands.
         return ReadReport(events, added, failed)
     if last > store.cursor(reader.name):
         store.advance(reader.name, last)
-    return ReadReport(events, added, failed, trouble)
+    return ReadReport(events, added, failed, stop_reason)
 
 
 def process_event(work: WorkContext, reader: EventReader, event: Event) -> ReadReport:
-    """Read one event. A store in trouble, or somebody who was faster, is not the event's fault:
-    that is raised.
+    """Read one event; record it as `failed` if the reader cannot.
+
+    StoreError, Conflict and ModelAway are raised: they are not the event's fault.
     """
     try:
         for _ in range(MAX_ATTEMPTS):
-            if (added := try_decision(work, reader, event)) is not None:
+            added = try_decision(work, reader, event)
+            if added is not None:
                 return ReadReport(1, added)
-        return ReadReport(1)
     except (StoreError, Conflict, ModelAway):
         raise
     except Exception as err:
-        work.store.apply(
-            [],
-            caused_event(
-                work,
-                event,
-                "failed",
-                error=f"{type(err).__name__}: {err}"[:500],
-                reader=reader.name,
-            ),
-            done=(reader.name, event.seq),
-        )
-        return ReadReport(1, failed=1)
+        error = f"{type(err).__name__}: {err}"
+    else:
+        error = f"Conflict: the memories were changed by others, {MAX_ATTEMPTS} times in a row"
+    failure = caused_event(work, event, "failed", error=error[:500], reader=reader.name)
+    work.store.apply([], failure, done=(reader.name, event.seq))
+    return ReadReport(1, failed=1)
 
 
 def try_decision(work: WorkContext, reader: EventReader, event: Event) -> int | None:
-    """Decide, and make it so unless what it rests on has changed; how many memories that adds, None
-    in that case.
+    """Decide and apply, and return how many memories that adds; None if what the decision rests on
+    was altered meanwhile.
     """
     decision = reader.decide(work, event)
     if not decision.changes and not decision.payload:
@@ -165,26 +163,24 @@ def try_decision(work: WorkContext, reader: EventReader, event: Event) -> int | 
     with work.store.transaction():
         if not is_unchanged(work.store, decision):
             return None
-        work.store.apply(
-            decision.changes,
-            caused_event(work, event, reader.verb, **decision.payload),
-            done=(reader.name, event.seq),
-        )
+        cause = caused_event(work, event, reader.verb, **decision.payload)
+        work.store.apply(decision.changes, cause, done=(reader.name, event.seq))
     return sum(isinstance(change, Add) for change in decision.changes)
 
 
 def is_unchanged(store: Store, decision: ReaderDecision) -> bool:
-    """Whether what a decision rests on is as it was read."""
+    """True if the memories and edges that a decision rests on are as they were read."""
     ids = [memory.id for memory in decision.rests_on]
-    return list(decision.rests_on) == store.get(ids) and (
-        not decision.rests_on_edges
-        or set(decision.rests_on_edges)
-        <= set(store.edges(ids, tuple({edge.rel for edge in decision.rests_on_edges})))
-    )
+    if list(decision.rests_on) != store.get(ids):
+        return False
+    if not decision.rests_on_edges:
+        return True
+    relations = {edge.rel for edge in decision.rests_on_edges}
+    return set(decision.rests_on_edges) <= set(store.edges(ids, tuple(relations)))
 
 
 def caused_event(work: WorkContext, event: Event, verb: str, **payload: object) -> Event:
-    """The event of what a reader does about another event."""
+    """The event that records what a reader did about another event."""
     return Event(
         verb=verb,
         space=event.space,
@@ -195,9 +191,6 @@ def caused_event(work: WorkContext, event: Event, verb: str, **payload: object) 
 
 
 def has_ready_event(work: WorkContext, reader: EventReader) -> bool:
-    """Whether there is an event whose turn has come."""
+    """True if an event waits that the reader may read now."""
     unread = work.store.events(after=work.store.cursor(reader.name), verbs=reader.verbs, limit=1)
     return bool(unread) and reader.is_ready(work, unread[0])
-
-
-MAX_EVENT_AGE = 7 * 86_400.0  # seconds

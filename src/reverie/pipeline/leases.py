@@ -1,6 +1,4 @@
-"""Work that is done once at a time, whoever asks for it: it is taken by a lease, and who has it is
-waited for.
-"""
+"""Leases: work that only one process may do at a time, and waiting for whoever does it."""
 
 from __future__ import annotations
 
@@ -11,9 +9,11 @@ from reverie.core import clock
 from reverie.core.errors import StoreBusy
 from reverie.storage import Store
 
-# that a lease is good for, unless renewed: so long whoever died with it is in the way
+# What a lease is good for unless renewed, so that a process that died is out of the way by then.
 DEFAULT_LEASE_SECONDS = 30.0
-MAX_WAIT_SECONDS = 60.0  # seconds that somebody who asks for the work waits for another one at it
+MAX_WAIT_SECONDS = 60.0  # how long one waits for another process at the same work
+SETTLE_LEASE = "settle"
+SETTLE_LEASE_SECONDS = 30.0  # renewed at each step
 
 
 @contextmanager
@@ -26,27 +26,22 @@ def hold_lease(
     seconds: float = DEFAULT_LEASE_SECONDS,
     patience: float = MAX_WAIT_SECONDS,
 ) -> Iterator[Callable[[], bool]]:
-    """Nobody else has this lease. Gives a function that renews it and says whether it is still
-    ours.
+    """Hold a lease for the duration of the block.
 
-    StoreBusy with the words `busy` where somebody else has it for longer than `patience` seconds.
+    Gives a function that renews it and returns False once somebody else has it. Raises StoreBusy
+    with the message `busy` if the lease is not to be had within `patience` seconds.
     """
-    holder, end = clock.new_id("lease"), clock.ticks() + patience
+    holder = clock.new_id("lease")
+    end = clock.ticks() + patience
 
-    def ours() -> bool:
+    def renew() -> bool:
         return store.acquire(lease, holder, seconds, now())
 
-    while not ours():
+    while not renew():
         if clock.ticks() > end:
             raise StoreBusy(busy)
         clock.sleep(0.02)
     try:
-        yield ours
+        yield renew
     finally:
         store.release(lease, holder)
-
-
-SETTLE_LEASE = "settle"
-
-
-SETTLE_LEASE_SECONDS = 30.0  # renewed at each step; a settler that died is replaced after this long

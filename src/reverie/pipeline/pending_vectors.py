@@ -1,6 +1,4 @@
-"""Texts get their vectors. What waits goes on waiting while no model answers: words find it
-meanwhile.
-"""
+"""Texts get their vectors in batches; until then only words find them."""
 
 from __future__ import annotations
 
@@ -12,20 +10,24 @@ from reverie.storage import Store
 from reverie.text.tokenization import fingerprint_text
 
 EMBEDDING_BATCH = 64  # texts embedded at once
-NO_VECTOR_ERRORS = (ModelUnavailable, EmbedderUnavailable, ExtraMissing)  # then words must do
+NO_VECTOR_ERRORS = (
+    ModelUnavailable,
+    EmbedderUnavailable,
+    ExtraMissing,
+)  # search goes by words alone
 
 
 def adopt_embedder(store: Store, embedder: Embedder) -> None:
-    """On a change of model, queue every text for the new one. Until its turn comes, words find it.
+    """Queue every text that this embedder has given no vector yet.
 
-    Vectors of the model before stay: another process may still use it, and who goes back embeds
-    nothing twice.
+    Vectors of the model before stay: another process may still use it, and whoever goes back to it
+    embeds nothing twice.
     """
     store.await_vectors(embedder.model)
 
 
 def embedding_model_of(embedder: Embedder | None) -> str | None:
-    """What an embedder's vectors are called; None where there is none to be had."""
+    """The name of an embedder's vectors; None where none are to be had."""
     try:
         return embedder.model if embedder is not None else None
     except NO_VECTOR_ERRORS:
@@ -33,23 +35,24 @@ def embedding_model_of(embedder: Embedder | None) -> str | None:
 
 
 def embed_pending(store: Store, embedder: Embedder, size: int = EMBEDDING_BATCH) -> int:
-    """Give a batch of waiting texts their vectors, newest first; a text that was embedded before is
-    looked up.
+    """Embed a batch of waiting texts, newest first, and return how many got their vectors.
+
+    A text that was embedded before, in another memory say, is looked up instead.
     """
     batch = store.unembedded_texts(size, embedder.model)
     if not batch:
         return 0
     hashes = {id: fingerprint_text(text) for id, text in batch}
-    known = store.known_vectors(embedder.model, list(set(hashes.values())))
-    fresh = {hashes[id]: text for id, text in batch if hashes[id] not in known}
-    known.update(zip(fresh, embedder.embed(list(fresh.values())) if fresh else (), strict=True))
-    return store.put_vectors(
-        embedder.model, {id: known[hash] for id, hash in hashes.items()}, hashes
-    )
+    vectors = store.known_vectors(embedder.model, list(set(hashes.values())))
+    new_texts = {hashes[id]: text for id, text in batch if hashes[id] not in vectors}
+    if new_texts:
+        vectors.update(zip(new_texts, embedder.embed(list(new_texts.values())), strict=True))
+    by_id = {id: vectors[hash] for id, hash in hashes.items()}
+    return store.put_vectors(embedder.model, by_id, hashes)
 
 
 def try_embed(embedder: Embedder | None, text: str) -> Any:
-    """The vector of a text, or None where no model answers: then words must do."""
+    """The vector of a text; None where no model answers."""
     if embedder is None:
         return None
     try:
@@ -58,6 +61,6 @@ def try_embed(embedder: Embedder | None, text: str) -> Any:
         return None
 
 
-def cosine_similarity(vector: Any, last: Any) -> float | None:
-    """The cosine of two contexts; None where one has no vector."""
-    return None if vector is None or last is None else float(vector @ last)
+def cosine_similarity(vector: Any, other: Any) -> float | None:
+    """The cosine of two unit vectors; None where one is missing."""
+    return None if vector is None or other is None else float(vector @ other)

@@ -1,19 +1,18 @@
-"""Taking secrets out of text before anything is kept, and saying that something was taken.
+"""Redaction: secrets are taken out of text before it is kept, and it is said that they were.
 
 `redact(text)` gives the text back with every recognised secret replaced by `[REDACTED:<kind>]`, and
 one `Redaction` per mark; the name in front of a secret stays (`API_KEY=[REDACTED:assignment]`), and
-so does all that is around it. Secrets are recognised in three ways, each with a room of its own:
+so does all that is around it. Secrets are recognised in three ways, each with a module of its own:
 
-- `shapes`: by the shape their issuer gave them (`SHAPES`, one row each);
-- `names`: by the name they are assigned to (`NAMES`: `password: …`, `X_TOKEN=…`, "the password is
+- `secret_shapes`: by the shape their issuer gave them (`SHAPES`, one row each);
+- `named_secrets`: by the name they are assigned to (`password: …`, `X_TOKEN=…`, "the password is
   …");
-- `personal`: payment cards, IBANs and US social security numbers, by their checksum (`PERSONAL`);
-  e-mail addresses and phone numbers, where the `Policy` asks for it (`CONTACT`).
+- `personal_data`: payment cards, IBANs and US social security numbers, by their checksum; e-mail
+  addresses and phone numbers, where the `Policy` asks for it.
 
-What stands between `<private>` and `</private>` goes as well (`reverie.passages`), and of what the
-policy refuses no text is left at all. `sensitive` tells which files are not looked into.
-
-`lookalikes` knows, for all three, what only resembles a secret.
+What stands between `<private>` and `</private>` goes as well (`core.private_passages`), and of what
+the policy refuses no text is left at all. `sensitive_files` tells which files are not read.
+`secret_lookalikes` knows, for all three, what only resembles a secret.
 
 Always true: clean text comes back as the *same object*; redacting twice changes nothing more; a
 mark is never taken for a secret; no `Redaction` holds what it stands for; time grows linearly with
@@ -65,18 +64,17 @@ __all__ = [
 JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 MARK_PATTERN = re.compile(r"\[REDACTED:[a-z0-9-]+\]")
 PRIVATE_KIND = "private"  # the kind of what stood between <private> and </private>
-PRIVATE_RANK = -1  # the rank of such a passage: it names the mark, whatever else stands within
+# The lowest rank, so that a private passage names its mark, whatever else stands within.
+PRIVATE_RANK = -1
 KINDS_BY_FAMILY = {
     "personal": frozenset(("payment-card", "us-ssn", "iban")),
     "contact": frozenset(("email", "phone")),
 }
-MAX_PASSES = 12  # each pass only shortens what is not a mark; two is what real text needs
+MAX_PASSES = 12  # each pass only shortens what is not a mark; real text needs two
 
 
 class Redaction(NamedTuple):
-    """What was taken out, and where in the redacted text its mark stands. Never the
-    secret itself.
-    """
+    """What was taken out, and where its mark stands in the redacted text. Never the secret."""
 
     kind: str
     start: int
@@ -86,8 +84,7 @@ class Redaction(NamedTuple):
 def redact(
     text: str, policy: Policy = DEFAULT_POLICY, *, keep_lines: bool = False
 ) -> tuple[str, tuple[Redaction, ...]]:
-    """The text without its secrets, and what was taken out. The same object when there was nothing
-    to take.
+    """The text without its secrets, and what was taken out. The same object if that is nothing.
 
     `policy` says what becomes of personal data; of a text that holds what it refuses only the mark
     is left. With `keep_lines`, for files, a secret of several lines leaves its line breaks behind,
@@ -98,44 +95,41 @@ def redact(
 
 
 def remove_personal_data(text: str, policy: Policy) -> str:
-    """A file's text without what is private or personal in it, every line in its place; secrets
-    stay.
-    """
+    """A file's text without private or personal data, every line in its place; secrets stay."""
     return _redact_spans(text, policy, _find_personal, True)[0]
 
 
 def _redact_spans(
     text: str, policy: Policy, find: Callable[[str, Policy], list[SecretSpan]], keep_lines: bool
 ) -> tuple[str, tuple[Redaction, ...]]:
-    """The text with a mark for each of the spans that are found, until there are none."""
+    """The text with a mark for each span that `find` finds, until it finds none."""
     marks: tuple[Redaction, ...] = ()
+    refused = _refused_by_policy(policy)
     # A mark can bring a name and a value together that a longer secret kept apart: so look again.
     for _ in range(MAX_PASSES):
         found = find(text, policy)
         spans = _merge_spans(_outside_marks(text, found)) if found else []
         if not spans:
             break
-        if unwanted := [span for span in spans if span.kind in _refused_by_policy(policy)]:
-            if not keep_lines:
-                mark = f"[REDACTED:{unwanted[0].kind}]"
-                return mark, (Redaction(unwanted[0].kind, 0, len(mark)),)
-            spans = _merge_spans(
-                _outside_marks(text, [*spans, *(_whole_line(text, span) for span in unwanted)])
-            )
+        unwanted = [span for span in spans if span.kind in refused]
+        if unwanted and not keep_lines:
+            mark = f"[REDACTED:{unwanted[0].kind}]"
+            return mark, (Redaction(unwanted[0].kind, 0, len(mark)),)
+        if unwanted:
+            lines = [_whole_line(text, span) for span in unwanted]
+            spans = _merge_spans(_outside_marks(text, [*spans, *lines]))
         text, marks = _replace_spans(text, spans, marks, keep_lines)
     return text, marks
 
 
 def hide_private_passages(text: str, *, keep_lines: bool = False) -> str:
-    """The text without what stands between `<private>` and `</private>`: for whoever cuts it before
-    it is redacted.
-    """
+    """The text without `<private>` passages, for whoever cuts it before it is redacted."""
     spans = _find_private(text)
     return _replace_spans(text, spans, (), keep_lines)[0] if spans else text
 
 
 def is_fully_redacted(text: str) -> bool:
-    """Whether nothing is left of a text but marks of what was private or refused."""
+    """True if nothing is left of a text but marks of what was private or refused."""
     marks = compile_ascii(
         r"\[REDACTED:(?:private|sensitive|payment-card|us-ssn|iban|email|phone)\]"
     )
@@ -144,14 +138,13 @@ def is_fully_redacted(text: str) -> bool:
 
 def refused_kinds(found: Iterable[Redaction], policy: Policy) -> list[str]:
     """The kinds among what was taken out that the policy refuses to keep at all."""
-    return sorted({one.kind for one in found} & _refused_by_policy(policy))
+    return sorted({redaction.kind for redaction in found} & _refused_by_policy(policy))
 
 
 def redact_value(
     value: JSON, policy: Policy = DEFAULT_POLICY
 ) -> tuple[JSON, tuple[Redaction, ...]]:
-    """The same for anything JSON can hold, however deep: strings, keys, and what stands under a
-    telling key.
+    """A JSON value without secrets, however deep: strings, keys, and values under a telling key.
 
     Each `Redaction` counts within its own string. The same object comes back when there was nothing
     to take.
@@ -159,10 +152,12 @@ def redact_value(
     found: list[Redaction] = []
 
     def clean(text: str) -> str:
-        kept, marks = redact(text, policy)
+        redacted, marks = redact(text, policy)
         found.extend(marks)
-        return kept
+        return redacted
 
+    # A stack instead of recursion: JSON can be nested deeper than Python calls. An entry is a
+    # container of ours, where in it the value stands, and the name that the value goes by.
     holder: list[JSON] = [value]
     todo: list[tuple[list[JSON] | dict[str, JSON], Any, str]] = [(holder, 0, "")]
     while todo:
@@ -210,9 +205,7 @@ def _find_spans(text: str, policy: Policy) -> list[SecretSpan]:
 
 
 def _find_private(text: str) -> list[SecretSpan]:
-    """What somebody put between the tags that say so; nothing is loaded for a text without the
-    word.
-    """
+    """The private passages of a text; nothing is loaded for a text without the word."""
     if "private" not in text.lower():
         return []
     from reverie.core.private_passages import find_private_passages
@@ -237,7 +230,7 @@ def _find_personal(text: str, policy: Policy) -> list[SecretSpan]:
 
 
 def _outside_marks(text: str, spans: list[SecretSpan]) -> list[SecretSpan]:
-    """Drop what lies within an earlier mark; a span that only touches one swallows it whole."""
+    """The spans that do not lie within an earlier mark; one that touches a mark takes it in."""
     if "[REDACTED:" not in text:
         return spans
     marks = [found.span() for found in MARK_PATTERN.finditer(text)]
@@ -311,7 +304,7 @@ def _with_clean_keys(item: Mapping[str, JSON], clean: Callable[[str], str]) -> d
 
 
 def _names_within(item: Mapping[str, JSON]) -> dict[str, str]:
-    """`{"name": "DB_PASSWORD", "value": …}` names its value from beside it."""
+    """The name of a value beside it: `{"name": "DB_PASSWORD", "value": …}`."""
     told = item.get("name", item.get("key"))
     return {"value": told} if isinstance(told, str) and "value" in item else {}
 
@@ -319,16 +312,18 @@ def _names_within(item: Mapping[str, JSON]) -> dict[str, str]:
 def _clean_number(
     item: int, name: str, clean: Callable[[str], str], found: list[Redaction]
 ) -> JSON:
-    """A card number or a numeric password can come as a number; it leaves as a mark."""
+    """A number, or a mark if it is a card number or a password."""
+    # Python refuses to write integers of thousands of digits; none of them is a card number.
     written = str(item) if item.bit_length() < 128 else ""
-    marked = (
-        secret_family_of(name) in ("password", "pin") and _mark_named_value(name, written, found)
-    ) or clean(written)
+    marked: str | None = None
+    if secret_family_of(name) in ("password", "pin"):
+        marked = _mark_named_value(name, written, found)
+    marked = marked or clean(written)
     return marked if marked != written else item
 
 
 def _mark_named_value(name: str, value: str, found: list[Redaction]) -> str | None:
-    """The mark for a value that its key tells to be a secret; `None` when the key tells nothing."""
+    """The mark for a value that its key tells to be a secret; None for other keys."""
     kind = None if MARK_PATTERN.fullmatch(value) else named_secret_kind(name, value)
     if kind is None:
         return None

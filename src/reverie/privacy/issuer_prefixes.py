@@ -1,4 +1,4 @@
-"""Secrets that begin as their issuer has them begin: one row each, for prefixes that nothing else
+"""Secrets that begin with a prefix of their issuer's: one row each, for prefixes that nothing else
 has.
 
 From the issuers' public documentation. Identifiers are written the same way (`toolu_…`, `cus_…`,
@@ -14,9 +14,7 @@ _UUID = r"[a-f0-9]{8}-(?:[a-f0-9]{4}-){3}[a-f0-9]{12}"
 
 
 class IssuedSecret(NamedTuple):
-    """What is issued begins with one of `prefixes` (one word, or several) and goes on as `rest`
-    says.
-    """
+    """A secret that begins with one of `prefixes` (words) and goes on as `rest` says."""
 
     kind: str
     prefixes: str

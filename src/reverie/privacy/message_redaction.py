@@ -1,4 +1,4 @@
-"""Messages as they may be written down: without secrets, and not longer than anybody will read."""
+"""Messages as they may be written down: without secrets, and no longer than anybody will read."""
 
 from collections.abc import Sequence
 
@@ -25,33 +25,28 @@ ASSISTANT, TOOL_ROLES = "assistant", ("tool", "function")
 def redact_messages(
     said: Sequence[HostMessage], policy: Policy, before: Sequence[HostMessage] = ()
 ) -> list[dict[str, str]]:
-    """Messages as they may be written down: without secrets, and without what stands in sensitive
-    files.
+    """Messages as they may be written down: without secrets, what stands in sensitive files, and
+    what a tool had from Reverie.
 
-    What a tool answers is not said to which of the calls before it, so what answers any call that
-    is given such a file goes as a whole, be they in one message or in several on end. `before` are
-    the messages before these. What a tool had from Reverie is left out as well (CC-62).
+    A tool's answer does not say which of the calls before it it answers. So if any of these calls
+    was given a sensitive file, be they in one message or in several on end, every answer goes as a
+    whole. `before` are the messages before these.
     """
     guarded = asking = False
     written = []
     earlier = last_tool_exchange(before)
-    for place, message in enumerate((*earlier, *said), -len(earlier)):
+    for number, message in enumerate((*earlier, *said), -len(earlier)):
         if message.role == ASSISTANT:
             guarded = reads_sensitive_file(message, policy) or (asking and guarded)
         asking = message.role == ASSISTANT
-        if place >= 0:
-            text = drop_sensitive_text(message, policy, guarded=guarded)
-            written.append(
-                {
-                    "role": redact_role(message.role, policy),
-                    "text": redact_and_shorten(text, policy),
-                }
-            )
+        if number >= 0:
+            text = redact_and_shorten(drop_sensitive_text(message, policy, guarded=guarded), policy)
+            written.append({"role": redact_role(message.role, policy), "text": text})
     return written
 
 
 def drop_sensitive_text(message: HostMessage, policy: Policy, *, guarded: bool) -> str:
-    """What a message says beside what stands in sensitive files; `guarded` if the call at hand is
+    """What a message says without the text of sensitive files; `guarded` if the call at hand is
     given one.
     """
     text = clean_text(drop_injected_echo(message))
@@ -67,13 +62,15 @@ def drop_sensitive_text(message: HostMessage, policy: Policy, *, guarded: bool) 
 
 
 def drop_injected_echo(message: HostMessage) -> str:
-    """What a message says. An answer of `recall` is an echo: only what stands around it is new."""
+    """What a message says. A tool's answer with injected context is an echo: only what stands
+    around it is new.
+    """
     answered = message.role in TOOL_ROLES and FENCE in message.text
     return remove_injections(message.text).strip() if answered else message.text
 
 
 def last_tool_exchange(before: Sequence[HostMessage]) -> Sequence[HostMessage]:
-    """The last calls among some messages, with what answered them."""
+    """The last tool calls among some messages, with their answers."""
     start = len(before)
     while start and before[start - 1].role in (ASSISTANT, *TOOL_ROLES):
         start -= 1
@@ -81,20 +78,22 @@ def last_tool_exchange(before: Sequence[HostMessage]) -> Sequence[HostMessage]:
 
 
 def reads_sensitive_file(message: HostMessage, policy: Policy) -> bool:
-    """Whether a tool that is called in a message is given a sensitive file."""
+    """True if a tool that is called in a message is given a sensitive file."""
     return has_sensitive_call(message.text, policy) or any(
         find_sensitive_files(command, policy) for _, command in message.long_commands
     )
 
 
 def redact_role(role: str, policy: Policy) -> str:
-    """A role as it may be written down."""
+    """A role as it may be written down; "other" for a long one, of which a part could be half of
+    a secret.
+    """
     role = redact_short_text(role, policy)
-    return role if len(role) <= MAX_ROLE_CHARS else "other"  # a part of it may be half of a secret
+    return role if len(role) <= MAX_ROLE_CHARS else "other"
 
 
 def redact_and_shorten(text: str, policy: Policy = DEFAULT_POLICY) -> str:
-    """A text without secrets, of a long one its beginning and its end. First redacted, then cut."""
+    """A text without secrets; of a long one its beginning and end. First redacted, then cut."""
     text = hide_private_passages(text)
     if len(text) > MAX_MESSAGE_CHARS + 2 * CUT_MARGIN:
         return redact_both_ends(text, policy, HEAD_CHARS, TAIL_CHARS)

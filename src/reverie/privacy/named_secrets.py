@@ -1,6 +1,4 @@
-"""Secrets that one knows by their name: `password: …`, `X_TOKEN=…`, "the password is …", `{"token":
-…}`.
-"""
+"""Secrets known by their name: `password: …`, `X_TOKEN=…`, "the password is …", `{"token": …}`."""
 
 from __future__ import annotations
 
@@ -22,10 +20,12 @@ from reverie.privacy.secret_lookalikes import (
 from reverie.privacy.secret_shapes import SHAPES, SecretSpan
 
 Family = Literal["password", "key", "pin"]
-# A `key` alone says nothing; these words in front make it one.
+# A `key` alone says nothing; one of these words in front makes it a secret.
 _KEY_OF = (
-    r"(?:api|access|secret|private|encryption|encrypt|signing|master|account|app|application|auth|service|shared"
-    r"|license|webhook|storage|deploy|admin|client|session|jwt|hmac|aes|crypto|ssh|openai|anthropic|gemini|stripe"
+    r"(?:api|access|secret|private|encryption|encrypt|signing|master|account|app|application|auth"
+    r"|service|shared"
+    r"|license|webhook|storage|deploy|admin|client|session|jwt|hmac|aes|crypto|ssh|openai"
+    r"|anthropic|gemini|stripe"
     r"|subscription|x)[ _.-]?$"
 )
 SECRET_NAMES: Mapping[str, Family] = {
@@ -81,7 +81,8 @@ _NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-
 LONG_VALUE_CHARS = 250  # a bare value this long may go on beyond what `_TAIL` reads of it
 # What may end a name behind the word that tells: DB_PASSWORD_PROD, token2.
 _STAGE = (
-    r"(?:[_-]?(?:\d{1,3}|prod|production|dev|staging|test|live|base|value|main|old|new|backup|primary|secondary"
+    r"(?:[_-]?(?:\d{1,3}|prod|production|dev|staging|test|live|base|value|main|old|new|backup"
+    r"|primary|secondary"
     r"|raw|plain|plaintext|data))?"
 )
 _NAME_END = rf"(?i)(?:e?s)?{_STAGE}$"
@@ -98,14 +99,16 @@ _TAIL = (
               [ \t]{0,8}(?:[|>][+-]?[ \t]{0,4}\n\s{1,16})?[*]{0,2}[ ]?(?:[bruf@]{1,2}(?=["']))? )
       | (?P<xml> > )
       | (?P<weak> \s{1,4}(?:for|of|to|on|in|at)\s[\w@.'’ -]{1,40}?\s?(?:is|was|:|=)\s{1,4}
-          | \s{1,4}(?:is|was|are|to|as|ist|lautet|est|es|é|er|jest)(?:\snow)?(?:\sset\sto)?\s?:?\s{1,4}
+          | \s{1,4}(?:is|was|are|to|as|ist|lautet|est|es|é|er|jest)(?:\snow)?(?:\sset\sto)?
+            \s?:?\s{1,4}
           | [ ]?(?:是|は|为|為|を|：|는|은|—|–)[ ]? | \([ ]?(?=["']) | [ ]?,[ ]?(?=["'])
           | \s{1,8}value[ ]?=[ ]?(?=["']) | [ ]?\{[^{}]{0,200}?\bdefault[ ]{0,8}=[ ]?(?=["'])
           | ["']?[ ]?,\s{1,20}["']?value["']?[ ]?:[ ]? | \s{1,20}-?[ ]?value[ ]?:[ ]? )
       | (?P<flag> [ ]{1,4} )
     )
     (?: \\+(?P<eq>["'])(?P<e>.{1,4096}?)\\+(?P=eq)
-      | "(?P<d>(?:[^"\\\n]|\\.){1,4096})" | '(?P<s>(?:[^'\\\n]|\\.){1,4096})' | `(?P<b>[^`\n]{1,4096})`
+      | "(?P<d>(?:[^"\\\n]|\\.){1,4096})" | '(?P<s>(?:[^'\\\n]|\\.){1,4096})'
+      | `(?P<b>[^`\n]{1,4096})`
       | [“「『‘](?P<c>[^”」』’\n]{1,256})[”」』’]
       | ["'`\\]{0,3}(?P<u>
           [^\s"'`,;&<>(){}\[\]]
@@ -116,7 +119,7 @@ _TAIL = (
 
 
 class AssignedValue(NamedTuple):
-    """A name and what stands behind it, as far as one needs to judge it."""
+    """A name and the value behind it, as far as one needs to judge it."""
 
     family: Family
     name: str  # the whole name: "DB_PASSWORD"
@@ -133,83 +136,87 @@ def _tail_pattern() -> re.Pattern[str]:
     return re.compile(_TAIL)
 
 
-def _is_secret(a: AssignedValue) -> bool:
-    """Judge an assigned value; every `False` here is a false friend somebody really writes."""
-    value = a.value
+def _is_secret(assigned: AssignedValue) -> bool:
+    """True if an assigned value is a secret; every False is a false friend that people do write."""
+    value = assigned.value
     if is_placeholder(value) or is_reference(value):
         return False
-    if a.family == "pin":
+    if assigned.family == "pin":
         return value.isdigit() and 4 <= len(value) <= 8
-    return _is_password(a) if a.family == "password" else _is_key(a)
+    return _is_password(assigned) if assigned.family == "password" else _is_key(assigned)
 
 
-def _is_password(a: AssignedValue) -> bool:
-    value = a.value
+def _is_password(assigned: AssignedValue) -> bool:
+    value = assigned.value
     if len(value) < 4 or is_common_variable(value) or value.lower() in PASSWORD_LABELS:
         return False
     if " " in value:
-        return a.quoted and not a.weak and not is_prose_value(value)
-    if a.weak:
+        return assigned.quoted and not assigned.weak and not is_prose_value(value)
+    if assigned.weak:
         return (is_mixed(value) or (value.isdigit() and value.isascii())) and not is_measure(value)
-    if a.name.lower() == "pass" and not a.quoted:
+    if assigned.name.lower() == "pass" and not assigned.quoted:
         return is_mixed(value) and len(value) >= 6
-    if value.replace("_", "").isalpha() and not a.quoted:
-        return _is_word_password(a)
+    if value.replace("_", "").isalpha() and not assigned.quoted:
+        return _is_word_password(assigned)
     return (
-        a.quoted
-        or a.by_equals_sign
-        or a.ends_line
+        assigned.quoted
+        or assigned.by_equals_sign
+        or assigned.ends_line
         or (is_mixed(value) and not is_measure(value))
         or value.isdigit()
     )
 
 
-def _is_word_password(a: AssignedValue) -> bool:
-    """`DB_PASSWORD=letmein` is one; `password=user_input`, `f(password=value)`, `password: must be
-    …` not.
+def _is_word_password(assigned: AssignedValue) -> bool:
+    """True for `DB_PASSWORD=letmein`, not for `password=user_input`, `f(password=value)` or
+    `password: must be …`.
     """
-    if a.in_call and not a.name.isupper():
+    if assigned.in_call and not assigned.name.isupper():
         return False
-    identifier = "_" in a.value or (
-        not a.value.islower() and not a.value.isupper() and not a.value.istitle()
+    identifier = "_" in assigned.value or (
+        not assigned.value.islower()
+        and not assigned.value.isupper()
+        and not assigned.value.istitle()
     )
-    if identifier and not a.name.isupper():
+    if identifier and not assigned.name.isupper():
         return False
-    return a.ends_line
+    return assigned.ends_line
 
 
-def _is_key(a: AssignedValue) -> bool:
-    value = a.value
+def _is_key(assigned: AssignedValue) -> bool:
+    value = assigned.value
     if len(value) < 6 or " " in value or is_common_variable(value):
         return False
-    shouted = a.name.isupper() and "_" in a.name and not a.weak
+    shouted = assigned.name.isupper() and "_" in assigned.name and not assigned.weak
     if shouted and not value.replace("_", "").isupper():
         return not value.isdigit() or len(value) >= 8
     if is_random(value) and len(value) >= 8:
         return True
-    secret = a.name.lower().endswith("secret") and a.quoted and not a.weak
+    secret = assigned.name.lower().endswith("secret") and assigned.quoted and not assigned.weak
     return secret and len(value) >= 8 and value.isalnum()
 
 
 def _parse_assignment(
     text: str, lower: str, at: int, word: str, family: Family
 ) -> tuple[AssignedValue, int, int] | None:
-    """What stands behind the name that holds `word` at `at`, and where; `None` when nothing is
-    assigned.
+    """What is assigned to the name that holds `word` at `at`, with its start and end; None if
+    nothing is.
     """
     found = _tail_pattern().match(text, at + len(word))
     if found is None or not _is_a_name(text, lower, at, word):
         return None
+    # The last group that matched is the value, named by how it is quoted; "u" is unquoted.
     group = found.lastgroup or "u"
     start, end = found.span(group)
-    end = start + len(_trim_value(found[group])) if group == "u" else end
+    if group == "u":
+        end = start + len(_trim_value(found[group]))
     before = text[max(0, at - 64) : at]
     stem = before.rstrip(_NAME_CHARS)
     prefix = before[len(stem) :]
     bare = found["flag"] is not None and not prefix.startswith("--")
-    if bare and not (
-        stem.rstrip().endswith(",") and not prefix and word != "pass"
-    ):  # "user ann, password …"
+    # Of values behind a mere space only "user ann, password …" is taken.
+    follows_comma = stem.rstrip().endswith(",") and not prefix and word != "pass"
+    if bare and not follows_comma:
         return None
     if found["xml"] is not None and text[end : end + 2] != "</":
         return None
@@ -228,7 +235,7 @@ def _parse_assignment(
 
 
 def _is_a_name(text: str, lower: str, at: int, word: str) -> bool:
-    """`bypass`, `spin` and `monkey` are not names of secrets though they hold one."""
+    """True if a name of a secret is meant: `bypass`, `spin` and `monkey` only hold one."""
     if word in ("pass", "pin"):
         return at == 0 or not text[at - 1].isalpha()
     if word == "key":
@@ -248,9 +255,7 @@ def _trim_value(value: str) -> str:
 
 
 def aligned_lower(text: str) -> str:
-    """The text in lower case, letter for letter: `İ` would grow into two and shift every place
-    behind it.
-    """
+    """The text in lower case, letter for letter: `İ` would become two and shift the rest."""
     lower = text.lower()
     return lower if len(lower) == len(text) else text.translate(_ASCII_LOWER)
 
@@ -265,7 +270,7 @@ def _find_names(text: str, lower: str) -> list[tuple[str, Family]]:
 
 
 def find_assignment_spans(text: str, lower: str) -> Iterator[SecretSpan]:
-    """Where values stand that their names tell to be secrets."""
+    """Where values stand whose names tell that they are secrets."""
     for word, family in _find_names(text, lower):
         kind = _assignment_kind(family)
         at = lower.find(word)
@@ -279,8 +284,8 @@ def find_assignment_spans(text: str, lower: str) -> Iterator[SecretSpan]:
 
 
 def _find_value_end(text: str, assigned: AssignedValue, start: int, end: int) -> int:
-    """Where to stop: a value is judged by its first 256 characters, for linear time, but goes as a
-    whole.
+    """Where a value ends: it is judged by its first 256 characters, for linear time, but taken out
+    as a whole.
     """
     if assigned.quoted or end - start < LONG_VALUE_CHARS:
         return end
@@ -289,7 +294,7 @@ def _find_value_end(text: str, assigned: AssignedValue, start: int, end: int) ->
 
 
 def secret_family_of(name: str) -> Family | None:
-    """Which kind of secret a key's value is, by the key alone; `None` for most keys."""
+    """The kind of secret that a key names, by the key alone; None for most keys."""
     lower = aligned_lower(name)
     for word, family in {**SECRET_NAMES, **WIDE_SECRET_NAMES}.items():
         at = lower.rfind(word)
@@ -303,9 +308,7 @@ def secret_family_of(name: str) -> Family | None:
 
 
 def named_secret_kind(name: str, value: str) -> str | None:
-    """The kind of secret `value` is when it stands under the key `name`; `None` when that tells
-    nothing.
-    """
+    """The kind of secret that `value` is under the key `name`; None if that tells nothing."""
     family = secret_family_of(name) if name and value else None
     if family is None:
         return None

@@ -1,5 +1,5 @@
-"""What identifies a person: cards, IBANs, US-SSNs (`PERSONAL`); on request, mail and phone
-(`CONTACT`).
+"""What identifies a person: cards, IBANs and US social security numbers; on request, mail addresses
+and phone numbers.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ def _passes_luhn(digits: str) -> bool:
 
 
 _CARD = (
-    r"^(?:4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|2720\d{12}|3[47]\d{13}"
-    r"|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17})$"
+    r"^(?:4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|2720\d{12}"
+    r"|3[47]\d{13}"
+    r"|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|5\d\d|4[4-9]\d)\d{12}|35(?:2[89]|[3-8]\d)\d{12}"
+    r"|62\d{14,17})$"
 )
 
 
@@ -29,12 +31,9 @@ def _is_card(written: str) -> bool:
     digits = written.replace(" ", "").replace("-", "")
     if not digits.isascii() or len(set(digits)) < 2:
         return False
-    groups = re.split(r"[ -]", written)
-    grouped = (
-        len(groups) == 1
-        or all(len(g) == 4 for g in groups[:-1])
-        or [len(g) for g in groups][:2] == [4, 6]
-    )
+    groups = [len(group) for group in re.split(r"[ -]", written)]
+    # As cards are printed: in one, in fours, or 4-6-5 as American Express does.
+    grouped = len(groups) == 1 or all(size == 4 for size in groups[:-1]) or groups[:2] == [4, 6]
     return grouped and bool(compile_ascii(_CARD).match(digits)) and _passes_luhn(digits)
 
 
@@ -63,9 +62,10 @@ _IBAN_LENGTH = {code: length for length, codes in _IBAN_COUNTRIES.items() for co
 
 
 def _is_iban(written: str) -> bool:
+    """True if the check digits are right (ISO 7064, mod 97)."""
     compact = written.replace(" ", "")
     turned = compact[4:] + compact[:4]
-    return int("".join(str(int(c, 36)) for c in turned)) % 97 == 1
+    return int("".join(str(int(ch, 36)) for ch in turned)) % 97 == 1
 
 
 PERSONAL_SHAPES: tuple[SecretShape, ...] = (
@@ -74,8 +74,8 @@ PERSONAL_SHAPES: tuple[SecretShape, ...] = (
         "us-ssn", (), r"(?<![\w.-])(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)"
     ),
 )
-# An address or a number is often the fact to remember ("Ann's mail is …"), so these wait to be
-# asked for.
+# An address or a number is often the fact to remember ("Ann's mail is …"), so these are off unless
+# a policy asks for them.
 CONTACT_SHAPES: tuple[SecretShape, ...] = (
     SecretShape(
         "email",
@@ -93,7 +93,7 @@ CONTACT_SHAPES: tuple[SecretShape, ...] = (
 
 
 def find_iban_spans(text: str) -> Iterator[SecretSpan]:
-    """Where IBANs stand: each country's is of one length, in groups or not."""
+    """Where IBANs stand, in groups or not; each country's have one length."""
     for found in compile_ascii(r"(?<![A-Za-z0-9])[A-Z]{2}\d\d[ A-Z0-9]{11,40}").finditer(text):
         left = _IBAN_LENGTH.get(text[found.start() : found.start() + 2], 0)
         end = found.start()
@@ -106,6 +106,6 @@ def find_iban_spans(text: str) -> Iterator[SecretSpan]:
 
 
 def find_personal_spans(text: str, shapes: tuple[SecretShape, ...]) -> Iterator[SecretSpan]:
-    """Where numbers of `PERSONAL` or `CONTACT` stand."""
+    """Where texts of PERSONAL_SHAPES or CONTACT_SHAPES stand."""
     for shape in shapes:
         yield from find_shape_spans(text, shape, len(SHAPES) + 1)

@@ -1,8 +1,8 @@
 """What a scrub takes out of what is stored: secrets by today's rules, or texts that somebody names.
 
-A `Cleaner` gives every value back as it should stand, and the kinds of what it took out, once for
-each time. It is pure: the same string becomes the same string wherever it stands, so that names
-which point to each other still do. Cleaning twice changes nothing more.
+A `TextScrubber` gives every value back as it should stand, and the kinds of what it took out, once
+for each time. It is pure: the same string becomes the same string wherever it stands, so that names
+which point to each other still do. Scrubbing twice changes nothing more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from reverie.privacy import JSON, redact, redact_value
 GIVEN_KIND = "given"  # the kind of a text that somebody named
 GIVEN_MARK = f"[REDACTED:{GIVEN_KIND}]"
 FIELD_NAME = re.compile(r"[a-z_]{1,24}")  # in written JSON, the name of a field of ours: it stays
-MIN_TEXT_CHARS = 6  # characters of such a text: a shorter one stands in unrelated words
+MIN_TEXT_CHARS = 6  # a shorter text stands in unrelated words
+# What Reverie itself writes into what it stores.
 RESERVED_WORDS = frozenset(
     (
         *Memory._fields,
@@ -54,15 +55,15 @@ RedactedKinds = tuple[str, ...]
 
 
 class TextScrubber:
-    """Takes out what today's rules and the policy know; with `texts`, these and nothing else, in
-    any letter case.
+    """Takes out what today's rules and the policy know; with `texts`, these and nothing else.
+
+    The case of letters makes no difference.
     """
 
     def __init__(self, texts: tuple[str, ...] = (), policy: Policy = DEFAULT_POLICY) -> None:
         self.policy = policy.masking
-        self.texts = tuple(
-            sorted({check_scrub_text(text) for text in texts}, key=lambda text: (-len(text), text))
-        )
+        # The longest first: an expression takes the first alternative that matches.
+        self.texts = tuple(sorted(set(map(check_scrub_text, texts)), key=_longest_first))
 
     def scrub_text(self, text: str) -> tuple[str, RedactedKinds]:
         """A text as it should stand; the same object where there is nothing to take out."""
@@ -73,7 +74,7 @@ class TextScrubber:
         return (clean, (GIVEN_KIND,) * times) if times else (text, ())
 
     def scrub_value(self, value: JSON) -> tuple[JSON, RedactedKinds]:
-        """A value of JSON as it should stand, however deep."""
+        """A JSON value as it should stand, however deep."""
         if not self.texts:
             clean, marks = redact_value(value, self.policy)
             return clean, tuple(mark.kind for mark in marks)
@@ -83,47 +84,49 @@ class TextScrubber:
     @cached_property
     def _passage(self) -> re.Pattern[str]:
         """The texts as they are, as JSON writes them, and as an address does."""
-        forms = {
-            form
-            for text in self.texts
-            for form in (text, json.dumps(text)[1:-1], quote(text, safe=""))
-        }
-        return re.compile(
-            "|".join(map(re.escape, sorted(forms, key=lambda form: (-len(form), form)))),
-            re.IGNORECASE,
-        )
+        forms: set[str] = set()
+        for text in self.texts:
+            forms |= {text, json.dumps(text)[1:-1], quote(text, safe="")}
+        ordered = sorted(forms, key=_longest_first)
+        return re.compile("|".join(map(re.escape, ordered)), re.IGNORECASE)
 
     def _within(self, value: Any, kinds: list[str]) -> Any:
         if isinstance(value, dict):
             return {
-                name if FIELD_NAME.fullmatch(name) else self._within(name, kinds): self._within(
-                    inner, kinds
-                )
+                self._key_within(name, kinds): self._within(inner, kinds)
                 for name, inner in value.items()
             }
         if isinstance(value, list):
             return [self._within(inner, kinds) for inner in value]
-        written = value if isinstance(value, str) else str(value)
         if isinstance(value, bool) or value is None:
             return value
-        clean, found = self.scrub_text(written)
+        clean, found = self.scrub_text(value if isinstance(value, str) else str(value))
         kinds += found
         return clean if found else value
 
+    def _key_within(self, name: Any, kinds: list[str]) -> Any:
+        return name if FIELD_NAME.fullmatch(name) else self._within(name, kinds)
+
+
+def _longest_first(text: str) -> tuple[int, str]:
+    return (-len(text), text)
+
 
 def check_scrub_text(text: str) -> str:
-    """A text that can be looked for everywhere without tearing what is not meant. The message never
-    repeats it.
+    """The text without spaces around it; BadInput if taking it out everywhere would tear what is
+    not meant. The message never repeats it.
     """
     text = text.strip()
     if len(text) < MIN_TEXT_CHARS:
         raise BadInput(
-            f"The text to scrub has fewer than {MIN_TEXT_CHARS} characters, so it stands in unrelated words too. "
+            f"The text to scrub has fewer than {MIN_TEXT_CHARS} characters, so it stands in "
+            f"unrelated words too. "
             "Use reverie revise on the memories that hold it"
         )
     if any(text.lower() in name for name in RESERVED_WORDS) or text.lower() in GIVEN_MARK.lower():
         raise BadInput(
-            "The text to scrub is a word that Reverie itself uses in what it stores, so it cannot be taken "
+            "The text to scrub is a word that Reverie itself uses in what it stores, so it cannot "
+            "be taken "
             "out everywhere. Use reverie revise on the memories that hold it"
         )
     return text

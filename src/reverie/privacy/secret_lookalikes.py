@@ -1,6 +1,4 @@
-"""What only looks like a secret: where one goes (`<token>`), where one is kept (`os.environ[…]`),
-words.
-"""
+"""What only looks like a secret: places for one (`<token>`), references to one, words."""
 
 from __future__ import annotations
 
@@ -9,29 +7,36 @@ from binascii import a2b_base64
 from functools import lru_cache
 from itertools import pairwise
 
-_STAND_IN = r"""(?ix) ^(?: <.*> | \[.*\] | \{\{.*\}\} | \{[\w.]*\} | \$\{.*  | \$\(.* | \$[a-z_]\w* | \$\{\{.*
+_STAND_IN = r"""(?ix) ^(?: <.*> | \[.*\] | \{\{.*\}\} | \{[\w.]*\}
+      | \$\{.*  | \$\(.* | \$[a-z_]\w* | \$\{\{.*
       | %\w+% | @\w+@ | %[a-z]
       | [*x.\-_•\#?…0]+ | [\w\-]{0,12}(?:\.{3}|…)[\w\-]{0,6} | .*(?:\.{3}|…)
-      | (?:your|insert|enter|replace|paste|put)[-_ ].* | .*(?:change[-_]?me|placeholder|[-_]here)\b.*
+      | (?:your|insert|enter|replace|paste|put)[-_ ].*
+      | .*(?:change[-_]?me|placeholder|[-_]here)\b.*
       | example.* | .*EXAMPLE(?:KEY)?
-      | none|null|nil|true|false|yes|no|on|off|undefined|redacted|hidden|masked|required|optional|missing
-      | invalid|expired|revoked|empty|unset|unknown|todo|tbd|n/?a
+      | none|null|nil|true|false|yes|no|on|off|undefined|redacted|hidden|masked|required|optional
+      | missing|invalid|expired|revoked|empty|unset|unknown|todo|tbd|n/?a
       | string|str|bytes|text|char|varchar|bool|boolean|int|integer|number|object|any|void
       | password|passwd|passphrase|pass|pwd|pw|secret|token|apikey|api[-_]key|username|user
       | bearer|basic|oauth2?|jwt
-      | [-_]*(?:my|some|a|the|test|new|old|user|db|database)?[-_]?(?:password|secret|token|api[-_]?key)
+      | [-_]*(?:my|some|a|the|test|new|old|user|db|database)?[-_]?
+        (?:password|secret|token|api[-_]?key)
     )$"""
 _REFERENCE = r"""(?x) ^(?:
-        [A-Za-z_$][\w$.:>?-]*(?:\(\)?|\[|\([\w.]*|\([\w.,\ =]*\))[;,)]?  # get_token()  os.environ[  input(
+        [A-Za-z_$][\w$.:>?-]*(?:\(\)?|\[|\([\w.]*|\([\w.,\ =]*\))[;,)]?
+        # get_token()  os.environ[  input(
       | [A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*(?:\([^()\s]{0,40}\))?){0,8}
         \.[A-Za-z_$][\w$]*\([^()\s]{0,40}\)?[;,)]{0,3}  # z.string().min(8)
-      | [A-Za-z_$][A-Za-z_$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z_$]*)+  # self.token  config::secret
-      | (?:self|this|process\.env|os\.environ|env|secrets|vars|settings|config|request|args|var|local|module
-         |data)\..*
-      | (?:vault|op|env|file|keyring|ssm|sm|secret|doppler|k8s|keychain)://?.* | arn:aws:.* | ref\+.*
+      | [A-Za-z_$][A-Za-z_$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][A-Za-z_$]*)+
+        # self.token  config::secret
+      | (?:self|this|process\.env|os\.environ|env|secrets|vars|settings|config|request|args
+         |var|local|module|data)\..*
+      | (?:vault|op|env|file|keyring|ssm|sm|secret|doppler|k8s|keychain)://?.*
+      | arn:aws:.* | ref\+.*
       | [!*&][A-Za-z].{0,40}
       | (?:https?|ftp|ssh|git|file)://.*  # the URL rule looks inside
-      | (?:~|\.{1,2})?/(?:[A-Za-z0-9_.-]{1,24}/)*[A-Za-z0-9_.-]{0,40} | [A-Za-z]:\\.*  # a path
+      | (?:~|\.{1,2})?/(?:[A-Za-z0-9_.-]{1,24}/)*[A-Za-z0-9_.-]{0,40} | [A-Za-z]:\\.*
+        # a path
       | [A-Za-z][\w.-]{0,24}(?:/[a-z][\w.-]{0,24})+  # prod/db/main
     )$"""
 _SLUG = (
@@ -39,90 +44,29 @@ _SLUG = (
     r"(?:[-_.:@/](?:[A-Za-z]{1,24}|\d{1,4}|v\d+|[A-Za-z]{2,16}\d{1,2}))*$"
 )
 _PROSE = (
-    r"(?i)\b(?:must|required?|least|enter|invalid|incorrect|your|forgot|please|wrong|cannot|should|can"
+    r"(?i)\b(?:must|required?|least|enter|invalid|incorrect|your|forgot|please|wrong|cannot|should"
+    r"|can"
     r"|characters?|field|does|not|is|was|and|or|with|for|the|to|of)\b"
 )
-_COMMON_VARIABLE = frozenset(
-    [
-        "value",
-        "values",
-        "input",
-        "data",
-        "self",
-        "args",
-        "kwargs",
-        "arg",
-        "param",
-        "params",
-        "config",
-        "result",
-        "response",
-        "res",
-        "body",
-        "form",
-        "field",
-        "user_input",
-        "env",
-        "key",
-        "name",
-        "hash",
-        "get",
-        "set",
-        "new",
-        "await",
-        "let",
-        "var",
-        "const",
-        "function",
-        "lambda",
-        "not",
-        "if",
-        "else",
-        "return",
-        "default",
-        "options",
-        "opts",
-        "prompt",
-        "credentials",
-        "credential",
-        "creds",
-        "auth",
-        "response",
-        "request",
-        "payload",
-        "header",
-        "headers",
-        "raw",
-        "plain",
-        "plaintext",
-        "encoded",
-        "encrypted",
-        "hashed",
-        "reset",
-        "changed",
-        "updated",
-        "stored",
-        "saved",
-        "rotated",
-        "generated",
-        "stale",
-        "valid",
-        "correct",
-        "wrong",
-        "authentication",
-    ]
-)
+_COMMON_VARIABLE_WORDS = """
+value values input data self args kwargs arg param params config result response res body form field
+user_input env key name hash get set new await let var const function lambda not if else return
+default options opts prompt credentials credential creds auth request payload header headers raw
+plain plaintext encoded encrypted hashed reset changed updated stored saved rotated generated stale
+valid correct wrong authentication
+"""
+_COMMON_VARIABLE = frozenset(_COMMON_VARIABLE_WORDS.split())
 _MEASURE = (
-    r"(?i)^(?:base\d\d|sha-?\d+|md5|hs\d+|rs\d+|es\d+|aes-?\d+.*|oauth-?2.*|utf-?\d+|argon2\w*|pbkdf2\w*"
+    r"(?i)^(?:base\d\d|sha-?\d+|md5|hs\d+|rs\d+|es\d+|aes-?\d+.*|oauth-?2.*|utf-?\d+|argon2\w*"
+    r"|pbkdf2\w*"
     r"|ed25519|http/?\d.*|v?\d+(?:\.\d+)+\w*"
-    r"|\d+-?(?:char|character|byte|bit|digit|day|hour|minute|min|word|letter|time|year|month|week|second|sec"
+    r"|\d+-?(?:char|character|byte|bit|digit|day|hour|minute|min|word|letter|time|year|month|week"
+    r"|second|sec"
     r"|ms|kb|mb|px|k|x|s|h|d|m)\w*(?:-\w+)*|\d{4}-\d\d-\d\d.*|\d+%|\d+(?:st|nd|rd|th)|#\d+"
     r"|\w+\.(?:py|js|ts|go|rs|md|json|ya?ml|toml|txt|env|sh))$"
 )
-MIN_DIGITS = 3  # and more: no name in code
-MAX_MEASURE_CHARS = (
-    32  # characters of what may be a measure: "4h…" can begin a long random string too
-)
+MIN_DIGITS = 3  # of a random string; fewer may be a name in code
+MAX_MEASURE_CHARS = 32  # "4h…" can begin a long random string too
 
 
 @lru_cache(maxsize=512)
@@ -132,36 +76,32 @@ def compile_ascii(pattern: str) -> re.Pattern[str]:
 
 
 def is_placeholder(value: str) -> bool:
-    """Whether it only shows where a secret would go: `<token>`, `${X}`, `xxxx`, `YOUR_KEY`."""
+    """True for what shows where a secret would go: `<token>`, `${X}`, `xxxx`, `YOUR_KEY`."""
     return len(value) < 200 and bool(compile_ascii(_STAND_IN).match(value))
 
 
 def is_reference(value: str) -> bool:
-    """Whether it only tells where a secret is: `get_token()`, `self.token`, `vault://db`,
-    `~/.ssh/id`.
-    """
+    """True for what tells where a secret is: `get_token()`, `self.token`, `vault://db`."""
     return len(value) < 400 and bool(compile_ascii(_REFERENCE).match(value))
 
 
 def is_common_variable(value: str) -> bool:
-    """Whether it is a word that code passes along: `value`, `args`, `response`."""
+    """True for a word that code passes along: `value`, `args`, `response`."""
     return value.lower() in _COMMON_VARIABLE
 
 
 def is_prose_value(value: str) -> bool:
-    """Whether it talks: `must be at least 8 characters`."""
+    """True for a sentence: `must be at least 8 characters`."""
     return bool(compile_ascii(_PROSE).search(value))
 
 
 def is_measure(value: str) -> bool:
-    """Whether it names a thing that has a number in it: `sha256`, `24-hour`, `v1.2.3`,
-    `main.py`.
-    """
+    """True for a name with a number in it: `sha256`, `24-hour`, `v1.2.3`, `main.py`."""
     return len(value) < MAX_MEASURE_CHARS and bool(compile_ascii(_MEASURE).match(value))
 
 
 def is_varied(secret: str) -> bool:
-    """Whether it is more than a pattern for the eye such as `ghp_xxxxxxxx` or `AKIA…EXAMPLE`."""
+    """False for a pattern for the eye such as `ghp_xxxxxxxx` or `AKIA…EXAMPLE`."""
     if len(set(secret)) < 10 and len(set(secret[-16:])) < 4:
         return False
     low = secret.lower()
@@ -175,8 +115,8 @@ def is_varied(secret: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """Letters with digits or signs: what people mean by a strong password, and what prose hardly
-    ever is.
+    """True for letters with digits or signs: what people mean by a strong password, and what prose
+    hardly ever is.
     """
     letters = any(c.isalpha() for c in value)
     digits = any(c.isdigit() for c in value)
@@ -185,7 +125,7 @@ def is_mixed(value: str) -> bool:
 
 
 def is_random(value: str) -> bool:
-    """Letters and digits woven together, or both cases many times over."""
+    """True for letters and digits woven together, or for both cases many times over."""
     if not is_varied(value) or any(c.isspace() for c in value):
         return False
     if any(c.isdigit() for c in value) and any(c.isalpha() for c in value):
@@ -195,7 +135,7 @@ def is_random(value: str) -> bool:
 
 
 def decode_base64(secret: str) -> str:
-    """What base64 says; empty where it is none, or not text."""
+    """The text that base64 encodes; "" if it is none, or no text."""
     try:
         text = a2b_base64(secret + "=" * (-len(secret) % 4), strict_mode=True).decode()
     except ValueError:
@@ -204,19 +144,21 @@ def decode_base64(secret: str) -> str:
 
 
 def holds_private_key(secret: str) -> bool:
-    """Whether it is a PEM block in base64, as in a kubeconfig, and not a certificate."""
+    """True for a PEM private key in base64, as in a kubeconfig; not for a certificate."""
     return "PRIVATE KEY" in decode_base64(secret[:80])
 
 
 def is_login(secret: str) -> bool:
-    """Whether it is `user:password` in base64, or random."""
+    """True for `user:password` in base64, or a long random string."""
     return bool(compile_ascii(r"^[\w.@$+-]+:.").match(decode_base64(secret))) or (
         len(secret) >= 20 and is_random(secret)
     )
 
 
 def is_strong(secret: str) -> bool:
-    """Letters of both cases with digits: what nobody writes by chance behind a name and a colon."""
+    """True for letters of both cases with digits: what nobody writes by chance behind a name and a
+    colon.
+    """
     return (
         any(map(str.isupper, secret))
         and any(map(str.islower, secret))
@@ -225,5 +167,5 @@ def is_strong(secret: str) -> bool:
 
 
 def is_strong_and_random(secret: str) -> bool:
-    """The same, woven together with more digits than a name has."""
+    """True for a strong string that is woven together, with more digits than a name has."""
     return is_strong(secret) and is_random(secret) and sum(map(str.isdigit, secret)) >= MIN_DIGITS

@@ -1,6 +1,6 @@
-"""Secrets that one knows by what stands around them: commands, headers, settings, sentences.
+"""Secrets known by what stands around them: commands, headers, settings, sentences.
 
-The rows are searched as those of `shapes.SHAPES` are, to which they belong.
+These rows are a part of `secret_shapes.SHAPES` and are searched like the others.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ PHRASES: tuple[SecretShape, ...] = (
     SecretShape(
         "bearer-token",
         ("bearer", "token "),
-        r"(?:[Bb]earer|BEARER|[Aa]uthorization:? {0,2}[Tt]oken)\s{1,4}(?P<s>[A-Za-z0-9._~+/=-]{16,})",
+        r"(?:[Bb]earer|BEARER|[Aa]uthorization:? {0,2}[Tt]oken)"
+        r"\s{1,4}(?P<s>[A-Za-z0-9._~+/=-]{16,})",
         is_random,
         spoken=True,
     ),
     SecretShape(
         "basic-auth",
         ("basic ",),
-        r"(?i:authorization)[\"'\\]{0,3}\s?[:=,]?\s?[\"'\\]{0,3}Basic (?P<s>[A-Za-z0-9+/_-]{6,}={0,2})",
+        r"(?i:authorization)[\"'\\]{0,3}\s?[:=,]?\s?[\"'\\]{0,3}Basic "
+        r"(?P<s>[A-Za-z0-9+/_-]{6,}={0,2})",
         is_varied,
         spoken=True,
     ),
@@ -82,7 +84,8 @@ PHRASES: tuple[SecretShape, ...] = (
     SecretShape(
         "cli-password",
         (" -u", "--user"),
-        r"(?:curl|wget)\s[^\n|;]{0,200}?(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,64}:(?P<s>[^\s\"']{2,})",
+        r"(?:curl|wget)\s[^\n|;]{0,200}?(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,64}:"
+        r"(?P<s>[^\s\"']{2,})",
         spoken=True,
     ),
     SecretShape(
@@ -111,7 +114,8 @@ PHRASES: tuple[SecretShape, ...] = (
     SecretShape(
         "sql-password",
         ("identified", "password '", 'password "'),
-        r"(?i:\bidentified(?: with [\w']{1,40})? by|\b(?:with|set|encrypted) password)\s{1,4}(?:=\s?)?"
+        r"(?i:\bidentified(?: with [\w']{1,40})? by|\b(?:with|set|encrypted) password)"
+        r"\s{1,4}(?:=\s?)?"
         r"(?P<q>['\"])(?P<s>[^'\"\n]{4,256})(?P=q)",
         spoken=True,
     ),
@@ -120,7 +124,8 @@ PHRASES: tuple[SecretShape, ...] = (
         ("convertto-securestring", "bindpw", "/user:", "sudo"),
         r"(?i:convertto-securestring\s{1,4}(?:-string )?['\"]?|\bbindpw\s{1,8}"
         r"|net use [^\n]{0,200}/user:\S{1,64}\s{1,4}"
-        r"|echo\s{1,4}(?:-n )?['\"]?(?=[^\n|]{4,256}\|\s?sudo\s[^\n]{0,40}-S))(?P<s>[^\s'\"|<$-][^\s'\"|]{3,256})",
+        r"|echo\s{1,4}(?:-n )?['\"]?(?=[^\n|]{4,256}\|\s?sudo\s[^\n]{0,40}-S))"
+        r"(?P<s>[^\s'\"|<$-][^\s'\"|]{3,256})",
         is_mixed,
         spoken=True,
     ),
@@ -168,7 +173,8 @@ PHRASES: tuple[SecretShape, ...] = (
     SecretShape(
         "cli-password",
         ("sqlcmd", "rabbitmqctl"),
-        r"(?:sqlcmd [^\n|;]{0,120}? -P|rabbitmqctl (?:add_user|change_password) [^\s]{1,64}) ?['\"]?"
+        r"(?:sqlcmd [^\n|;]{0,120}? -P|rabbitmqctl (?:add_user|change_password) [^\s]{1,64})"
+        r" ?['\"]?"
         r"(?P<s>[^\s'\"$<-][^\s'\"]{3,})",
         spoken=True,
     ),
@@ -182,7 +188,8 @@ PHRASES: tuple[SecretShape, ...] = (
     SecretShape(
         "seed-phrase",
         ("phrase", "mnemonic"),
-        r"(?:phrase|[Mm]nemonic)[\"']?\s?(?::|=|is)\s?[\"']?(?P<s>(?:[a-z]{3,8}[ \n]){11,23}[a-z]{3,8})\b",
+        r"(?:phrase|[Mm]nemonic)[\"']?\s?(?::|=|is)\s?[\"']?"
+        r"(?P<s>(?:[a-z]{3,8}[ \n]){11,23}[a-z]{3,8})\b",
         spoken=True,
     ),
 )

@@ -10,7 +10,7 @@ WORD_START = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-F][0-9A-F]))"
 
 
 class SecretSpan(NamedTuple):
-    """A piece of the text to hide. When two overlap, the lower `rank` names the mark."""
+    """A piece of the text to hide. Where two overlap, the lower `rank` names the mark."""
 
     start: int
     end: int
@@ -19,11 +19,10 @@ class SecretSpan(NamedTuple):
 
 
 class SecretShape(NamedTuple):
-    """A row: text holding one of `anchors` is searched with `pattern`; group `s`, or all of it, is
-    secret.
+    """A row: texts with one of `anchors` are searched for `pattern`, of which group `s` is secret.
 
-    Anchors of a *spoken* row are in lower case and may stand in short words; others stand in one
-    long word.
+    Without such a group all of a match is. Anchors of a *spoken* row are in lower case and may
+    stand in short words; others stand in one long word.
     """
 
     kind: str

@@ -1,8 +1,7 @@
-"""Secrets that one knows by the shape their issuer gave them: the table `SHAPES` and how it is
-searched.
+"""Secrets known by the shape their issuer gave them: the table SHAPES and how it is searched.
 
-A new issuer is a new row of `issued.ISSUED`, or here where its prefix alone does not tell, and a
-made-up example of it in `bench/privacy/cases.py`.
+A new issuer is a new row of `issuer_prefixes.ISSUED_SECRETS`, or here where its prefix alone does
+not tell, and a made-up example of it in `bench/privacy/cases.py`.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ MIN_TOKEN_CHARS = 16  # no issued token is shorter, and few words are longer
 
 
 _B64 = r"[A-Za-z0-9+/]"
-# The same, asked behind one letter or three: a pattern that begins with letters is searched far
-# faster, and these two are tried on nearly every text.
+# WORD_START, asked behind one letter or three: an expression that begins with letters is searched
+# far faster, and these two are tried on nearly every text.
 _FREE_1, _FREE_3 = (
     rf"(?:(?<![A-Za-z0-9]{letters})|(?<=\\[nrt]{letters})|(?<=%[0-9A-F][0-9A-F]{letters}))"
     for letters in (".", "...")
@@ -166,7 +165,8 @@ SHAPES: tuple[SecretShape, ...] = (
     SecretShape(
         "discord-token",
         (".",),
-        rf"[MNO]{_FREE_1}[A-Za-z0-9_-]{{22,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,45}}(?![A-Za-z0-9_-])",
+        rf"[MNO]{_FREE_1}[A-Za-z0-9_-]{{22,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,45}}(?![A-Za"
+        rf"-z0-9_-])",
         is_random,
     ),
     SecretShape(
@@ -361,7 +361,8 @@ SHAPES: tuple[SecretShape, ...] = (
     SecretShape(
         "rapidapi-key",
         ("msh",),
-        rf"{WORD_START}[a-f0-9]{{10}}msh[a-f0-9]{{15}}p1[a-f0-9]{{6}}jsn[a-f0-9]{{12}}(?![A-Za-z0-9])",
+        rf"{WORD_START}[a-f0-9]{{10}}msh[a-f0-9]{{15}}p1[a-f0-9]{{6}}jsn[a-f0-9]{{12}}(?![A-Za-z0-9"
+        rf"])",
     ),
     *PHRASES,
 )
@@ -369,18 +370,16 @@ SHAPES: tuple[SecretShape, ...] = (
 
 @lru_cache(maxsize=2)
 def _anchor_rows(spoken: bool) -> tuple[tuple[str, int], ...]:
-    """Anchors with their rows: `in` is far cheaper than the expressions, and nearly always says no.
-
-    A *spoken* anchor can stand in ordinary short words, and is looked for in the text in lower
-    case.
+    """(anchor, row) of the spoken or of the other rows: `in` is far cheaper than the expressions,
+    and nearly always says no.
     """
     rows = [(row, shape) for row, shape in enumerate(SHAPES) if shape.spoken == spoken]
     return tuple((anchor, row) for row, shape in rows for anchor in shape.anchors)
 
 
 def select_shape_rows(text: str, lower: str) -> list[int]:
-    """The rows of `SHAPES` worth trying. Prose has no long words, so most rows are never even
-    looked for.
+    """The rows of SHAPES worth trying. Prose has no long words, so most anchors are never looked
+    for.
     """
     rows = [row for anchor, row in _anchor_rows(spoken=True) if anchor in lower]
     words = text.split()

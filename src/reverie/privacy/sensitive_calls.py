@@ -1,7 +1,7 @@
-"""Sensitive files in conversations: the calls of tools that stand in a message, as
-`messages.called` writes them.
+"""Sensitive files in conversations: tool calls in a message, as `host_messages.format_tool_call`
+writes them.
 
-Apart from `sensitive`, which a hook needs and where nothing is loaded that it does not.
+Apart from `sensitive_files`, which a hook needs and where nothing is loaded that it does not.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from reverie.text.host_messages import (
 
 
 def has_sensitive_call(text: str, policy: Policy) -> bool:
-    """Whether a call of a tool in a message is given a sensitive file."""
+    """True if a tool call in a message is given a sensitive file."""
     return any(find_sensitive_files(given, policy) for _, given in find_tool_calls(text))
 
 
 def strip_sensitive_calls(text: str, policy: Policy) -> str:
-    """A message in which calls that are given a sensitive file hold no text of it."""
+    """A message whose calls that are given a sensitive file hold no text of it."""
 
     def without(call: re.Match[str]) -> str:
         given = parse_arguments(call[2])
@@ -39,7 +39,7 @@ def strip_sensitive_calls(text: str, policy: Policy) -> str:
 
 
 def has_marked_answer(text: str) -> bool:
-    """Whether a tool answered with a text that says it is sensitive: one that begins behind the
-    calls in a message.
+    """True if a tool answered with a text that says it is sensitive, behind the calls in a
+    message.
     """
     return is_marked_sensitive(TOOL_CALL_LINE.sub("", text).lstrip())

@@ -1,12 +1,11 @@
-"""Which files are sensitive: their path may be known, what stands in them is never kept, whichever
-way it comes.
+"""Which files are sensitive: their path may be known, but no text of theirs is kept.
 
 By its name a file is sensitive if it is one of those that hold secrets and little else (`.env`,
 private keys, credentials of cloud programs), or one that the setting `sensitive` names with
 patterns as of `.gitignore`; by its text, if its front matter says `sensitive: true`. Examples and
 templates (`.env.example`) and public keys are not.
 
-A pattern is held against the path and every end of it: `notes/health.md` is meant wherever the
+A pattern is matched against the path and every end of it: `notes/health.md` is meant wherever the
 folder `notes` lies.
 """
 
@@ -26,34 +25,13 @@ if TYPE_CHECKING:
 
 SENSITIVE = "sensitive"
 SENSITIVE_MARK = f"[REDACTED:{SENSITIVE}]"
-SECRET_FILE_NAMES = frozenset(
-    (
-        ".env",
-        ".envrc",
-        ".netrc",
-        "_netrc",
-        ".pgpass",
-        "pgpass.conf",
-        ".my.cnf",
-        ".pypirc",
-        ".npmrc",
-        ".git-credentials",
-        ".htpasswd",
-        ".vault-token",
-        ".boto",
-        ".s3cfg",
-        "application_default_credentials.json",
-        "access_tokens.db",
-        "credentials.db",
-        "accesstokens.json",
-        "credentials.tfrc.json",
-        "secrets.yml",
-        "secrets.yaml",
-        "secrets.json",
-        "secrets.toml",
-    )
-)
-# and "id_rsa.bak"
+_SECRET_FILE_NAMES = """
+.env .envrc .netrc _netrc .pgpass pgpass.conf .my.cnf .pypirc .npmrc .git-credentials .htpasswd
+.vault-token .boto .s3cfg application_default_credentials.json access_tokens.db credentials.db
+accesstokens.json credentials.tfrc.json secrets.yml secrets.yaml secrets.json secrets.toml
+"""
+SECRET_FILE_NAMES = frozenset(_SECRET_FILE_NAMES.split())
+# The part before the first full stop, so "id_rsa.bak" too.
 SSH_KEY_NAMES = frozenset(
     ("id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk")
 )
@@ -87,7 +65,7 @@ PATH_SUFFIXES = (
 )
 SECRET_FOLDERS = ("/.gnupg/", "/.password-store/")
 SPARED_SUFFIXES = (".example", ".sample", ".template", ".tmpl", ".dist", ".pub")
-# words of code, no files
+# Words of code, no files.
 CODE_WORDS = frozenset(("process.env", "import.meta.env", "meta.env", "deno.env", "bun.env"))
 NOTE_SUFFIXES = (
     ".md",
@@ -98,53 +76,32 @@ NOTE_SUFFIXES = (
     ".org",
     ".adoc",
 )  # what may have front matter
-FRONT_MATTER_CHARS = 4_096  # characters, or bytes of a file, in which front matter is looked for
-MAX_OPENED_FILES = 50  # files that a tool is given which are opened, to look for front matter
+FRONT_MATTER_CHARS = 4_096  # characters, or bytes of a file, that are read for front matter
+MAX_OPENED_FILES = 50  # of one tool call, to read their front matter
 _NUMBERED = r"(?:[ \t]*\d+(?:→|\t|\||:)[ \t]?)?"  # a line as tools show it, with its number
 _FRONT = (
-    rf"(?i)\A\ufeff?\s*(?:<[^>\n]{{1,80}}>\s*)?{_NUMBERED}---[ \t]*\r?\n(?:(?!{_NUMBERED}---).*\r?\n)*?"
+    rf"(?i)\A\ufeff?\s*(?:<[^>\n]{{1,80}}>\s*)?{_NUMBERED}---[ \t]*\r?\n(?:(?!{_NUMBERED}---)"
+    rf".*\r?\n)*?"
     rf"{_NUMBERED}[\"']?sensitive[\"']?[ \t]*:[ \t]*[\"']?(?:true|yes|on|1)\b"
 )
-PATH_ARGUMENTS = (
-    "file_path",
-    "path",
-    "paths",
-    "notebook_path",
-    "filePath",
-    "filename",
-    "file",
-    "files",
-    "uri",
-    "target_file",
-    "absolute_path",
-    "relative_path",
-    "source",
-    "destination",
-    "glob",
-)  # what tools call a file
+_PATH_ARGUMENTS = """
+file_path path paths notebook_path filePath filename file files uri target_file absolute_path
+relative_path source destination glob
+"""
+PATH_ARGUMENTS = tuple(_PATH_ARGUMENTS.split())  # what tools call a file
 COMMAND_ARGUMENTS = ("command", "cmd", "script", "code")
-CONTENT_FIELDS = (
-    "result",
-    "error",
-    "output",
-    "input",
-    "content",
-    "text",
-    "stdout",
-    "stderr",
-    "diff",
-    "old",
-    "new",
-)
+_CONTENT_FIELDS = "result error output input content text stdout stderr diff old new"
+CONTENT_FIELDS = tuple(_CONTENT_FIELDS.split())
 _WORD = r"[^\s\"'`;|&<>(){}$=,:@]+"
 _PATCHED = (
-    r"(?m)^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |diff --git a/.* b/|\+\+\+ b/|--- a/)"
+    r"(?m)^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |diff --git a/.* b/|\+\+\+ b/"
+    r"|--- a/)"
     r"(?P<path>.{1,300})$"
 )
-# what git prints of a file
+# What git prints of a file.
 _HUNKS = r"(?ms)^diff --git a/(?P<path>[^\n]{1,300}) b/(?P=path)\n.*?(?=^diff --git |\Z)"
 _PLAIN = r"[\w./~\- :@+,]*"  # a command that cannot hold a text: neither quotes nor redirection
-# as grep prints lines of several
+# Lines of several files as grep prints them.
 _NAMED_LINE = r"(?m)^(?:(?P<path>[^\s:]{1,300}):|(?P<near>[^\s:]{1,300}?)-\d+-).*$"
 _HEADED = (
     r"(?m)^(?:(?P<path>\S{1,300})\n(?:\d+[:\-].*(?:\n|\Z))+"  # and rg --heading
@@ -153,7 +110,7 @@ _HEADED = (
 
 
 def is_sensitive(path: str, policy: Policy) -> bool:
-    """Whether a file of this name is sensitive."""
+    """True if a file of this name is sensitive."""
     steps = [step for step in path.replace("\\", "/").split("/") if step not in ("", ".")]
     if is_secret_file("/" + "/".join(steps).lower()):
         return True
@@ -164,7 +121,7 @@ def is_sensitive(path: str, policy: Policy) -> bool:
 
 
 def is_secret_file(path: str) -> bool:
-    """Whether a path, in small letters, is of a file that holds secrets and little else."""
+    """True if a path, in lower case, is of a file that holds secrets and little else."""
     name = path.rpartition("/")[2].rstrip("*?")  # a shell's ".env*"
     if name.endswith(SPARED_SUFFIXES) or name in CODE_WORDS:
         return False
@@ -181,7 +138,7 @@ def is_secret_file(path: str) -> bool:
 
 @lru_cache(maxsize=8)
 def compile_ignore_patterns(lines: tuple[str, ...]) -> GitIgnoreSpec:
-    """The patterns of the setting. BadInput for one that is none: it would guard nothing."""
+    """The patterns of the setting `sensitive`. BadInput for a bad one: it would guard nothing."""
     from pathspec import GitIgnoreSpec
 
     from reverie.core.errors import BadInput
@@ -195,18 +152,19 @@ def compile_ignore_patterns(lines: tuple[str, ...]) -> GitIgnoreSpec:
 
 
 def is_marked_sensitive(text: str) -> bool:
-    """Whether a text begins with front matter that says it is sensitive."""
+    """True if a text begins with front matter that says it is sensitive."""
     start = text[:FRONT_MATTER_CHARS]
     return "ensitive" in start and bool(re.match(_FRONT, start))
 
 
 def is_marked_file(path: str, folder: str = "") -> bool:
-    """Whether there is such a text in a file."""
+    """True if a file begins with such front matter; relative paths begin in `folder`."""
     if not path.lower().endswith(NOTE_SUFFIXES):
         return False
     whole = path if path.startswith("/") or not folder else f"{folder}/{path}"
     try:
-        number = os.open(whole, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # no waiting for a pipe
+        # A named pipe without a writer must not keep us waiting.
+        number = os.open(whole, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except (OSError, ValueError):
         return False
     try:
@@ -218,7 +176,7 @@ def is_marked_file(path: str, folder: str = "") -> bool:
 
 
 class ToolExchange(NamedTuple):
-    """A run of a tool: what it was given, and what it said."""
+    """A tool call: what it was given, and what it answered."""
 
     given: Any
     result: Any = None
@@ -226,93 +184,90 @@ class ToolExchange(NamedTuple):
 
 
 def guard_tool_run(deed: ToolExchange, policy: Policy, folder: str = "") -> ToolExchange:
-    """What may be kept of a run: of one that reads or writes a sensitive file its path, and nothing
-    that stood in it.
+    """What may be kept of a tool call: of one with a sensitive file its path, but no text of it.
 
     `folder` is where relative paths begin.
     """
     touched = find_sensitive_files(deed.given, policy, folder)
-    shown = any(
-        is_marked_sensitive(text) for text in (deed.result, deed.error) if isinstance(text, str)
-    )
-    if not touched and not shown:
-        return deed._replace(
-            result=drop_sensitive_lines(deed.result, policy),
-            error=drop_sensitive_lines(deed.error, policy),
+    answers = (deed.result, deed.error)
+    if touched or any(isinstance(text, str) and is_marked_sensitive(text) for text in answers):
+        return ToolExchange(
+            strip_arguments(deed.given, touched),
+            SENSITIVE_MARK if deed.result else deed.result,
+            SENSITIVE_MARK if deed.error else deed.error,
         )
-    return ToolExchange(
-        strip_arguments(deed.given, touched),
-        SENSITIVE_MARK if deed.result else deed.result,
-        SENSITIVE_MARK if deed.error else deed.error,
+    return deed._replace(
+        result=drop_sensitive_lines(deed.result, policy),
+        error=drop_sensitive_lines(deed.error, policy),
     )
 
 
 def drop_sensitive_contents(payload: Mapping[str, Any], policy: Policy) -> Mapping[str, Any]:
-    """What the log may keep of a deed: of one done to a sensitive file that it was done, to which,
-    and how it went.
+    """What the log may keep of a tool's event: of one with a sensitive file, which file and how it
+    went. The same object if nothing is left out.
     """
     parameters = payload.get("parameters")
-    given = parameters if isinstance(parameters, Mapping) else {}
-    told = {
-        name: payload[name]
-        for name in (*PATH_ARGUMENTS, *COMMAND_ARGUMENTS)
-        if isinstance(payload.get(name), str)
-    }
-    touched = find_sensitive_files({**given, **told}, policy)
-    shown = any(
-        is_marked_sensitive(text)
-        for name in CONTENT_FIELDS
-        if isinstance(text := payload.get(name), str)
-    )
-    if not touched and not shown:
-        lines = {
-            name: drop_sensitive_lines(payload[name], policy)
-            for name in CONTENT_FIELDS
-            if name in payload
-        }
-        return (
-            {**payload, **lines}
-            if any(payload[name] is not line for name, line in lines.items())
-            else payload
-        )
-    return {
-        name: strip_arguments(value, touched)
-        if name == "parameters"
-        else SENSITIVE_MARK
-        if name in CONTENT_FIELDS and value
-        else strip_command(value, touched)
-        if name in COMMAND_ARGUMENTS and isinstance(value, str)
-        else value
-        for name, value in payload.items()
-    }
+    arguments = dict(parameters) if isinstance(parameters, Mapping) else {}
+    for name in (*PATH_ARGUMENTS, *COMMAND_ARGUMENTS):
+        if isinstance(payload.get(name), str):
+            arguments[name] = payload[name]
+    touched = find_sensitive_files(arguments, policy)
+    contents = {name: payload[name] for name in CONTENT_FIELDS if name in payload}
+    texts = [value for value in contents.values() if isinstance(value, str)]
+    if touched or any(map(is_marked_sensitive, texts)):
+        return {name: _guarded_field(name, value, touched) for name, value in payload.items()}
+    open_contents = {name: drop_sensitive_lines(value, policy) for name, value in contents.items()}
+    if all(contents[name] is value for name, value in open_contents.items()):
+        return payload
+    return {**payload, **open_contents}
+
+
+def _guarded_field(name: str, value: Any, touched: Iterable[str]) -> Any:
+    """A field of a tool's event without any text that may be a sensitive file's."""
+    if name == "parameters":
+        return strip_arguments(value, touched)
+    if name in CONTENT_FIELDS and value:
+        return SENSITIVE_MARK
+    if name in COMMAND_ARGUMENTS and isinstance(value, str):
+        return strip_command(value, touched)
+    return value
 
 
 def find_sensitive_files(given: Any, policy: Policy, folder: str = "") -> list[str]:
-    """The sensitive files that a tool is given, or that its command names."""
+    """The sensitive files that a tool is given, or that its command names.
+
+    [""] stands for a text that says by itself that it is sensitive.
+    """
     paths = list(dict.fromkeys(find_paths(given)))
     found = [path for path in paths if is_sensitive(path, policy)]
-    return (
-        found
-        or [path for path in paths[:MAX_OPENED_FILES] if is_marked_file(path, folder)]
-        or ([""] if has_marked_argument(given) else [])
-    )
+    if not found:
+        found = [path for path in paths[:MAX_OPENED_FILES] if is_marked_file(path, folder)]
+    if not found and has_marked_argument(given):
+        found = [""]
+    return found
 
 
 def find_paths(given: Any) -> Iterator[str]:
-    """What may be paths in what a tool is given: its files, the words of its command, the files of
-    its patch.
-    """
+    """What may be paths in a tool's arguments: its files, and those of its command and patch."""
     if isinstance(given, str):
         yield from find_path_words(given)
     elif isinstance(given, (list, tuple)):
-        yield from (path for one in given if isinstance(one, str) for path in find_path_words(one))
+        for item in given:
+            if isinstance(item, str):
+                yield from find_path_words(item)
     elif isinstance(given, Mapping):
         for name, value in given.items():
-            for one in value if isinstance(value, (list, tuple)) else (value,):
-                if isinstance(one, str):
-                    yield from (one.removeprefix("file://"),) if name in PATH_ARGUMENTS else ()
-                    yield from find_path_words(one) if name in COMMAND_ARGUMENTS else ()
-                    yield from find_patched_files(one)
+            for item in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(item, str):
+                    yield from _paths_in_argument(name, item)
+
+
+def _paths_in_argument(name: str, text: str) -> Iterator[str]:
+    if name in PATH_ARGUMENTS:
+        yield text.removeprefix("file://")
+    if name in COMMAND_ARGUMENTS:
+        yield from find_path_words(text)
+    yield from find_patched_files(text)
 
 
 def find_path_words(command: str) -> list[str]:
@@ -322,45 +277,44 @@ def find_path_words(command: str) -> list[str]:
 
 
 def is_pathlike(word: str) -> bool:
-    """Whether a word may name a file: other words are not looked at more closely."""
+    """True if a word may name a file; other words are not looked at more closely."""
     return "." in word or "/" in word or "_" in word
 
 
 def find_patched_files(text: str) -> list[str]:
     """The files that a patch is of."""
-    there = "*** " in text or "diff --git " in text or "+++ b/" in text
-    return (
-        [found["path"].strip() for found in compile_ascii(_PATCHED).finditer(text)] if there else []
-    )
+    # Cheap, and nearly always no.
+    if not ("*** " in text or "diff --git " in text or "+++ b/" in text):
+        return []
+    return [found["path"].strip() for found in compile_ascii(_PATCHED).finditer(text)]
 
 
 def has_marked_argument(given: Any) -> bool:
-    """Whether a tool is given a text that says it is sensitive: a note that is being written."""
+    """True if a tool is given a text that says it is sensitive: a note that is being written."""
     return isinstance(given, Mapping) and any(
         is_marked_sensitive(text) for text in given.values() if isinstance(text, str)
     )
 
 
 def strip_arguments(given: Any, touched: Iterable[str]) -> Any:
-    """What a tool was given, without any text that may be a file's."""
+    """A tool's arguments without any text that may be a file's."""
     if isinstance(given, str):
         return strip_command(given, touched)
     if not isinstance(given, Mapping):
         return SENSITIVE_MARK if given else given
-    return {
-        name: value
-        if name in PATH_ARGUMENTS or not isinstance(value, (str, list, tuple, Mapping))
-        else strip_command(value, touched)
-        if name in COMMAND_ARGUMENTS and isinstance(value, str)
-        else SENSITIVE_MARK
-        for name, value in given.items()
-    }
+    return {name: _stripped_argument(name, value, touched) for name, value in given.items()}
+
+
+def _stripped_argument(name: str, value: Any, touched: Iterable[str]) -> Any:
+    if name in PATH_ARGUMENTS or not isinstance(value, (str, list, tuple, Mapping)):
+        return value
+    if name in COMMAND_ARGUMENTS and isinstance(value, str):
+        return strip_command(value, touched)
+    return SENSITIVE_MARK
 
 
 def strip_command(command: str, touched: Iterable[str]) -> str:
-    """A command that only names files as it is; of one that may write a text only the program and
-    the files.
-    """
+    """A command that only names files as it is; of another one only its program and the files."""
     if compile_ascii(_PLAIN).fullmatch(command):
         return command
     program = command.split(maxsplit=1)[0] if compile_ascii(_WORD).match(command) else ""
@@ -368,9 +322,7 @@ def strip_command(command: str, touched: Iterable[str]) -> str:
 
 
 def drop_sensitive_lines(text: Any, policy: Policy) -> Any:
-    """An answer without lines that are from a sensitive file, as a search (`.env:3:…`) or a diff
-    shows them.
-    """
+    """An answer without lines of a sensitive file, as a search (`.env:3:…`) or diff shows them."""
     if not isinstance(text, str):
         return text
     if "diff --git " in text:
@@ -403,8 +355,8 @@ def matched_path(found: re.Match[str]) -> str:
 
 
 def drop_sensitive_block(found: re.Match[str], policy: Policy) -> str:
-    """The lines of one file without what they say if it is sensitive; what follows them stays
-    apart.
+    """The lines of one file, or its name and a mark if it is sensitive; a line end at their end
+    stays.
     """
     name = matched_path(found)
     if not is_pathlike(name) or not is_sensitive(name, policy):

@@ -1,4 +1,4 @@
-"""Both ends of a text that is too long to be kept, or looked at, as a whole."""
+"""Both ends of a text that is too long to be kept, or read, as a whole."""
 
 from reverie.core.privacy_policy import Policy
 from reverie.core.private_passages import CUT_MARGIN, CUT_MARK
@@ -6,15 +6,14 @@ from reverie.privacy import is_fully_redacted, redact
 
 
 def redact_both_ends(text: str, policy: Policy, head: int, tail: int) -> str:
-    """The beginning and the end of a text longer than both with SPARE beside each, without secrets.
+    """The beginning and the end of a long text, without secrets.
 
-    Only so much is looked at. What then stands next to a cut is left out, as it may be half of a
-    secret. What is private has to be taken out before (`hidden`): it may be longer.
+    The text must be longer than both, with CUT_MARGIN beside each: only so much is read, and the
+    margin is left out, as what stands next to a cut may be half of a secret. Private passages have
+    to be taken out before (`hide_private_passages`): they may be longer.
     """
-    first, last = (
-        redact(text[: head + CUT_MARGIN], policy)[0],
-        redact(text[-(tail + CUT_MARGIN) :], policy)[0],
-    )
+    first = redact(text[: head + CUT_MARGIN], policy)[0]
+    last = redact(text[-(tail + CUT_MARGIN) :], policy)[0]
     for end in (first, last):
         if is_fully_redacted(end):
             return end

@@ -1,1 +1,1 @@
-"""Text as data: tokenizing, stop words, sentences, time expressions, host messages, token counts."""
+"""Text as data: tokens, stop words, sentences, time expressions, host messages."""

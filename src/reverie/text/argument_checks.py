@@ -1,4 +1,4 @@
-"""Arguments of questions: checked, so that a slip is named instead of finding nothing."""
+"""Arguments of questions, checked, so that a slip raises BadInput instead of finding nothing."""
 
 from collections.abc import Iterable, Mapping
 from operator import index
@@ -10,7 +10,7 @@ from reverie.text.text_cleaning import clean_text
 
 
 def check_whole_number(limit: Any, what: str = "limit") -> int:
-    """How many, as a number."""
+    """The value as a whole number; BadInput for anything else."""
     try:
         return index(limit)
     except TypeError:
@@ -18,25 +18,27 @@ def check_whole_number(limit: Any, what: str = "limit") -> int:
 
 
 def check_text_list(values: object, what: str) -> tuple[str, ...]:
-    """Several texts that a store can be asked for."""
+    """Several cleaned texts; BadInput for a single text or anything else."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise BadInput(f"The {what} are a list of texts, not {values!r}")
     found = tuple(values)
-    if odd := [value for value in found if not isinstance(value, str)]:
-        raise BadInput(f"The {what} are a list of texts; {odd[0]!r} is none")
+    for value in found:
+        if not isinstance(value, str):
+            raise BadInput(f"The {what} are a list of texts; {value!r} is none")
     return tuple(map(clean_text, found))
 
 
 def check_question(text: object, what: str) -> str:
-    """A text that is asked with."""
+    """The text of a question; BadInput for anything else."""
     if not isinstance(text, str):
         raise BadInput(f"The {what} must be a str, not {type(text).__name__}")
     return text
 
 
 def check_memory_types(types: object) -> tuple[str, ...]:
-    """Names of memory types."""
+    """Names of memory types; BadInput for one that there is not."""
     found = check_text_list(types, "types")
-    if odd := [name for name in found if name not in MEMORY_TYPES]:
-        raise BadInput(f"{odd[0]!r} is not a memory type; there are {', '.join(MEMORY_TYPES)}")
+    for name in found:
+        if name not in MEMORY_TYPES:
+            raise BadInput(f"{name!r} is not a memory type; there are {', '.join(MEMORY_TYPES)}")
     return found

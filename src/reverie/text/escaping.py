@@ -1,18 +1,20 @@
-"""Somebody's words, shown where an agent or a terminal could take them for more: for a host, a
-speaker, a fence.
+"""Somebody's words, shown where an agent or a terminal could take them for a host's or a speaker's.
 
-`escaped` puts a text on one line, for a place in a block: it closes nothing, opens nothing and
-hides nothing. `harmless` leaves lines as they are, for a whole text that was asked for: only what
-would be obeyed as structure is altered. What is stored is never altered. Pure; both are their own
-fixed points.
+`escape_line` puts a text on one line, for a place in a block: it closes nothing, opens nothing and
+hides nothing. `escape_text` leaves lines as they are, for a whole text that was asked for: only
+what would be obeyed as structure is altered. What is stored is never altered. Pure; either, done
+twice, changes nothing more.
 """
 
 import re
 from functools import cache
 
-# Printable by Unicode, and seen by nobody: fillers, joiners, selectors of variants (which can carry
-# whole messages).
-INVISIBLE_CHARS = "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef"
+# Printable by Unicode and yet invisible: fillers, joiners, and variation selectors, which can carry
+# whole messages.
+INVISIBLE_CHARS = (
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-"
+    "\U000e01ef"
+)
 SPEAKER_NAMES = "Human|Assistant|System|User|Developer|HUMAN|ASSISTANT|SYSTEM|USER|DEVELOPER"
 HOST_TAGS = (
     "reverie-memory",
@@ -44,9 +46,7 @@ COLON_LOOKALIKE = "\u2236"  # a ratio looks like a colon and ends no speaker's n
 
 
 def escape_line(text: str) -> str:
-    """One line of text that cannot close the fence, open another, speak as somebody, or hide from
-    who reads it.
-    """
+    """One line of text that cannot close the fence, open another, speak as somebody, or hide."""
     line = " ".join(remove_invisible(text).split()).replace("<", "‹").replace(">", "›")
     for fence, plain in (("`" * 3, "'''"), ("~" * 3, "∼∼∼")):
         line = line.replace(fence, plain)
@@ -54,8 +54,8 @@ def escape_line(text: str) -> str:
 
 
 def escape_text(text: str) -> str:
-    """A whole text without what a host would take for its own: its tags, a speaker's name at the
-    beginning of a line, and characters that nobody sees.
+    """A whole text without what a host would take for its own: tags, a speaker's name at the
+    beginning of a line, and invisible characters.
     """
     shown = break_speaker_labels(remove_invisible(text), r"(?m:^)[ \t]*")
     return _tag_pattern().sub(lambda found: f"‹{found[1]}›", shown) if "<" in shown else shown
@@ -67,20 +67,21 @@ def remove_invisible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    plain = _terminal_pattern().sub("", text)
-    plain = "".join(
-        ch
-        if ch.isprintable() or ch in "\n\t"
-        else "\n"
-        if ch in "\r\x0b\x0c\x85\u2028\u2029"
-        else " " * ch.isspace()
-        for ch in plain.replace("\r\n", "\n")
-    )
-    return _invisible_pattern().sub("", plain)
+    text = _terminal_pattern().sub("", text).replace("\r\n", "\n")
+    return _invisible_pattern().sub("", "".join(map(_printable, text)))
+
+
+def _printable(ch: str) -> str:
+    """A character, a line end or space for one of that kind, or nothing."""
+    if ch.isprintable() or ch in "\n\t":
+        return ch
+    if ch in "\r\x0b\x0c\x85\u2028\u2029":
+        return "\n"
+    return " " if ch.isspace() else ""
 
 
 def break_speaker_labels(text: str, where: str) -> str:
-    """A text in which nobody begins to speak."""
+    """A text in which no speaker's name, where `where` matches before it, ends with a colon."""
     return (
         _speaker_pattern(where).sub(lambda found: f"{found[1]}{COLON_LOOKALIKE}", text)
         if ":" in text
@@ -95,9 +96,10 @@ def _invisible_pattern() -> "re.Pattern[str]":
 
 @cache
 def _terminal_pattern() -> "re.Pattern[str]":
-    """What steers a terminal."""
+    """An escape sequence, which steers a terminal."""
     return re.compile(
-        "\x1b(?:\\[[0-?]{0,40}[ -/]{0,4}[@-~]|\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])?"
+        "\x1b(?:\\[[0-?]{0,40}[ -/]{0,4}[@-~]|\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)?"
+        "|[@-Z\\\\^_])?"
     )
 
 

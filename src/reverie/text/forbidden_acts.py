@@ -1,45 +1,47 @@
 """Acts that are often forbidden, and what each looks like when a tool is about to do it.
 
 "Never force-push" names no command, and there are four ways to type it. A row per act: how a
-prohibition speaks of it, and the trigger patterns (see `reverie.patterns`) that meet it. Few and
+prohibition speaks of it, and the trigger patterns (`core.trigger_patterns`) that match it. Few and
 precise: what is not here is called up by what the sentence names.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 
 class ForbiddenAct(NamedTuple):
-    """Something that is often forbidden."""
+    """An act that is often forbidden, as it is worded and as it is done."""
 
-    wording: re.Pattern[str]  # how a prohibition names it
-    triggers: Callable[[re.Match[str]], list[str]]  # what meets it
+    wording: re.Pattern[str]  # how a prohibition speaks of it
+    triggers: Callable[[re.Match[str]], list[str]]  # what matches it
 
 
 def forbidden_act(told: str, triggers: Callable[[re.Match[str]], list[str]]) -> ForbiddenAct:
-    """A row, in any case."""
+    """A row whose wording is matched in any case."""
     return ForbiddenAct(re.compile(told, re.IGNORECASE), triggers)
 
 
 def edit_triggers(path: str) -> list[str]:
-    """Files under a path are about to be changed: the tools that hosts have for it."""
+    """Triggers for changing files below a path, by the tools that hosts have for it."""
     return [f"tool:*{tool}*(*{path.strip('/')}/*)" for tool in ("edit", "write", "patch")]
 
 
 def removal_triggers(match: re.Match[str]) -> list[str]:
-    """`rm -rf`, with what must stay if that is named."""
+    """Triggers for `rm -r`, of the target alone if one is named."""
     flags = r"re:\brm\s+(?:-\w+\s+)*-\w*r"
-    target = re.escape((match["target"] or "").rstrip(".,!?/"))
-    if match["target"] in ("/", "~", "*"):
-        target = re.escape(match["target"])
-    return (
-        [rf"{flags}\w*\s+(?:[^\s;&|]+\s+)*(?:[^\s;&|]*/)?{target}(?![\w.-])"] if target else [flags]
-    )
+    named = match["target"] or ""
+    target = re.escape(named if named in ("/", "~", "*") else named.rstrip(".,!?/"))
+    if not target:
+        return [flags]
+    return [rf"{flags}\w*\s+(?:[^\s;&|]+\s+)*(?:[^\s;&|]*/)?{target}(?![\w.-])"]
 
 
 FORCE_PUSH_TRIGGERS = ["tool:*(git push*--force*)", "tool:*(git push* +*)", r"re:\bforce[- ]push"]
-_HERE = r"(?!(?:here|in|on|at|to|from|for|with|anything|anywhere|ever|again|and|or|as|the|any|this|these|outside)\b)"
+_HERE = (
+    r"(?!(?:here|in|on|at|to|from|for|with|anything|anywhere|ever|again|and|or|as|the|any|this"
+    r"|these|outside)\b)"
+)
 
 FORCE_PUSH = forbidden_act(
     r"\bforce[- ]?push|\bpush(?:ing)?\b[^;.]{0,40}?\s(?:--force|-f)\b",
@@ -50,7 +52,8 @@ ACTS = (
         rf"\brm\s+(?:-\w+\s+)*-\w*r\w*(?:\s+{_HERE}(?P<target>[\w./~*-]+))?", removal_triggers
     ),
     forbidden_act(
-        r"\b(terraform|tofu|kubectl|helm|git)\s+(destroy|apply|delete|uninstall|reset|rebase|clean|stash)\b",
+        r"\b(terraform|tofu|kubectl|helm|git)\s+(destroy|apply|delete|uninstall|reset|rebase|clean"
+        r"|stash)\b",
         lambda found: [
             f"tool:*({found[1]}* {found[2]}*)".lower(),
             f"{found[1]} {found[2]}".lower(),
@@ -67,7 +70,8 @@ ACTS = (
     ),
     forbidden_act(r"--no-verify\b", lambda _: ["--no-verify", "tool:*(git commit -n*)"]),
     forbidden_act(
-        r"\b(?:edit|touch|modify|change|write|alter|overwrite)\w*\b.{0,60}?\b(?:under|in|inside|below|within)\s+[`'\"]?"
+        r"\b(?:edit|touch|modify|change|write|alter|overwrite)\w*\b.{0,60}?\b(?:under|in|inside"
+        r"|below|within)\s+[`'\"]?"
         r"(?P<path>[\w.@-]+(?:/[\w.@-]+)*/[\w@-]*)",
         lambda found: edit_triggers(found["path"]),
     ),
@@ -77,21 +81,21 @@ _REJECTED_PROGRAM = re.compile(
     r"(?:use|using|run|install with)?\s*[`'\"]?(?P<name>[a-z][\w.+-]*)(?!\w)",
     re.IGNORECASE,
 )
+# Programs that a preference may set aside; none whose name is a verb or a colour too.
 _PROGRAMS = """
-ansible apt apt-get autopep8 aws az brew bun bundle cargo cmake composer conda curl deno docker docker-compose
-easy_install eslint flake8 gcloud gem gradle grep hg jest jshint kubectl mamba maven mocha mvn mypy nano node
-nodemon nose npm npx pdm pip pip3 pipenv pipx pnpm podman poetry prettier psql pylint pyright pytest python python2
-python3 rake rsync sbt sed ssh svn terraform tofu tox tsc uv vagrant venv vim virtualenv vitest webpack wget yarn
+ansible apt apt-get autopep8 aws az brew bun bundle cargo cmake composer conda curl deno docker
+docker-compose easy_install eslint flake8 gcloud gem gradle grep hg jest jshint kubectl mamba maven
+mocha mvn mypy nano node nodemon nose npm npx pdm pip pip3 pipenv pipx pnpm podman poetry prettier
+psql pylint pyright pytest python python2 python3 rake rsync sbt sed ssh svn terraform tofu tox tsc
+uv vagrant venv vim virtualenv vitest webpack wget yarn
 """
 PROGRAMS = frozenset(_PROGRAMS.split())
+# Other ways to run one of them.
 PROGRAM_VARIANTS = {
     "pip": ("pip3 *", "python* -m pip*"),
     "pip3": ("pip *", "python* -m pip*"),
     "venv": ("python* -m venv*",),
 }
-"""Programs that a preference may set aside, and other ways to type them; none that is a verb or a
-colour too.
-"""
 _FORBIDDEN = re.compile(r"\b(?:never|don'?t|do not|must not|not|no|stop|avoid)\b", re.IGNORECASE)
 _CLAUSE_END = re.compile(
     r"[;—]|,\s*(?:use|but|only|prefer|run)\b|[.!?](?:\s|$)|\b(?:unless|instead|without)\b",
@@ -100,46 +104,43 @@ _CLAUSE_END = re.compile(
 
 
 def find_act_triggers(text: str) -> list[str]:
-    """What meets the acts that a text forbids; what is named after "use" or "without" is not
+    """Triggers for the acts that a text forbids; what is named after "use" or "without" is not
     forbidden.
     """
-    forbidden = list(find_forbidden_clauses(text))
-    found = [
-        meets
-        for clause in forbidden
-        if (told := FORCE_PUSH.wording.search(clause))
-        for meets in FORCE_PUSH.triggers(told)
-    ]
-    if found or "`" in text:  # what stands between ticks says it exactly
-        return found
-    return [
-        meets
-        for clause in forbidden
-        for row in ACTS
-        if (told := row.wording.search(clause))
-        for meets in row.triggers(told)
-    ]
+    clauses = list(find_forbidden_clauses(text))
+    triggers = triggers_of_act(FORCE_PUSH, clauses)
+    # What stands between backticks says exactly what is meant, so the table does not guess.
+    if triggers or "`" in text:
+        return triggers
+    return [trigger for clause in clauses for trigger in triggers_in_clause(clause)]
+
+
+def triggers_of_act(act: ForbiddenAct, clauses: Iterable[str]) -> list[str]:
+    """The triggers of one act, once for each clause that speaks of it."""
+    matches = (act.wording.search(clause) for clause in clauses)
+    return [trigger for match in matches if match for trigger in act.triggers(match)]
+
+
+def triggers_in_clause(clause: str) -> Iterator[str]:
+    """The triggers of all acts that a clause speaks of."""
+    for act in ACTS:
+        yield from triggers_of_act(act, (clause,))
 
 
 def find_forbidden_clauses(text: str) -> Iterator[str]:
     """What is forbidden: from the word that forbids to where something else begins."""
-    place = 0
-    while match := _FORBIDDEN.search(text, place):
+    start = 0
+    while match := _FORBIDDEN.search(text, start):
         end = _CLAUSE_END.search(text, match.end())
-        place = end.end() if end else len(text)
         yield text[match.end() : end.start() if end else None]
+        start = end.end() if end else len(text)
 
 
 def find_program_triggers(text: str) -> tuple[str, ...]:
-    """What meets the programs that a preference sets aside: "always use uv, never pip" when pip is
-    about to run.
-    """
-    names = dict.fromkeys(
-        match["name"].lower().rstrip(".") for match in _REJECTED_PROGRAM.finditer(text)
-    )
-    return tuple(
-        f"tool:*({command})"
-        for name in names
-        if name in PROGRAMS
-        for command in (f"{name} *", *PROGRAM_VARIANTS.get(name, ()))
-    )
+    """Triggers for the programs that a preference sets aside, as in "always use uv, never pip"."""
+    names = (match["name"].lower().rstrip(".") for match in _REJECTED_PROGRAM.finditer(text))
+    programs = [name for name in dict.fromkeys(names) if name in PROGRAMS]
+    commands = [
+        command for name in programs for command in (f"{name} *", *PROGRAM_VARIANTS.get(name, ()))
+    ]
+    return tuple(f"tool:*({command})" for command in commands)

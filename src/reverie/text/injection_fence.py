@@ -3,15 +3,12 @@
 import re
 
 FENCE = "reverie-memory"
-
-
 FENCE_END = f"</{FENCE}>"
 
-
-# a long message may be cut inside the fence
+# A long message may have been cut inside the fence.
 _INJECTED = re.compile(rf"<{FENCE}>.*?(?:</{FENCE}>|\Z)", re.DOTALL)
 
 
 def remove_injections(text: str) -> str:
-    """The text without what Reverie put there: memory must not learn from its own echo (CC-62)."""
+    """The text without injected context: memory must not learn from its own echo."""
     return _INJECTED.sub(" ", text) if FENCE in text else text

@@ -2,8 +2,7 @@
 
 People paste: logs, READMEs, commit messages, code, what somebody else said. A standing order in
 there is nobody's wish, so it is kept apart: it can be counted as quoted, it is never learned from.
-What a host or Reverie itself put into a message stands between tags and is left out altogether
-(CC-61, CC-62).
+What a host or Reverie itself put into a message stands between tags and is left out altogether.
 """
 
 import re
@@ -12,12 +11,12 @@ from typing import NamedTuple
 
 from reverie.text.injection_fence import remove_injections
 
-MAX_SENTENCES = 400  # of one message; beyond it somebody has pasted a file
-MIN_QUOTE_WORDS = 3  # words in double quotes that are somebody else's speech and not a name
+MAX_SENTENCES = 400  # of one message; beyond that somebody has pasted a file
+MIN_QUOTE_WORDS = 3  # in double quotes; fewer are a name and not somebody's speech
 
 
 class MessageSentences(NamedTuple):
-    """Sentences, in order: the writer's own, and those that stand in what is quoted or pasted."""
+    """A message's sentences in order: the writer's own, and those of what is quoted or pasted."""
 
     own: tuple[str, ...] = ()
     quoted: tuple[str, ...] = ()
@@ -30,7 +29,8 @@ _HIDDEN = re.compile("\ue000(\\d+)\ue001")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+")
 _END = re.compile(r"(?<=[.!?…])[\"')\]]*\s+(?=\S)")
 _MACRO = re.compile(
-    r"!\s+(?:in|for|on|at|from|with|inside|to|ever|anywhere|when|here|and|or|macro|calls?|because)\b"
+    r"!\s+(?:in|for|on|at|from|with|inside|to|ever|anywhere|when|here|and|or|macro|calls?|because)"
+    r"\b"
 )
 _SHORTENED = re.compile(
     r"(?:\b(?:e\.g|i\.e|vs|etc|approx|cf|incl|resp|ca|mr|ms|dr|st)|\.\s?\w)\.$|\s\d\.$",
@@ -40,8 +40,10 @@ _SHORTENED = re.compile(
 # After a line like these everything else in the message is pasted: "here's the log:", "the readme
 # says:".
 _PASTE_FOLLOWS = re.compile(
-    r"(?:\b(?:says?|said|reads|wrote|output|logs?|readme|runbook|errors?|trace(?:back)?|stack ?trace|content|contents|"
-    r"docs?|diff|ticket|issue|e?mail|commit message|message|review|comment|paste[ds]?|got this|get this|gives|"
+    r"(?:\b(?:says?|said|reads|wrote|output|logs?|readme|runbook|errors?|trace(?:back)?|stack "
+    r"?trace|content|contents|"
+    r"docs?|diff|ticket|issue|e?mail|commit message|message|review|comment|paste[ds]?|got this|get "
+    r"this|gives|"
     r"this is what|prints?|response|transcript|thread)\b[^:\n]{0,60}:|"
     r"\b(?:log|output|trace|error|content|message|see|pasted?|file|config) below\b.{0,40})\s*$",
     re.IGNORECASE,
@@ -65,8 +67,10 @@ MIN_DOCUMENT_MARKS = 2  # headings, or tags of a page, from which on a message h
 # Lines that programs wrote, wherever they stand.
 _MACHINE = re.compile(
     r"^\s*(?:>|\||\$ |#{1,6} |@@ |diff --git|[-+]{3} |\[?\d{4}-\d\d-\d\d[T ]?\d|\[?\d\d:\d\d:\d\d|"
-    r"\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|FATAL|TRACE|NOTICE)\b[\]:\s]|[ewi]: |Traceback |at \S+\(|File \"|"
-    r"(?:error|warning|fatal|hint|note)(?:\[\w+\])?: |npm (?:ERR|WARN)|FAIL(?:ED)?\b|E {2,}|={4,}|-{4,}|\* What went)"
+    r"\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|FATAL|TRACE|NOTICE)\b[\]:\s]|[ewi]: |Traceback |at \S+\("
+    r"|File \"|"
+    r"(?:error|warning|fatal|hint|note)(?:\[\w+\])?: |npm (?:ERR|WARN)|FAIL(?:ED)?\b|E {2,}|={4,}"
+    r"|-{4,}|\* What went)"
 )
 
 
@@ -84,35 +88,36 @@ def separate_sentences(text: str) -> MessageSentences:
     quoted: list[str] = []
     pasting = False
     lines = strip_markup(text).rstrip().split("\n")
-    end = len(lines) - 1
     first, last = find_document(lines)
-    for place, line in enumerate(lines):
+    for number, line in enumerate(lines):
         if not line.strip():
             continue
-        if first <= place <= last or _FORM.match(line):
-            pasting = pasting or first > place or place > last
+        in_document = first <= number <= last
+        if in_document or _FORM.match(line):
+            # A form's heading starts a ticket that lasts to the end; a document ends by itself.
+            pasting = pasting or not in_document
             quoted += split_sentences(_MARKUP_TAG.sub(" ", line).lstrip("> |#"))
-            continue
-        if pasting or _MACHINE.match(line):
+        elif pasting or _MACHINE.match(line):
             quoted += split_sentences(line.lstrip("> |#"))
-            continue
-        pasting = place < end and _PASTE_FOLLOWS.search(line) is not None
-        mine, theirs = separate_quotes(line)
-        own += mine
-        quoted += theirs
+        else:
+            pasting = number < len(lines) - 1 and _PASTE_FOLLOWS.search(line) is not None
+            mine, theirs = separate_quotes(line)
+            own += mine
+            quoted += theirs
     return MessageSentences(limit_sentences(own), limit_sentences(quoted))
 
 
 def separate_lines(text: str) -> tuple[str, str]:
-    """A message in two: the lines in which its writer speaks, and the others, with what is fenced,
-    quoted or pasted. Speech that somebody quotes within a line of their own stays in that line.
+    """A message in two: the lines in which its writer speaks, and all others.
+
+    Speech that somebody quotes within a line of their own stays in that line.
     """
     own = set(separate_sentences(text).own)
     mine: list[str] = []
     theirs: list[str] = []
     for line in remove_injections(text).split("\n"):
-        said = line.replace("’", "'").replace("‘", "'")
-        (mine if not own.isdisjoint(separate_quotes(said)[0]) else theirs).append(line)
+        sentences, _ = separate_quotes(line.replace("’", "'").replace("‘", "'"))
+        (theirs if own.isdisjoint(sentences) else mine).append(line)
     return "\n".join(mine).strip(), "\n".join(theirs).strip()
 
 
@@ -124,14 +129,18 @@ def remove_quoted_speech(text: str) -> str:
 
 
 def find_document(lines: Sequence[str]) -> tuple[int, int]:
-    """The first and the last line of a document in a message: from its first of several headings to
-    the end, or from its first tag of a page to its last; (1, 0) where there is none.
+    """The first and the last line of a document in a message; (1, 0) where there is none.
+
+    With several headings it lasts from the first to the end of the message, with tags of a page
+    from the first to the last of them.
     """
-    headings = [place for place, line in enumerate(lines) if _HEADING.match(line)]
+    headings = [number for number, line in enumerate(lines) if _HEADING.match(line)]
     if len(headings) >= MIN_DOCUMENT_MARKS:
         return headings[0], len(lines) - 1
-    tags = [place for place, line in enumerate(lines) for _ in _MARKUP_TAG.finditer(line)]
-    return (tags[0], tags[-1]) if len(tags) >= MIN_DOCUMENT_MARKS and tags[0] < tags[-1] else (1, 0)
+    tags = [number for number, line in enumerate(lines) for _ in _MARKUP_TAG.finditer(line)]
+    if len(tags) >= MIN_DOCUMENT_MARKS and tags[0] < tags[-1]:
+        return tags[0], tags[-1]
+    return 1, 0
 
 
 def limit_sentences(found: list[str]) -> tuple[str, ...]:
@@ -142,33 +151,36 @@ def limit_sentences(found: list[str]) -> tuple[str, ...]:
 
 def separate_quotes(line: str) -> tuple[list[str], list[str]]:
     """A line's own sentences, and those within quotation marks."""
-    hidden: list[str] = []
+    quotes: list[str] = []
 
+    # While the line is split, a number in private-use characters stands for each quotation: its
+    # full stops end no sentence of the line.
     def hide(match: re.Match[str]) -> str:
         if len(match["within"].split()) < MIN_QUOTE_WORDS:
             return match[0]
-        hidden.append(match[0])
-        return f"\ue000{len(hidden) - 1}\ue001"
+        quotes.append(match[0])
+        return f"\ue000{len(quotes) - 1}\ue001"
 
-    masked = _QUOTE.sub(hide, line)
-    mine = [
-        _HIDDEN.sub(lambda m: hidden[int(m[1])] if int(m[1]) < len(hidden) else "", one)
-        for one in split_sentences(masked)
-    ]
-    return mine, [one for quote in hidden for one in split_sentences(quote.strip('"“”'))]
+    def restore(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return quotes[number] if number < len(quotes) else ""
+
+    sentences = split_sentences(_QUOTE.sub(hide, line))
+    own = [_HIDDEN.sub(restore, sentence) for sentence in sentences]
+    return own, [part for quote in quotes for part in split_sentences(quote.strip('"“”'))]
 
 
 def split_sentences(line: str) -> list[str]:
-    """A line cut where sentences end; "e.g. this" and file names stay whole. Lower case begins a
-    sentence too.
+    """The sentences of a line; "e.g. this" and file names stay whole. Lower case begins a sentence
+    too.
     """
     line = _BULLET.sub("", line).strip()
     found: list[str] = []
     start = 0
     for end in _END.finditer(line):
-        if not (
-            _SHORTENED.search(line[start : end.start()]) or _MACRO.match(line, end.start() - 1)
-        ):
-            found.append(line[start : end.end()].strip())
-            start = end.end()
-    return [one for one in (*found, line[start:].strip()) if one]
+        if _SHORTENED.search(line[start : end.start()]) or _MACRO.match(line, end.start() - 1):
+            continue
+        found.append(line[start : end.end()].strip())
+        start = end.end()
+    found.append(line[start:].strip())
+    return [sentence for sentence in found if sentence]

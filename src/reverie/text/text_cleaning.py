@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
-
 
 _BROKEN = re.compile("[\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """Text that every database and terminal can hold: halves of characters become �,
-    NUL becomes ␀.
+    """The text with lone surrogates as � and NUL as ␀; the same object if it has neither and is
+    ASCII.
     """
     if text.isascii():
         return text.replace("\x00", "␀") if "\x00" in text else text

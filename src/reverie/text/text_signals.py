@@ -1,5 +1,5 @@
-"""What a text says about itself in passing: the files it names, their language, what would call it
-up again.
+"""What a text says about itself in passing: the files it names, their language, and triggers that
+call it up again.
 
 Modest and precise: a file is what looks like one beyond doubt, a tag comes from a file's name or
 its place, a trigger from what a person forbade by name. Nothing found is the usual answer.
@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from reverie.text.forbidden_acts import find_act_triggers
 
 MAX_FILES, MAX_TRIGGERS, MAX_TAGS = 8, 4, 6
-MAX_TRIGGER_CHARS = 300  # characters; a longer one names nothing that is typed
+MAX_TRIGGER_CHARS = 300  # a longer one names nothing that is typed
 
+# Extension → language tag.
 LANGUAGES = {
     "py": "python",
     "pyi": "python",
@@ -56,33 +57,14 @@ LANGUAGES = {
     "svelte": "svelte",
     "zig": "zig",
 }
-"""Extension → language tag (B21)."""
 
-OTHER_FILES = (
-    "md",
-    "txt",
-    "json",
-    "jsonl",
-    "yaml",
-    "yml",
-    "toml",
-    "lock",
-    "ini",
-    "cfg",
-    "conf",
-    "env",
-    "html",
-    "xml",
-    "csv",
-    "proto",
-    "gradle",
-    "ipynb",
-    "rst",
-    "pdf",
-    "plist",
-    "properties",
-)
+# Extensions of files in no language that has a tag.
+_OTHER_FILES = """
+md txt json jsonl yaml yml toml lock ini cfg conf env html xml csv proto gradle ipynb rst pdf plist
+properties
+"""
 
+# A folder or file in a path → domain tag.
 DOMAINS = {
     "test": "testing",
     "tests": "testing",
@@ -119,8 +101,8 @@ DOMAINS = {
     "cargo.toml": "packaging",
     "requirements.txt": "packaging",
 }
-"""A folder or file in a path → domain tag (B22)."""
 
+# What a forbidden act looks like when it is about to be done.
 COMMAND_BY_VERB = {
     "push": "git push",
     "commit": "git commit",
@@ -128,51 +110,47 @@ COMMAND_BY_VERB = {
     "merge": "git merge",
     "deploy": "deploy",
 }
-"""What a forbidden act looks like when it is about to be done."""
 
 _NAMED = re.compile(
     r"\b(?:Dockerfile|Makefile|Jenkinsfile|Gemfile|Procfile|Rakefile|Justfile|\.env(?:\.\w+)?|"
     r"\.gitignore|\.sdkmanrc|\.editorconfig)\b|(?<![\w/])\.env(?:\.\w+)?\b"
 )
 _PATH = re.compile(
-    r"(?<![\w@:/.%$\\-])(?:\.{1,2}/)?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.(?P<ending>[A-Za-z]{1,10})\b(?![("
+    r"(?<![\w@:/.%$\\-])(?:\.{1,2}/)?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.(?P<ending>[A-Za-z]{1,10})"
+    r"\b(?![("
     r"\w/])"
 )
 _FOLDER = re.compile(r"(?<![\w@:/.%$\\-])(?:[\w.@+-]{2,}/)+(?=[\s,;:.)!?'\"`]|$)")
-_ENDINGS = frozenset((*LANGUAGES, *OTHER_FILES))
+_ENDINGS = frozenset((*LANGUAGES, *_OTHER_FILES.split()))
+
+
+# Names of things that look like files.
+_NO_FILES = """
+node.js vue.js next.js moment.js three.js d3.js react.js express.js nuxt.js asp.net chart.js
+alpine.js
+"""
+NO_FILES = frozenset(_NO_FILES.split())
 
 
 def find_file_names(text: str) -> tuple[str, ...]:
-    """The files that a text names, in order (A69)."""
+    """The files that a text names, in order."""
     found = [
-        (m.start(), m[0])
-        for m in _PATH.finditer(text)
-        if m["ending"].lower() in _ENDINGS and is_file_name(m[0])
+        (match.start(), match[0])
+        for match in _PATH.finditer(text)
+        if match["ending"].lower() in _ENDINGS and is_file_name(match[0])
     ]
-    found += [(m.start(), m[0]) for pattern in (_FOLDER, _NAMED) for m in pattern.finditer(text)]
+    for pattern in (_FOLDER, _NAMED):
+        found += [(match.start(), match[0]) for match in pattern.finditer(text)]
     return tuple(dict.fromkeys(name for _, name in sorted(found)))[:MAX_FILES]
 
 
 def is_file_name(name: str) -> bool:
-    """Whether it is a file: "moment.js", "Vue.js" and "node.js" are names of things."""
-    return "/" in name or name.lower() not in (
-        "node.js",
-        "vue.js",
-        "next.js",
-        "moment.js",
-        "three.js",
-        "d3.js",
-        "react.js",
-        "express.js",
-        "nuxt.js",
-        "asp.net",
-        "chart.js",
-        "alpine.js",
-    )
+    """True for a file; "moment.js", "Vue.js" and "node.js" are names of things."""
+    return "/" in name or name.lower() not in NO_FILES
 
 
 def derive_tags(files: Iterable[str]) -> tuple[str, ...]:
-    """Language and domain tags that follow from files' names and places (B18–B22)."""
+    """Language and domain tags that follow from files' names and places."""
     found: list[str] = []
     for name in files:
         parts = name.lower().strip("/").split("/")
@@ -194,11 +172,15 @@ _CODELIKE = re.compile(
     r"[a-z]+_\w+|[a-z]+[A-Z]\w*|[\w]+-[\w-]+|[A-Z][a-z]+[A-Z]\w*|#[\w-]+)(?!\w)"
 )
 _ACT = re.compile(
-    r"^(?:please )?(?:never|don'?t ever|do not ever|don'?t|do not|no|stop|avoid|we (?:never|don'?t|do not))\s+"
-    r"(?:ever |even )?(?P<verb>use|using|call|calling|import|importing|install|installing|add|adding|write|print|run|"
-    r"running|touch|edit|enable|push|commit|rebase|merge|deploy|force[- ]push|mock|mocking|apply)?\s*(?P<rest>.*)$",
+    r"^(?:please )?(?:never|don'?t ever|do not ever|don'?t|do not|no|stop|avoid|we (?:never|don'?t"
+    r"|do not))\s+"
+    r"(?:ever |even )?(?P<verb>use|using|call|calling|import|importing|install|installing|add"
+    r"|adding|write|print|run|"
+    r"running|touch|edit|enable|push|commit|rebase|merge|deploy|force[- ]push|mock|mocking"
+    r"|apply)?\s*(?P<rest>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
+# Verbs of a prohibition whose object is a thing by its name.
 _BY_NAME = frozenset(
     (
         "use",
@@ -216,82 +198,52 @@ _BY_NAME = frozenset(
         "mock",
     )
 )
-_VAGUE = frozenset(
-    (
-        "any",
-        "all",
-        "the",
-        "this",
-        "that",
-        "these",
-        "those",
-        "code",
-        "tests",
-        "test",
-        "file",
-        "files",
-        "it",
-        "them",
-        "things",
-        "stuff",
-        "anything",
-        "something",
-        "again",
-        "new",
-        "old",
-        "real",
-        "more",
-        "other",
-        "secrets",
-        "data",
-        "changes",
-        "change",
-        "comments",
-        "main",
-        "master",
-        "prod",
-        "production",
-        "global",
-        "default",
-        "raw",
-        "hardcoded",
-        "magic",
-        "inline",
-    )
-)
+# Words too common to call anything up.
+_VAGUE_WORDS = """
+any all the this that these those code tests test file files it them things stuff anything
+something again new old real more other secrets data changes change comments main master
+prod production global default raw hardcoded magic inline
+"""
+_VAGUE = frozenset(_VAGUE_WORDS.split())
 
 
 def derive_triggers(text: str) -> tuple[str, ...]:
-    """What calls a prohibition up when it comes near: the thing it names, where it plainly names
-    one (B61).
-    """
-    if typical := find_act_triggers(text):
-        return tuple(dict.fromkeys(one for one in typical if len(one) <= MAX_TRIGGER_CHARS))[
-            :MAX_TRIGGERS
-        ]
+    """Trigger patterns for a prohibition: the thing it forbids, where it plainly names one."""
+    triggers = find_act_triggers(text)
+    if triggers:
+        return limit_triggers(triggers)
     act = _ACT.match(text)
     if act is None:
         return ()
-    verb, rest = (act["verb"] or "").lower(), act["rest"]
-    end = _FIRST_CLAUSE.search(rest)
-    clause = (
-        rest[: end.start()]
-        + ("!" if end and end[0].startswith("!") and not end[0].strip("! ") else "")
-        if end
-        else rest
-    )
-    found = [m[1] for m in _TICKED.finditer(rest.split(", use")[0].split(" use ")[0])]
-    found = found or [m[0] for m in _CODELIKE.finditer(clause)]
+    verb = (act["verb"] or "").lower()
+    clause = first_clause(act["rest"])
+    # What follows "use" is to be done instead.
+    forbidden = act["rest"].split(", use")[0].split(" use ")[0]
+    found = [match[1] for match in _TICKED.finditer(forbidden)]
+    found = found or [match[0] for match in _CODELIKE.finditer(clause)]
     if not found and (verb in _BY_NAME or (not verb and text.lower().startswith("no "))):
         found = find_named_thing(clause)
-    if not found and verb in COMMAND_BY_VERB:
-        found = [COMMAND_BY_VERB[verb]]
-    if not found and (first := clause.split(" ")[0].lower()) in COMMAND_BY_VERB:
-        found = [COMMAND_BY_VERB[first]]
-    bare = (one.strip(" .,'\"") for one in found)
-    return tuple(dict.fromkeys(one for one in bare if 2 < len(one) <= MAX_TRIGGER_CHARS))[
-        :MAX_TRIGGERS
-    ]
+    for word in (verb, clause.split(" ")[0].lower()):
+        if not found and word in COMMAND_BY_VERB:
+            found = [COMMAND_BY_VERB[word]]
+    names = (name.strip(" .,'\"") for name in found)
+    return limit_triggers(name for name in names if len(name) > 2)
+
+
+def limit_triggers(triggers: Iterable[str]) -> tuple[str, ...]:
+    """The first few distinct triggers that are not too long."""
+    fitting = (trigger for trigger in triggers if len(trigger) <= MAX_TRIGGER_CHARS)
+    return tuple(dict.fromkeys(fitting))[:MAX_TRIGGERS]
+
+
+def first_clause(rest: str) -> str:
+    """What a prohibition forbids, up to where a reason or another thing begins."""
+    end = _FIRST_CLAUSE.search(rest)
+    if end is None:
+        return rest
+    # An exclamation mark may belong to the name, as in `println!`.
+    ends_with_mark = end[0].startswith("!") and not end[0].strip("! ")
+    return rest[: end.start()] + ("!" if ends_with_mark else "")
 
 
 def find_named_thing(clause: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""time language: "tomorrow at 9", "in 20 minutes", "every weekday at 8:30", as moments.
+"""Time expressions: "tomorrow at 9", "in 20 minutes", "every weekday at 8:30", as timestamps.
 
 A reminder is meant on the clock on the wall of a time zone: 09:00 stays 09:00 when that clock is
 put forward or back. A time that a change of the clock leaves out (02:30 in spring) is the first
@@ -27,7 +27,7 @@ from reverie.text.tokenization import fold_text
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-WallTime = datetime  # what a clock on a wall shows: without a zone
+WallTime = datetime  # what a clock on a wall shows: no tzinfo
 
 MORNING = time(9)  # a day without a time of day
 DAY_PARTS = {
@@ -57,7 +57,8 @@ _PART = re.compile(
     r"\b(?:(?:at|in the|this) )?(morning|noon|midday|afternoon|evening|tonight|night|midnight)\b"
 )
 _CLOCK = re.compile(
-    r"(?:\b(?:at|by) |@ ?)?\b(?:(?P<hour>\d{1,2})[:.h](?P<minute>\d\d)(?: ?(?P<half>[ap])\.?m\b\.?)?"
+    r"(?:\b(?:at|by) |@ ?)?\b(?:(?P<hour>\d{1,2})[:.h](?P<minute>\d\d)(?: ?(?P<half>[ap])"
+    r"\.?m\b\.?)?"
     r"|(?P<hour2>\d{1,2}) ?(?P<half2>[ap])\.?m\b\.?)(?![.:\d])"
     r"|(?:\bat |@ ?)(?P<hour3>\d{1,2})\b(?![:.\d])"
 )
@@ -84,7 +85,8 @@ _CRON = re.compile(
     r"(?:[\d*/,LlW#?-]|[a-z]{3}\b)+(?: (?:[\d*/,LlW#?-]|[a-z]{3}\b)+){4}", re.IGNORECASE
 )
 _EVERY = re.compile(
-    rf"(?:every|each) (?:(?P<count>\d+|other|second) )?(?:(?P<unit>minute|min|hour|day|weekday|workday|weekend|week|"
+    rf"(?:every|each) (?:(?P<count>\d+|other|second) )?(?:(?P<unit>minute|min|hour|day|weekday"
+    rf"|workday|weekend|week|"
     rf"month)s?(?: on (?:the )?(?P<of>\d{{1,2}}(?:st|nd|rd|th)?|last day|{_WEEKDAY}))?"
     rf"|(?P<days>{_WEEKDAY}s?(?:(?:, and|,| and| &) ?{_WEEKDAY}s?)*))"
 )
@@ -112,14 +114,15 @@ def load_zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError, TypeError, AttributeError) as err:
         raise BadInput(
-            f"{name!r} is not a time zone that this machine knows. Name one such as Europe/Berlin or UTC; "
+            f"{name!r} is not a time zone that this machine knows. Name one such as Europe/Berlin "
+            f"or UTC; "
             "where all are missing, pip install tzdata"
         ) from err
 
 
 @lru_cache(maxsize=1_000)
 def is_known_zone(name: str) -> bool:
-    """Whether a time zone is known here."""
+    """True if a time zone is known here."""
     try:
         return bool(load_zone(name))
     except BadInput:
@@ -127,13 +130,13 @@ def is_known_zone(name: str) -> bool:
 
 
 def to_wall_time(at: float, zone: str) -> WallTime:
-    """What a clock on the wall shows at a moment."""
+    """What a clock on the wall shows at a timestamp."""
     return datetime.fromtimestamp(at, load_zone(zone)).replace(tzinfo=None, fold=0)
 
 
 def from_wall_time(wall: WallTime, zone: str) -> float:
-    """The moment at which a clock on the wall shows this, for the first time; if it never does, the
-    first one after.
+    """The timestamp at which a clock on the wall first shows this; if it never does, the first one
+    after.
     """
     there = wall.replace(tzinfo=load_zone(zone), fold=0)
     at = there.timestamp()
@@ -142,20 +145,18 @@ def from_wall_time(wall: WallTime, zone: str) -> float:
     # In a gap the offset of fold 0 is that of before, so that `at` lies after the change; fold 1
     # lies before it.
     before = int(there.replace(fold=1).timestamp())
-    return float(
-        before
-        + bisect_left(range(before, int(at)), True, key=lambda t: to_wall_time(t, zone) > wall)
-    )
+    seconds = range(before, int(at))
+    return float(before + bisect_left(seconds, True, key=lambda t: to_wall_time(t, zone) > wall))
 
 
 def format_wall_time(at: float, zone: str) -> str:
-    """A moment as it was understood: "Monday 2026-11-23 09:00 Europe/Berlin"."""
+    """A timestamp as it was understood: "Monday 2026-11-23 09:00 Europe/Berlin"."""
     wall = to_wall_time(at, zone)
     return f"{DAYS[wall.weekday()].title()} {wall:%Y-%m-%d %H:%M} {zone}"
 
 
 def normalize_phrase(text: str) -> str:
-    """A phrase in small letters, its spaces one each, in words that the patterns know."""
+    """A phrase in lower case with single spaces, in words that the expressions know."""
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_PHRASE_CHARS:
         raise BadInput(f"{str(text)[:40]!r} is not a time. {EXAMPLES}")
     found = fold_text(text)
@@ -165,13 +166,14 @@ def normalize_phrase(text: str) -> str:
 
 
 EXAMPLES = (
-    'Say for instance "tomorrow at 9", "in 20 minutes", "next Monday 14:00", "3 December at 8:30" or '
+    'Say for instance "tomorrow at 9", "in 20 minutes", "next Monday 14:00", "3 December at 8:30" '
+    "or "
     '"2026-12-03 08:30"'
 )
 
 
 def parse_time_ahead(when: str | float | datetime | date, now: float, zone: str) -> float:
-    """The moment meant, which must be still to come; BadInput says what was understood."""
+    """The timestamp meant, which must be still to come; BadInput says what was understood."""
     at = parse_time_expression(when, now, zone)
     if at <= now:
         raise BadInput(
@@ -182,8 +184,9 @@ def parse_time_ahead(when: str | float | datetime | date, now: float, zone: str)
 
 
 def parse_time_expression(when: str | float | datetime | date, now: float, zone: str) -> float:
-    """The moment meant: a phrase, ISO 8601, a datetime, a date, seconds since 1970. Without a zone,
-    `zone` is meant.
+    """The timestamp of a phrase, ISO 8601, a datetime, a date, or seconds since 1970.
+
+    It is meant in `zone` where it names none.
     """
     if isinstance(when, str):
         when = parse_iso_time(when) or when
@@ -199,7 +202,7 @@ def parse_time_expression(when: str | float | datetime | date, now: float, zone:
 
 
 def parse_iso_time(text: str) -> datetime | date | None:
-    """A moment or a day in ISO 8601."""
+    """A moment or a day in ISO 8601; None for anything else."""
     for read in (date.fromisoformat, datetime.fromisoformat):
         try:
             return read(text.strip())
@@ -209,43 +212,41 @@ def parse_iso_time(text: str) -> datetime | date | None:
 
 
 def parse_time_phrase(text: str, now: float, zone: str) -> float:
-    """The moment that words mean."""
+    """The timestamp that words mean."""
     phrase = normalize_phrase(text)
     if _PASSING.fullmatch(phrase):
+        # Hours and minutes pass alike in every zone, so they are added in UTC.
         there = parse_day_phrase(phrase, datetime.fromtimestamp(now, UTC).replace(tzinfo=None))
         return there.replace(tzinfo=UTC).timestamp() if there else refuse_phrase(text)
     here = to_wall_time(now, zone)
-    day, at, over = split_phrase(phrase, text)
+    day, at, after_midnight = split_phrase(phrase, text)
     if not day:
         return next_wall_time(here, at or MORNING, now, zone)
-    known = _DAY.fullmatch(day) or _AHEAD.fullmatch(day)
-    there = parse_day_phrase(day, here) if known else None
+    is_distance = _AHEAD.fullmatch(day) is not None
+    there = parse_day_phrase(day, here) if is_distance or _DAY.fullmatch(day) else None
     if there is None:
         return refuse_phrase(text)
     if at is None:
-        at = here.time().replace(second=0, microsecond=0) if _AHEAD.fullmatch(day) else MORNING
+        at = here.time().replace(second=0, microsecond=0) if is_distance else MORNING
     days = [there]
-    if _TODAY_TOO.fullmatch(day) and (first := parse_day_phrase(day, here - timedelta(days=1))):
-        days.insert(0, first)
-    found = [
-        from_wall_time(datetime.combine(day.date(), at) + timedelta(days=over), zone)
-        for day in days
-    ]
-    return next((at for at in found if at > now), found[-1])
+    if _TODAY_TOO.fullmatch(day):
+        # Asked from yesterday, `dateparser` names today too, if that is the day's name.
+        first = parse_day_phrase(day, here - timedelta(days=1))
+        days = [first, there] if first else days
+    night = timedelta(days=after_midnight)
+    moments = [from_wall_time(datetime.combine(day, at) + night, zone) for day in days]
+    return next((moment for moment in moments if moment > now), moments[-1])
 
 
 def next_wall_time(here: WallTime, at: time, now: float, zone: str) -> float:
     """The next time that the wall's clock shows this."""
     wall = datetime.combine(here.date(), at)
-    return (
-        from_wall_time(wall, zone)
-        if from_wall_time(wall, zone) > now
-        else from_wall_time(wall + timedelta(days=1), zone)
-    )
+    today = from_wall_time(wall, zone)
+    return today if today > now else from_wall_time(wall + timedelta(days=1), zone)
 
 
 def refuse_phrase(text: str) -> float:
-    """What cannot be understood."""
+    """Raise BadInput for a phrase that is not understood."""
     raise BadInput(f"{text!r} is not understood as a time. {EXAMPLES}")
 
 
@@ -254,49 +255,46 @@ class PhraseParts(NamedTuple):
 
     day: str = ""
     at: time | None = None
-    after_midnight: bool = False  # it lies in the small hours of the next day: "Friday night at 1"
+    after_midnight: bool = False  # of the day named: "Friday night at 1"
 
 
 def split_phrase(phrase: str, text: str) -> PhraseParts:
-    """What a phrase says of the day, and what of the time of day."""
-    clocks, parts = list(_CLOCK.finditer(phrase)), list(_PART.finditer(phrase))
-    if len(clocks) > 1 or len(parts) > 1:
+    """What a phrase says of the day and what of the time of day; BadInput if it says two times."""
+    clocks, day_parts = list(_CLOCK.finditer(phrase)), list(_PART.finditer(phrase))
+    if len(clocks) > 1 or len(day_parts) > 1:
         refuse_phrase(text)
-    part = parts[0][1] if parts else ""
+    part = day_parts[0][1] if day_parts else ""
     at = parse_clock(clocks[0], part, text) if clocks else DAY_PARTS.get(part)
-    rest = _PART.sub(" ", _CLOCK.sub(" ", phrase))
-    day = re.sub(
-        r"^(?:on|by|at)\b|[\s,]+(?:on|at|by)$", "", " ".join(rest.split()).strip(" ,")
-    ).strip(" ,")
+    rest = " ".join(_PART.sub(" ", _CLOCK.sub(" ", phrase)).split()).strip(" ,")
+    day = re.sub(r"^(?:on|by|at)\b|[\s,]+(?:on|at|by)$", "", rest).strip(" ,")
     if not day and at is None:
         refuse_phrase(text)
-    over = part in NIGHT_PARTS and at is not None and at.hour < SMALL_HOURS
-    today = not over and (
-        part == "tonight" or re.search(r"\bthis (?:morning|afternoon|evening)\b", phrase)
-    )
-    return PhraseParts(day or ("today" if today else ""), at, over)
+    after_midnight = part in NIGHT_PARTS and at is not None and at.hour < SMALL_HOURS
+    if not day and not after_midnight:
+        is_today = part == "tonight" or re.search(r"\bthis (?:morning|afternoon|evening)\b", phrase)
+        day = "today" if is_today else ""
+    return PhraseParts(day, at, after_midnight)
 
 
 def parse_clock(found: re.Match[str], part: str, text: str) -> time:
-    """A time of day: 14:00, 9am, "at 9", "at 8 in the evening", "tonight at 12", which
-    is midnight.
-    """
-    hour, minute = int(found["hour"] or found["hour2"] or found["hour3"]), int(found["minute"] or 0)
-    said = found["half"] or found["half2"] or ""
-    small = part in NIGHT_PARTS and (hour == 12 or hour < SMALL_HOURS)
-    half = said or ("a" if small and hour else "p" if part in LATE_PARTS and 0 < hour < 12 else "")
-    if (
-        (half and not 1 <= hour <= 12)
-        or hour > 23
-        or minute > 59
-        or (hour == 12 and (part == "evening" or (part in NIGHT_PARTS and said == "p")))
-    ):
+    """A time of day: 14:00, 9am, "at 9", "at 8 in the evening"; "tonight at 12" is midnight."""
+    hour = int(found["hour"] or found["hour2"] or found["hour3"])
+    minute = int(found["minute"] or 0)
+    half = said = found["half"] or found["half2"] or ""
+    if not said and part in NIGHT_PARTS and 0 < hour and (hour == 12 or hour < SMALL_HOURS):
+        half = "a"
+    elif not said and part in LATE_PARTS and 0 < hour < 12:
+        half = "p"
+    is_no_time = hour > 23 or minute > 59 or (half and not 1 <= hour <= 12)
+    # "12 in the evening" and "12 pm tonight" could be noon or midnight.
+    is_unclear = hour == 12 and (part == "evening" or (part in NIGHT_PARTS and said == "p"))
+    if is_no_time or is_unclear:
         refuse_phrase(text)
     return time(hour % 12 + 12 * (half == "p") if half else hour, minute)
 
 
 def parse_day_phrase(phrase: str, here: WallTime) -> WallTime | None:
-    """The day, or with hours and minutes the moment, that a phrase of the known forms means; by
+    """The day, or with hours and minutes the moment, of a phrase in one of the known forms, by
     `dateparser`.
     """
     from dateparser import parse
@@ -314,24 +312,26 @@ def parse_day_phrase(phrase: str, here: WallTime) -> WallTime | None:
 
 
 def parse_recurrence(text: str, now: float, zone: str, at: time = MORNING) -> str:
-    """How it recurs, in one of two forms: cron ("30 8 * * 1-5") or "every 2 weeks at 09:00".
+    """The rule of a phrase that recurs: cron ("30 8 * * 1-5") or "every 2 weeks at 09:00".
 
-    `now` says which day of the month is meant, and `at` which time of day, where the words do not.
+    Where the words do not say so, `now` says which day of the month is meant, and `at` which time
+    of day.
     """
     phrase = normalize_phrase(text)
-    if _CRON.fullmatch(cron := " ".join(text.split())):
+    cron = " ".join(text.split())
+    if _CRON.fullmatch(cron):
         return check_cron(cron, text)
     phrase = phrase if phrase.startswith(("every ", "each ")) else f"every {phrase}"
     found = _EVERY.match(phrase)
     rest = phrase[found.end() :].strip(" ,") if found else ""
     if found is None:
         raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
-    said = split_phrase(rest, text) if rest else PhraseParts()
-    if said.day or said.after_midnight:
-        raise BadInput(f"{said.day or rest!r} in {text!r} is not understood. {RECURS}")
-    if said.at and found["unit"] in ("minute", "min", "hour"):
+    parts = split_phrase(rest, text) if rest else PhraseParts()
+    if parts.day or parts.after_midnight:
+        raise BadInput(f"{parts.day or rest!r} in {text!r} is not understood. {RECURS}")
+    if parts.at and found["unit"] in ("minute", "min", "hour"):
         raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
-    return build_rule(found, said.at or at, to_wall_time(now, zone), text)
+    return build_rule(found, parts.at or at, to_wall_time(now, zone), text)
 
 
 RECURS = (
@@ -342,32 +342,38 @@ _CRON_DAYS = {"day": "*", "weekday": "1-5", "workday": "1-5", "weekend": "0,6"}
 
 
 def build_rule(found: re.Match[str], clock: time, here: WallTime, text: str) -> str:
-    """The rule of a phrase that recurs."""
-    unit, of = {"min": "minute"}.get(found["unit"] or "", found["unit"]), found["of"] or ""
-    count = {"other": 2, "second": 2}.get(found["count"] or "1") or int(found["count"] or 1)
+    """The rule of a phrase that `_EVERY` has matched."""
+    unit = "minute" if found["unit"] == "min" else found["unit"]
+    of = found["of"] or ""
+    count = 2 if found["count"] in ("other", "second") else int(found["count"] or 1)
+    at = f"{clock.minute} {clock.hour}"
     if count < 1:
         raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
     if found["days"] and count == 1:
-        days = sorted(
-            {(weekday_number(name) + 1) % 7 for name in re.findall(_WEEKDAY, found["days"])}
-        )
-        return f"{clock.minute} {clock.hour} * * {','.join(map(str, days))}"
+        names = re.findall(_WEEKDAY, found["days"])
+        days = sorted({(weekday_number(name) + 1) % 7 for name in names})
+        return f"{at} * * {','.join(map(str, days))}"
     if unit == "week" and of and not of[0].isdigit() and count == 1:
-        return f"{clock.minute} {clock.hour} * * {(weekday_number(of) + 1) % 7}"
+        return f"{at} * * {(weekday_number(of) + 1) % 7}"
     if unit in _CRON_DAYS and count == 1 and not of:
-        return f"{clock.minute} {clock.hour} * * {_CRON_DAYS[unit]}"
+        return f"{at} * * {_CRON_DAYS[unit]}"
     if unit == "month" and count == 1 and not re.fullmatch(_WEEKDAY, of):
-        day = (
-            "L"
-            if of.startswith("last")
-            else re.sub(r"\D", "", of) or (str(here.day) if here.day < 29 else "L")
-        )
-        return check_cron(f"{clock.minute} {clock.hour} {day} * *", text)
+        return check_cron(f"{at} {day_of_month(of, here)} * *", text)
     if unit in PASSING_UNITS and not of:
         return check_interval(f"every {count} {unit}s", text)
     if unit in ("day", "week") and not of:
         return check_interval(f"every {count} {unit}s at {clock:%H:%M}", text)
     raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+
+
+def day_of_month(of: str, here: WallTime) -> str:
+    """The day of the month in cron that "on the 3rd" means; without one today's, L for the last."""
+    if of.startswith("last"):
+        return "L"
+    digits = re.sub(r"\D", "", of)
+    if digits:
+        return digits
+    return str(here.day) if here.day < 29 else "L"  # not every month has a 29th
 
 
 def weekday_number(name: str) -> int:
@@ -376,7 +382,7 @@ def weekday_number(name: str) -> int:
 
 
 def check_cron(expression: str, text: str) -> str:
-    """A cron expression that comes true some day."""
+    """The cron expression; BadInput if it never comes true."""
     from cronsim import CronSim, CronSimError
 
     try:
@@ -395,19 +401,18 @@ class RecurrenceInterval(NamedTuple):
 
 
 def parse_interval(rule: str) -> RecurrenceInterval | None:
-    """The interval that a rule is; None for cron, and for what comes less often than every ten
-    years.
-    """
+    """The interval of a rule; None for cron, and for one longer than MAX_INTERVAL_SECONDS."""
     found = _INTERVAL.fullmatch(rule)
-    if found is None or int(found[1]) * UNIT_SECONDS[found[2] or found[3]] > MAX_INTERVAL_SECONDS:
+    if found is None:
         return None
-    return RecurrenceInterval(
-        int(found[1]), found[2] or found[3], time.fromisoformat(found[4]) if found[4] else None
-    )
+    count, unit = int(found[1]), found[2] or found[3]
+    if count * UNIT_SECONDS[unit] > MAX_INTERVAL_SECONDS:
+        return None
+    return RecurrenceInterval(count, unit, time.fromisoformat(found[4]) if found[4] else None)
 
 
 def check_interval(rule: str, text: str) -> str:
-    """An interval that a person lives to see twice."""
+    """The rule of an interval; BadInput for one longer than ten years."""
     if parse_interval(rule) is None:
         raise BadInput(f"{text!r} is longer than ten years. {RECURS}")
     return rule
@@ -415,7 +420,7 @@ def check_interval(rule: str, text: str) -> str:
 
 @lru_cache(maxsize=1_000)
 def is_recurrence_rule(rule: str) -> bool:
-    """Whether it is a rule as `recurring` gives them."""
+    """True for a rule as `parse_recurrence` gives them."""
     try:
         return parse_interval(rule) is not None or bool(
             _CRON.fullmatch(rule) and check_cron(rule, rule)
@@ -425,23 +430,19 @@ def is_recurrence_rule(rule: str) -> bool:
 
 
 def next_occurrence(rule: str, last: float, now: float, zone: str) -> float:
-    """The first moment of a rule after both its last one and now: what was missed meanwhile does
-    not come again.
+    """The first time of a rule after both its last one and now: missed times do not come again.
 
     BadInput if there is none, as after the last year that a calendar knows.
     """
+    after = max(last, now)
     try:
-        return next(
-            at
-            for at in iterate_occurrences(rule, last, max(last, now), zone)
-            if at > max(last, now)
-        )
+        return next(at for at in iterate_occurrences(rule, last, after, zone) if at > after)
     except (StopIteration, ValueError, OverflowError, OSError) as err:
-        raise BadInput(f"{rule!r} has no next time after {max(last, now):.0f}. {RECURS}") from err
+        raise BadInput(f"{rule!r} has no next time after {after:.0f}. {RECURS}") from err
 
 
 def iterate_occurrences(rule: str, last: float, after: float, zone: str) -> Iterator[float]:
-    """Moments of a rule in their order, from one that is at most a day after `after`'s."""
+    """Times of a rule in order, beginning at most a day before `after`."""
     interval = parse_interval(rule)
     if interval is None:
         from cronsim import CronSim
@@ -460,8 +461,8 @@ def iterate_occurrences(rule: str, last: float, after: float, zone: str) -> Iter
 
 
 def first_occurrence(rule: str, now: float, zone: str) -> float:
-    """The first moment of a rule from now on. An interval of minutes or hours begins now, one of
-    days at its hour.
+    """The first time of a rule from now on. An interval of minutes or hours begins now, one of days
+    at its hour.
     """
     interval = parse_interval(rule)
     if interval and interval.at:

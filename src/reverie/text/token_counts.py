@@ -1,9 +1,8 @@
-"""How many tokens a text takes: a good guess without a vocabulary, or a count by one that is at
-hand.
+"""How many tokens a text takes: a guess without a vocabulary, or a count by one that is at hand.
 
-The guess is what the documents have (CONSTANTS: tokens estimate), a quarter of the characters.
-Providers do not publish all of their vocabularies, and a library that fetches one at run time does
-not work offline; so a caller who knows the vocabulary gives a `Tokenizer` of their own.
+The guess is a quarter of the characters. Providers do not publish all of their vocabularies, and a
+library that fetches one at run time does not work offline; so a caller who knows the vocabulary
+passes a `Tokenizer` of their own.
 """
 
 import re
@@ -22,8 +21,8 @@ class Tokenizer(Protocol):
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text takes: a quarter of its characters, scripts without spaces
-    nearly one each.
+    """About how many tokens a text takes: a quarter of its characters; one each in scripts
+    without spaces.
     """
     if text.isascii():
         return -(-len(text) // 4)
@@ -33,12 +32,12 @@ def estimate_tokens(text: str) -> int:
 
 @cache
 def _wide_pattern() -> re.Pattern[str]:
-    # from the first radical of CJK on; said the other way it takes 2 ms
+    # From the first radical of CJK on. The positive class takes 2 ms to compile.
     return re.compile(r"[^\x00-\u2e7f]+")
 
 
 class QuarterEstimate:
-    """The guess, as a `Tokenizer`: a fraction of a microsecond a text."""
+    """The guess as a `Tokenizer`: a fraction of a microsecond a text."""
 
     def count(self, text: str) -> int:
         """A quarter of the characters."""
@@ -46,8 +45,7 @@ class QuarterEstimate:
 
 
 class VocabularyTokenizer:
-    """Counts by a `tokenizer.json` that lies on disk, such as the one that comes with the embedding
-    model.
+    """Counts by a `tokenizer.json` on disk, such as the embedding model's.
 
     Exact for that vocabulary, a few microseconds a word. The file is read when the first text is
     counted.
@@ -65,7 +63,7 @@ class VocabularyTokenizer:
 
 
 def load_tokenizer(path: Path) -> Any:
-    """The tokenizer in a file; BadInput that says so if there is none."""
+    """The tokenizer in a file; BadInput if there is none."""
     from tokenizers import Tokenizer as Loaded
 
     try:

@@ -1,14 +1,13 @@
-"""Text → the words that full-text search knows: one rule for what is indexed and what is asked.
+"""Text to index terms: one rule for what is indexed and for what is asked.
 
-`indexable` prepares a memory for the FTS5 column (`porter unicode61`), `query_terms` prepares a
+`to_index_text` prepares a memory for the FTS5 column (`porter unicode61`), `tokenize_query` a
 question. Both fold compatibility forms (NFKC), open up identifiers (`getUserName` is also *get*,
 *User*, *Name*) and turn scripts that are written without spaces into overlapping pairs of
 characters. Always true: what one of them keeps, the other can find; any `str` is accepted (quotes,
 NUL, lone surrogates, a megabyte); the work is linear in the length; a term never contains a double
 quote, so `"term"` is safe in MATCH.
 
-How we would notice if it were not so: `tests/unit/test_words.py` indexes and finds odd texts in a
-real FTS5 table.
+`tests/unit/test_words.py` indexes and finds odd texts in a real FTS5 table.
 """
 
 import re
@@ -17,46 +16,39 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from operator import add
 
+# Distinct terms of one query. Each costs a walk through its postings, and more of them say less.
 MAX_TERMS = 64
-"""Distinct terms of one query. Each costs a walk through its postings, and more of
-them say less.
-"""
-
+# Identifiers opened up in one text; in a megabyte of nothing else the rest stay whole.
 MAX_SPLITS = 20_000
-"""Identifiers opened up in one text. Beyond it (a megabyte of nothing else) they stay whole."""
-
+# What is longer, or falls into more parts, is a hash or base64 and not a name.
 MAX_IDENTIFIER, MAX_PARTS = 80, 8
-"""What is longer, or falls into more pieces, is a hash or base64 and not a name."""
-
+# A longer compound is asked for only in its parts: a phrase of dozens of tokens finds nothing.
 MAX_COMPOUND = 120
-"""A longer compound is asked for only in its parts: as a phrase of dozens of tokens it finds
-nothing.
-"""
-
+# Characters of a query that are read; beyond that somebody has pasted a file.
 MAX_QUERY = 20_000
-"""Characters of a query that are looked at; beyond it somebody has pasted a file."""
 
 _ENGLISH = """
-a about after again all also am an and any are aren as at be because been before being between both but by
-can could couldn did didn do does doesn doing don during each few for from further had has have haven
-having he her here hers him his how i if in into is isn it its itself just let me might more most much
-must my myself no nor not of off on once only or other ought our ours out over own please same shall she
-should so some such than that the their theirs them themselves then there these they this those through to
-too under until up upon us very was wasn we were weren what when where whether which while who whom whose
-why will with would wouldn you your yours yourself
+a about after again all also am an and any are aren as at be because been before being between both
+but by can could couldn did didn do does doesn doing don during each few for from further had has
+have haven having he her here hers him his how i if in into is isn it its itself just let me might
+more most much must my myself no nor not of off on once only or other ought our ours out over own
+please same shall she should so some such than that the their theirs them themselves then there
+these they this those through to too under until up upon us very was wasn we were weren what when
+where whether which while who whom whose why will with would wouldn you your yours yourself
 """
 
+# Words that say how a thing is asked, not what about. Dropped from queries, never from the index.
 STOP_WORDS = frozenset(_ENGLISH.split())
-"""Words that say how a thing is asked, not what about. Dropped from queries, never
-from the index.
-"""
 
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f"
     "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaa7f\uac00-\ud7ff"
     "\uf900-\ufaff\U00020000-\U0003ffff"
 )
-_MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u200c\u200d"
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u200c"
+    "\u200d"
+)
 _LETTER = f"(?:[^\\W_]|[{_MARKS}])"
 
 _JOINED = "(?:[-_./:@+#]{1,3}%s+)*"
@@ -151,6 +143,7 @@ def to_index_text(text: str) -> str:
     """
     text = _normalize_text(text)
     words = text.split()
+    # Plain words have no seam; this test is cheaper than the expression.
     odd = (word for word in set(words) if not (word.isalpha() and word[1:].islower()))
     seam = _seam_pattern().search
     seamed = [word for word in odd if seam(word)]
@@ -166,32 +159,26 @@ def to_index_text(text: str) -> str:
 
 
 def find_code_names(text: str) -> list[str]:
-    """The words of a text that may be names in code, as they are written; a stretch without spaces
-    by itself.
+    """The words of a text that may be names in code, as written; an unspaced stretch is one word.
 
-    >>> names("fix getUser() of 用户 in utf_8")
+    >>> find_code_names("fix getUser() of 用户 in utf_8")
     ['fix', 'getUser', 'of', '用户', 'in', 'utf_8']
     """
-    return (
-        _name_pattern().findall(text)
-        if text.isascii()
-        else _wide_name().findall(remove_accents(text))
-    )
+    if text.isascii():
+        return _name_pattern().findall(text)
+    return _wide_name().findall(remove_accents(text))
 
 
 def remove_accents(text: str) -> str:
-    """The text in compatible forms, without accents on Latin letters: as full-text
-    search sees it.
-    """
+    """The text in compatibility forms, without accents on Latin letters, as search sees it."""
     if text.isascii():
         return text
-    return unicodedata.normalize(
-        "NFC", _accent_pattern().sub(r"\1", unicodedata.normalize("NFD", _normalize_text(text)))
-    )
+    decomposed = unicodedata.normalize("NFD", _normalize_text(text))
+    return unicodedata.normalize("NFC", _accent_pattern().sub(r"\1", decomposed))
 
 
 def split_scripts(text: str) -> Iterator[tuple[str, bool]]:
-    """A text in stretches, in order, each with whether its script is written without spaces."""
+    """The text in stretches, in order, each with True if its script is written without spaces."""
     end = 0
     for run in _unspaced_pattern().finditer(text):
         yield text[end : run.start()], False
@@ -201,7 +188,7 @@ def split_scripts(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def character_pairs(run: str) -> Iterable[str]:
-    """What stands for the words of a stretch without spaces: overlapping pairs of characters."""
+    """Overlapping pairs of characters, which stand for the words of a stretch without spaces."""
     return map(add, run, run[1:]) if len(run) > 1 else (run,)
 
 
@@ -212,19 +199,19 @@ def shorten_line(text: str, most: int) -> str:
 
 
 def fold_text(text: str) -> str:
-    """What texts share that say the same word for word: letter case and white space make no
-    difference.
+    """The text in lower case with single spaces: the same for texts that say the same word for
+    word.
     """
     return " ".join(text.lower().split())
 
 
 def fingerprint_text(text: str) -> bytes:
-    """What identifies a text in the embedding cache: the digest of its bytes."""
+    """The key of a text in the embedding cache: the digest of its bytes."""
     return digest_bytes(text.encode("utf-8", "surrogatepass"))
 
 
 def digest_bytes(data: bytes) -> bytes:
-    """What identifies some bytes: 16 bytes of BLAKE2b."""
+    """16 bytes of BLAKE2b over some bytes."""
     from hashlib import blake2b  # OpenSSL takes 4 ms to load, and no question needs it
 
     return blake2b(data, digest_size=16).digest()
@@ -233,34 +220,32 @@ def digest_bytes(data: bytes) -> bytes:
 def tokenize_query(
     text: str, rarity: Callable[[str], float] | None = None, limit: int = MAX_TERMS
 ) -> list[str]:
-    """The distinct terms to look for, in the order of the question; the store asks for `"t1" OR
-    "t2" OR …`.
+    """The distinct terms to search for, in the order of the question; the store joins them by OR.
 
     A compound such as `src/heron.py` is a term as a whole (FTS5 reads it as a phrase) and in its
     parts. Stop words are dropped unless nothing else is left. Beyond `limit` the rarest stay, or,
     without `rarity`, the longest.
 
-    >>> query_terms("Where is the staging server?")
+    >>> tokenize_query("Where is the staging server?")
     ['staging', 'server']
     """
-    terms = list(
-        dict.fromkeys(_iterate_terms(_strip_apostrophes(_normalize_text(text[:MAX_QUERY]))))
-    )
-    telling = [term for term in terms if not _is_stop_word(term)] or terms
-    if len(telling) <= limit:
-        return telling
+    plain = _strip_apostrophes(_normalize_text(text[:MAX_QUERY]))
+    terms = list(dict.fromkeys(_iterate_terms(plain)))
+    terms = [term for term in terms if not _is_stop_word(term)] or terms
+    if len(terms) <= limit:
+        return terms
     weigh = rarity or len
-    kept = set(sorted(telling, key=lambda term: (-weigh(term), term))[:limit])
-    return [term for term in telling if term in kept]
+    best = set(sorted(terms, key=lambda term: (-weigh(term), term))[:limit])
+    return [term for term in terms if term in best]
 
 
 def _strip_apostrophes(text: str) -> str:
-    """The text without what apostrophes add: the user's is the user."""
+    """The text without what apostrophes add: "the user's" becomes "the user"."""
     return _apostrophe_pattern().sub("", text) if "'" in text or "’" in text else text
 
 
 def _normalize_text(text: str) -> str:
-    """Compatibility forms folded, without NUL (ends a C string) or lone surrogates (not UTF-8)."""
+    """Compatibility forms folded; no NUL (it ends a C string), no lone surrogates (no UTF-8)."""
     if "\0" in text:
         text = text.replace("\0", " ")
     if text.isascii():
@@ -276,9 +261,7 @@ def _open_identifier(match: re.Match[str]) -> str:
 
 
 def _identifier_parts(word: str) -> list[str]:
-    """The words within an identifier; none for what only looks like one (a hash, a
-    base64 string).
-    """
+    """The words in an identifier; none in what only looks like one, as a hash or base64."""
     if len(word) > MAX_IDENTIFIER or not _seam_pattern().search(word):
         return []
     parts = [part for part in _part_pattern().findall(word) if len(part) > 1]
@@ -297,10 +280,10 @@ def _iterate_terms(text: str) -> Iterator[str]:
         whole = match[0]
         if not whole.isascii() and _unspaced_pattern().search(whole):
             yield from _mixed_script_terms(whole)
-            continue
-        if len(whole) <= MAX_COMPOUND:
-            yield whole.lower()
-        yield from _compound_terms(whole)
+        else:
+            if len(whole) <= MAX_COMPOUND:
+                yield whole.lower()
+            yield from _compound_terms(whole)
 
 
 def _compound_terms(whole: str) -> Iterator[str]:
@@ -315,14 +298,13 @@ def _compound_terms(whole: str) -> Iterator[str]:
 def _mixed_script_terms(whole: str) -> Iterator[str]:
     """A stretch in which scripts without spaces and others meet, such as `第3章` or `LINEで`."""
     for stretch, unspaced in split_scripts(whole):
-        yield from (
-            character_pairs(stretch)
-            if unspaced
-            else (piece.lower() for piece in _split_compound(stretch))
-        )
+        if unspaced:
+            yield from character_pairs(stretch)
+        else:
+            yield from (piece.lower() for piece in _split_compound(stretch))
 
 
 def _is_stop_word(term: str) -> bool:
-    return term in STOP_WORDS or (
-        not term.isalnum() and all(piece in STOP_WORDS for piece in _split_compound(term))
-    )
+    if term in STOP_WORDS:
+        return True
+    return not term.isalnum() and all(piece in STOP_WORDS for piece in _split_compound(term))

@@ -1,12 +1,12 @@
 """JSON Lines in and out: one row at a time, whole files or none."""
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli.progress_bar import ProgressBar
 
@@ -40,20 +40,15 @@ def write_rows_to_file(path: Path, rows: Iterable[JsonRow]) -> int:
     """Every row into a file that appears complete or not at all. Returns how many."""
     if not path.parent.is_dir():
         raise BadInput(f"There is no folder {path.parent}")
-    half = path.with_name(f".{path.name}.{os.getpid()}.part")
     count = 0
-    try:
-        with os.fdopen(
-            os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
-        ) as file:
-            for row in rows:
-                file.write(to_json_line(row))
-                count += 1
-            file.flush()
-            os.fsync(file.fileno())
-        half.replace(path)
-    finally:
-        half.unlink(missing_ok=True)
+
+    def lines() -> Iterator[bytes]:
+        nonlocal count
+        for row in rows:
+            yield to_json_line(row).encode()
+            count += 1
+
+    write_atomically(path, lines(), mode=0o600)
     return count
 
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from reverie.core import clock
+from reverie.core.atomic_file import write_atomically
 
 MAX_LOG_BYTES = 100_000  # bytes of the log; what is older goes to `.1`, and from there for good
 MAX_WAITING_EVENTS = 10_000  # events in the spool beyond which none is added while no worker lives
@@ -210,21 +211,13 @@ def to_file_name(name: str) -> str:
 
 def write_json_object(path: str, value: dict[str, Any]) -> None:
     """A file, whole or not at all."""
-    half = f"{path}.{os.getpid()}.part"
-    flags = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
+    data = json.dumps(value).encode("ascii")
+    # A prompt waits for this, and flushing to the disk takes some 7 ms.
     try:
-        number = os.open(half, flags, 0o600)
+        write_atomically(path, data, mode=0o600, durable=False)
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-        number = os.open(half, flags, 0o600)
-    try:
-        with open(number, "wb") as file:
-            file.write(json.dumps(value).encode("ascii"))
-        os.replace(half, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(half)
-        raise
+        write_atomically(path, data, mode=0o600, durable=False)
 
 
 def is_abandoned(path: str) -> bool:

@@ -10,7 +10,6 @@ nothing else came into them.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from difflib import unified_diff
@@ -18,6 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput, Conflict
 from reverie.interfaces.install.json_edit import BOM, apply_cuts, hide_foreign_values
 from reverie.interfaces.install.settings_targets import SettingsTarget
@@ -103,7 +103,7 @@ class WiringLedger:
     def _keep(self, known: dict[str, dict[str, Any]]) -> None:
         if known:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            replace_settings_file(self.path, json.dumps(known, indent=1), 0o600)
+            write_atomically(self.path, json.dumps(known, indent=1).encode(), mode=0o600)
             return
         with suppress(OSError):
             self.path.unlink()
@@ -201,22 +201,7 @@ def write_edit(edit: SettingsEdit) -> None:
         path.unlink()
         return
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    replace_settings_file(path, edit.after, path.stat().st_mode & 0o777 if path.exists() else 0o644)
-
-
-def replace_settings_file(path: Path, text: str, mode: int) -> None:
-    """A file, whole or not at all, never to be read by more people than in the end."""
-    half = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        number = os.open(half, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        with os.fdopen(number, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        half.chmod(mode)
-        half.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            half.unlink()
-        raise
+    write_atomically(path, edit.after.encode(), new_mode=0o644)
 
 
 def read_settings_text(path: Path) -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reverie.core import clock
+from reverie.core.atomic_file import write_atomically
 from reverie.core.authorship import apply_curate_setting
 from reverie.core.errors import BadInput, Conflict, NotFound, StoreBusy
 from reverie.core.model import Add, Event, Memory, visible_spaces
@@ -516,7 +517,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
                     f"{place} was changed by somebody else just now. Look at it again, then repeat"
                 )
             place.parent.mkdir(parents=True, exist_ok=True)
-            file_versions.write_atomically(place, new)
+            write_atomically(place, new, new_mode=0o644)
         return seq
 
     def _index(self, root: WatchedRoot, place: Path | None = None) -> None:

@@ -1,0 +1,61 @@
+"""Readers of the event log: no event is lost, whoever alters what a decision rests on meanwhile."""
+
+from reverie.core.model import Event, Revise
+from reverie.pipeline.event_reader import MAX_ATTEMPTS, EventReader, ReaderDecision, run_reader
+from reverie.testing import NOON
+
+SPACE = "me/demo"
+
+
+def add_tag(memory, tag):
+    return Revise(memory.id, {"tags": (*memory.tags, tag)})
+
+
+def tagging_reader(mind, memory, lost_races):
+    """A reader of turns that tags a memory, which somebody else alters under its first decisions."""
+    left = list(range(lost_races))
+
+    def decide(work, _event):
+        found = work.store.get([memory.id])
+        if left:
+            other = Event("revise", SPACE, NOON, payload={"id": memory.id})
+            work.store.apply([add_tag(found[0], f"other{left.pop()}")], other)
+        return ReaderDecision([add_tag(found[0], "read")], rests_on=found)
+
+    return EventReader(name="tagging", verbs=("turn",), verb="tag", decide=decide)
+
+
+def append_turn(mind):
+    return mind.store.append([Event("turn", SPACE, NOON, "s1", {"messages": [], "first": 0})])
+
+
+def test_a_decision_is_made_anew(mind):
+    """What lost a race is decided again on what is there now."""
+    memory = mind.remember("The staging server is called heron.", space=SPACE)
+    append_turn(mind)
+
+    report = run_reader(mind.work, tagging_reader(mind, memory, MAX_ATTEMPTS - 1))
+
+    assert (1, 0) == (report.events, report.failed)
+    assert "read" in mind.store.get([memory.id])[0].tags
+    assert [] == mind.store.events(verbs=("failed",))
+
+
+def test_an_event_that_lost_every_race_is_recorded_as_failed(mind, monkeypatch):
+    """It is not passed over in silence: the log says so, and sleep tries it again."""
+    memory = mind.remember("The staging server is called heron.", space=SPACE)
+    append_turn(mind)
+    turn = mind.store.events(verbs=("turn",))[0]
+    reader = tagging_reader(mind, memory, MAX_ATTEMPTS)
+
+    report = run_reader(mind.work, reader)
+
+    (failed,) = mind.store.events(verbs=("failed",))
+    assert (1, 1) == (report.events, report.failed)
+    assert (turn.seq, "tagging") == (failed.payload["event"], failed.payload["reader"])
+    assert turn.seq == mind.store.cursor("tagging")
+    assert "read" not in mind.store.get([memory.id])[0].tags
+
+    monkeypatch.setattr("reverie.runtime.settle.READERS", (reader,))
+    assert mind.sleep(["retro"]).steps == 1
+    assert "read" in mind.store.get([memory.id])[0].tags
