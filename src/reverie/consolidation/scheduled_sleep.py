@@ -27,8 +27,9 @@ def sleep_if_due(
     going: Callable[[], bool],
     queue: EventQueue,
 ) -> SleepReport | None:
-    """Sleep for a while if it is time; None if it is not. A model is asked if `work` has one and
-    `llm_sleep` is set.
+    """Sleep for a while if it is time; None if it is not.
+
+    A model is asked if `work` has one and `llm_sleep` is set.
     """
     look = assess_outlook(work.store, now())
     night = is_sleep_due(work.settings, look)
