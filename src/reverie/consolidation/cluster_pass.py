@@ -101,7 +101,7 @@ def load_membership_edges(
 ) -> dict[tuple[str, str, str], float]:
     """The edges `in_cluster` of these memories."""
     wanted = frozenset(soil.ids)
-    found = {}
+    found: dict[tuple[str, str, str], float] = {}
     for ids in batch_ids(soil.ids):
         edges = index_edges(work.store.edges(ids, ("in_cluster",)))
         found |= {ends: weight for ends, weight in edges.items() if ends[0] in wanted}

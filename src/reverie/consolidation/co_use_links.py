@@ -13,11 +13,8 @@ from reverie.reconciliation.pass_view import PassStep, PassView, has_edge
 
 # conversations in which a pair was given together until that counts
 MIN_SESSIONS = 2
-FIRST_WEIGHT, WEIGHT_STEP, MAX_WEIGHT = (
-    0.6,
-    0.05,
-    0.95,
-)  # CONSTANTS: co-relevant 0.6, +0.05 a repeat, at most 0.95
+# a link's first weight, what each run adds, and the most that it gets
+FIRST_WEIGHT, WEIGHT_STEP, MAX_WEIGHT = 0.6, 0.05, 0.95
 # memories of one turn whose pairs are counted: a block holds five
 MAX_PER_TURN = 8
 

@@ -38,7 +38,7 @@ def map_tag_variants(counts: Mapping[str, int]) -> dict[str, str]:
     groups: dict[str, list[str]] = {}
     for tag in counts:
         groups.setdefault(normalize_tag(tag), []).append(tag)
-    instead = {}
+    instead: dict[str, str] = {}
     for tags in groups.values():
         best = min(tags, key=lambda tag: (-counts[tag], len(tag), tag))
         instead |= {tag: best for tag in tags if tag != best}

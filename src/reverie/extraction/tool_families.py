@@ -30,7 +30,7 @@ mypy pyright
 @cache
 def _index_tools() -> dict[str, tuple[int, str]]:
     """Name → (number of its family, first name of the tool)."""
-    index = {}
+    index: dict[str, tuple[int, str]] = {}
     for family, line in enumerate(FAMILIES.strip().splitlines()):
         for group in line.split():
             names = group.split("=")
@@ -58,7 +58,7 @@ def find_replaced_tool(text: str, before: str) -> str:
     "" unless exactly one family has exactly one tool on each side.
     """
     earlier = find_named_tools(before)
-    replaced = []
+    replaced: list[str] = []
     for family, wanted in find_named_tools(text).items():
         named = earlier.get(family, {})
         if len(wanted) == 1 and len(named) == 1 and named.keys() != wanted.keys():
