@@ -73,7 +73,7 @@ def apply_steps(
     run: SleepRun, name: str, space: str, steps: Sequence[PassStep], view: PassView
 ) -> bool:
     """Commit the steps in one transaction; False if what they rest on was altered."""
-    if run.wish.dry_run:
+    if run.request.dry_run:
         run.plan += [PlannedStep(name, step, collect_step_texts(view, step)) for step in steps]
         return True
     if not steps:

@@ -27,15 +27,21 @@ Groups = Mapping[str, frozenset[str]]
 
 
 def recluster_space(
-    work: WorkContext, space: str, going: Callable[[], bool], name_group: NameGroup | None = None
+    work: WorkContext,
+    space: str,
+    may_continue: Callable[[], bool],
+    name_group: NameGroup | None = None,
 ) -> tuple[PassView, Iterable[PassStep]]:
     """The clusters of a space found anew, under their old names where most members stay."""
     vectors = restrict_to_space(load_space_vectors(work, space))
     try:
         near = find_nearest(
-            vectors.vectors, MAX_NEIGHBOURS, clusters.MIN_NEIGHBOUR_COSINE, going=going
+            vectors.vectors,
+            MAX_NEIGHBOURS,
+            clusters.MIN_NEIGHBOUR_COSINE,
+            may_continue=may_continue,
         )
-        labels = clusters.find_clusters(near, going=going)
+        labels = clusters.find_clusters(near, may_continue=may_continue)
     except SearchStopped:
         return PassView(work.now, {}), ()
     groups = clusters.group_by_label(labels, vectors.ids)
@@ -48,7 +54,7 @@ def recluster_space(
         new = groups.keys() - clusters.match_old_clusters(groups, before).keys()
 
         def ask_name(texts: Sequence[str]) -> str | None:
-            return name_group(texts, space) if texts and going() else None
+            return name_group(texts, space) if texts and may_continue() else None
 
         given = name_new_groups(work, {label: groups[label] for label in new}, words, ask_name)
     named = clusters.name_clusters(space, groups, before, words, everywhere, given)
@@ -82,27 +88,27 @@ def tidy_small_clusters(work: WorkContext, space: str) -> tuple[PassView, Iterab
     return plan_memberships(work, vectors, tidied, edges)
 
 
-def restrict_to_space(soil: SpaceVectors) -> SpaceVectors:
+def restrict_to_space(matrix: SpaceVectors) -> SpaceVectors:
     """Only the memories of the space itself: clusters of one project say nothing about another."""
-    if soil.is_own.all():
-        return soil
-    rows = np.flatnonzero(soil.is_own)
+    if matrix.is_own.all():
+        return matrix
+    rows = np.flatnonzero(matrix.is_own)
     return SpaceVectors(
-        [soil.ids[i] for i in rows],
-        soil.vectors[rows],
-        soil.is_own[rows],
-        soil.is_new[rows],
-        soil.newest,
+        [matrix.ids[i] for i in rows],
+        matrix.vectors[rows],
+        matrix.is_own[rows],
+        matrix.is_new[rows],
+        matrix.newest,
     )
 
 
 def load_membership_edges(
-    work: WorkContext, soil: SpaceVectors
+    work: WorkContext, matrix: SpaceVectors
 ) -> dict[tuple[str, str, str], float]:
     """The edges `in_cluster` of these memories."""
-    wanted = frozenset(soil.ids)
+    wanted = frozenset(matrix.ids)
     found: dict[tuple[str, str, str], float] = {}
-    for ids in batch_ids(soil.ids):
+    for ids in batch_ids(matrix.ids):
         edges = index_edges(work.store.edges(ids, ("in_cluster",)))
         found |= {ends: weight for ends, weight in edges.items() if ends[0] in wanted}
     return found
@@ -123,12 +129,12 @@ def collect_members(edges: EdgeWeights) -> dict[str, frozenset[str]]:
 
 
 def count_group_words(
-    work: WorkContext, soil: SpaceVectors, label: Mapping[str, int]
+    work: WorkContext, matrix: SpaceVectors, label: Mapping[str, int]
 ) -> tuple[dict[int, Counter[str]], Counter[str]]:
     """How many members of each group, and how many memories of all, have a word."""
     words: dict[int, Counter[str]] = {}
     everywhere: Counter[str] = Counter()
-    for ids in batch_ids(soil.ids):
+    for ids in batch_ids(matrix.ids):
         for memory in work.store.get(ids):
             terms = clusters.extract_name_words(memory.text)
             everywhere.update(terms)
@@ -137,25 +143,25 @@ def count_group_words(
     return words, everywhere
 
 
-def locate_centres(soil: SpaceVectors, groups: Groups) -> dict[str, Floats]:
+def locate_centres(matrix: SpaceVectors, groups: Groups) -> dict[str, Floats]:
     """The centre of each cluster."""
-    row = {id: i for i, id in enumerate(soil.ids)}
+    row = {id: i for i, id in enumerate(matrix.ids)}
     rows: dict[str, Ints] = {
         name: np.array([row[id] for id in sorted(members) if id in row], np.int64)
         for name, members in groups.items()
     }
-    return clusters.compute_centres(rows, soil.vectors)
+    return clusters.compute_centres(rows, matrix.vectors)
 
 
 def plan_memberships(
-    work: WorkContext, soil: SpaceVectors, groups: Groups, edges: EdgeWeights
+    work: WorkContext, matrix: SpaceVectors, groups: Groups, edges: EdgeWeights
 ) -> tuple[PassView, Iterable[PassStep]]:
     """The steps from the edges that are there to these clusters, and the view they rest on.
 
     The view is empty: an edge of a member that was retired meanwhile harms nobody.
     """
-    row = {id: i for i, id in enumerate(soil.ids)}
+    row = {id: i for i, id in enumerate(matrix.ids)}
     steps = clusters.diff_memberships(
-        groups, locate_centres(soil, groups), lambda id: soil.vectors[row[id]], edges
+        groups, locate_centres(matrix, groups), lambda id: matrix.vectors[row[id]], edges
     )
     return PassView(work.now, {}), steps

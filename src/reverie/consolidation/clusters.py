@@ -65,22 +65,26 @@ def cluster_node(space: str, name: str) -> str:
 
 
 def find_clusters(
-    near: NeighbourTable, least: int = MIN_MEMBERS, going: Callable[[], bool] = lambda: True
+    table: NeighbourTable,
+    min_size: int = MIN_MEMBERS,
+    may_continue: Callable[[], bool] = lambda: True,
 ) -> Ints:
-    """The cluster number of each row, −1 for none. Raises SearchStopped when not `going`."""
-    labels = np.full(len(near.rows), -1, np.int64)
+    """The cluster number of each row, −1 for none. Raises SearchStopped when not `may_continue`."""
+    labels = np.full(len(table.rows), -1, np.int64)
     taken = 0
-    for rows, graph in iter_components(to_distance_graph(near), np.arange(len(near.rows)), least):
-        if not going():
+    for rows, graph in iter_components(
+        to_distance_graph(table), np.arange(len(table.rows)), min_size
+    ):
+        if not may_continue():
             raise SearchStopped
-        own = find_dense_regions(graph, least)
+        own = find_dense_regions(graph, min_size)
         labels[rows] = np.where(own >= 0, own + taken, -1)
         taken += int(own.max(initial=-1)) + 1
     return labels
 
 
-def iter_components(graph: Any, rows: Ints, least: int) -> Iterator[tuple[Ints, Any]]:
-    """The connected components of at least `least` rows, each as its rows and its graph.
+def iter_components(graph: Any, rows: Ints, min_size: int) -> Iterator[tuple[Ints, Any]]:
+    """The connected components of at least `min_size` rows, each as its rows and its graph.
 
     One of more than MAX_COMPONENT_ROWS rows comes without the longest of its edges, and so in
     parts: the dense regions stay whole.
@@ -93,13 +97,13 @@ def iter_components(graph: Any, rows: Ints, least: int) -> Iterator[tuple[Ints, 
     sizes = np.bincount(parts, minlength=count)
     order = np.argsort(parts, kind="stable")
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    for part in np.flatnonzero(sizes >= least):
+    for part in np.flatnonzero(sizes >= min_size):
         own = order[ends[part] : ends[part + 1]]
         component = graph[own][:, own]
         if len(own) > MAX_COMPONENT_ROWS:
             thinned = drop_longest_edges(component)
             if thinned.nnz:
-                yield from iter_components(thinned, rows[own], least)
+                yield from iter_components(thinned, rows[own], min_size)
                 continue
         yield rows[own], component
 
@@ -123,33 +127,33 @@ def find_core_rows(graph: Any) -> Ints:
     return rows
 
 
-def find_dense_regions(graph: Any, least: int) -> Ints:
+def find_dense_regions(graph: Any, min_size: int) -> Ints:
     """The dense regions of one connected component, −1 for rows outside.
 
     A component that holds together without denser parts is a region itself.
     """
     size: int = graph.shape[0]
     whole = np.zeros(size, np.int64)
-    if size < 2 * least:
+    if size < 2 * min_size:
         return whole
     from sklearn.cluster import HDBSCAN
 
     model = HDBSCAN(
-        min_cluster_size=least, min_samples=MIN_SAMPLES, metric="precomputed", copy=True
+        min_cluster_size=min_size, min_samples=MIN_SAMPLES, metric="precomputed", copy=True
     )
     labels = np.asarray(model.fit(graph).labels_, np.int64)
     is_mostly_noise = 2 * np.count_nonzero(labels >= 0) < size
     return whole if size <= MAX_SINGLE_REGION and is_mostly_noise else labels
 
 
-def to_distance_graph(near: NeighbourTable) -> Any:
+def to_distance_graph(table: NeighbourTable) -> Any:
     """One minus the cosine of neighbours, both ways, as a sparse (n, n) matrix."""
     from scipy.sparse import csr_matrix
 
-    n, k = near.rows.shape
-    is_filled = (near.rows >= 0).ravel()
-    rows, others = np.repeat(np.arange(n), k)[is_filled], near.rows.ravel()[is_filled]
-    cosines = near.cosines.ravel()[is_filled].astype(np.float64)
+    n, k = table.rows.shape
+    is_filled = (table.rows >= 0).ravel()
+    rows, others = np.repeat(np.arange(n), k)[is_filled], table.rows.ravel()[is_filled]
+    cosines = table.cosines.ravel()[is_filled].astype(np.float64)
     one_way = csr_matrix((np.maximum(1.0 - cosines, MIN_DISTANCE), (rows, others)), shape=(n, n))
     return one_way.maximum(one_way.T).tocsr()
 
@@ -238,21 +242,21 @@ def compute_centres(rows: Mapping[str, Ints], vectors: Floats) -> dict[str, Floa
 
 
 def merge_small_clusters(
-    clusters: Members, middle: Mapping[str, Floats], least: int = MIN_MEMBERS
+    clusters: Members, centres: Mapping[str, Floats], min_size: int = MIN_MEMBERS
 ) -> dict[str, frozenset[str]]:
-    """Join clusters of fewer than `least` members to the nearest close one, or drop them.
+    """Join clusters of fewer than `min_size` members to the nearest close one, or drop them.
 
-    `middle` is the centre of each cluster.
+    `centres` is the centre of each cluster.
     """
-    large = {name: members for name, members in clusters.items() if len(members) >= least}
+    large = {name: members for name, members in clusters.items() if len(members) >= min_size}
     if len(large) == len(clusters) or not large:
         return large
     names = sorted(large)
-    matrix = np.stack([middle[name] for name in names])
+    matrix = np.stack([centres[name] for name in names])
     for name in sorted(clusters.keys() - large.keys()):
-        if name not in middle:
+        if name not in centres:
             continue
-        cosines = matrix @ middle[name]
+        cosines = matrix @ centres[name]
         best = int(np.argmax(cosines))
         if cosines[best] >= MIN_JOIN_COSINE:
             large[names[best]] |= clusters[name]
@@ -261,7 +265,7 @@ def merge_small_clusters(
 
 def diff_memberships(
     clusters: Members,
-    middle: Mapping[str, Floats],
+    centres: Mapping[str, Floats],
     vector: Callable[[str], Floats],
     edges: EdgeWeights,
 ) -> Iterable[PassStep]:
@@ -275,7 +279,7 @@ def diff_memberships(
     for id, name in sorted(current - wanted):
         yield PassStep((Link(Edge(id, "in_cluster", name, 0.0)),), (id,), "left the cluster")
     for id, name in sorted(wanted - current):
-        cosine = float(vector(id) @ middle[name])
+        cosine = float(vector(id) @ centres[name])
         weight = round(min(1.0, max(0.05, cosine)), 2)
         yield PassStep((Link(Edge(id, "in_cluster", name, weight)),), (id,), "in the cluster")
 

@@ -60,7 +60,7 @@ def verify_memories(
     """A step for each memory whose anchors are to be altered."""
     for memory in memories.values():
         anchors = refresh_anchors(sights, memory)
-        check = run.wish.check_fact
+        check = run.request.check_fact
         if check is not None:
             anchors = [judge_anchor(sights, partial(check, memory), anchor) for anchor in anchors]
         changes = replace_anchors(memory, anchors, run.work.now)

@@ -29,14 +29,14 @@ MAX_RELATED_PAIRS = 50
 MAX_FACT_CHECKS = 30
 
 
-def with_model_advice(work: WorkContext, wish: SleepRequest) -> SleepRequest:
+def with_model_advice(work: WorkContext, request: SleepRequest) -> SleepRequest:
     """The request with what a model may do in it, if there is one."""
     if work.llm is None:
-        return wish
+        return request
     from reverie.consolidation.sleep_run import RUN_EVENT_SPACE
 
-    return wish._replace(
-        merge_text=wish.merge_text or make_text_merger(work, RUN_EVENT_SPACE),
+    return request._replace(
+        merge_text=request.merge_text or make_text_merger(work, RUN_EVENT_SPACE),
         relate=make_relation_judge(work),
         check_fact=make_fact_checker(work),
         name_group=lambda texts, space: ask_group_name(work, texts, space),

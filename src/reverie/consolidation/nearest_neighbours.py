@@ -56,11 +56,11 @@ def find_nearest(
     *,
     rows: Ints | None = None,
     exact: int = MAX_EXACT_ROWS,
-    going: Callable[[], bool] = lambda: True,
+    may_continue: Callable[[], bool] = lambda: True,
 ) -> NeighbourTable:
     """The k best neighbours of every row (of unit length) whose cosine is at least `floor`.
 
-    With `rows`, only of these, each compared with all. Raises SearchStopped when not `going`.
+    With `rows`, only of these, each compared with all. SearchStopped if it must not continue.
     """
     n = len(vectors)
     best = NeighbourTable(np.full((n, k), -1, np.int64), np.full((n, k), -1.0, np.float32))
@@ -69,9 +69,9 @@ def find_nearest(
     if rows is not None or n <= exact:
         groups = iter_exact_blocks(n, np.arange(n) if rows is None else rows)
     else:
-        groups = iter_cell_blocks(assign_cells(vectors, going))
+        groups = iter_cell_blocks(assign_cells(vectors, may_continue))
     for asked, among in groups:
-        if not going():
+        if not may_continue():
             raise SearchStopped
         merge_neighbours(best, asked, *compare_block(vectors, asked, among, k, floor))
     order = np.argsort(-best.cosines, axis=1, kind="stable")
@@ -127,9 +127,9 @@ def merge_neighbours(best: NeighbourTable, asked: Ints, rows: Ints, cosines: Flo
     best.cosines[asked] = np.take_along_axis(all_cosines, top, 1)
 
 
-def assign_cells(vectors: Floats, going: Callable[[], bool]) -> Iterator[Ints]:
+def assign_cells(vectors: Floats, may_continue: Callable[[], bool]) -> Iterator[Ints]:
     """The rows of each cell; a row is in CELLS_PER_ROW of them."""
-    centres = learn_centres(vectors, round(len(vectors) ** 0.5), going)
+    centres = learn_centres(vectors, round(len(vectors) ** 0.5), may_continue)
     homes = np.empty((len(vectors), CELLS_PER_ROW), np.int64)
     for start in range(0, len(vectors), BLOCK_ROWS):
         cosines = vectors[start : start + BLOCK_ROWS] @ centres.T
@@ -143,14 +143,14 @@ def assign_cells(vectors: Floats, going: Callable[[], bool]) -> Iterator[Ints]:
         yield order[first:last] // CELLS_PER_ROW
 
 
-def learn_centres(vectors: Floats, count: int, going: Callable[[], bool]) -> Floats:
+def learn_centres(vectors: Floats, count: int, may_continue: Callable[[], bool]) -> Floats:
     """The centres of `count` cells, by spherical k-means on a sample with a fixed seed."""
     rng = np.random.default_rng(0)
     size = min(len(vectors), SAMPLED_ROWS_PER_CELL * count)
     sample = vectors[np.sort(rng.choice(len(vectors), size, replace=False))]
     centres = sample[np.sort(rng.choice(len(sample), count, replace=False))].copy()
     for _ in range(KMEANS_ROUNDS):
-        if not going():
+        if not may_continue():
             raise SearchStopped
         # in blocks, to bound the memory that the product takes
         nearest = [

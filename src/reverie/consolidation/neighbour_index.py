@@ -109,7 +109,7 @@ def index_neighbours(
     space: str,
     mark: Watermark,
     known: dict[tuple[str, str], NeighbourIndex],
-    going: Callable[[], bool],
+    may_continue: Callable[[], bool],
 ) -> NeighbourIndex:
     """The neighbour index of a space, from `known` if another pass at the same mark had it made.
 
@@ -120,7 +120,7 @@ def index_neighbours(
         return known[key]
     vectors = load_space_vectors(work, space, mark)
     try:
-        table = search_neighbours(vectors, going)
+        table = search_neighbours(vectors, may_continue)
         is_complete = True
     except SearchStopped:
         table = empty_neighbours(vectors.vectors)
@@ -138,15 +138,17 @@ def empty_neighbours(vectors: Floats) -> NeighbourTable:
     )
 
 
-def search_neighbours(soil: SpaceVectors, going: Callable[[], bool]) -> NeighbourTable:
+def search_neighbours(matrix: SpaceVectors, may_continue: Callable[[], bool]) -> NeighbourTable:
     """The neighbours of what is new, or of all where that is less work."""
-    new_rows = np.flatnonzero(soil.is_new)
-    products = len(new_rows) * len(soil.ids)
-    if products > MAX_EXACT_ROWS * MAX_EXACT_ROWS or len(new_rows) == len(soil.ids):
+    new_rows = np.flatnonzero(matrix.is_new)
+    products = len(new_rows) * len(matrix.ids)
+    if products > MAX_EXACT_ROWS * MAX_EXACT_ROWS or len(new_rows) == len(matrix.ids):
         rows = None
     else:
         rows = new_rows
-    return find_nearest(soil.vectors, MAX_NEIGHBOURS, MIN_NEIGHBOUR_COSINE, rows=rows, going=going)
+    return find_nearest(
+        matrix.vectors, MAX_NEIGHBOURS, MIN_NEIGHBOUR_COSINE, rows=rows, may_continue=may_continue
+    )
 
 
 def load_space_vectors(

@@ -49,7 +49,7 @@ def run_pair_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, s
     """A pass over pairs that lie close, of which one at least is new to it."""
     if not run.work.embedder:
         return 0, "there is no embedder, and so nothing lies close"
-    row, mark = PASSES[name], Watermark.read(run.work, name, run.wish.afresh)
+    row, mark = PASSES[name], Watermark.read(run.work, name, run.request.afresh)
     run.settled_pairs = load_settled_pairs(run.work.store)
     decide = choose_pair_decision(run, name)
     steps, newest = 0, dict(mark.newest)
@@ -62,14 +62,14 @@ def run_pair_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, s
             if not batch:
                 break
             steps += commit_items(run, name, space, batch, load_pair_view, decide)
-    if not run.wish.dry_run and not run.stopped:
+    if not run.request.dry_run and not run.stopped:
         Watermark(run.work.embedding_model, run.work.now, newest).write(run.work, name)
     return steps, ""
 
 
 def choose_pair_decision(run: SleepRun, name: str) -> Callable[[PassView], list[PassStep]]:
     """The function that a pair pass decides by; it asks a model only while the run may go on."""
-    merge_text, relate = run.wish.merge_text, run.wish.relate
+    merge_text, relate = run.request.merge_text, run.request.relate
     if name == "merge":
         write: MergeText | None = None
         if merge_text:
@@ -87,9 +87,9 @@ def choose_pair_decision(run: SleepRun, name: str) -> Callable[[PassView], list[
     return decide
 
 
-def load_pair_view(run: SleepRun, some: Sequence[ClosePair] | Sequence[str]) -> PassView:
+def load_pair_view(run: SleepRun, items: Sequence[ClosePair] | Sequence[str]) -> PassView:
     """Pairs with all that judging them takes."""
-    pairs = [pair for pair in some if isinstance(pair, ClosePair)]
+    pairs = [pair for pair in items if isinstance(pair, ClosePair)]
     view = load_view(run, (id for pair in pairs for id in (pair.one, pair.other)))
     return view._replace(pairs=pairs, wordings=load_wordings(run.work.store, set(view.memories)))
 
@@ -125,9 +125,9 @@ def run_capacity_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[in
     return steps, ""
 
 
-def load_memory_view(run: SleepRun, some: Sequence[ClosePair] | Sequence[str]) -> PassView:
+def load_memory_view(run: SleepRun, items: Sequence[ClosePair] | Sequence[str]) -> PassView:
     """Active memories without their edges: fading asks for none."""
-    there = run.work.store.get([id for id in some if isinstance(id, str)])
+    there = run.work.store.get([id for id in items if isinstance(id, str)])
     return PassView(run.work.now, {memory.id: memory for memory in there if memory.active})
 
 
@@ -151,9 +151,9 @@ def run_tag_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, st
     return steps + remove_orphan_edges(run, name), ""
 
 
-def load_tag_view(run: SleepRun, some: Sequence[ClosePair] | Sequence[str]) -> PassView:
+def load_tag_view(run: SleepRun, items: Sequence[ClosePair] | Sequence[str]) -> PassView:
     """Memories with the edges of their tags."""
-    return load_view(run, (id for id in some if isinstance(id, str)), ("has_tag",))
+    return load_view(run, (id for id in items if isinstance(id, str)), ("has_tag",))
 
 
 def remove_orphan_edges(run: SleepRun, name: str) -> int:
@@ -192,14 +192,14 @@ def run_co_use_pass(run: SleepRun, name: str, _at: tuple[str, str]) -> tuple[int
     from reverie.consolidation import co_use_links
 
     store, reader = run.work.store, "sleep.links"
-    after = 0 if run.wish.afresh else store.cursor(reader)
+    after = 0 if run.request.afresh else store.cursor(reader)
     turns = list(iter_given_turns(run, after))
     pairs = co_use_links.count_joint_sessions(turns)
     ids = [id for pair in pairs for id in pair]
     view = load_view(run, ids, ("relates_to", "supersedes", "contradicts"))
     links = co_use_links.strengthen_links(view, pairs)
     steps = commit_in_batches(run, name, RUN_EVENT_SPACE, links, view)
-    if turns and not run.wish.dry_run and not run.stopped:
+    if turns and not run.request.dry_run and not run.stopped:
         store.advance(reader, turns[-1].seq)
     return steps, ""
 
@@ -223,11 +223,13 @@ def run_cluster_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int
     steps = 0
     for space in iter_enabled_spaces(run, at[0]):
         if anew:
-            view, wanted = recluster_space(run.work, space, run.may_continue, run.wish.name_group)
+            view, wanted = recluster_space(
+                run.work, space, run.may_continue, run.request.name_group
+            )
         else:
             view, wanted = tidy_small_clusters(run.work, space)
         steps += commit_in_batches(run, name, space, wanted, view)
-    if anew and not (run.wish.dry_run or run.stopped):
+    if anew and not (run.request.dry_run or run.stopped):
         run.work.store.advance(CLUSTERS_CURSOR, run.work.store.last_event())
     return steps, ""
 
@@ -242,8 +244,8 @@ def run_code_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, s
 def run_log_pass(run: SleepRun, name: str, _at: tuple[str, str]) -> tuple[int, str]:
     """What was left undone: events that a reader failed on, texts without a vector."""
     if name == "retro":
-        return retry_failed_events(run.work, run.queue.readers, run.wish.dry_run), ""
-    return queue_missing_vectors(run.work, run.wish.dry_run), ""
+        return retry_failed_events(run.work, run.queue.readers, run.request.dry_run), ""
+    return queue_missing_vectors(run.work, run.request.dry_run), ""
 
 
 PASS_RUNNERS: dict[str, Callable[[SleepRun, str, tuple[str, str]], tuple[int, str]]] = {

@@ -1,7 +1,7 @@
 """The loop of sleep: go through the passes, commit batch by batch, note how far it has come.
 
 A run begins with an event `sleeping` (its number names the run), goes on with one event `sleep` for
-each batch of at most MAX_CHANGES changes, and ends with `slept`. Each batch is one transaction, in
+each batch of at most MAX_CHANGES changes, and ends with `report`. Each batch is one transaction, in
 which what it rests on is read once more; if somebody has altered that, the pass decides anew.
 Between batches the lease is renewed and the run may stop: when its time is over, when somebody is
 at work, when it is interrupted. A note in the same transaction says how far it has come: the next
@@ -64,15 +64,19 @@ def select_passes(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def run_sleep_passes(
-    work: WorkContext, wish: SleepRequest, holder: str, now: Callable[[], float], queue: EventQueue
+    work: WorkContext,
+    request: SleepRequest,
+    holder: str,
+    now: Callable[[], float],
+    queue: EventQueue,
 ) -> SleepReport:
     """Go through the passes, or, in a dry run, tell what they would do.
 
-    Waits up to `wish.patience` seconds for another process that settles events.
+    Waits up to `request.patience` seconds for another process that settles events.
     """
-    run = SleepRun(work, wish, holder, now, queue)
-    if wish.dry_run:
-        passes = tuple(run_pass(run, name, ("", "")) for name in wish.passes)
+    run = SleepRun(work, request, holder, now, queue)
+    if request.dry_run:
+        passes = tuple(run_pass(run, name, ("", "")) for name in request.passes)
         return SleepReport(passes=passes, plan=tuple(run.plan))
     if not take_sleep_lease(run):
         return SleepReport(stopped="somebody else is settling")
@@ -91,7 +95,7 @@ def take_sleep_lease(run: SleepRun) -> bool:
     A worker that only waits for work gives way: it keeps the lease so that no second worker is
     started, and leaves when it finds it taken. Who sleeps never gives way.
     """
-    store, deadline = run.work.store, clock.ticks() + run.wish.patience
+    store, deadline = run.work.store, clock.ticks() + run.request.patience
     while not store.acquire(SETTLE_LEASE, run.holder, LEASE_SECONDS, run.now()):
         if clock.ticks() > deadline:
             return False
@@ -114,7 +118,7 @@ def is_idle_holder(run: SleepRun, other: str) -> bool:
 
 def run_remaining_passes(run: SleepRun) -> SleepReport:
     """One run from its beginning, or from where the last one stopped, to its end."""
-    store, passes = run.work.store, run.wish.passes
+    store, passes = run.work.store, run.request.passes
     last = load_progress(run)
     if last.run:
         run.number = last.run
@@ -137,17 +141,17 @@ def run_remaining_passes(run: SleepRun) -> SleepReport:
     return report
 
 
-def record_sleep_end(run: SleepRun, slept: SleepReport) -> None:
+def record_sleep_end(run: SleepRun, report: SleepReport) -> None:
     """Log the end of the run and what it did, and forget how far it had come."""
     store = run.work.store
     stats = store.stats()
-    went_through = {done.name: done.skipped or done.steps for done in slept.passes}
+    went_through = {done.name: done.skipped or done.steps for done in report.passes}
     payload = {"run": run.number, "went_through": went_through}
     with store.transaction():
         store.append([Event("slept", RUN_EVENT_SPACE, run.now(), payload=payload)])
         store.set_meta(PROGRESS_KEY, "")
         # Single passes are no whole run: the interval begins after one only.
-        if run.wish.night or set(SAFE_PASSES) <= set(run.wish.passes):
+        if run.request.night or set(SAFE_PASSES) <= set(run.request.passes):
             store.set_meta(SLEPT_AT, repr(run.work.now))
             store.set_meta(SLEPT_COUNT, str(stats.memories + stats.retired))
 
@@ -155,7 +159,7 @@ def record_sleep_end(run: SleepRun, slept: SleepReport) -> None:
 def load_progress(run: SleepRun) -> RunProgress:
     """Where the last run stopped, if it was asked for the same passes."""
     progress = json.loads(run.work.store.meta(PROGRESS_KEY) or "null")
-    if not progress or progress["passes"] != list(run.wish.passes):
+    if not progress or progress["passes"] != list(run.request.passes):
         return RunProgress()
     return RunProgress(*progress["at"])
 

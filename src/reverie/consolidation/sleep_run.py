@@ -100,7 +100,7 @@ class SleepRun:
     """A run at work."""
 
     work: WorkContext
-    wish: SleepRequest
+    request: SleepRequest
     holder: str
     now: Callable[[], float]
     queue: EventQueue
@@ -123,15 +123,15 @@ class SleepRun:
 
     def find_hindrance(self) -> str:
         """Why the run must stop, "" if it need not. Renews the lease every RENEW_SECONDS."""
-        store, wish = self.work.store, self.wish
-        if not wish.may_continue():
+        store, request = self.work.store, self.request
+        if not request.may_continue():
             return "it was told to stop"
         ticks = clock.ticks()
-        if wish.max_seconds is not None and ticks - self.begun_ticks > wish.max_seconds:
+        if request.max_seconds is not None and ticks - self.begun_ticks > request.max_seconds:
             return "its time was over"
-        if wish.dry_run:
+        if request.dry_run:
             return ""
-        if wish.stop_at_turn and store.events(after=self.number, verbs=("turn",), limit=1):
+        if request.stop_at_turn and store.events(after=self.number, verbs=("turn",), limit=1):
             return "somebody is at work"
         is_due = ticks - self.renewed_ticks >= RENEW_SECONDS
         return self.renew_lease(ticks) if is_due else ""
@@ -149,7 +149,7 @@ class SleepRun:
 
 def save_progress(run: SleepRun) -> None:
     """Note how far the run has come."""
-    progress = {"passes": run.wish.passes, "at": [run.number, *run.reached]}
+    progress = {"passes": run.request.passes, "at": [run.number, *run.reached]}
     run.work.store.set_meta(PROGRESS_KEY, json.dumps(progress))
 
 

@@ -59,33 +59,33 @@ def assess_outlook(store: Store, now: float) -> SleepOutlook:
     )
 
 
-def is_sleep_due(settings: Settings, look: SleepOutlook) -> bool:
+def is_sleep_due(settings: Settings, outlook: SleepOutlook) -> bool:
     """True if an unasked run should begin now."""
     if settings.sleep == "off" or not settings.enabled:
         return False
-    is_idle = look.quiet_seconds >= settings.sleep_idle * 60
-    if look.unfinished:
+    is_idle = outlook.quiet_seconds >= settings.sleep_idle * 60
+    if outlook.unfinished:
         return is_idle
-    interval_over = look.seconds_since_run >= settings.sleep_every * 3600
-    if is_idle and interval_over and look.new_memories >= MIN_NEW_MEMORIES:
+    interval_over = outlook.seconds_since_run >= settings.sleep_every * 3600
+    if is_idle and interval_over and outlook.new_memories >= MIN_NEW_MEMORIES:
         return True
-    return look.quiet_seconds >= MIN_QUIET_SECONDS and look.new_memories >= BACKLOG_MEMORIES
+    return outlook.quiet_seconds >= MIN_QUIET_SECONDS and outlook.new_memories >= BACKLOG_MEMORIES
 
 
-def is_reclustering_due(settings: Settings, look: SleepOutlook) -> bool:
+def is_reclustering_due(settings: Settings, outlook: SleepOutlook) -> bool:
     """True if clusters alone should be found anew now: many retrievals, and a quiet minute."""
     if settings.sleep == "off" or not settings.enabled:
         return False
-    if not look.clusters_due or look.quiet_seconds < MIN_QUIET_SECONDS:
+    if not outlook.clusters_due or outlook.quiet_seconds < MIN_QUIET_SECONDS:
         return False
     from reverie.consolidation.clusters import is_clustering_available
 
     return set(RECLUSTER_PASSES) <= set(parse_sleep_setting(settings)) and is_clustering_available()
 
 
-def is_sleep_coming(settings: Settings, look: SleepOutlook) -> bool:
+def is_sleep_coming(settings: Settings, outlook: SleepOutlook) -> bool:
     """True if only quiet is wanting: then waiting for it is worth while."""
-    idle = look._replace(quiet_seconds=settings.sleep_idle * 60)
+    idle = outlook._replace(quiet_seconds=settings.sleep_idle * 60)
     return is_sleep_due(settings, idle) or is_reclustering_due(settings, idle)
 
 

@@ -96,7 +96,12 @@ class ScrubReport(NamedTuple):
 
 
 def run_scrub(
-    work: WorkContext, clean: TextScrubber, now: Callable[[], float], on: Progress, *, write: bool
+    work: WorkContext,
+    clean: TextScrubber,
+    now: Callable[[], float],
+    progress: Progress,
+    *,
+    write: bool,
 ) -> ScrubReport:
     """Go through the store and all that lies beside it; `write` cleans it.
 
@@ -109,18 +114,18 @@ def run_scrub(
     # asked of the indexes before they forget
     pending = has_unfinished_erasure(work)
     yours = tuple(iter_user_files(work, clean))
-    finds = [*scrub_store(work, clean, on, write=write)]
-    derived = list(scan_indexes(work, clean, on))
+    finds = [*scrub_store(work, clean, progress, write=write)]
+    derived = list(scan_indexes(work, clean, progress))
     left: list[Path] = []
     if write and (finds or pending or derived):
         left += clean_indexes(work, derived)
         # pages and shared lines say what the store says now
         take_in_edits(work, now, afresh=True)
     with hold_mirror_lease(store, now):
-        file_finds, stuck = scrub_files(work, clean, roots, on, write=write)
+        file_finds, stuck = scrub_files(work, clean, roots, progress, write=write)
     finds += [find for find, _ in derived] + file_finds
     if write and (finds or pending):
-        on("Writing the files anew", 0, None)
+        progress("Writing the files anew", 0, None)
         left += stuck + list(store.compact())
         store.set_meta(REWRITE_PENDING, "yes" if left else "")
         if finds:
@@ -144,7 +149,7 @@ def take_in_edits(work: WorkContext, now: Callable[[], float], *, afresh: bool =
 
 
 def scrub_store(
-    work: WorkContext, clean: TextScrubber, on: Progress, *, write: bool
+    work: WorkContext, clean: TextScrubber, progress: Progress, *, write: bool
 ) -> Iterator[ScrubFinding]:
     """What rows of the store hold, and with `write` held."""
     store, after, done = work.store, None, 0
@@ -156,7 +161,7 @@ def scrub_store(
                 store.set_meta(REWRITE_PENDING, "yes")
         yield from step.finds
         done, after = done + step.rows, step.after
-        on("Looking through the memory", min(done, total), total)
+        progress("Looking through the memory", min(done, total), total)
         if after is None:
             return
 
@@ -167,9 +172,11 @@ def scrub_store(
 DerivedFind = tuple[ScrubFinding, Callable[[], list[Path]]]
 
 
-def scan_indexes(work: WorkContext, clean: TextScrubber, on: Progress) -> Iterator[DerivedFind]:
+def scan_indexes(
+    work: WorkContext, clean: TextScrubber, progress: Progress
+) -> Iterator[DerivedFind]:
     """What the indexes of files and of code hold, each with the function that takes it out."""
-    on("Looking through the indexes", 0, None)
+    progress("Looking through the indexes", 0, None)
     store = work.store
     for what, index in (("notes", store.files), ("code", store.code_chunks)):
         for (root, path), kinds in scan_index_texts(index, clean).items():
@@ -234,7 +241,7 @@ def clean_indexes(work: WorkContext, derived: list[DerivedFind]) -> list[Path]:
 
 
 def scrub_files(
-    work: WorkContext, clean: TextCleaner, roots: list[Path], on: Progress, *, write: bool
+    work: WorkContext, clean: TextCleaner, roots: list[Path], progress: Progress, *, write: bool
 ) -> tuple[list[ScrubFinding], list[Path]]:
     """(what files of ours hold, and with `write` held; those that could not be written)."""
     finds: list[ScrubFinding] = []
@@ -243,7 +250,7 @@ def scrub_files(
     shares = [Path(share.path) for share in shared_files.load_shares(work.store)]
     paths = list(dict.fromkeys((*iter_own_files(work, roots), *shares)))
     for done, path in enumerate(paths, 1):
-        on("Looking through the files", done, len(paths))
+        progress("Looking through the files", done, len(paths))
         kinds, is_clean = scrub_file(path, clean, write=write)
         for kind, times in sorted(kinds.items()):
             finds.append(ScrubFinding("file", clean.scrub_text(str(path))[0], kind, times))

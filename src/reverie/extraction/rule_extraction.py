@@ -184,19 +184,19 @@ def extract_lessons(messages: Sequence[tuple[str, str]], *, fixes: bool = True) 
     return ExtractionResult(tuple(found), tuple(rejected), tuple(open_failures))
 
 
-def extract_user_lessons(text: str, place: int, turn: SentenceContext) -> ExtractionResult:
+def extract_user_lessons(text: str, place: int, context: SentenceContext) -> ExtractionResult:
     """The lessons of one message of the user, sentence by sentence."""
     sentences = separate_sentences(text)
     own = sentences.own
     found: list[CandidateLesson] = []
     rejected: list[RejectedCandidate] = []
-    about = turn.about or (summarize_topic(own[0]) if len(own) > 1 else "")
+    about = context.about or (summarize_topic(own[0]) if len(own) > 1 else "")
     joined, open_denial = -1, False
     for number, sentence in enumerate(own):
         if number == joined:
             continue
         is_denial = _DENIAL.match(sentence) is not None
-        judged = judge_sentence(sentence, turn._replace(denied=is_denial or open_denial))
+        judged = judge_sentence(sentence, context._replace(denied=is_denial or open_denial))
         # "no." and then, in the next sentence, what is right
         open_denial = judged is None and is_denial
         if isinstance(judged, RejectedCandidate):
@@ -205,23 +205,23 @@ def extract_user_lessons(text: str, place: int, turn: SentenceContext) -> Extrac
             if number + 1 < len(own) and is_continuation(judged, own[number + 1]):
                 joined = number + 1
                 judged = join_sentences(judged, own[joined])
-            found.append(locate_lesson(judged, place, turn, about))
+            found.append(locate_lesson(judged, place, context, about))
     for quote in sentences.quoted:
-        rule = match_quoted_rule(quote, turn)
+        rule = match_quoted_rule(quote, context)
         if rule is not None:
             rejected.append(RejectedCandidate(quote[:MAX_LESSON_CHARS], "quoted", rule.name, place))
     return ExtractionResult(tuple(found), tuple(rejected))
 
 
 def judge_sentence(
-    sentence: str, turn: SentenceContext
+    sentence: str, context: SentenceContext
 ) -> CandidateLesson | RejectedCandidate | None:
     """A lesson, or why it is none although a rule asked for it; None where no rule did."""
     passing: RejectedCandidate | None = None
     # "we chose sqlite, can you set it up?"
     sentence = _REQUEST_AFTER.sub("", sentence)
     for clause in iter_clauses(sentence):
-        fit = match_first_rule(clause, turn, inner=clause is not sentence)
+        fit = match_first_rule(clause, context, inner=clause is not sentence)
         if fit is None:
             continue
         rule, what = fit
@@ -274,11 +274,11 @@ def judge_intention(
     )
 
 
-def match_quoted_rule(sentence: str, turn: SentenceContext) -> ExtractionRule | None:
+def match_quoted_rule(sentence: str, context: SentenceContext) -> ExtractionRule | None:
     """The rule that a quoted sentence would fit if the user had said it."""
     if not MIN_LESSON_CHARS <= len(sentence) <= MAX_LESSON_CHARS:
         return None
-    fit = match_first_rule(_FILLERS.sub("", sentence), turn, inner=False)
+    fit = match_first_rule(_FILLERS.sub("", sentence), context, inner=False)
     return fit[0] if fit else None
 
 
@@ -311,13 +311,15 @@ def restore_clause_head(sentence: str, what: str) -> str:
 
 
 def match_first_rule(
-    text: str, turn: SentenceContext, *, inner: bool, deep: int = 0
+    text: str, context: SentenceContext, *, inner: bool, deep: int = 0
 ) -> tuple[ExtractionRule, str] | None:
     """The first rule that a text fits, and the part of it to keep."""
     if len(text) < MIN_LESSON_CHARS:
         return None
     for rule, pattern in _RULES:
-        if rule.after_denial and not (turn.denied or (turn.before and rule.name == "instead")):
+        if rule.after_denial and not (
+            context.denied or (context.before and rule.name == "instead")
+        ):
             continue
         match = pattern.fullmatch(text[: 4 * MAX_LESSON_CHARS])
         if match is None:
@@ -327,7 +329,7 @@ def match_first_rule(
             continue
         closer = None
         if rule.nested and deep < MAX_RULE_DEPTH:
-            closer = match_first_rule(_FILLERS.sub("", what), turn, inner=inner, deep=deep + 1)
+            closer = match_first_rule(_FILLERS.sub("", what), context, inner=inner, deep=deep + 1)
         if closer is None:
             return rule, what
         inner_rule, inner_what = closer
@@ -372,17 +374,17 @@ def join_sentences(found: CandidateLesson, following: str) -> CandidateLesson:
 
 
 def locate_lesson(
-    found: CandidateLesson, place: int, turn: SentenceContext, about: str
+    found: CandidateLesson, place: int, context: SentenceContext, about: str
 ) -> CandidateLesson:
     """The lesson with where it was said and about what.
 
     A correction names what it corrects, where that is plain.
     """
-    if found.provenance != "user_corrected" or turn.place_before is None:
+    if found.provenance != "user_corrected" or context.place_before is None:
         return found._replace(first=place, last=place, about=about)
     return found._replace(
-        text=make_self_contained(found.text, turn.before),
-        first=turn.place_before,
+        text=make_self_contained(found.text, context.before),
+        first=context.place_before,
         last=place,
         about=about,
     )

@@ -76,14 +76,14 @@ def decide_page_edits(
 
     `source` are fields of what is new: whose word it is, at least.
     """
-    ids = {wish.id for merged, _ in pages for wish in merged.reworded}
+    ids = {edit.id for merged, _ in pages for edit in merged.reworded}
     memories = {memory.id: memory for memory in work.store.get(sorted(ids))}
     edits = []
     for merged, ours in pages:
         page = merged.page.name
         edits += [
-            decide_item(work, space, merged, wish, memories.get(wish.id), ours, source)
-            for wish in merged.reworded
+            decide_item(work, space, merged, edit, memories.get(edit.id), ours, source)
+            for edit in merged.reworded
         ]
         edits += [remember_line(work, space, page, fresh, source) for fresh in merged.fresh]
     dropped = tuple(dict.fromkeys(id for merged, _ in pages for id in merged.dropped))
@@ -133,7 +133,7 @@ def decide_item(
     work: WorkContext,
     space: str,
     merged: PageMerge,
-    wish: RewordedLine,
+    edit: RewordedLine,
     memory: Memory | None,
     ours: PageLines,
     source: Mapping[str, Any],
@@ -147,14 +147,14 @@ def decide_item(
     block = next(
         number
         for number, item in enumerate(merged.page.blocks)
-        if isinstance(item, PageItem) and item.id == wish.id
+        if isinstance(item, PageItem) and item.id == edit.id
     )
-    if memory is None or (memory.space != space and wish.base is None):
-        if not wish.line.heading:
+    if memory is None or (memory.space != space and edit.base is None):
+        if not edit.line.heading:
             return PageEdits(prose_items=frozenset({(page, block)}))
-        return remember_line(work, space, page, NewLine(block, wish.line), source)
+        return remember_line(work, space, page, NewLine(block, edit.line), source)
     # Loaded before it was reworded: the old wording stands there, and is no edit.
-    if merged.base_unknown and wish.line.text in list_past_texts(work.store, [memory]):
+    if merged.base_unknown and edit.line.text in list_past_texts(work.store, [memory]):
         return PageEdits()
     changes: list[Change] = []
     settled_pairs: tuple[tuple[str, ...], ...] = ()
@@ -166,7 +166,7 @@ def decide_item(
         if isinstance(restoring[0], Revise):
             restored = with_fields(memory, restoring[0].fields)
     try:
-        fields = diff_fields(restored, page, wish)
+        fields = diff_fields(restored, page, edit)
         if fields and source["provenance"] == USER_STATED:
             changes.append(revise_as_user(work, restored, fields))
         elif fields:
@@ -180,7 +180,7 @@ def decide_item(
         (memory.id,),
         revised=1,
         revived=0 if memory.active else 1,
-        clashes=(memory.id,) if is_clash(wish, ours.get(wish.id)) else (),
+        clashes=(memory.id,) if is_clash(edit, ours.get(edit.id)) else (),
         settled_pairs=settled_pairs,
     )
 
@@ -203,11 +203,11 @@ def list_past_texts(store: Store, memories: Iterable[Memory]) -> set[str]:
     return found
 
 
-def diff_fields(memory: Memory, page: str, wish: RewordedLine) -> dict[str, object]:
+def diff_fields(memory: Memory, page: str, edit: RewordedLine) -> dict[str, object]:
     """The fields that a line asks to alter: where it differs from what was written there."""
     place = place_memory(memory)
-    line = wish.line
-    old = wish.base or (place.line if place else PageLine(""))
+    line = edit.line
+    old = edit.base or (place.line if place else PageLine(""))
     touched = set(list_differing_fields(old, line))
     fields: dict[str, object] = {}
     if "text" in touched and line.text != memory.text:

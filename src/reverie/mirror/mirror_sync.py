@@ -99,7 +99,7 @@ def follow_store(work: WorkContext) -> int:
 
 
 def sync_mirror(
-    work: WorkContext, spaces: Iterable[str] | None, order: SyncRequest, now: Callable[[], float]
+    work: WorkContext, spaces: Iterable[str] | None, request: SyncRequest, now: Callable[[], float]
 ) -> list[MirrorReport]:
     """Bring these spaces, or all, in step, now. Waits while another process is at it.
 
@@ -114,7 +114,7 @@ def sync_mirror(
         else:
             wanted = set(spaces)
         stale = bool(store.meta(UNLOGGED))
-        request = order._replace(afresh=order.afresh or stale)
+        request = request._replace(afresh=request.afresh or stale)
         done = [try_sync_space(work, root, space, request) for space in sorted(wanted)]
         if stale and spaces is None:
             store.set_meta(UNLOGGED, "")
@@ -133,13 +133,13 @@ def hold_mirror_lease(
     )
 
 
-def try_sync_space(work: WorkContext, root: Path, space: str, order: SyncRequest) -> MirrorReport:
+def try_sync_space(work: WorkContext, root: Path, space: str, request: SyncRequest) -> MirrorReport:
     """Bring one space in step; what goes wrong in it is noted and told, and stops no other one.
 
     Only trouble of the store, or of the whole process, is everybody's: StoreError, MemoryError.
     """
     try:
-        return sync_enabled_space(work, root, space, order)
+        return sync_enabled_space(work, root, space, request)
     except (StoreError, MemoryError):
         raise
     except Exception as err:  # a page holds whatever people and programs put there
@@ -153,7 +153,7 @@ def try_sync_space(work: WorkContext, root: Path, space: str, order: SyncRequest
 
 
 def sync_enabled_space(
-    work: WorkContext, root: Path, space: str, order: SyncRequest
+    work: WorkContext, root: Path, space: str, request: SyncRequest
 ) -> MirrorReport:
     """Bring one space in step; where memory is switched off its pages are left alone."""
     folder = MirrorFolder(root, space)
@@ -164,7 +164,7 @@ def sync_enabled_space(
         known = load_meta_set(work.store, key)
         if value not in known:
             work.store.set_meta(key, json.dumps(sorted({*known, value})))
-    return sync_space(work, folder, order)
+    return sync_space(work, folder, request)
 
 
 def list_due_spaces(work: WorkContext, root: Path, altered: Iterable[Record]) -> set[str]:

@@ -83,11 +83,11 @@ class PageSheet(NamedTuple):
     merged: PageMerge
 
 
-def sync_space(work: WorkContext, folder: MirrorFolder, order: SyncRequest) -> MirrorReport:
+def sync_space(work: WorkContext, folder: MirrorFolder, request: SyncRequest) -> MirrorReport:
     """Bring a space and its pages in step."""
     done = MirrorReport(folder.space, folder.path)
     for _ in range(MAX_ROUNDS):
-        report, again = run_sync_round(work, folder, order)
+        report, again = run_sync_round(work, folder, request)
         done = done.followed_by(report)
         if not again:
             break
@@ -95,19 +95,19 @@ def sync_space(work: WorkContext, folder: MirrorFolder, order: SyncRequest) -> M
 
 
 def run_sync_round(
-    work: WorkContext, folder: MirrorFolder, order: SyncRequest
+    work: WorkContext, folder: MirrorFolder, request: SyncRequest
 ) -> tuple[MirrorReport, bool]:
     """One round; True if something was altered meanwhile, so that another one is needed."""
     store, state, seq = work.store, folder.state(), work.store.last_event()
-    afresh = order.afresh or state.seq < 0 or state.seq > seq or HIDDEN in state.troubles
+    afresh = request.afresh or state.seq < 0 or state.seq > seq or HIDDEN in state.troubles
     names = set(folder.altered_looks(state))
     records = [] if afresh else store.changes_after(state.seq)
     ids = list(dict.fromkeys(record.memory_id for record in records))
     altered = {memory.id: memory for memory in store.get(ids)}
     names |= list_concerned_pages(records, altered, folder.space)
-    if order.retry:
+    if request.retry:
         names |= state.held - {HIDDEN}
-    if order.create_main_page and MAIN_PAGE not in state.looks:
+    if request.create_main_page and MAIN_PAGE not in state.looks:
         names.add(MAIN_PAGE)
     copies = {name: folder.copy(name) for name in names}
     # A page that did not follow the store for a while, or whose copy is gone: what was altered
@@ -131,9 +131,9 @@ def run_sync_round(
     elsewhere: set[str] = set()
     for name in {*state.troubles, *troubles} - sheets.keys():
         elsewhere |= folder.ids(name)
-    sheets, questions = hold_back_questions(sheets, elsewhere, order.forget)
+    sheets, questions = hold_back_questions(sheets, elsewhere, request.forget)
     found = SyncRound(state, seq, looks, sheets, questions, troubles)
-    return finish_round(work, folder, order, found)
+    return finish_round(work, folder, request, found)
 
 
 def finish_idle_round(folder: MirrorFolder, state: MirrorState, seq: int) -> MirrorReport:
@@ -153,7 +153,7 @@ def finish_idle_round(folder: MirrorFolder, state: MirrorState, seq: int) -> Mir
 
 
 def list_concerned_pages(
-    records: Sequence[Record], there: Mapping[str, Memory], space: str
+    records: Sequence[Record], memories: Mapping[str, Memory], space: str
 ) -> set[str]:
     """The pages on which altered memories stand now, or stood before."""
     before: dict[str, dict[str, object] | None] = {}
@@ -163,7 +163,7 @@ def list_concerned_pages(
             before[record.memory_id] = {**record.before, **old}
     found = set()
     for id, old in before.items():
-        memory = there.get(id)
+        memory = memories.get(id)
         if memory is None:
             continue
         for version in (memory, with_fields(memory, old) if old else memory):
@@ -218,7 +218,7 @@ def group_lines_by_page(space: str, memories: Iterable[Memory]) -> dict[str, dic
 
 
 def hold_back_questions(
-    desk: dict[str, PageSheet], elsewhere: set[str], forget: bool | None
+    sheets: dict[str, PageSheet], elsewhere: set[str], forget: bool | None
 ) -> tuple[dict[str, PageSheet], dict[str, tuple[int, int]]]:
     """(the pages about which nobody has to be asked, page → lines gone, of how many).
 
@@ -227,10 +227,10 @@ def hold_back_questions(
     deleted, nor of one that was loaded so long ago that it is not known whether they stood there.
     """
     present = set(elsewhere)
-    for sheet in desk.values():
+    for sheet in sheets.values():
         present |= {item.id for item in sheet.merged.page.items if not item.emptied}
     left, questions = {}, {}
-    for name, sheet in desk.items():
+    for name, sheet in sheets.items():
         merged = sheet.merged
         dropped = tuple(id for id in merged.dropped if id not in present)
         written = sum(id in sheet.store_lines for id in merged.base)
@@ -256,7 +256,7 @@ class SyncRound(NamedTuple):
 
 
 def finish_round(
-    work: WorkContext, folder: MirrorFolder, order: SyncRequest, found: SyncRound
+    work: WorkContext, folder: MirrorFolder, request: SyncRequest, found: SyncRound
 ) -> tuple[MirrorReport, bool]:
     """Apply what people did, then write; True if another round is needed."""
     store, seq, event = work.store, found.seq, 0
@@ -271,7 +271,7 @@ def finish_round(
             return MirrorReport(folder.space, folder.path), True
         seq = event if event == seq + 1 else seq
     sheets = refresh_sheets(store, folder.space, found.sheets, edits)
-    looks, pages, troubles, again = write_pages(folder, sheets, order)
+    looks, pages, troubles, again = write_pages(folder, sheets, request)
     troubles = {**report_refused(folder, edits), **found.troubles, **troubles}
     seen = found.sheets.keys() | found.questions.keys() | troubles.keys() | {HIDDEN}
     # Pages that were not looked at, on which the edited memories stand now or stood before.
@@ -363,12 +363,12 @@ def apply_page_edits(work: WorkContext, space: str, found: SyncRound, edits: Pag
 
 
 def refresh_sheets(
-    store: Store, space: str, desk: Mapping[str, PageSheet], edits: PageEdits
+    store: Store, space: str, sheets: Mapping[str, PageSheet], edits: PageEdits
 ) -> dict[str, PageSheet]:
     """The pages with what the store says after the edits, and new memories on their items."""
     lines = group_lines_by_page(space, store.get(sorted(set(edits.ids))))
     after = {}
-    for name, sheet in desk.items():
+    for name, sheet in sheets.items():
         edited = lines.get(name, {})
         kept = {
             id: line
@@ -399,20 +399,20 @@ def assign_memory(block: PageBlock, spot: tuple[str, int], edits: PageEdits) -> 
 
 
 def write_pages(
-    folder: MirrorFolder, desk: Mapping[str, PageSheet], order: SyncRequest
+    folder: MirrorFolder, sheets: Mapping[str, PageSheet], request: SyncRequest
 ) -> tuple[dict[str, FileLook], list[str], dict[str, str], bool]:
     """Write pages that are out of step.
 
     Returns (page → how it looks, pages written, page → trouble, True if one was altered meanwhile).
     """
     looks, pages, troubles, again = {}, [], {}, False
-    for name, sheet in desk.items():
+    for name, sheet in sheets.items():
         found = sheet.found
         looks[name] = found.look
         if (
             found.data is None
             and not sheet.store_lines
-            and not (order.create_main_page and name == MAIN_PAGE)
+            and not (request.create_main_page and name == MAIN_PAGE)
         ):
             continue
         page = render_page(sheet.merged.page, folder.space, sheet.store_lines)

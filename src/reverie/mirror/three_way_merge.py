@@ -117,15 +117,15 @@ def is_unblanked(text: str, before: str) -> bool:
     return len(parts) > 1 and bool(re.fullmatch(pattern, before, re.DOTALL))
 
 
-def is_clash(wish: RewordedLine, ours: PageLine | None) -> bool:
+def is_clash(edit: RewordedLine, ours: PageLine | None) -> bool:
     """True if the program has altered what the person altered, or let the memory go."""
-    if wish.base is None:
+    if edit.base is None:
         return False
     if ours is None:
         return True
-    touched = list_differing_fields(wish.base, wish.line)
+    touched = list_differing_fields(edit.base, edit.line)
     return any(
-        getattr(ours, name) not in (getattr(wish.base, name), getattr(wish.line, name))
+        getattr(ours, name) not in (getattr(edit.base, name), getattr(edit.line, name))
         for name in touched
     )
 
