@@ -1,9 +1,10 @@
 """Lessons found by rules: no model, no clock, no store; messages in, lessons out.
 
 `own_sentences` tells a person's own sentences from what they paste; `extraction_rules` says which
-of them ask to be kept, and which of those must not be; `text_signals` reads files, tags and
-triggers off them; `error_lessons` learns from commands that failed. Only the user's own sentences
-count, and injected blocks never do; the one thing learned from tools is what made an error go away.
+of them ask to be kept, and `refusal_rules` which of those must not be; `text_signals` reads files,
+tags and triggers off them; `error_lessons` learns from commands that failed. Only the user's own
+sentences count, and injected blocks never do; the one thing learned from tools is what made an
+error go away.
 
 What is not kept although a rule asked for it is returned too, with the reason, so that the junk
 rate can be shown. `python -m bench.extraction` measures how well this works.
@@ -17,13 +18,8 @@ from typing import Any, NamedTuple
 
 from reverie.activity.error_lessons import find_error_fixes, list_fix_files
 from reverie.core.kinds import INTENTION
-from reverie.extraction.extraction_rules import (
-    INTENTION_REFUSALS,
-    REFUSALS,
-    RULES,
-    ExtractionRule,
-    RefusalRule,
-)
+from reverie.extraction.extraction_rules import RULES, ExtractionRule
+from reverie.extraction.refusal_rules import INTENTION_REFUSALS, REFUSALS, RefusalRule
 from reverie.extraction.tool_families import find_replaced_tool
 from reverie.memory.reminder_phrases import ReminderPhrase, parse_reminder_phrase
 from reverie.text.forbidden_acts import find_program_triggers
