@@ -9,7 +9,8 @@ from reverie.context_window import HEAD
 from reverie.core.kinds import KINDS
 from reverie.core.model import TRUST_BY_PROVENANCE
 from reverie.core.trigger_patterns import check_trigger, context_of_tool_call, matches_trigger
-from reverie.extraction.extraction_rules import REFUSALS, RULES
+from reverie.extraction.extraction_rules import RULES
+from reverie.extraction.refusal_rules import REFUSALS
 from reverie.extraction.rule_extraction import MAX_LESSON_CHARS, RejectedCandidate, extract_lessons
 from reverie.text.forbidden_acts import find_program_triggers
 from reverie.text.host_messages import split_message

@@ -450,7 +450,7 @@ def test_what_hangs_together_is_grouped_in_parts_between_which_it_may_stop(monke
     ]
     going = iter([True, False])
     with pytest.raises(SearchStopped):
-        clusters.find_clusters(near, going=lambda: next(going))
+        clusters.find_clusters(near, may_continue=lambda: next(going))
     assert list(going) == []
 
 

@@ -1,29 +1,30 @@
-"""What has faded goes to the archive (B115, B125): retired as "faded", listed, and brought back by
-`restore`.
+"""What has faded goes to the archive: retired as "faded", listed, and brought back by `restore`.
 
 Fading alone never deletes. A memory goes only if all of it is so: hardly anything is left of it, it
-was said once, it was of no use for a month, and it is not the user's own word (CONSTANTS row 16;
-CC-50 to CC-53). Working memory goes as soon as its time is over: nobody will ask for it again
-(C11).
+was said once, it was of no use for a month, and it is not the user's own word. Working memory goes
+as soon as its time is over: nobody will ask for it again.
 
 Of a type of which a space holds more than `kinds.CAPACITY`, the least retained go too, down to the
-capacity (X34): what is left of them by then is less than of any that stays. The user's own words
-and what must never be done do not.
+capacity: what is left of them by then is less than of any that stays. The user's own words and what
+must never be done do not go.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from reverie.core.kinds import DAY, EXPLICIT_KINDS, effective_confidence, memory_type_of
 from reverie.core.model import Memory, Retire
 from reverie.reconciliation.pass_view import PassStep, PassView
 
-MIN_CONFIDENCE = 0.05  # effective confidence below which nothing much is left
-UNUSED_SECONDS = 30 * DAY  # without use or mention
+# effective confidence below which nothing much is left
+MIN_CONFIDENCE = 0.05
+# seconds without use or mention
+UNUSED_SECONDS = 30 * DAY
 USER_PROVENANCE = ("user_stated", "user_corrected")
 
 
 def has_faded(memory: Memory, now: float) -> bool:
-    """Whether it may go to the archive."""
+    """True if a memory may go to the archive."""
     if memory.kind in EXPLICIT_KINDS:
         return memory.expires_at is not None and memory.expires_at <= now
     last = max(memory.at, memory.created_at, memory.last_accessed_at or 0.0)
@@ -36,7 +37,7 @@ def has_faded(memory: Memory, now: float) -> bool:
 
 
 def archive_faded(view: PassView) -> list[PassStep]:
-    """Retire what has faded."""
+    """Steps that retire what has faded."""
     return [
         PassStep(
             (Retire(memory.id, view.now, why="faded"),),
@@ -51,36 +52,33 @@ def archive_faded(view: PassView) -> list[PassStep]:
 def find_over_capacity(
     memories: Iterable[Memory], now: float, capacity: Mapping[str, int]
 ) -> dict[str, str]:
-    """The least retained of each type that has more than its capacity, by id, with the type; ties
-    go by age.
+    """The least retained memories of each type over its capacity: id → type; ties go by age.
 
     What may not go counts, so a type that is full of the user's own words loses all others, and
     keeps those.
     """
-    held: dict[str, int] = {}
-    loose: dict[str, list[tuple[float, float, str]]] = {}
+    totals = Counter[str]()
+    removable: dict[str, list[tuple[float, float, str]]] = {}
     for memory in memories:
         type = memory_type_of(memory.kind)
-        held[type] = held.get(type, 0) + 1
+        totals[type] += 1
         if memory.provenance not in USER_PROVENANCE and memory.kind != "negative":
-            loose.setdefault(type, []).append(
-                (effective_confidence(memory, now), memory.at, memory.id)
-            )
-    return {
-        id: type
-        for type, some in loose.items()
-        for _, _, id in sorted(some)[: max(0, held[type] - capacity[type])]
-    }
+            rank = (effective_confidence(memory, now), memory.at, memory.id)
+            removable.setdefault(type, []).append(rank)
+    found = {}
+    for type, ranks in removable.items():
+        excess = max(0, totals[type] - capacity[type])
+        for _, _, id in sorted(ranks)[:excess]:
+            found[id] = type
+    return found
 
 
 def archive_over_capacity(view: PassView, types: Mapping[str, str]) -> list[PassStep]:
-    """Retire what is beyond the capacity of its type."""
-    return [
-        PassStep(
-            (Retire(id, view.now, why="faded"),),
-            (id,),
-            f"more {types[id]} memories than are kept; {effective_confidence(memory, view.now):.1%} left of it",
-        )
-        for id, memory in view.memories.items()
-        if memory.active
-    ]
+    """Steps that retire what is beyond the capacity of its type."""
+    steps = []
+    for id, memory in view.memories.items():
+        if memory.active:
+            left = effective_confidence(memory, view.now)
+            why = f"more {types[id]} memories than are kept; {left:.1%} left of it"
+            steps.append(PassStep((Retire(id, view.now, why="faded"),), (id,), why))
+    return steps

@@ -1,5 +1,5 @@
-"""From what a pass wants to what is so: one transaction for each batch, in which what it rests on
-is read once more.
+"""Committing what a pass decides: one transaction for each batch, in which what it rests on is read
+once more.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from reverie.core.model import Add, Event, Retire, Revise
 from reverie.pipeline.event_reader import MAX_ATTEMPTS
 from reverie.reconciliation.pass_view import ClosePair, PassStep, PassView, index_edges
 
-MAX_CHANGES = 500  # changes of one transaction
+# changes of one transaction
+MAX_CHANGES = 500
 
 
 def commit_items(
@@ -23,44 +24,45 @@ def commit_items(
     show: Callable[[SleepRun, Sequence[ClosePair] | Sequence[str]], PassView],
     decide: Callable[[PassView], list[PassStep]],
 ) -> int:
-    """Show a pass these items and make its steps so; in halves, if that is too much for one
-    transaction.
+    """Let a pass decide about these items and commit its steps; the number of steps.
+
+    Halves the items if they cause more than MAX_CHANGES changes.
     """
     for _ in range(MAX_ATTEMPTS):
         view = show(run, items)
         steps = exclude_restored(run, decide(view))
         if sum(len(step.changes) for step in steps) > MAX_CHANGES and len(items) > 1:
             half = len(items) // 2
-            return commit_items(run, name, space, items[:half], show, decide) + commit_items(
-                run, name, space, items[half:], show, decide
+            return sum(
+                commit_items(run, name, space, part, show, decide)
+                for part in (items[:half], items[half:])
             )
         run.reached = (name, space, last_id(items[-1]))
         if apply_steps(run, name, space, steps, view):
             return len(steps)
-    return 0  # somebody alters these all the time: the next run will see
+    # Somebody alters these all the time: the next run will see.
+    return 0
 
 
 def last_id(item: ClosePair | str) -> str:
-    """What an item is found again by when the run goes on: pairs are in the order of their newer
-    memory.
-    """
+    """The id by which the next run goes on: pairs are in the order of their newer memory."""
     return item.other if isinstance(item, ClosePair) else item
 
 
 def exclude_restored(run: SleepRun, steps: list[PassStep]) -> list[PassStep]:
-    """Without what a person has brought back from the archive: it stays."""
-    return [
-        step
-        for step in steps
-        if not any(
+    """The steps without those that archive what a person has restored: it stays."""
+
+    def archives_restored(step: PassStep) -> bool:
+        return any(
             isinstance(change, Retire) and change.why == "faded" and was_restored(run, change.id)
             for change in step.changes
         )
-    ]
+
+    return [step for step in steps if not archives_restored(step)]
 
 
 def was_restored(run: SleepRun, id: str) -> bool:
-    """Whether it was in the archive before."""
+    """True if an active memory was in the archive before."""
     return any(
         record.op == "revise" and record.before.get("retired_why") == "faded"
         for record in run.work.store.history(id)
@@ -70,68 +72,60 @@ def was_restored(run: SleepRun, id: str) -> bool:
 def apply_steps(
     run: SleepRun, name: str, space: str, steps: Sequence[PassStep], view: PassView
 ) -> bool:
-    """Make the steps so in one transaction; False if what they rest on was altered."""
-    if run.wish.dry_run:
+    """Commit the steps in one transaction; False if what they rest on was altered."""
+    if run.request.dry_run:
         run.plan += [PlannedStep(name, step, collect_step_texts(view, step)) for step in steps]
         return True
     if not steps:
         return True
     store, ids = run.work.store, sorted({id for step in steps for id in step.rests_on})
     with store.transaction():
-        there = {memory.id: memory for memory in store.get(ids)}
-        if any(view.memories.get(id, memory) != memory for id, memory in there.items()):
+        current = {memory.id: memory for memory in store.get(ids)}
+        if any(view.memories.get(id, memory) != memory for id, memory in current.items()):
             return False
         if not are_edges_unchanged(run, view, ids):
             return False
-        # the others were erased
-        whole = [step for step in steps if all(id in there for id in step.rests_on)]
-        store.apply(
-            [change for step in whole for change in step.changes],
-            Event(
-                "sleep",
-                space,
-                run.work.now,
-                payload={
-                    "run": run.number,
-                    "by": name,
-                    "pairs": [list(step.ruling) for step in whole if step.ruling],
-                },
-            ),
-        )
+        # A step whose memory was erased meanwhile is left out.
+        whole = [step for step in steps if all(id in current for id in step.rests_on)]
+        changes = [change for step in whole for change in step.changes]
+        pairs = [list(step.ruling) for step in whole if step.ruling]
+        payload = {"run": run.number, "by": name, "pairs": pairs}
+        store.apply(changes, Event("sleep", space, run.work.now, payload=payload))
         save_progress(run)
-    run.retired += [
-        change.id for step in whole for change in step.changes if isinstance(change, Retire)
-    ]
+    run.retired += [change.id for change in changes if isinstance(change, Retire)]
     return True
 
 
 def are_edges_unchanged(run: SleepRun, view: PassView, ids: Sequence[str]) -> bool:
-    """Whether the edges of these memories are as the pass saw them."""
-    asked = set(ids)
-    rels = tuple({rel for _, rel, _ in view.edges}) or ("none",)
-    seen = {ends: weight for ends, weight in view.edges.items() if not asked.isdisjoint(ends[::2])}
-    return seen == index_edges(run.work.store.edges(ids, rels))
+    """True if the edges of these memories are as the pass saw them."""
+    wanted = set(ids)
+    relations = tuple({relation for _, relation, _ in view.edges}) or ("none",)
+    seen = {ends: weight for ends, weight in view.edges.items() if not wanted.isdisjoint(ends[::2])}
+    return seen == index_edges(run.work.store.edges(ids, relations))
 
 
 def collect_step_texts(view: PassView, step: PassStep) -> dict[str, str]:
-    """What the memories of a step say."""
-    added = {
-        change.memory.id: change.memory.text for change in step.changes if isinstance(change, Add)
-    }
-    ids = {
-        *step.rests_on,
-        *(change.id for change in step.changes if isinstance(change, (Revise, Retire))),
-    }
-    return {id: view.memories[id].text for id in ids if id in view.memories} | added
+    """The texts of all memories that a step adds, changes or rests on, by id."""
+    texts = {}
+    ids = set(step.rests_on)
+    for change in step.changes:
+        if isinstance(change, Add):
+            texts[change.memory.id] = change.memory.text
+        elif isinstance(change, (Revise, Retire)):
+            ids.add(change.id)
+    return {id: view.memories[id].text for id in ids if id in view.memories} | texts
 
 
 def commit_in_batches(
     run: SleepRun, name: str, space: str, steps: Iterable[PassStep], view: PassView
 ) -> int:
-    """Make steps so that do not bear on one another, MOST at a time."""
+    """Commit independent steps, MAX_CHANGES at a time; the number of steps."""
     done, rest = 0, iter(steps)
     run.reached = (name, space, "")
-    while run.may_continue() and (some := list(islice(rest, MAX_CHANGES))):
-        if apply_steps(run, name, space, some, view):
-            done += len(some)
+    while run.may_continue():
+        batch = list(islice(rest, MAX_CHANGES))
+        if not batch:
+            break
+        if apply_steps(run, name, space, batch, view):
+            done += len(batch)
     return done

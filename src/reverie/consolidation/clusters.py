@@ -1,10 +1,9 @@
-"""Clusters: groups that nobody tagged, found in the vectors and named in the members' own words
-(B24 to B29, B114).
+"""Clusters: groups that nobody tagged, found in the vectors and named in the members' own words.
 
-`found` runs HDBSCAN (Campello et al., 2013) on the graph of nearest neighbours, one connected
-component at a time: the distances that matter are in it, and the work grows with its edges instead
-of with the square of the memories. It needs scikit-learn (the extra `sleep`); why HDBSCAN is told
-in docs/why-sleep.md.
+`find_clusters` runs HDBSCAN (Campello et al., 2013) on the graph of nearest neighbours, one
+connected component at a time: the distances that matter are in it, and the work grows with its
+edges instead of with the square of the memories. It needs scikit-learn (the extra `sleep`); why
+HDBSCAN is told in docs/why-sleep.md.
 
 A cluster is a node `cluster:<space>:<name>` with an edge `in_cluster` from each member. A name is
 made of words that several members share, or given by a language model in words of its own; it tells
@@ -28,27 +27,35 @@ from reverie.core.model import Edge, Link
 from reverie.reconciliation.pass_view import EdgeWeights, PassStep
 from reverie.text.tokenization import tokenize_query
 
-MIN_MEMBERS = 5  # members that make a cluster; what has fewer is small
-MIN_SAMPLES = 3  # neighbours that a member needs (HDBSCAN's min_samples)
-MAX_SINGLE_REGION = 200  # rows of a component that may be one cluster though it has no denser parts
+# A cluster of fewer members is small.
+MIN_MEMBERS = 5
+# neighbours that a member needs (HDBSCAN's min_samples)
+MIN_SAMPLES = 3
+# A component of so many rows may be one cluster though it has no denser parts.
+MAX_SINGLE_REGION = 200
 # rows that HDBSCAN is given at once, which takes it one or two seconds: a run can stop in between
 MAX_COMPONENT_ROWS = 20_000
-MIN_NEIGHBOUR_COSINE = (
-    0.40  # cosine below which neighbours are no neighbours (CONSTANTS: dense similarity floor)
-)
-MIN_JOIN_COSINE = (
-    0.70  # cosine of two centres from which a small cluster joins the other (B77, B126)
-)
+# Neighbours of a lower cosine are none.
+MIN_NEIGHBOUR_COSINE = 0.40
+# cosine of two centres from which a small cluster joins the other
+MIN_JOIN_COSINE = 0.70
 MAX_NAME_WORDS = 3
-MAX_NAME_LETTERS = 24  # of one word
-MIN_SHARED_PART = 0.3  # share of the members in which a word must stand to name them
-MIN_DISTANCE = 1e-6  # a distance of nothing: SciPy takes an entry of 0 for no edge
+MAX_NAME_LETTERS = 24
 
-Members = Mapping[str, frozenset[str]]  # cluster node → ids
+
+# characters of a text that name words are taken from
+MAX_NAMED_CHARS = 2_000
+# part of the members in which a word must stand to name them
+MIN_SHARED_PART = 0.3
+# SciPy takes an entry of 0 for no edge, so equal texts get this distance.
+MIN_DISTANCE = 1e-6
+
+# cluster node → ids
+Members = Mapping[str, frozenset[str]]
 
 
 def is_clustering_available() -> bool:
-    """Whether scikit-learn is there."""
+    """True if scikit-learn is installed."""
     return find_spec("sklearn") is not None
 
 
@@ -58,43 +65,47 @@ def cluster_node(space: str, name: str) -> str:
 
 
 def find_clusters(
-    near: NeighbourTable, least: int = MIN_MEMBERS, going: Callable[[], bool] = lambda: True
+    table: NeighbourTable,
+    min_size: int = MIN_MEMBERS,
+    may_continue: Callable[[], bool] = lambda: True,
 ) -> Ints:
-    """The number of each row's cluster, −1 for rows that lie in none; raises Stopped when not
-    `going`.
-    """
-    labels = np.full(len(near.rows), -1, np.int64)
+    """The cluster number of each row, −1 for none. Raises SearchStopped when not `may_continue`."""
+    labels = np.full(len(table.rows), -1, np.int64)
     taken = 0
-    for rows, graph in iter_components(to_distance_graph(near), np.arange(len(near.rows)), least):
-        if not going():
+    for rows, graph in iter_components(
+        to_distance_graph(table), np.arange(len(table.rows)), min_size
+    ):
+        if not may_continue():
             raise SearchStopped
-        own = find_dense_regions(graph, least)
+        own = find_dense_regions(graph, min_size)
         labels[rows] = np.where(own >= 0, own + taken, -1)
         taken += int(own.max(initial=-1)) + 1
     return labels
 
 
-def iter_components(graph: Any, rows: Ints, least: int) -> Iterator[tuple[Ints, Any]]:
-    """The connected components of at least so many rows, as the rows and their graph.
+def iter_components(graph: Any, rows: Ints, min_size: int) -> Iterator[tuple[Ints, Any]]:
+    """The connected components of at least `min_size` rows, each as its rows and its graph.
 
-    One of more than AT_ONCE rows comes without the longest of its edges, and so in parts: the dense
-    regions stay whole.
+    One of more than MAX_COMPONENT_ROWS rows comes without the longest of its edges, and so in
+    parts: the dense regions stay whole.
     """
     from scipy.sparse.csgraph import connected_components
 
-    inner = find_core_rows(graph)
-    rows, graph = rows[inner], graph[inner][:, inner]
+    core = find_core_rows(graph)
+    rows, graph = rows[core], graph[core][:, core]
     count, parts = connected_components(graph, directed=False)
     sizes = np.bincount(parts, minlength=count)
     order = np.argsort(parts, kind="stable")
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    for part in np.flatnonzero(sizes >= least):
+    for part in np.flatnonzero(sizes >= min_size):
         own = order[ends[part] : ends[part + 1]]
-        one = graph[own][:, own]
-        if len(own) > MAX_COMPONENT_ROWS and (less := drop_longest_edges(one)).nnz:
-            yield from iter_components(less, rows[own], least)
-        else:
-            yield rows[own], one
+        component = graph[own][:, own]
+        if len(own) > MAX_COMPONENT_ROWS:
+            thinned = drop_longest_edges(component)
+            if thinned.nnz:
+                yield from iter_components(thinned, rows[own], min_size)
+                continue
+        yield rows[own], component
 
 
 def drop_longest_edges(graph: Any) -> Any:
@@ -106,9 +117,7 @@ def drop_longest_edges(graph: Any) -> Any:
 
 
 def find_core_rows(graph: Any) -> Ints:
-    """The rows that have SAMPLES neighbours among themselves; the others lie in no dense region
-    whatever.
-    """
+    """The rows with MIN_SAMPLES neighbours among themselves; no other lies in a dense region."""
     rows = np.arange(graph.shape[0])
     while len(rows):
         inside = np.diff(graph.indptr) >= MIN_SAMPLES
@@ -118,36 +127,34 @@ def find_core_rows(graph: Any) -> Ints:
     return rows
 
 
-def find_dense_regions(graph: Any, least: int) -> Ints:
-    """The dense regions of one connected component. One that holds together without denser parts is
-    a region itself.
+def find_dense_regions(graph: Any, min_size: int) -> Ints:
+    """The dense regions of one connected component, −1 for rows outside.
+
+    A component that holds together without denser parts is a region itself.
     """
     size: int = graph.shape[0]
-    together = np.zeros(size, np.int64)
-    if size < 2 * least:
-        return together
+    whole = np.zeros(size, np.int64)
+    if size < 2 * min_size:
+        return whole
     from sklearn.cluster import HDBSCAN
 
     model = HDBSCAN(
-        min_cluster_size=least, min_samples=MIN_SAMPLES, metric="precomputed", copy=True
+        min_cluster_size=min_size, min_samples=MIN_SAMPLES, metric="precomputed", copy=True
     )
     labels = np.asarray(model.fit(graph).labels_, np.int64)
-    return (
-        together
-        if size <= MAX_SINGLE_REGION and 2 * np.count_nonzero(labels >= 0) < size
-        else labels
-    )
+    is_mostly_noise = 2 * np.count_nonzero(labels >= 0) < size
+    return whole if size <= MAX_SINGLE_REGION and is_mostly_noise else labels
 
 
-def to_distance_graph(near: NeighbourTable) -> Any:
-    """One minus the cosine of neighbours, both ways, as a sparse matrix."""
+def to_distance_graph(table: NeighbourTable) -> Any:
+    """One minus the cosine of neighbours, both ways, as a sparse (n, n) matrix."""
     from scipy.sparse import csr_matrix
 
-    n, k = near.rows.shape
-    there = (near.rows >= 0).ravel()
-    rows, others = np.repeat(np.arange(n), k)[there], near.rows.ravel()[there]
-    far = np.maximum(1.0 - near.cosines.ravel()[there].astype(np.float64), MIN_DISTANCE)
-    one_way = csr_matrix((far, (rows, others)), shape=(n, n))
+    n, k = table.rows.shape
+    is_filled = (table.rows >= 0).ravel()
+    rows, others = np.repeat(np.arange(n), k)[is_filled], table.rows.ravel()[is_filled]
+    cosines = table.cosines.ravel()[is_filled].astype(np.float64)
+    one_way = csr_matrix((np.maximum(1.0 - cosines, MIN_DISTANCE), (rows, others)), shape=(n, n))
     return one_way.maximum(one_way.T).tocsr()
 
 
@@ -159,45 +166,44 @@ def name_clusters(
     everywhere: Counter[str],
     given: Mapping[int, str] = MappingProxyType({}),
 ) -> dict[str, frozenset[str]]:
-    """Each group under its name: the one that most of its members had, else a `given` one, or their
-    distinctive words.
-    """
+    """Each group under its old name, else a `given` one, or its distinctive words."""
     names = match_old_clusters(groups, before)
-    for group in sorted(groups, key=lambda g: (-len(groups[g]), min(groups[g]))):
-        if group not in names:
-            name = given.get(group) or choose_distinctive_words(
-                words[group], len(groups[group]), everywhere
-            )
-            names[group] = make_unique_name(cluster_node(space, name), {*names.values(), *before})
-    return {names[group]: members for group, members in groups.items()}
+    largest = sorted(groups, key=lambda label: (-len(groups[label]), min(groups[label])))
+    for label in largest:
+        if label not in names:
+            size = len(groups[label])
+            name = given.get(label) or choose_distinctive_words(words[label], size, everywhere)
+            names[label] = make_unique_name(cluster_node(space, name), {*names.values(), *before})
+    return {names[label]: members for label, members in groups.items()}
 
 
 def match_old_clusters(groups: Mapping[int, frozenset[str]], before: Members) -> dict[int, str]:
-    """Groups that are an old cluster again: they share half of the smaller of the two, most in
-    common first.
+    """Group → the old cluster that it is again, most members in common first.
+
+    They share at least half of the smaller of the two.
     """
-    home = {id: name for name, members in before.items() for id in members}
-    shared = sorted(
-        (
-            (count, group, name)
-            for group, members in groups.items()
-            for name, count in Counter(home[id] for id in members if id in home).items()
+    old_of = {id: name for name, members in before.items() for id in members}
+    matches = []
+    for label, members in groups.items():
+        shared = Counter(old_of[id] for id in members if id in old_of)
+        matches += [
+            (count, label, name)
+            for name, count in shared.items()
             if 2 * count >= min(len(members), len(before[name]))
-        ),
-        key=lambda row: (-row[0], row[2], min(groups[row[1]])),
-    )
+        ]
+    matches.sort(key=lambda match: (-match[0], match[2], min(groups[match[1]])))
     names: dict[int, str] = {}
-    for _, group, name in shared:
-        if group not in names and name not in names.values():
-            names[group] = name
+    for _, label, name in matches:
+        if label not in names and name not in names.values():
+            names[label] = name
     return names
 
 
 def sanitize_cluster_name(name: str | None, counts: Counter[str]) -> str:
-    """A name that somebody else gave, as it may stand in a node; "" if it tells what only one
-    member says.
+    """A name that a model gave, as it may stand in a node; "" if it tells one member's secret.
 
-    Words that no member has are the name-giver's own; numbers are nobody's business.
+    It does if a word of it stands in exactly one member. Words that no member has are the model's
+    own. A name with numbers is not taken.
     """
     words = re.findall(r"[^\W_]+", (name or "").lower())
     telling = any(counts[term] == 1 for term in extract_name_words(" ".join(words)))
@@ -205,10 +211,10 @@ def sanitize_cluster_name(name: str | None, counts: Counter[str]) -> str:
 
 
 def choose_distinctive_words(counts: Counter[str], size: int, everywhere: Counter[str]) -> str:
-    """A few words that many of the members share and few others have."""
+    """A few words that many of the `size` members share and few others have; else "mixed"."""
     common = [word for word, count in counts.items() if count >= max(2, MIN_SHARED_PART * size)]
-    best = sorted(common, key=lambda w: (-(counts[w] ** 2) / everywhere[w], w))[:MAX_NAME_WORDS]
-    return "-".join(best) or "mixed"
+    common.sort(key=lambda word: (-(counts[word] ** 2) / everywhere[word], word))
+    return "-".join(common[:MAX_NAME_WORDS]) or "mixed"
 
 
 def make_unique_name(name: str, taken: set[str]) -> str:
@@ -224,32 +230,33 @@ def extract_name_words(text: str) -> set[str]:
     """Words of a text that may stand in a name."""
     return {
         term
-        for term in tokenize_query(text[:2_000])
+        for term in tokenize_query(text[:MAX_NAMED_CHARS])
         if term.isalpha() and 3 <= len(term) <= MAX_NAME_LETTERS
     }
 
 
 def compute_centres(rows: Mapping[str, Ints], vectors: Floats) -> dict[str, Floats]:
-    """The centre of each cluster: the mean of its members, unit length (B27, B76)."""
+    """The centre of each cluster: the mean of its members, of unit length."""
     means = {name: vectors[members].mean(axis=0) for name, members in rows.items() if len(members)}
     return {name: mean / (np.linalg.norm(mean) or 1.0) for name, mean in means.items()}
 
 
 def merge_small_clusters(
-    clusters: Members, middle: Mapping[str, Floats], least: int = MIN_MEMBERS
+    clusters: Members, centres: Mapping[str, Floats], min_size: int = MIN_MEMBERS
 ) -> dict[str, frozenset[str]]:
-    """Clusters of fewer than `least` members join the nearest one that is close enough, or are
-    given up (B77, B126).
+    """Join clusters of fewer than `min_size` members to the nearest close one, or drop them.
+
+    `centres` is the centre of each cluster.
     """
-    large = {name: members for name, members in clusters.items() if len(members) >= least}
+    large = {name: members for name, members in clusters.items() if len(members) >= min_size}
     if len(large) == len(clusters) or not large:
         return large
     names = sorted(large)
-    matrix = np.stack([middle[name] for name in names])
+    matrix = np.stack([centres[name] for name in names])
     for name in sorted(clusters.keys() - large.keys()):
-        if name not in middle:
+        if name not in centres:
             continue
-        cosines = matrix @ middle[name]
+        cosines = matrix @ centres[name]
         best = int(np.argmax(cosines))
         if cosines[best] >= MIN_JOIN_COSINE:
             large[names[best]] |= clusters[name]
@@ -258,24 +265,23 @@ def merge_small_clusters(
 
 def diff_memberships(
     clusters: Members,
-    middle: Mapping[str, Floats],
+    centres: Mapping[str, Floats],
     vector: Callable[[str], Floats],
     edges: EdgeWeights,
 ) -> Iterable[PassStep]:
-    """The steps from the edges that are there to the clusters that should be. An edge that stays
-    keeps its weight.
+    """The steps from these edges to the clusters that should be.
+
+    An edge that stays keeps its weight; a new one weighs the cosine of member and centre, within
+    0.05 to 1.
     """
     wanted = {(id, name) for name, members in clusters.items() for id in members}
-    there = {(src, dst) for src, _, dst in edges}
-    for id, name in sorted(there - wanted):
+    current = {(src, dst) for src, _, dst in edges}
+    for id, name in sorted(current - wanted):
         yield PassStep((Link(Edge(id, "in_cluster", name, 0.0)),), (id,), "left the cluster")
-    for id, name in sorted(wanted - there):
-        near = float(vector(id) @ middle[name])
-        yield PassStep(
-            (Link(Edge(id, "in_cluster", name, round(min(1.0, max(0.05, near)), 2))),),
-            (id,),
-            "in the cluster",
-        )
+    for id, name in sorted(wanted - current):
+        cosine = float(vector(id) @ centres[name])
+        weight = round(min(1.0, max(0.05, cosine)), 2)
+        yield PassStep((Link(Edge(id, "in_cluster", name, weight)),), (id,), "in the cluster")
 
 
 def group_by_label(labels: Ints, ids: Sequence[str]) -> dict[int, frozenset[str]]:

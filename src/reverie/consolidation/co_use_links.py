@@ -1,7 +1,7 @@
-"""Ties between memories that are used together (B118, B127).
+"""Links between memories that are used together.
 
 What the agent was given in one turn was thought of together. Of one session that may be chance; in
-several it is a habit: the tie is made, or made stronger, once for each run of sleep (CC-58).
+several it is a habit: the link is made, or made stronger, once for each run of sleep.
 """
 
 from collections import Counter
@@ -11,32 +11,26 @@ from itertools import combinations
 from reverie.core.model import Edge, Event, Link
 from reverie.reconciliation.pass_view import PassStep, PassView, has_edge
 
-MIN_SESSIONS = 2  # conversations in which a pair was given together until that counts
-FIRST_WEIGHT, WEIGHT_STEP, MAX_WEIGHT = (
-    0.6,
-    0.05,
-    0.95,
-)  # CONSTANTS: co-relevant 0.6, +0.05 a repeat, at most 0.95
-MAX_PER_TURN = 8  # memories of one turn whose pairs are counted: a block holds five
+# conversations in which a pair was given together until that counts
+MIN_SESSIONS = 2
+# a link's first weight, what each run adds, and the most that it gets
+FIRST_WEIGHT, WEIGHT_STEP, MAX_WEIGHT = 0.6, 0.05, 0.95
+# memories of one turn whose pairs are counted: a block holds five
+MAX_PER_TURN = 8
 
 
 def count_joint_sessions(events: Iterable[Event]) -> dict[tuple[str, str], int]:
-    """Pairs of ids that turns were given together, and in how many sessions; only those of SESSIONS
-    and more.
-    """
-    met = {
-        (pair, event.session)
-        for event in events
-        for pair in combinations(sorted(set(event.payload.get("given", ())))[:MAX_PER_TURN], 2)
-    }
+    """Pairs of ids that turns were given together, with the number of sessions, if enough."""
+    met = set()
+    for event in events:
+        ids = sorted(set(event.payload.get("given", ())))[:MAX_PER_TURN]
+        met |= {(pair, event.session) for pair in combinations(ids, 2)}
     counts = Counter(pair for pair, _ in met)
     return {pair: count for pair, count in counts.items() if count >= MIN_SESSIONS}
 
 
 def strengthen_links(view: PassView, met: Mapping[tuple[str, str], int]) -> list[PassStep]:
-    """One tie for each pair that still counts: a new one, or the one that is there, a little
-    stronger.
-    """
+    """One link for each pair of active memories: a new one, or the old one a little stronger."""
     steps = []
     for (one, other), sessions in sorted(met.items()):
         if one not in view.memories or other not in view.memories:

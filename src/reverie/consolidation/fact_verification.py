@@ -1,7 +1,7 @@
-"""Facts about code are verified (B112): every anchor is held against the code as it is now.
+"""Facts about code are verified: every anchor is held against the code as it is now.
 
 Of what has changed a language model, where there is one, may be asked whether it still holds. Its
-yes sets the anchor to the code as it is now, its no is told with the mark; a person has the last
+yes sets the anchor to the code as it is now, its no is shown with the memory; a person has the last
 word. It is asked once about each state of a definition, and only where it can be shown all of it.
 """
 
@@ -30,72 +30,68 @@ if TYPE_CHECKING:
 
 
 def verify_code_facts(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
-    """Every repository that a memory speaks of: its index is renewed, then each anchor is looked
-    after.
-    """
+    """Renew the code index of every repository that a memory speaks of, then verify its anchors."""
     from reverie.code.anchor_tracking import RepositoryView
 
     work, steps, why = run.work, 0, ""
     for root in load_anchored_roots(work.store):
         try:
-            there = run.may_continue() and renew_code_index(
+            is_indexed = run.may_continue() and renew_code_index(
                 work, root, f"{run.holder}:code", run.may_continue
             )
         except ExtraMissing as err:
             return steps, str(err)
-        if not there:
+        if not is_indexed:
             why = f"{root} is not there, or is being indexed"
             continue
-        sights = RepositoryView(work.store.code, root, work.now, work.policy)
+        repository = RepositoryView(work.store.code, root, work.now, work.policy)
         for page in find_anchored_memories(work, root):
             for space in sorted({memory.space for memory in page if memory.space >= at[0]}):
-                mine = {memory.id: memory for memory in page if memory.space == space}
-                steps += commit_in_batches(
-                    run, name, space, verify_memories(run, sights, mine), PassView(work.now, mine)
-                )
+                memories = {memory.id: memory for memory in page if memory.space == space}
+                verified = verify_memories(run, repository, memories)
+                view = PassView(work.now, memories)
+                steps += commit_in_batches(run, name, space, verified, view)
     return steps, "" if steps else why
 
 
 def verify_memories(
     run: SleepRun, sights: RepositoryView, memories: dict[str, Memory]
 ) -> Iterator[PassStep]:
-    """What becomes of some memories."""
+    """A step for each memory whose anchors are to be altered."""
     for memory in memories.values():
         anchors = refresh_anchors(sights, memory)
-        still = run.wish.check_fact
-        if still is not None:
-            anchors = [judge_anchor(sights, partial(still, memory), anchor) for anchor in anchors]
-        if changes := replace_anchors(memory, anchors, run.work.now):
-            words = outdated_notice(memory._replace(details=details_with_anchors(memory, anchors)))
+        check = run.request.check_fact
+        if check is not None:
+            anchors = [judge_anchor(sights, partial(check, memory), anchor) for anchor in anchors]
+        changes = replace_anchors(memory, anchors, run.work.now)
+        if changes:
+            notice = outdated_notice(memory._replace(details=details_with_anchors(memory, anchors)))
             yield PassStep(
                 tuple(changes),
                 (memory.id,),
-                words or "the code that it speaks of is there, as it was",
+                notice or "the code that it speaks of is there, as it was",
             )
 
 
 def judge_anchor(
     sights: RepositoryView, still: partial[tuple[str, str] | None], anchor: CodeAnchor
 ) -> CodeAnchor:
-    """An anchor with what a model says of it, if its definition has changed and was not judged like
-    this before.
-    """
+    """The anchor with what a model says of its changed definition, once for each state of it."""
     from reverie.code.anchor_tracking import observe_anchor
     from reverie.code.definition_digest import MAX_BODY_CHARS
 
     if anchor.state != CHANGED or not anchor.symbol or anchor.root != sights.root:
         return anchor
     now = observe_anchor(sights, anchor.path, anchor.symbol, anchor.by)
-    if (
-        now is None
-        or anchor.judged == now.shape
-        or max(len(anchor.body), len(now.body)) >= MAX_BODY_CHARS
-    ):
+    if now is None or anchor.judged == now.shape:
         return anchor
-    said = still(anchor.body, now.body)
-    if said is None:
+    # A body of that length was cut off: the model could not be shown all of it.
+    if max(len(anchor.body), len(now.body)) >= MAX_BODY_CHARS:
         return anchor
-    verdict, why = said
+    answer = still(anchor.body, now.body)
+    if answer is None:
+        return anchor
+    verdict, why = answer
     if verdict == "yes":
         return now._replace(was=anchor.was)
     return anchor._replace(judged=now.shape, verdict=why if verdict == "no" else "")

@@ -1,9 +1,7 @@
-"""What was left undone is done: events that a reader failed on, texts that have no vector and wait
-for none.
+"""Background work that was left undone: events that a reader failed on, texts without a vector.
 
-This is what settling should have done: it is no part of what taking back a run of sleep takes back.
-A turn that nobody has read yet is no matter of sleep: its reader's cursor stands before it, and
-settling reads it.
+It catches up on background work, so undoing a run of sleep does not undo it. A turn that nobody has
+read yet is no matter of sleep: its reader's cursor stands before it.
 """
 
 from __future__ import annotations
@@ -23,13 +21,12 @@ from reverie.pipeline.event_reader import (
 from reverie.storage.paging import iter_events_after
 
 RETRY_CURSOR = "sleep.retro"
-MAX_TRIES = 3  # times that sleep tries an event again
+# times that sleep tries an event again
+MAX_TRIES = 3
 
 
 def queue_missing_vectors(work: WorkContext, dry: bool) -> int:
-    """Queue what has no vector (B117); how many were queued, which only doing it tells. Settling
-    embeds them.
-    """
+    """Queue texts without a vector for the background; how many, 0 in a dry run."""
     if work.embedder is None or dry:
         return 0
     before = work.store.stats(work.embedding_model).waiting
@@ -37,9 +34,10 @@ def queue_missing_vectors(work: WorkContext, dry: bool) -> int:
 
 
 def retry_failed_events(work: WorkContext, readers: Sequence[EventReader], dry: bool) -> int:
-    """Try again what a reader failed on (B113); how many came to something."""
+    """Try again what a reader failed on; how many events came to something."""
     by_name = {reader.name: reader for reader in readers}
-    newest = work.store.last_event()  # what fails again now is for the next night
+    # What fails again now is for the next run.
+    newest = work.store.last_event()
     failed = takewhile(
         lambda event: event.seq <= newest,
         iter_events_after(work.store, work.store.cursor(RETRY_CURSOR), ("failed",)),
@@ -50,7 +48,7 @@ def retry_failed_events(work: WorkContext, readers: Sequence[EventReader], dry: 
 def retry_failed_event(
     work: WorkContext, readers: Mapping[str, EventReader], failed: Event, dry: bool
 ) -> bool:
-    """One more attempt at an event, unless it was tried often enough; whether it went well."""
+    """Try an event once more unless it was tried MAX_TRIES times; True if it went well."""
     reader = readers.get(str(failed.payload.get("reader")))
     event = work.store.event(int(failed.payload.get("event", 0)))
     tries = int(failed.payload.get("tries", 0))
@@ -62,7 +60,7 @@ def retry_failed_event(
 
 
 def decide_again(work: WorkContext, reader: EventReader, event: Event, failed: Event) -> bool:
-    """Decide about an event once more. What fails again waits for the next night."""
+    """Let a reader decide about an event once more; what fails again waits for the next run."""
     done = (RETRY_CURSOR, failed.seq)
     try:
         for _ in range(MAX_ATTEMPTS):

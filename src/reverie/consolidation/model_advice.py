@@ -1,6 +1,9 @@
 """What a run of sleep may ask a language model: one text for two memories, how two belong together,
-whether a note about code still holds, a name for a group. Each is one question; None means that there
-is no useful answer, and the run goes on as without a model."""
+whether a note about code still holds, a name for a group.
+
+Each is one question; None means that there is no useful answer, and the run goes on as without a
+model.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +21,22 @@ if TYPE_CHECKING:
     from reverie.reconciliation.pair_passes import RelateMemories
 
 
-MAX_RELATED_PAIRS = 50  # pairs of one night that a model is asked about: 70,000 tokens at most
+# pairs of one run that a model is asked about: 70,000 tokens at most
+MAX_RELATED_PAIRS = 50
 
 
-MAX_FACT_CHECKS = 30  # facts about code of one night: 45,000 tokens at most
+# facts about code of one run: 45,000 tokens at most
+MAX_FACT_CHECKS = 30
 
 
-def with_model_advice(work: WorkContext, wish: SleepRequest) -> SleepRequest:
-    """A wish to sleep with what a model may do in it: write texts of two, name groups, say what
-    belongs together.
-    """
+def with_model_advice(work: WorkContext, request: SleepRequest) -> SleepRequest:
+    """The request with what a model may do in it, if there is one."""
     if work.llm is None:
-        return wish
+        return request
     from reverie.consolidation.sleep_run import RUN_EVENT_SPACE
 
-    return wish._replace(
-        merge_text=wish.merge_text or make_text_merger(work, RUN_EVENT_SPACE),
+    return request._replace(
+        merge_text=request.merge_text or make_text_merger(work, RUN_EVENT_SPACE),
         relate=make_relation_judge(work),
         check_fact=make_fact_checker(work),
         name_group=lambda texts, space: ask_group_name(work, texts, space),
@@ -41,8 +44,9 @@ def with_model_advice(work: WorkContext, wish: SleepRequest) -> SleepRequest:
 
 
 def make_relation_judge(work: WorkContext) -> RelateMemories | None:
-    """How two memories belong together; "none" is an answer. MOST_RELATED pairs a night are asked
-    about, each once.
+    """A function that says how two memories belong together; "none" is an answer.
+
+    It asks about MAX_RELATED_PAIRS pairs at most, each once.
     """
     llm = work.llm
     if llm is None:
@@ -63,8 +67,9 @@ def make_relation_judge(work: WorkContext) -> RelateMemories | None:
 
 
 def make_fact_checker(work: WorkContext) -> FactCheck | None:
-    """Whether a memory still holds for code that has changed. MOST_STILL memories a night are asked
-    about.
+    """A function that says whether a memory still holds for code that has changed.
+
+    It asks about MAX_FACT_CHECKS memories at most.
     """
     llm, left = work.llm, MAX_FACT_CHECKS
     if llm is None:
@@ -81,9 +86,9 @@ def make_fact_checker(work: WorkContext) -> FactCheck | None:
 
 
 def make_text_merger(work: WorkContext, space: str) -> Callable[[str, str], str] | None:
-    """Puts two texts into one that keeps every number, name and path of both; "" where it does not.
+    """A function that merges two texts and keeps every number, name and path of both.
 
-    The same two are asked about once.
+    It returns "" where the model does not, and asks about the same two once.
     """
     llm = work.llm
     if llm is None:
@@ -93,18 +98,15 @@ def make_text_merger(work: WorkContext, space: str) -> Callable[[str, str], str]
     @cache
     def merged(one: str, other: str) -> str:
         both = (one, other)
-        return (
-            llm.ask(
-                build_merge_request(both), lambda text: read_merged_text(text, both), space=space
-            ).value
-            or ""
-        )
+        request = build_merge_request(both)
+        answer = llm.ask(request, lambda text: read_merged_text(text, both), space=space)
+        return answer.value or ""
 
     return merged
 
 
 def ask_group_name(work: WorkContext, texts: Sequence[str], space: str) -> str | None:
-    """One to four words for a group of memories."""
+    """One to four words for a group of memories, from the model; None without a useful answer."""
     if work.llm is None:
         return None
     from reverie.llm.group_naming_task import build_naming_request, read_group_name

@@ -21,19 +21,24 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 
-MAX_EXACT_ROWS = 20_000  # rows up to which every pair is looked at: some ten seconds on two cores
-# cells that a row is put into; measured: of true pairs at 0.8 and above 0.99 and more are found
+# Up to so many rows every pair is looked at: some ten seconds on two cores.
+MAX_EXACT_ROWS = 20_000
+# Cells that a row is put into. Measured: of true pairs at 0.8 and above 0.99 and more are found.
 CELLS_PER_ROW = 4
-KMEANS_ROUNDS = 6  # of k-means; more do not find more pairs
-SAMPLED_ROWS_PER_CELL = 32  # rows a cell from which the centres are learned
-# rows compared with one another: a heap of equal texts does not make a square of work
+# More rounds of k-means do not find more pairs.
+KMEANS_ROUNDS = 6
+# rows a cell from which the centres are learned
+SAMPLED_ROWS_PER_CELL = 32
+# Rows compared with one another: a heap of equal texts must not make a square of work.
 MAX_CELL_ROWS = 4_096
-BLOCK_ROWS = 1_024  # rows compared at once
+# rows compared at once
+BLOCK_ROWS = 1_024
 
 
 class NeighbourTable(NamedTuple):
-    """The neighbours of each row, best first: row numbers and cosines; −1 and −1.0 where there are
-    fewer than k.
+    """The neighbours of each row, best first: row numbers and cosines, each (n, k).
+
+    −1 and −1.0 where there are fewer than k.
     """
 
     rows: Ints
@@ -51,12 +56,11 @@ def find_nearest(
     *,
     rows: Ints | None = None,
     exact: int = MAX_EXACT_ROWS,
-    going: Callable[[], bool] = lambda: True,
+    may_continue: Callable[[], bool] = lambda: True,
 ) -> NeighbourTable:
-    """The k best neighbours of every row whose cosine is at least `floor`; raises Stopped when not
-    `going`.
+    """The k best neighbours of every row (of unit length) whose cosine is at least `floor`.
 
-    With `rows`, only of these, each compared with all.
+    With `rows`, only of these, each compared with all. SearchStopped if it must not continue.
     """
     n = len(vectors)
     best = NeighbourTable(np.full((n, k), -1, np.int64), np.full((n, k), -1.0, np.float32))
@@ -65,9 +69,9 @@ def find_nearest(
     if rows is not None or n <= exact:
         groups = iter_exact_blocks(n, np.arange(n) if rows is None else rows)
     else:
-        groups = iter_cell_blocks(assign_cells(vectors, going))
+        groups = iter_cell_blocks(assign_cells(vectors, may_continue))
     for asked, among in groups:
-        if not going():
+        if not may_continue():
             raise SearchStopped
         merge_neighbours(best, asked, *compare_block(vectors, asked, among, k, floor))
     order = np.argsort(-best.cosines, axis=1, kind="stable")
@@ -77,7 +81,7 @@ def find_nearest(
 
 
 def iter_exact_blocks(n: int, rows: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """These rows against all, fewer at a time where there are many."""
+    """These rows against all n, in blocks that are smaller where n is large."""
     among, step = np.arange(n), max(16, min(BLOCK_ROWS, BLOCK_ROWS * MAX_EXACT_ROWS // n))
     for start in range(0, len(rows), step):
         yield rows[start : start + step], among
@@ -123,9 +127,9 @@ def merge_neighbours(best: NeighbourTable, asked: Ints, rows: Ints, cosines: Flo
     best.cosines[asked] = np.take_along_axis(all_cosines, top, 1)
 
 
-def assign_cells(vectors: Floats, going: Callable[[], bool]) -> Iterator[Ints]:
-    """The rows of each cell; a row is in several."""
-    centres = learn_centres(vectors, round(len(vectors) ** 0.5), going)
+def assign_cells(vectors: Floats, may_continue: Callable[[], bool]) -> Iterator[Ints]:
+    """The rows of each cell; a row is in CELLS_PER_ROW of them."""
+    centres = learn_centres(vectors, round(len(vectors) ** 0.5), may_continue)
     homes = np.empty((len(vectors), CELLS_PER_ROW), np.int64)
     for start in range(0, len(vectors), BLOCK_ROWS):
         cosines = vectors[start : start + BLOCK_ROWS] @ centres.T
@@ -139,29 +143,24 @@ def assign_cells(vectors: Floats, going: Callable[[], bool]) -> Iterator[Ints]:
         yield order[first:last] // CELLS_PER_ROW
 
 
-def learn_centres(vectors: Floats, count: int, going: Callable[[], bool]) -> Floats:
-    """Centres of cells by spherical k-means on a sample."""
+def learn_centres(vectors: Floats, count: int, may_continue: Callable[[], bool]) -> Floats:
+    """The centres of `count` cells, by spherical k-means on a sample with a fixed seed."""
     rng = np.random.default_rng(0)
-    some = vectors[
-        np.sort(
-            rng.choice(
-                len(vectors), min(len(vectors), SAMPLED_ROWS_PER_CELL * count), replace=False
-            )
-        )
-    ]
-    centres = some[np.sort(rng.choice(len(some), count, replace=False))].copy()
+    size = min(len(vectors), SAMPLED_ROWS_PER_CELL * count)
+    sample = vectors[np.sort(rng.choice(len(vectors), size, replace=False))]
+    centres = sample[np.sort(rng.choice(len(sample), count, replace=False))].copy()
     for _ in range(KMEANS_ROUNDS):
-        if not going():
+        if not may_continue():
             raise SearchStopped
-        home = np.concatenate(
-            [
-                np.argmax(some[start : start + BLOCK_ROWS] @ centres.T, axis=1)
-                for start in range(0, len(some), BLOCK_ROWS)
-            ]
-        )
+        # in blocks, to bound the memory that the product takes
+        nearest = [
+            np.argmax(sample[start : start + BLOCK_ROWS] @ centres.T, axis=1)
+            for start in range(0, len(sample), BLOCK_ROWS)
+        ]
+        home = np.concatenate(nearest)
         order = np.argsort(home, kind="stable")
         taken, firsts = np.unique(home[order], return_index=True)
-        centres[taken] = np.add.reduceat(some[order], firsts, axis=0)
+        centres[taken] = np.add.reduceat(sample[order], firsts, axis=0)
         length = np.linalg.norm(centres, axis=1, keepdims=True)
         centres /= np.where(length > 0, length, 1)
     return centres

@@ -24,27 +24,32 @@ def sleep_if_due(
     work: WorkContext,
     holder: str,
     now: Callable[[], float],
-    going: Callable[[], bool],
+    may_continue: Callable[[], bool],
     queue: EventQueue,
 ) -> SleepReport | None:
-    """Sleep for a while if it is time; None if it is not. A model is asked if `work` has one and
-    `llm_sleep` is set.
+    """Sleep for a while if it is time; None if it is not.
+
+    A model is asked if `work` has one and `llm_sleep` is set.
     """
-    look = assess_outlook(work.store, now())
-    night = is_sleep_due(work.settings, look)
-    if not night and not is_reclustering_due(work.settings, look):
+    outlook = assess_outlook(work.store, now())
+    night = is_sleep_due(work.settings, outlook)
+    if not night and not is_reclustering_due(work.settings, outlook):
         return None
     from reverie.consolidation.model_advice import with_model_advice
     from reverie.consolidation.sleep_loop import SleepRequest, run_sleep_passes
 
-    wish = SleepRequest(
+    request = SleepRequest(
         parse_sleep_setting(work.settings) if night else RECLUSTER_PASSES,
         night=night,
         max_seconds=MAX_RUN_SECONDS,
         stop_at_turn=True,
         patience=0.0,
-        may_continue=going,
+        may_continue=may_continue,
     )
     return run_sleep_passes(
-        work, with_model_advice(work, wish) if work.settings.llm_sleep else wish, holder, now, queue
+        work,
+        with_model_advice(work, request) if work.settings.llm_sleep else request,
+        holder,
+        now,
+        queue,
     )

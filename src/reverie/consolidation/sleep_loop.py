@@ -1,15 +1,14 @@
-"""The loop of sleep: reads, asks the passes of `lifecycle.sleep`, makes it so batch by batch, and
-takes runs back.
+"""The loop of sleep: go through the passes, commit batch by batch, note how far it has come.
 
 A run begins with an event `sleeping` (its number names the run), goes on with one event `sleep` for
-each batch of at most MOST changes, and ends with `slept`. Each batch is one transaction, in which
-what it rests on is read once more; if somebody has altered that, the pass decides anew. Between
-batches the lease is renewed and the run may stop: when its time is over, when somebody is at work,
-when it is interrupted. A note in the same transaction says how far it has come: the next run goes
-on there. So a run may be killed at any moment, and what it did until then can be taken back.
+each batch of at most MAX_CHANGES changes, and ends with `report`. Each batch is one transaction, in
+which what it rests on is read once more; if somebody has altered that, the pass decides anew.
+Between batches the lease is renewed and the run may stop: when its time is over, when somebody is
+at work, when it is interrupted. A note in the same transaction says how far it has come: the next
+run goes on there. So a run may be killed at any moment, and what it did until then can be undone.
 
-Pairs are looked for among what is new since a pass went through last (`ground.Watermark`), so that
-a second night is a short one.
+Pairs are looked for among what is new since a pass went through last (`neighbour_index.Watermark`),
+so that a second run is a short one.
 """
 
 from __future__ import annotations
@@ -38,10 +37,12 @@ from reverie.core.model import Event
 from reverie.pipeline.event_reader import EventQueue, WorkContext
 from reverie.pipeline.leases import SETTLE_LEASE
 
-WAITING_HOLDERS = (
-    "settler",
-    "worker",
-)  # whose leases may be those of somebody who only waits for work
+# Leases of these holders may be those of a process that only waits for work.
+WAITING_HOLDERS = ("settler", "worker")
+
+
+# seconds between two attempts to take the lease
+POLL_SECONDS = 0.1
 
 __all__ = [
     "PassReport",
@@ -54,25 +55,29 @@ __all__ = [
 
 
 def select_passes(names: Iterable[str]) -> tuple[str, ...]:
-    """Passes by name, in their order; all of them for none."""
+    """Passes by name, in their order; all of them for no names. Raises BadInput."""
     wanted = tuple(names)
-    if unknown := [name for name in wanted if name not in PASSES]:
+    unknown = [name for name in wanted if name not in PASSES]
+    if unknown:
         raise BadInput(f"There is no pass {unknown[0]!r} of sleep; there are {', '.join(PASSES)}")
     return tuple(name for name in PASSES if name in wanted) if wanted else tuple(PASSES)
 
 
 def run_sleep_passes(
-    work: WorkContext, wish: SleepRequest, holder: str, now: Callable[[], float], queue: EventQueue
+    work: WorkContext,
+    request: SleepRequest,
+    holder: str,
+    now: Callable[[], float],
+    queue: EventQueue,
 ) -> SleepReport:
-    """Go through the passes, or, with `dry`, tell what they would do. Waits a while for somebody
-    else at work.
+    """Go through the passes, or, in a dry run, tell what they would do.
+
+    Waits up to `request.patience` seconds for another process that settles events.
     """
-    run = SleepRun(work, wish, holder, now, queue)
-    if wish.dry_run:
-        return SleepReport(
-            passes=tuple(run_pass(run, name, ("", "")) for name in wish.passes),
-            plan=tuple(run.plan),
-        )
+    run = SleepRun(work, request, holder, now, queue)
+    if request.dry_run:
+        passes = tuple(run_pass(run, name, ("", "")) for name in request.passes)
+        return SleepReport(passes=passes, plan=tuple(run.plan))
     if not take_sleep_lease(run):
         return SleepReport(stopped="somebody else is settling")
     try:
@@ -85,26 +90,25 @@ def run_sleep_passes(
 
 
 def take_sleep_lease(run: SleepRun) -> bool:
-    """Take the lease, waiting a while for whoever has it. A worker that only waits for work gives
-    way.
+    """Take the settling lease, waiting a while for its holder; True if it was taken.
 
-    It keeps the lease so that no second worker is started; when it finds it taken, it leaves. Who
-    sleeps never does.
+    A worker that only waits for work gives way: it keeps the lease so that no second worker is
+    started, and leaves when it finds it taken. Who sleeps never gives way.
     """
-    store, end = run.work.store, clock.ticks() + run.wish.patience
+    store, deadline = run.work.store, clock.ticks() + run.request.patience
     while not store.acquire(SETTLE_LEASE, run.holder, LEASE_SECONDS, run.now()):
-        if clock.ticks() > end:
+        if clock.ticks() > deadline:
             return False
         other = store.holder(SETTLE_LEASE, run.now())
         if other and is_idle_holder(run, other):
             store.release(SETTLE_LEASE, other)
         else:
-            clock.sleep(0.1)
+            clock.sleep(POLL_SECONDS)
     return True
 
 
 def is_idle_holder(run: SleepRun, other: str) -> bool:
-    """Whether somebody else who has the lease only waits for work."""
+    """True if another holder of the lease only waits for work."""
     return (
         other.startswith(WAITING_HOLDERS)
         and run.work.store.holder(SLEEP_LEASE, run.now()) is None
@@ -114,74 +118,54 @@ def is_idle_holder(run: SleepRun, other: str) -> bool:
 
 def run_remaining_passes(run: SleepRun) -> SleepReport:
     """One run from its beginning, or from where the last one stopped, to its end."""
-    store = run.work.store
-    old = load_progress(run)
-    run.number = (
-        old.run
-        or store.append(
-            [
-                Event(
-                    "sleeping",
-                    RUN_EVENT_SPACE,
-                    run.work.now,
-                    payload={"going_through": list(run.wish.passes)},
-                )
-            ]
-        )[0]
-    )
+    store, passes = run.work.store, run.request.passes
+    last = load_progress(run)
+    if last.run:
+        run.number = last.run
+        passes = passes[passes.index(last.reached) :] if last.reached else passes
+    else:
+        going_through = {"going_through": list(passes)}
+        begin = Event("sleeping", RUN_EVENT_SPACE, run.work.now, payload=going_through)
+        run.number = store.append([begin])[0]
     done: list[PassReport] = []
-    for name in run.wish.passes[run.wish.passes.index(old.reached) if old.reached else 0 :]:
+    for name in passes:
         if not run.may_continue():
             break
-        done.append(
-            run_pass(run, name, (old.space, old.after) if name == old.reached else ("", ""))
-        )
-    slept = SleepReport(run.number, tuple(done), run.stopped, retired=tuple(run.retired))
-    if run.stopped and not run.lost:
+        at = (last.space, last.after) if name == last.reached else ("", "")
+        done.append(run_pass(run, name, at))
+    report = SleepReport(run.number, tuple(done), run.stopped, retired=tuple(run.retired))
+    if not run.stopped:
+        record_sleep_end(run, report)
+    elif not run.lost:
         save_progress(run)
-    elif not run.stopped:
-        record_sleep_end(run, slept)
-    return slept
+    return report
 
 
-def record_sleep_end(run: SleepRun, slept: SleepReport) -> None:
-    """Write down that the run is over."""
+def record_sleep_end(run: SleepRun, report: SleepReport) -> None:
+    """Log the end of the run and what it did, and forget how far it had come."""
     store = run.work.store
     stats = store.stats()
+    went_through = {done.name: done.skipped or done.steps for done in report.passes}
+    payload = {"run": run.number, "went_through": went_through}
     with store.transaction():
-        store.append(
-            [
-                Event(
-                    "slept",
-                    RUN_EVENT_SPACE,
-                    run.now(),
-                    payload={
-                        "run": run.number,
-                        "went_through": {
-                            done.name: done.skipped or done.steps for done in slept.passes
-                        },
-                    },
-                )
-            ]
-        )
+        store.append([Event("slept", RUN_EVENT_SPACE, run.now(), payload=payload)])
         store.set_meta(PROGRESS_KEY, "")
-        if run.wish.night or set(SAFE_PASSES) <= set(run.wish.passes):  # single passes are no night
+        # Single passes are no whole run: the interval begins after one only.
+        if run.request.night or set(SAFE_PASSES) <= set(run.request.passes):
             store.set_meta(SLEPT_AT, repr(run.work.now))
             store.set_meta(SLEPT_COUNT, str(stats.memories + stats.retired))
 
 
 def load_progress(run: SleepRun) -> RunProgress:
-    """Where the last run stopped, if it was asked for the same."""
-    kept = json.loads(run.work.store.meta(PROGRESS_KEY) or "null")
-    return (
-        RunProgress(*kept["at"])
-        if kept and kept["passes"] == list(run.wish.passes)
-        else RunProgress()
-    )
+    """Where the last run stopped, if it was asked for the same passes."""
+    progress = json.loads(run.work.store.meta(PROGRESS_KEY) or "null")
+    if not progress or progress["passes"] != list(run.request.passes):
+        return RunProgress()
+    return RunProgress(*progress["at"])
 
 
 def run_pass(run: SleepRun, name: str, at: tuple[str, str]) -> PassReport:
-    """One pass over everything that it concerns, from where it stopped."""
+    """One pass over everything that it concerns, from (space, id) on."""
     begin = clock.ticks()
     run.reached = (name, *at)
     steps, skipped = PASS_RUNNERS[PASSES[name].over](run, name, at)

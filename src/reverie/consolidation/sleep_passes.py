@@ -1,9 +1,9 @@
 """Sleep: what is tidied while nobody is at work, as a table of passes.
 
-A pass decides, with pure functions, from what it is shown (`plan.View`); `settle.sleeping` reads,
-makes it so in small transactions, and can take a whole run back. No pass revises a text or erases
-anything: what goes is retired and can be brought back. The order of the table is the order of a
-run: first what died half-way is mended, then what is twice goes, then the rest is arranged.
+A pass decides, with pure functions, from what it is shown (`PassView`); `pass_iteration` reads,
+`batch_commit` commits in small transactions, and `undo_sleep` can undo a whole run. No pass revises
+a text or erases anything: what goes is retired and can be restored. The order of the table is the
+order of a run: first what died half-way is mended, then duplicates go, then the rest is arranged.
 """
 
 from reverie.consolidation import archiving
@@ -71,8 +71,7 @@ PASSES: dict[str, ConsolidationPass] = {
     )
 }
 
+# What sleep does by itself: it adds links and flags, and retires only what another memory holds in
+# all that matters, what has faded for a month, or what a full type has no room for. Tags are
+# somebody's own words: they wait for being asked.
 SAFE_PASSES = tuple(row.name for row in PASSES.values() if row.safe)
-"""What sleep does by itself: it adds ties and flags, and retires only what another memory holds in
-all that matters, what has faded for a month, or what a full type has no room for. Tags are
-somebody's own words: they wait for being asked.
-"""

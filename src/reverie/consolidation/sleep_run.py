@@ -1,6 +1,4 @@
-"""One run of sleep: what it is asked for, how far it has come, whether it may go on,
-what it did.
-"""
+"""One run of sleep: what it is asked for, how far it has come, what it did."""
 
 from __future__ import annotations
 
@@ -18,21 +16,25 @@ from reverie.pipeline.leases import SETTLE_LEASE
 from reverie.reconciliation.pair_passes import MergeText, RelateMemories
 from reverie.reconciliation.pass_view import PassStep
 
-SLEEP_LEASE = "sleep"  # the lease of who sleeps, beside that of who settles: it does not give way
-LEASE_SECONDS = 60.0  # a space's clusters are found without a look at the clock
-RENEW_SECONDS = 5.0  # seconds after which the lease is renewed
-PATIENCE_SECONDS = 30.0  # seconds that somebody else at work is waited for
-RUN_EVENT_SPACE = "me"  # where a run's own events stand
+# the lease of who sleeps, beside that of who settles: it does not give way
+SLEEP_LEASE = "sleep"
+# A space's clusters are found without a look at the clock, so the lease is a long one.
+LEASE_SECONDS = 60.0
+# seconds after which the lease is renewed
+RENEW_SECONDS = 5.0
+# seconds that somebody else at work is waited for
+PATIENCE_SECONDS = 30.0
+# where a run's own events stand
+RUN_EVENT_SPACE = "me"
 
 
+# A name for a group of memories with these texts, in a space; None where there is none to give.
 NameGroup = Callable[[Sequence[str], str], str | None]
-"""A name for a group of memories with these texts, in a space; None where it has none to give."""
 
 
+# Whether a memory holds, from the code as it was and as it is: ("yes", "no" or "unsure", why);
+# None if it was not asked.
 FactCheck = Callable[[Memory, str, str], tuple[str, str] | None]
-"""Whether a memory holds, from the code as it was and as it is: ("yes", "no" or "unsure", why);
-None: not asked.
-"""
 
 
 class PassReport(NamedTuple):
@@ -63,7 +65,7 @@ class SleepReport(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """How many things were changed."""
+        """How many things were changed, or would be."""
         return sum(done.steps for done in self.passes)
 
 
@@ -77,11 +79,11 @@ class RunProgress(NamedTuple):
 
 
 class SleepRequest(NamedTuple):
-    """What a run is asked to do."""
+    """What a run is asked to do, and what it may ask a language model."""
 
     passes: tuple[str, ...]
     dry_run: bool = False
-    max_seconds: float | None = None  # seconds
+    max_seconds: float | None = None
     afresh: bool = False  # look at all pairs again, not only at what is new
     stop_at_turn: bool = False  # stop as soon as somebody takes a turn
     night: bool = False  # the next one is to wait for the interval, whatever was gone through
@@ -98,7 +100,7 @@ class SleepRun:
     """A run at work."""
 
     work: WorkContext
-    wish: SleepRequest
+    request: SleepRequest
     holder: str
     now: Callable[[], float]
     queue: EventQueue
@@ -114,47 +116,45 @@ class SleepRun:
     settled_pairs: frozenset[frozenset[str]] = frozenset()
 
     def may_continue(self) -> bool:
-        """Whether to go on; keeps the lease."""
+        """True if the run may go on; renews the lease. Once False, always False."""
         if not self.stopped:
             self.stopped = self.find_hindrance()
         return not self.stopped
 
     def find_hindrance(self) -> str:
-        """What forbids to go on, "" if nothing does."""
-        if not self.wish.may_continue():
+        """Why the run must stop, "" if it need not. Renews the lease every RENEW_SECONDS."""
+        store, request = self.work.store, self.request
+        if not request.may_continue():
             return "it was told to stop"
         ticks = clock.ticks()
-        if self.wish.max_seconds is not None and ticks - self.begun_ticks > self.wish.max_seconds:
+        if request.max_seconds is not None and ticks - self.begun_ticks > request.max_seconds:
             return "its time was over"
-        if self.wish.dry_run or (
-            ticks - self.renewed_ticks < RENEW_SECONDS and not self.wish.stop_at_turn
-        ):
+        if request.dry_run:
             return ""
-        if self.wish.stop_at_turn and self.work.store.events(
-            after=self.number, verbs=("turn",), limit=1
-        ):
+        if request.stop_at_turn and store.events(after=self.number, verbs=("turn",), limit=1):
             return "somebody is at work"
-        if ticks - self.renewed_ticks >= RENEW_SECONDS:
-            self.renewed_ticks = ticks
-            if not all(
-                self.work.store.acquire(lease, self.holder, LEASE_SECONDS, self.now())
-                for lease in (SETTLE_LEASE, SLEEP_LEASE)
-            ):
+        is_due = ticks - self.renewed_ticks >= RENEW_SECONDS
+        return self.renew_lease(ticks) if is_due else ""
+
+    def renew_lease(self, ticks: float) -> str:
+        """Renew both leases and note the progress; what stands in the way, "" for nothing."""
+        self.renewed_ticks = ticks
+        for lease in (SETTLE_LEASE, SLEEP_LEASE):
+            if not self.work.store.acquire(lease, self.holder, LEASE_SECONDS, self.now()):
                 self.lost = True
                 return "somebody else is settling"
-            save_progress(self)
+        save_progress(self)
         return ""
 
 
 def save_progress(run: SleepRun) -> None:
-    """Keep how far the run has come."""
-    run.work.store.set_meta(
-        PROGRESS_KEY, json.dumps({"passes": run.wish.passes, "at": [run.number, *run.reached]})
-    )
+    """Note how far the run has come."""
+    progress = {"passes": run.request.passes, "at": [run.number, *run.reached]}
+    run.work.store.set_meta(PROGRESS_KEY, json.dumps(progress))
 
 
 def iter_enabled_spaces(run: SleepRun, since: str) -> Iterator[str]:
-    """The spaces in which memory is on, from this one on."""
+    """The spaces in which memory is on, from `since` on, as long as the run may go on."""
     for space in sorted(run.work.store.stats().spaces):
         if space >= since and not run.work.settings.is_off(space):
             if not run.may_continue():

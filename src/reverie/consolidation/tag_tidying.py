@@ -1,5 +1,4 @@
-"""Tags that differ only in how they are written become one (B128), and edges of tags that nobody
-carries go (B129).
+"""Variants of a tag become one, and edges of tags that nobody carries go.
 
 Variants share a key: lower case, no hyphen, underscore, dot or blank, no plural. The one that most
 memories carry stays; of equals the shorter, then the first in the alphabet.
@@ -11,31 +10,27 @@ from collections.abc import Callable, Mapping
 from reverie.core.model import Change, Edge, Link, Memory, Revise
 from reverie.reconciliation.pass_view import EdgeWeights, PassStep, PassView
 
-SHORT_TAG_LETTERS = (
-    3  # letters below which an s at the end is not taken for a plural: aws, css, tls
-)
-SINGULAR_ENDINGS = ("ss", "us", "is", "os", "js")  # class, status, redis, macos, nodejs
+# In so short a tag an s at the end is not taken for a plural: aws, css, tls.
+SHORT_TAG_LETTERS = 3
+# class, status, redis, macos, nodejs
+SINGULAR_ENDINGS = ("ss", "us", "is", "os", "js")
 TAG_NODE_PREFIX = "tag:"
 
 
 def normalize_tag(tag: str) -> str:
-    """What variants of a tag share.
+    """The key that variants of a tag share.
 
-    >>> key("unit-tests") == key("Unit_Test")
+    >>> normalize_tag("unit-tests") == normalize_tag("Unit_Test")
     True
     """
     plain = re.sub(r"[\s\-_.]+", "", tag.lower()) or tag.lower()
-    if (
-        len(plain) <= SHORT_TAG_LETTERS
-        or not plain.endswith("s")
-        or plain.endswith(SINGULAR_ENDINGS)
-    ):
+    if len(plain) <= SHORT_TAG_LETTERS or not plain.endswith("s"):
         return plain
-    return (
-        plain[:-3] + "y"
-        if plain.endswith("ies") and len(plain) > SHORT_TAG_LETTERS + 2
-        else plain[:-1]
-    )
+    if plain.endswith(SINGULAR_ENDINGS):
+        return plain
+    if plain.endswith("ies") and len(plain) > SHORT_TAG_LETTERS + 2:
+        return plain[:-3] + "y"
+    return plain[:-1]
 
 
 def map_tag_variants(counts: Mapping[str, int]) -> dict[str, str]:
@@ -43,16 +38,15 @@ def map_tag_variants(counts: Mapping[str, int]) -> dict[str, str]:
     groups: dict[str, list[str]] = {}
     for tag in counts:
         groups.setdefault(normalize_tag(tag), []).append(tag)
-    best = {
-        k: min(tags, key=lambda tag: (-counts[tag], len(tag), tag)) for k, tags in groups.items()
-    }
-    return {
-        tag: best[normalize_tag(tag)] for tag in sorted(counts) if best[normalize_tag(tag)] != tag
-    }
+    instead: dict[str, str] = {}
+    for tags in groups.values():
+        best = min(tags, key=lambda tag: (-counts[tag], len(tag), tag))
+        instead |= {tag: best for tag in tags if tag != best}
+    return dict(sorted(instead.items()))
 
 
 def retag_memories(view: PassView, instead: Mapping[str, str]) -> list[PassStep]:
-    """Every memory that carries a variant carries the tag that stands for it."""
+    """Steps that replace variants by the tag that stands for them."""
     return [
         PassStep(retag_memory(memory, instead, view), (memory.id,), "tags that mean the same")
         for memory in view.memories.values()
@@ -61,8 +55,9 @@ def retag_memories(view: PassView, instead: Mapping[str, str]) -> list[PassStep]
 
 
 def retag_memory(memory: Memory, instead: Mapping[str, str], view: PassView) -> tuple[Change, ...]:
-    """One memory with other tags. A tag's edge of an odd weight is noted, so that undo brings that
-    weight back.
+    """The changes that give one memory other tags.
+
+    A tag's edge of an odd weight is removed by itself, so that undo brings that weight back.
     """
     tags = tuple(dict.fromkeys(instead.get(tag, tag) for tag in memory.tags))
     gone = [
@@ -77,9 +72,7 @@ def retag_memory(memory: Memory, instead: Mapping[str, str], view: PassView) -> 
 def drop_orphan_edges(
     memories: Mapping[str, Memory], edges: EdgeWeights, carried: Callable[[str], bool]
 ) -> list[PassStep]:
-    """Edges of a tag's node that outlived the tag: its memory carries it no more, or
-    nobody does.
-    """
+    """Steps that remove edges of a tag's node whose memory, or any memory, carries it no more."""
     return [
         PassStep(
             (Link(Edge(*ends, 0.0)),),
@@ -94,7 +87,7 @@ def drop_orphan_edges(
 def is_orphan_edge(
     ends: tuple[str, str, str], memories: Mapping[str, Memory], carried: Callable[[str], bool]
 ) -> bool:
-    """Whether an edge leads to a tag that is no more. What was let go keeps its tags."""
+    """True if an edge leads to a tag that is no more. Retired memories keep their tags."""
     src, rel, dst = ends
     if rel == "has_tag":
         return src in memories and dst.removeprefix(TAG_NODE_PREFIX) not in memories[src].tags

@@ -1,10 +1,9 @@
-"""Taking back a whole run of sleep: its batches in reverse order, one transaction each.
+"""Undoing a whole run of sleep: its batches in reverse order, one transaction each.
 
-Interrupted half-way it goes on when asked again: which batches are taken back stands in the log.
-What somebody has altered since stays as they left it. Afterwards the state is to the byte what it
-was before the run (`export` without the log), for a run adds no memory and revises no text: it
-retires, ties and counts. Where `merge_text` wrote a third memory of two, that one is retired, not
-erased.
+Interrupted half-way it goes on when asked again: which batches are undone stands in the log. What
+somebody has altered since stays as they left it. Afterwards the state is to the byte what it was
+before the run (`export` without the log), for a run adds no memory and revises no text: it retires,
+links and counts. Where `merge_text` wrote a third memory of two, that one is retired, not erased.
 """
 
 from __future__ import annotations
@@ -19,7 +18,8 @@ from reverie.pipeline.decided_pairs import reverse_pair_decisions
 from reverie.storage import Store
 from reverie.storage.paging import iter_events_after
 
-MAX_RUNS = 500  # newest runs among which the last one that still stands is looked for
+# newest runs among which the last one that still stands is looked for
+MAX_RUNS = 500
 
 
 def find_run_of_event(store: Store, event: int) -> int:
@@ -33,7 +33,7 @@ def find_run_of_event(store: Store, event: int) -> int:
 
 
 def find_last_run(store: Store) -> int:
-    """The last run that changed something and is not taken back as a whole; 0 if there is none."""
+    """The last run that changed something and is not undone as a whole; 0 if there is none."""
     for began in store.events(verbs=("sleeping",), newest=True, limit=MAX_RUNS):
         batches = {event.seq for event in list_run_batches(store, began.seq)}
         if batches - list_undone_events(store, began.seq):
@@ -42,7 +42,7 @@ def find_last_run(store: Store) -> int:
 
 
 def list_run_batches(store: Store, run: int) -> list[Event]:
-    """What a run has done, oldest first, whether it is taken back or not."""
+    """The batches of a run, undone or not, oldest first."""
     return [
         event
         for event in iter_events_after(store, run, ("sleep",))
@@ -51,49 +51,40 @@ def list_run_batches(store: Store, run: int) -> list[Event]:
 
 
 def undo_sleep_run(store: Store, run: int, now: float, *, force: bool = False) -> int:
-    """Take back a run. Returns the number of the event that says so."""
-    gone = list_undone_events(store, run)
+    """Undo a run and return the number of the event that says so.
+
+    With `force`, what was altered since is undone too. Raises NotFound if nothing is left to undo.
+    """
+    undone = list_undone_events(store, run)
     batches = list_run_batches(store, run)
-    left = [event for event in batches if event.seq not in gone]
+    left = [event for event in batches if event.seq not in undone]
+    if not batches:
+        raise NotFound(f"Run {run} of sleep changed nothing")
     if not left:
-        raise NotFound(
-            f"Run {run} of sleep changed nothing"
-            if not batches
-            else f"Run {run} of sleep has been taken back already"
-        )
+        raise NotFound(f"Run {run} of sleep has been taken back already")
     for event in reversed(left):
         undo_batch(store, event, now, force=force)
     with store.transaction():
         if find_unfinished_run(store) == run:
             store.set_meta(PROGRESS_KEY, "")
-        return store.append(
-            [Event("undo", left[0].space, now, payload={"of": run, "events": len(left)})]
-        )[0]
+        payload = {"of": run, "events": len(left)}
+        return store.append([Event("undo", left[0].space, now, payload=payload)])[0]
 
 
 def undo_batch(store: Store, event: Event, now: float, *, force: bool) -> None:
-    """Take back one batch, as far as nobody has altered it since."""
+    """Undo one batch, as far as nobody has altered it since; with `force` all of it."""
     with store.transaction():
         records = store.changes_of(event.seq)
         if not force:
             records = keep_unaltered(store, records)
-        there = {memory.id for memory in store.get([record.memory_id for record in records])}
-        changes = invert_records(
-            [record for record in records if record.memory_id in there or record.op == "link"], now
-        )
-        store.apply(
-            changes,
-            Event(
-                "undo",
-                event.space,
-                now,
-                payload={
-                    "of": event.seq,
-                    "run": event.payload["run"],
-                    **reverse_pair_decisions(event),
-                },
-            ),
-        )
+        present = {memory.id for memory in store.get([record.memory_id for record in records])}
+        reversible = [
+            record for record in records if record.memory_id in present or record.op == "link"
+        ]
+        decisions = reverse_pair_decisions(event)
+        payload = {"of": event.seq, "run": event.payload["run"], **decisions}
+        undo = Event("undo", event.space, now, payload=payload)
+        store.apply(invert_records(reversible, now), undo)
 
 
 def keep_unaltered(store: Store, records: Sequence[Record]) -> list[Record]:
@@ -105,11 +96,12 @@ def keep_unaltered(store: Store, records: Sequence[Record]) -> list[Record]:
     for record in records:
         last.update(list_altered_places(record))
     moved = {place for place, value in last.items() if value != read_place(place, memories, edges)}
-    return [kept for record in records if (kept := strip_altered(record, moved)) is not None]
+    stripped = (strip_altered(record, moved) for record in records)
+    return [record for record in stripped if record is not None]
 
 
 def list_altered_places(record: Record) -> dict[tuple[str, ...], object]:
-    """The places that a record altered, and what it left there: (id, field), or (src, rel, dst)."""
+    """What a record left where: (id, field) → value, or (src, rel, dst) → weight."""
     if record.op == "link":
         return {
             (record.memory_id, record.after["rel"], record.after["dst"]): record.after["weight"]
@@ -120,7 +112,7 @@ def list_altered_places(record: Record) -> dict[tuple[str, ...], object]:
 def read_place(
     place: tuple[str, ...], memories: dict[str, Memory], edges: dict[tuple[str, str, str], float]
 ) -> object:
-    """What stands in a place now."""
+    """The value of a place now."""
     if len(place) == 3:
         return edges.get((place[0], place[1], place[2]), 0.0)
     memory = memories.get(place[0])
@@ -142,15 +134,13 @@ def strip_altered(record: Record, moved: set[tuple[str, ...]]) -> Record | None:
 
 
 def list_undone_events(store: Store, run: int) -> set[int]:
-    """The events after a run's beginning that are taken back; taking back a taking back brings an
-    event back.
-    """
+    """The events after a run's beginning that are undone; undoing an undo brings an event back."""
     gone: set[int] = set()
-    undone: dict[int, int] = {}
+    undone_by: dict[int, int] = {}
     for event in iter_events_after(store, run, ("undo",)):
-        of = event.payload.get("of", 0)
-        undone[event.seq] = of
-        if of in undone:
-            gone.discard(undone[of])
-        gone.add(of)
+        target = event.payload.get("of", 0)
+        undone_by[event.seq] = target
+        if target in undone_by:
+            gone.discard(undone_by[target])
+        gone.add(target)
     return gone

@@ -7,8 +7,9 @@ from reverie.storage.erased_texts import PURGING
 
 
 def has_unfinished_erasure(work: WorkContext) -> bool:
-    """Whether a scrub or a purge has left files that are to be written anew, or gone through."""
+    """True if a scrub or a purge has left files to be written anew, or to be gone through."""
     return bool(work.store.meta(REWRITE_PENDING) or work.store.meta(PURGING))
 
 
-REWRITE_PENDING = "scrubbing"  # meta: files are still to be written anew
+# meta: files are still to be written anew
+REWRITE_PENDING = "scrubbing"

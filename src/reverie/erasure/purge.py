@@ -1,9 +1,9 @@
-"""What the store has let go of for good leaves the files too: pages, shared files, the index of
-files, versions, what hooks have laid ready, logs, daily copies.
+"""Purging memories from the files too: pages, shared files, the index of files, versions, what
+hooks have laid ready, logs, backups.
 
 What somebody wrote on a page or in a shared file by then was said before: it is taken in first, so
 that nothing of it is taken for the memory's, or blanked. Which memories went is noted in the same
-transaction in which the store lets go of them. The note stays until every file was gone through:
+transaction in which the store deletes them. The note stays until every file was gone through:
 whoever is killed in between, or finds another process at the files, leaves it to the worker or to
 the next purge. It goes before the database is written anew.
 
@@ -46,12 +46,13 @@ from reverie.storage import Store, backups
 from reverie.storage.erased_texts import PURGING, PassageEraser, is_distinctive, is_kept_field
 from reverie.text.tokenization import fold_text
 
-PATIENCE = 60.0  # seconds that whoever indexes now is waited for
-ALL_MEMORIES = 1_000_000_000  # memories of a store
+# seconds that whoever indexes now is waited for
+PATIENCE = 60.0
+ALL_MEMORIES = 1_000_000_000
 
 
 class PurgedMemories(NamedTuple):
-    """Memories that the store has let go of."""
+    """Memories that the store has deleted for good."""
 
     ids: tuple[str, ...]
     names: tuple[tuple[str, str], ...]  # (space, what it is called in shared files)
@@ -59,21 +60,19 @@ class PurgedMemories(NamedTuple):
 
     @classmethod
     def from_memories(cls, store: Store, memories: Iterable[Memory]) -> PurgedMemories:
-        """These, as long as the store has them."""
-        there = tuple(memories)
+        """These memories, while the store still has them."""
+        listed = tuple(memories)
         return cls(
-            tuple(one.id for one in there),
-            tuple((one.space, shared_lines.shared_name(one)) for one in there),
-            tuple(sorted(list_past_texts(store, there))),
+            tuple(memory.id for memory in listed),
+            tuple((memory.space, shared_lines.shared_name(memory)) for memory in listed),
+            tuple(sorted(list_past_texts(store, listed))),
         )
 
 
 def purge_everywhere(
     work: WorkContext, chosen: Callable[[], Iterable[Memory]], now: Callable[[], float]
 ) -> tuple[PurgedMemories, backups.PurgeResult]:
-    """Erase for good what is `chosen` once everything that was written by now is taken in; see
-    `Mind.purge`.
-    """
+    """Purge the `chosen` memories, after what people wrote by now is taken in: see `Mind.purge`."""
     finish_purge(work, now)
     take_in_edits(work, now)
     with work.store.transaction():
@@ -81,39 +80,42 @@ def purge_everywhere(
         erased = work.store.purge(gone.ids)
         save_pending_purges(work.store, [*load_pending_purges(work.store), gone])
     left = finish_purge(work, now)
-    return gone, backups.PurgeResult(
-        erased, left, tuple(sorted(work.store.ids_repeating(gone.texts)))
-    )
+    repeating = tuple(sorted(work.store.ids_repeating(gone.texts)))
+    return gone, backups.PurgeResult(erased, left, repeating)
 
 
 def save_pending_purges(store: Store, some: Iterable[PurgedMemories]) -> None:
-    """Write down what files may still hold."""
-    store.set_meta(PURGING, json.dumps(there) if (there := [*some]) else "")
+    """Note the purged memories that files may still hold."""
+    pending = list(some)
+    store.set_meta(PURGING, json.dumps(pending) if pending else "")
 
 
 def load_pending_purges(store: Store) -> list[PurgedMemories]:
-    """What files may still hold."""
+    """The purged memories that files may still hold."""
     return [
-        PurgedMemories(tuple(ids), tuple((space, name) for space, name in names), tuple(texts))
+        PurgedMemories(tuple(ids), tuple(map(tuple, names)), tuple(texts))
         for ids, names, texts in json.loads(store.meta(PURGING) or "[]")
     ]
 
 
 def finish_purge(work: WorkContext, now: Callable[[], float]) -> tuple[Path, ...]:
-    """Take what the store has let go of out of all files. Returns those that may still hold it.
+    """Take purged memories out of all files. Returns those that may still hold them.
 
     Where another process is at them for too long, the note stays, and so does what it says.
     """
     store, left = work.store, list[Path]()
-    if not (some := load_pending_purges(store)):
+    pending = load_pending_purges(store)
+    if not pending:
         return ()
     try:
-        for gone in some:
+        for gone in pending:
             left += purge_from_files(work, gone, now)
     except StoreBusy:
         return tuple(dict.fromkeys((*left, *list_mirror_folders(work), Path(work.settings.home))))
     with store.transaction():
-        save_pending_purges(store, [one for one in load_pending_purges(store) if one not in some])
+        save_pending_purges(
+            store, [gone for gone in load_pending_purges(store) if gone not in pending]
+        )
     left += store.compact()
     if left:
         store.set_meta(REWRITE_PENDING, "yes")
@@ -123,42 +125,41 @@ def finish_purge(work: WorkContext, now: Callable[[], float]) -> tuple[Path, ...
 def purge_from_files(
     work: WorkContext, gone: PurgedMemories, now: Callable[[], float]
 ) -> list[Path]:
-    """Go through all files once. Returns those that may still hold these."""
-    others = {
-        memory.text.strip()
-        for memory in work.store.get(sorted(work.store.ids_repeating(gone.texts)))
-    }
+    """Go through all files once. Returns those that may still hold these memories."""
+    store = work.store
+    repeating = store.get(sorted(store.ids_repeating(gone.texts)))
+    others = {memory.text.strip() for memory in repeating}
     left = [
         *mirror_sync.erase_from_mirror(work, gone.ids, {*gone.texts} - others, now),
         *shared_files.erase_from_shares(work, gone.ids, gone.names, now),
     ]
-    # records say less now
-    mirror_sync.sync_mirror(
-        work, list_mirrored_spaces(work.store), SyncRequest(afresh=True, retry=True), now
-    )
+    # Records of what was said are blanked by now, so their pages say less.
+    everything = SyncRequest(afresh=True, retry=True)
+    mirror_sync.sync_mirror(work, list_mirrored_spaces(store), everything, now)
     return [
         *left,
         *purge_from_hooks(work, gone, others, now),
         *purge_from_index(work, gone, now),
-        *past_task_vectors.erase_past_tasks(work.store.code_chunks),
-        *backups.purge_backups(work.settings, work.store, gone.ids, gone.texts),
+        *past_task_vectors.erase_past_tasks(store.code_chunks),
+        *backups.purge_backups(work.settings, store, gone.ids, gone.texts),
     ]
 
 
 def purge_from_index(
     work: WorkContext, gone: PurgedMemories, now: Callable[[], float]
 ) -> tuple[Path, ...]:
-    """Erase memories from the index and from versions of pages. Returns files that may still hold
-    them.
+    """Erase memories from the index and from versions of pages.
+
+    Returns files that may still hold them.
     """
     index, root = work.store.files, work.settings.mirror_root
     pages = None if root is None else os.path.realpath(root)
     try:
-        with hold_index_lease(work.store, now, PATIENCE) as ours:
-            reindex_mirror_pages(work, pages, ours)
-            scrubbed = index.scrub()
+        with hold_index_lease(work.store, now, PATIENCE) as may_continue:
+            reindex_mirror_pages(work, pages, may_continue)
+            is_scrubbed = index.scrub()
     except StoreError:
-        scrubbed = False
+        is_scrubbed = False
     events = work.store.events(verbs=(file_versions.VERB,), limit=file_versions.MAX_EVENTS)
     left = file_versions.erase_versions(
         work.settings.home,
@@ -166,92 +167,88 @@ def purge_from_index(
         lambda path: pages is not None and is_path_inside(path, pages),
         make_repeat_check(gone),
     )
-    return (*left, *(() if scrubbed else (Path(index.path),)))
+    return tuple(left if is_scrubbed else [*left, Path(index.path)])
 
 
 def purge_from_hooks(
     work: WorkContext, gone: PurgedMemories, others: set[str], now: Callable[[], float]
 ) -> tuple[Path, ...]:
-    """What lies ready for hooks, below `<home>/hooks`, and repeats these memories, goes; what waits
-    to be taken in is blanked, as pages and logs are.
+    """Remove what lies ready for hooks and repeats these memories; blank what waits to be read.
 
-    Not where a text stands for another memory that is no record, nor on a line of a shared file: a
-    blank there would be taken for what somebody wrote. Returns the files that could not be written.
+    Below `<home>/hooks` and, as pages and logs are, in all files of ours. Not where a text stands
+    for another memory that is no record, nor on a line of a shared file: a blank there would be
+    taken for what somebody wrote. Returns the files that could not be written.
     """
-    repeats, laid = make_repeat_check(gone), work.settings.home / "hooks"
-    for path in (*laid.glob("sessions/*.block*"), *laid.glob("guards/*")):
+    repeats, hooks = make_repeat_check(gone), work.settings.home / "hooks"
+    for path in (*hooks.glob("sessions/*.block*"), *hooks.glob("guards/*")):
         with suppress(OSError, ValueError):
-            if repeats(
-                "\n".join(iter_strings(json.loads(path.read_bytes()))).encode("utf-8", "replace")
-            ):
+            text = "\n".join(iter_strings(json.loads(path.read_bytes())))
+            if repeats(text.encode("utf-8", "replace")):
                 path.unlink()
     with hold_mirror_lease(work.store, now):
         clean = SparingCleaner(PassageEraser(gone.texts), list_staying_names(work.store), others)
-        return tuple(
-            scrub_files(work, clean, list_mirror_folders(work), lambda *_: None, write=True)[1]
-        )
+        folders = list_mirror_folders(work)
+        _, stuck = scrub_files(work, clean, folders, lambda *_: None, write=True)
+        return tuple(stuck)
 
 
-CleanedValue = tuple[
-    Any, tuple[str, ...]
-]  # as it should stand, and the kinds of what was taken out
+# a value as it should stand, and the kinds of what was taken out
+CleanedValue = tuple[Any, tuple[str, ...]]
 
 
 class SparingCleaner(NamedTuple):
-    """Blanks texts wherever they do not stand for one of these memories: in its bullet, under its
-    id.
-    """
+    """Blanks texts, but not where they stand for a memory that stays: in its bullet, by its id."""
 
     clean: PassageEraser
     ids: set[str]
     others: set[str]  # texts of memories that repeat it: a line that lost its id may be theirs
 
     def scrub_text(self, text: str) -> CleanedValue:
-        """A page, or any other text; in bullets as in the values of its hidden copy, lest they seem
-        to be edited.
+        """A page, or any other text, cleaned.
+
+        In bullets as in the values of the page's hidden copy, lest they seem to be edited.
         """
         if not find_memory_ids(text):
             return self.clean.scrub_text(text)
-        done: list[CleanedValue] = []
+        parts: list[CleanedValue] = []
         prose = ""
         for block in parse_mirror_page(text, "").blocks:
             if isinstance(block, PageItem):
-                done += [self.clean.scrub_text(prose), self.bullet(block)]
-            prose = "" if isinstance(block, PageItem) else prose + block.raw
-        done.append(self.clean.scrub_text(prose))
-        return "".join(part for part, _ in done), merge_kinds(done)
+                parts += [self.clean.scrub_text(prose), self.bullet(block)]
+                prose = ""
+            else:
+                prose += block.raw
+        parts.append(self.clean.scrub_text(prose))
+        return "".join(part for part, _ in parts), merge_kinds(parts)
 
     def bullet(self, item: PageItem) -> CleanedValue:
-        """A bullet with what it says blanked, unless it stays."""
-        if item.marked in self.ids or (not item.marked and item.line.text.strip() in self.others):
+        """A bullet with its text cleaned, unless the memory stays."""
+        text = item.line.text
+        if item.marked in self.ids or (not item.marked and text.strip() in self.others):
             return item.raw, ()
-        said, kinds = self.clean.scrub_text(item.line.text)
-        return (
-            (item.raw.replace(item.line.text, said), kinds)
-            if kinds and item.line.text in item.raw
-            else (self.clean.scrub_text(item.raw))
-        )
+        cleaned, kinds = self.clean.scrub_text(text)
+        if kinds and text in item.raw:
+            return item.raw.replace(text, cleaned), kinds
+        return self.clean.scrub_text(item.raw)
 
     def scrub_value(self, value: Any) -> CleanedValue:
-        """A value of JSON with all cleaned but what stands under the id of one of these, or holds
-        it as its own.
-        """
+        """A value of JSON, cleaned but for what stands under the id of a memory that stays."""
         if isinstance(value, dict):
             if str(value.get("id")) in self.ids:
                 return value, ()
-            done = {
-                name: (inner, ())
-                if name in self.ids or is_kept_field(name, inner)
-                else self.line(inner)
-                if MEMORY_ID.fullmatch(name)
-                else self.scrub_value(inner)
-                for name, inner in value.items()
-            }
-            return {name: inner for name, (inner, _) in done.items()}, merge_kinds(done.values())
+            fields = {name: self.field(name, inner) for name, inner in value.items()}
+            cleaned = {name: inner for name, (inner, _) in fields.items()}
+            return cleaned, merge_kinds(fields.values())
         if isinstance(value, list):
-            each = [self.scrub_value(inner) for inner in value]
-            return [inner for inner, _ in each], merge_kinds(each)
+            items = [self.scrub_value(inner) for inner in value]
+            return [inner for inner, _ in items], merge_kinds(items)
         return self.clean.scrub_value(value)
+
+    def field(self, name: str, value: Any) -> CleanedValue:
+        """The value of a field, cleaned unless the name says that it stays."""
+        if name in self.ids or is_kept_field(name, value):
+            return value, ()
+        return self.line(value) if MEMORY_ID.fullmatch(name) else self.scrub_value(value)
 
     def line(self, value: Any) -> CleanedValue:
         """What a hidden copy keeps under an id: its text, then its heading and its time."""
@@ -262,20 +259,18 @@ class SparingCleaner(NamedTuple):
 
 
 def merge_kinds(parts: Iterable[CleanedValue]) -> tuple[str, ...]:
-    """The kinds of what was taken out of any of these."""
+    """The kinds of what was taken out of any of these, each once."""
     return tuple(dict.fromkeys(kind for _, kinds in parts for kind in kinds))
 
 
 def list_staying_names(store: Store) -> set[str]:
-    """By what names files call the memories that are no records, and those of shared lines."""
-    there = store.browse(Filter(active=None, limit=ALL_MEMORIES))
-    files = [
-        read_bytes_if_present(Path(share.path)) or b"" for share in shared_files.load_shares(store)
-    ]
-    return {
-        *(memory.id for memory in there if memory.kind not in RECORD_KINDS),
-        *(line.id for file in files for line in shared_lines.parse_shared_file(file).lines),
-    } - {""}
+    """The names that files call these by: memories that are no records, and shared lines."""
+    memories = store.browse(Filter(active=None, limit=ALL_MEMORIES))
+    names = {memory.id for memory in memories if memory.kind not in RECORD_KINDS}
+    for share in shared_files.load_shares(store):
+        data = read_bytes_if_present(Path(share.path)) or b""
+        names |= {line.id for line in shared_lines.parse_shared_file(data).lines}
+    return names - {""}
 
 
 def iter_strings(value: Any) -> Iterator[str]:
@@ -292,59 +287,57 @@ def iter_strings(value: Any) -> Iterator[str]:
 
 
 def reindex_mirror_pages(work: WorkContext, pages: str | None, ours: Callable[[], bool]) -> None:
-    """Take the mirror's pages out of the index and read those anew that are there; equal chunks
-    keep their vectors.
+    """Drop the mirror's pages from the index and read anew those that are there.
+
+    Equal chunks keep their vectors. What nobody watches any more is dropped too.
     """
-    index, watched = (
-        work.store.files,
-        {str(event.payload.get("path")) for event in watched_roots.list_watch_events(work.store)},
-    )
-    there = index.roots()
-    for root in there:
-        index.drop(
-            root,
-            [
-                path
-                for path in index.indexed_files(root)
-                if root not in watched
-                or (pages is not None and is_path_inside(os.path.join(root, path), pages))  # noqa: PTH118 - names
-            ],
-        )
+    index = work.store.files
+    watch_events = watched_roots.list_watch_events(work.store)
+    watched = {str(event.payload.get("path")) for event in watch_events}
+    roots = index.roots()
+    for root in roots:
+        names = list(index.indexed_files(root))
+        if root in watched:
+            names = [
+                name
+                for name in names
+                if pages is not None and is_path_inside(os.path.join(root, name), pages)  # noqa: PTH118 - names
+            ]
+        index.drop(root, names)
     for own in list_mirror_roots(work):
-        if own.path in there:
+        if own.path in roots:
             sync_root(index, own, clock.now, lambda *_: None, ours, work.policy)
 
 
 def list_mirror_roots(work: WorkContext) -> list[watched_roots.WatchedRoot]:
     """The mirrors of all spaces that have pages, as roots of the index."""
-    top = find_mirror_root(work.settings, work.store)
-    return (
-        [
-            watched_roots.to_mirror_root(MirrorFolder(top, space).path, space)
-            for space in sorted(list_mirrored_spaces(work.store))
-        ]
-        if top
-        else []
-    )
+    root = find_mirror_root(work.settings, work.store)
+    if root is None:
+        return []
+    return [
+        watched_roots.to_mirror_root(MirrorFolder(root, space).path, space)
+        for space in sorted(list_mirrored_spaces(work.store))
+    ]
 
 
 def is_path_inside(path: str, folder: str) -> bool:
-    """Whether a path lies in a folder, going by its name."""
+    """True if a path lies in a folder, going by its name."""
     return Path(path).is_relative_to(folder)
 
 
 def make_repeat_check(gone: PurgedMemories) -> Callable[[bytes], bool]:
-    """Whether a file repeats memories: an id, a text as a passage, a short text as a whole line."""
-    said = {fold_text(text) for text in gone.texts} - {""}
-    marked, long = [id.encode() for id in gone.ids], [text for text in said if is_distinctive(text)]
+    """A test for bytes that repeat a memory: its id, its text as a passage, or as a whole line."""
+    texts = {fold_text(text) for text in gone.texts} - {""}
+    passages = [text for text in texts if is_distinctive(text)]
+    ids = [id.encode() for id in gone.ids]
 
     def repeats(data: bytes) -> bool:
-        if any(id in data for id in marked):
+        if any(id in data for id in ids):
             return True
         text = data.decode("utf-8", "replace")
-        whole = fold_text(text)
-        return any(passage in whole for passage in long) or not said.isdisjoint(
-            fold_text(line.strip(" \t-*+")) for line in text.splitlines()
-        )
+        folded = fold_text(text)
+        if any(passage in folded for passage in passages):
+            return True
+        return any(fold_text(line.strip(" \t-*+")) in texts for line in text.splitlines())
 
     return repeats

@@ -1,4 +1,4 @@
-"""Purges and scrubs that were interrupted: whether one waits, and finishing it."""
+"""Finishing purges and scrubs that were interrupted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reverie.storage.erased_texts import PURGING
 
 
 def finish_erasure(work: WorkContext) -> bool:
-    """Write anew what a scrub or a purge had to leave; whether nothing is left."""
+    """Do what a scrub or a purge had to leave; True if nothing is left."""
     if work.store.meta(PURGING):
         from reverie.erasure import purge
 

@@ -1,3 +1,1 @@
-"""From conversations to memories: rules, an optional model, past sessions, questions that found no
-answer.
-"""
+"""From conversations to memories: rules, an optional model, past sessions, unanswered questions."""

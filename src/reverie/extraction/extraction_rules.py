@@ -1,105 +1,103 @@
-"""The rules, as tables: what asks to be kept, and what speaks against it.
+"""Extraction rules, as a table: which sentences of the user ask to be kept, and as what.
 
-A sentence is held against RULES from the top; the first that fits names the kind. Then REFUSALS are
-asked: a question, something for this once, a supposition, a joke are not kept, whatever rule they
-fit. Adding a rule is adding a row.
+A sentence is held against RULES from the top; the first that fits names the kind. Then
+`refusal_rules` are asked. Adding a rule is adding a row; order matters.
 
 All expressions are matched without regard to case against one sentence (or the rest of one after a
-comma), without fillers in front ("ok", "btw", "also"), at most `LONGEST` characters, with straight
-apostrophes. Typed English is meant: "dont", "lets" and "im" count.
+comma), without fillers in front ("ok", "btw", "also"), at most `MAX_LESSON_CHARS` long, with
+straight apostrophes. Typed English is meant: "dont", "lets" and "im" count.
 """
 
 from typing import NamedTuple
 
 
 class ExtractionRule(NamedTuple):
-    """A sentence that fits `pattern` is kept as `kind`; group `what`, where there is one, is the
-    part to keep.
-    """
+    """A sentence that fits `pattern` is kept as `kind`; group `what`, if any, is what to keep."""
 
     name: str
     pattern: str
     kind: str
     provenance: str = "user_stated"
-    inner: bool = False  # may also begin after a comma or an "and"
+    # may also begin after a comma or an "and"
+    inner: bool = False
     # `what` is held against the rules once more: "note that we never …" is a negative
     nested: bool = False
-    after_denial: bool = (
-        False  # only right after the user said no, or in answer to what the agent did
-    )
-    personal: bool = False  # about the user, wherever they work
-    explicit: bool = False  # asked for, not only said: holds even after the same was forgotten
-
-
-class RefusalRule(NamedTuple):
-    """A sentence that fits is not kept, and this is why. With `rules`, it concerns only those."""
-
-    reason: str
-    pattern: str
-    rules: tuple[str, ...] = ()
+    # fits only right after the user said no, or in answer to what the agent did
+    after_denial: bool = False
+    # about the user, wherever they work
+    personal: bool = False
+    # asked for, not only said: holds even after the same was forgotten
+    explicit: bool = False
 
 
 DONT = r"(?:don'?t|do not)"
 PLEASE = r"(?:(?:please|pls|plz|kindly)[, ]+)?"
-OS = r"(?:mac(?:os|book)?|linux|windows|ubuntu|debian|arch|fedora|wsl ?2?|nixos|freebsd|a mac|an? m[1-9]\b)"
+OS = (
+    r"(?:mac(?:os|book)?|linux|windows|ubuntu|debian|arch|fedora|wsl ?2?|nixos|freebsd|a mac|"
+    r"an? m[1-9]\b)"
+)
 TOOLS = (
-    r"(?:n?vim|neovim|emacs|vs ?code|helix|zed|jetbrains|intellij|pycharm|webstorm|sublime|zsh|fish|nushell|tmux|"
-    r"dvorak|colemak|mac(?:os)?|linux|windows|wsl ?2?|a screen reader)"
+    r"(?:n?vim|neovim|emacs|vs ?code|helix|zed|jetbrains|intellij|pycharm|webstorm|sublime|zsh|"
+    r"fish|nushell|tmux|dvorak|colemak|mac(?:os)?|linux|windows|wsl ?2?|a screen reader)"
 )
 HERE = (
-    r"(?:in (?:this|our|the whole|the entire) (?:repo(?:sitory)?|project|code ?base|crate|package|app|module|team|"
-    r"company)|in (?:shipped|production|prod|new|library|application) code|anywhere|under any circumstances)"
+    r"(?:in (?:this|our|the whole|the entire) (?:repo(?:sitory)?|project|code ?base|crate|package|"
+    r"app|module|team|company)|in (?:shipped|production|prod|new|library|application) code|"
+    r"anywhere|under any circumstances)"
 )
 VERB = (
-    r"(?:use|put|write|run|add|keep|make|squash|ask|show|give|prefer|skip|avoid|answer|reply|respond|name|call|"
-    r"commit|format|stick|stop|only|do|let|check|include|start|end|follow|set|explain|tell|sign|tag|open|update)"
+    r"(?:use|put|write|run|add|keep|make|squash|ask|show|give|prefer|skip|avoid|answer|reply|"
+    r"respond|name|call|commit|format|stick|stop|only|do|let|check|include|start|end|follow|set|"
+    r"explain|tell|sign|tag|open|update)"
 )
 INFRA = (
-    r"(?:staging|prod(?:uction)?|servers?|db|database|replica|cluster|ci|pipelines?|apis?|repo|buckets?|queues?|"
-    r"registry|endpoint|host|port|default branch|main branch|package manager|min(?:imum)? (?:target|version)|"
-    r"user agent|tests|test suite|unit tests|e2e tests|deploys?|deployments?|docs|secrets|config|front ?end|"
-    r"back ?end|domain|releases?|schema|experiments|state|figures|backups|logs|migrations|credentials|feature "
-    r"flags|fixtures|frontend code|cron(?:jobs?)?|cache|machine|laptop|workstation|dashboards?|monitoring|vpn|"
-    r"runbooks?|wiki)"
+    r"(?:staging|prod(?:uction)?|servers?|db|database|replica|cluster|ci|pipelines?|apis?|repo|"
+    r"buckets?|queues?|registry|endpoint|host|port|default branch|main branch|package manager|"
+    r"min(?:imum)? (?:target|version)|user agent|tests|test suite|unit tests|e2e tests|deploys?|"
+    r"deployments?|docs|secrets|config|front ?end|back ?end|domain|releases?|schema|experiments|"
+    r"state|figures|backups|logs|migrations|credentials|feature flags|fixtures|frontend code|"
+    r"cron(?:jobs?)?|cache|machine|laptop|workstation|dashboards?|monitoring|vpn|runbooks?|wiki)"
 )
 NO_NAME = (
-    r"(?!(?:i|we|you|they|it|he|she|me|us|them|when|if|now|let|can|could|want|take|help|imagine|just|some|this|"
-    r"that|there|what|who|which|here|my|his|her|their|and|or|but|so|not|please)\b)"
+    r"(?!(?:i|we|you|they|it|he|she|me|us|them|when|if|now|let|can|could|want|take|help|imagine|"
+    r"just|some|this|that|there|what|who|which|here|my|his|her|their|and|or|but|so|not|please)\b)"
 )
 SUBJECT = rf"(?:the |our |all |my )?(?:{NO_NAME}[\w./@:()+-]+ ){{0,5}}?{NO_NAME}[\w./@:()+-]+"
+# What follows "always" or "never" in a description and not in an order: "always happy",
+# "never works".
 NO_ORDER = (
-    r"(?!(?:a|an|the|my|your|in|on|at|here|there|up|full|nice|fun|ready|happy|good|great|glad|sure|true|"
-    r"possible|been|open|welcome|mind|heard|seen|had|knew|thought|got|saw|said|did|again|ever|told|give up|had|was|were|is|"
-    r"are|forget that feeling|too late)\b)"
-    r"(?!(?!(?:pass|access|process|press|address|discuss|focus|guess|miss|cross|need|embed|feed|seed|exceed|"
-    r"proceed|express|compress|suppress|alias|canvas|bus|during|using|in)\b)\w+(?:ed|s|ing)\b)"
+    r"(?!(?:a|an|the|my|your|in|on|at|here|there|up|full|nice|fun|ready|happy|good|great|glad|"
+    r"sure|true|possible|been|open|welcome|mind|heard|seen|had|knew|thought|got|saw|said|did|"
+    r"again|ever|told|give up|had|was|were|is|are|forget that feeling|too late)\b)"
+    r"(?!(?!(?:pass|access|process|press|address|discuss|focus|guess|miss|cross|need|embed|feed|"
+    r"seed|exceed|proceed|express|compress|suppress|alias|canvas|bus|during|using|in)\b)"
+    r"\w+(?:ed|s|ing)\b)"
 )
-"""What follows "always" or "never" in a description and not in an order: "always happy", "never
-works".
-"""
 
 GENERAL = (
-    r"(?:commit messages|commits|tests|functions|methods|classes|files|components|variables|names|imports|"
-    r"comments|prs|pull requests|branches|branch names|endpoints|migrations|errors|logs|secrets|docs|docstrings|types|"
-    r"modules|"
-    r"services|handlers|packages|constants|fixtures|mocks|queries|dependencies|exceptions|answers|changes)"
+    r"(?:commit messages|commits|tests|functions|methods|classes|files|components|variables|names|"
+    r"imports|comments|prs|pull requests|branches|branch names|endpoints|migrations|errors|logs|"
+    r"secrets|docs|docstrings|types|modules|services|handlers|packages|constants|fixtures|mocks|"
+    r"queries|dependencies|exceptions|answers|changes)"
 )
 MANNER = (
-    r"(?:your (?:answers?|replies|reply|responses?|explanations?|messages|summar(?:y|ies))|(?:short|long|brief|"
-    r"concise|detailed) (?:answers|replies|explanations|summaries)|walls? of text|emojis?|bullet points)"
+    r"(?:your (?:answers?|replies|reply|responses?|explanations?|messages|summar(?:y|ies))|"
+    r"(?:short|long|brief|concise|detailed) (?:answers|replies|explanations|summaries)|"
+    r"walls? of text|emojis?|bullet points)"
 )
 STATE_PARTICIPLE = (
-    r"(?:called|named|hosted|located|deployed|built|generated|stored|managed|kept|maintained|pinned|tracked|"
-    r"configured|defined|documented|backed|required|mandatory|served|published|licensed|mounted|provisioned|"
-    r"autogenerated|auto-generated|vendored|owned)"
+    r"(?:called|named|hosted|located|deployed|built|generated|stored|managed|kept|maintained|"
+    r"pinned|tracked|configured|defined|documented|backed|required|mandatory|served|published|"
+    r"licensed|mounted|provisioned|autogenerated|auto-generated|vendored|owned)"
 )
 LOCATION_VERB = (
-    r"(?:lives?|sits?|resides?|runs?(?! (?:out|in a|into|fine|slow))|rotates?|expires?|belongs?|go(?= (?:in|into|"
-    r"under) )|listens?|points|connects|happens?|deploys?|goes(?! to)|comes(?! to)|gets? (?:deployed|built|generated))"
+    r"(?:lives?|sits?|resides?|runs?(?! (?:out|in a|into|fine|slow))|rotates?|expires?|belongs?|"
+    r"go(?= (?:in|into|under) )|listens?|points|connects|happens?|deploys?|goes(?! to)|"
+    r"comes(?! to)|gets? (?:deployed|built|generated))"
 )
 
 RULES = (
-    # To be done later; only what plainly says when (`extract.later`)
+    # To be done later; only what plainly says when (`reminder_phrases`)
     ExtractionRule(
         "remind me",
         PLEASE + r"(?:(?:can|could|would|will) you (?:please )?)?remind (?:me|us) (?P<what>.+?)\W*",
@@ -114,8 +112,9 @@ RULES = (
     ),
     ExtractionRule(
         "when we touch",
-        r"(?P<what>(?:(?:the )?next time|when(?:ever)?|once|as soon as) (?:we|you|i) .{3,80}?,? "
-        r"(?:please )?(?:remind (?:me|us)|don'?t forget|do not forget|remember) (?:to|that|about) .+?)\W*",
+        r"(?P<what>(?:(?:the )?next time|when(?:ever)?|once|as soon as) (?:we|you|"
+        r"i) .{3,80}?,? (?:please )?(?:remind (?:me|us)|don'?t forget|do not forget|"
+        r"remember) (?:to|that|about) .+?)\W*",
         "intention",
         explicit=True,
     ),
@@ -124,7 +123,8 @@ RULES = (
         "remember",
         PLEASE
         + r"(?:remember|note|keep in mind|bear in mind|don'?t forget|do not forget|note to self|"
-        r"make a note|take note)(?: that|:|,(?= (?:we|the|our|my|always|never|don'?t|no)\b)| this:)\s*(?P<what>.+)",
+        r"make a note|take note)(?: that|:|,(?= (?:we|the|our|my|always|never|don'?t|no)\b)|"
+        r" this:)\s*(?P<what>.+)",
         "fact",
         inner=True,
         nested=True,
@@ -132,22 +132,22 @@ RULES = (
     ),
     ExtractionRule(
         "fyi",
-        r"(?:fyi|for future reference|for the record|just so you know|heads up|for your information)[,:]?\s+"
-        r"(?P<what>.+)",
+        r"(?:fyi|for future reference|for the record|just so you know|heads up|"
+        r"for your information)[,:]?\s+(?P<what>.+)",
         "fact",
         nested=True,
     ),
     ExtractionRule(
         "house rule",
-        r"(?:(?:general|house|golden|team) rule|rule of thumb|as a rule|(?:our )?convention)(?: here)?"
-        r"(?: is)?[:,]?\s+(?P<what>.+)",
+        r"(?:(?:general|house|golden|team) rule|rule of thumb|as a rule|"
+        r"(?:our )?convention)(?: here)?(?: is)?[:,]?\s+(?P<what>.+)",
         "preference",
         nested=True,
     ),
     ExtractionRule(
         "from now on",
-        r"(?:from (?:now|here|this point) on(?:wards?)?|going forward|in (?:the )?future|henceforth)"
-        r"[,:]?\s+(?P<what>.+)",
+        r"(?:from (?:now|here|this point) on(?:wards?)?|going forward|in (?:the )?future|"
+        r"henceforth)[,:]?\s+(?P<what>.+)",
         "preference",
         inner=True,
         nested=True,
@@ -159,8 +159,10 @@ RULES = (
     # About the user
     ExtractionRule(
         "the user is",
-        rf"i(?:'m|m| am) (?:on {OS}|from (?!the\b)\w+|based in|colou?r ?blind|left[- ]handed|dyslexic|"
-        r"deaf|blind|new to \w+|an? (?:[\w+#-]+ ){0,3}(?:developer|dev|engineer|designer|scientist|analyst|student|"
+        rf"i(?:'m|m| am) (?:on {OS}|from (?!the\b)\w+|based in|colou?r ?blind|left[- ]handed|"
+        rf"dyslexic|"
+        r"deaf|blind|new to \w+|an? (?:[\w+#-]+ ){0,3}(?:developer|dev|engineer|designer|scientist|"
+        r"analyst|student|"
         r"researcher|manager|sre|admin|beginner|native speaker|freelancer)\b).*",
         "knowledge",
         inner=True,
@@ -170,7 +172,8 @@ RULES = (
         "the user is",
         rf"i(?:'m|m| am) (?:using {TOOLS}|in (?:utc|gmt|cet|cest|est|edt|pst|pdt|ist|jst)\b|not "
         rf"(?:an?|much of "
-        r"an?) (?:[\w-]+ ){0,3}(?:person|developer|dev|speaker|expert|programmer|designer)\b).*|i(?:'ve|ve| have) "
+        r"an?) (?:[\w-]+ ){0,3}(?:person|developer|dev|speaker|expert|programmer|designer)\b).*|"
+        r"i(?:'ve|ve| have) "
         r"never (?:used|written|done|worked with|touched) \w.+",
         "knowledge",
         inner=True,
@@ -178,8 +181,8 @@ RULES = (
     ),
     ExtractionRule(
         "the user does",
-        rf"i (?:live in|work (?:at|for|from|mostly|only|part|in the)|speak|(?:mostly |always |only )?"
-        rf"use {TOOLS}\b).*",
+        rf"i (?:live in|work (?:at|for|from|mostly|only|part|in the)|speak|(?:mostly |always |"
+        rf"only )?use {TOOLS}\b).*",
         "knowledge",
         inner=True,
         personal=True,
@@ -187,8 +190,9 @@ RULES = (
     ExtractionRule(
         "the user has",
         r"(?:my (?:name|time ?zone|tz|editor|shell|os|operating system|keyboard(?: layout)?|"
-        r"pronouns?|github(?: handle| username| user)?|native language|first language|job|role|working hours)"
-        r"(?: is|'s| are)\b.+|call me (?!back|when|if|crazy|old|later|stupid)[\w-]+\W*)",
+        r"pronouns?|github(?: handle| username| user)?|native language|first language|job|role|"
+        r"working hours)(?: is|'s| are)\b.+|call me (?!back|when|if|crazy|old|later|"
+        r"stupid)[\w-]+\W*)",
         "knowledge",
         inner=True,
         personal=True,
@@ -196,10 +200,11 @@ RULES = (
     # The user puts us right
     ExtractionRule(
         "correction",
-        r"(?:no(?:,? no)*|nope|nah|wrong(?: \w+)?|incorrect|not quite|that'?s (?:wrong|incorrect|not "
-        r"right|not true|not "
-        r"how .{3,40}))(?:[,.:;!-]+\s+|\s+)(?P<what>(?:actually )?(?:please )?(?:use|it'?s|it is|they'?re|they are|we|"
-        r"you (?:need|have) to|the|our|should be|must be|put it|it (?:should|must|needs|lives|runs))\b.+)",
+        r"(?:no(?:,? no)*|nope|nah|wrong(?: \w+)?|incorrect|not quite|that'?s (?:wrong|incorrect|"
+        r"not right|not true|not how .{3,40}))(?:[,.:;!-]+\s+|"
+        r"\s+)(?P<what>(?:actually )?(?:please )?(?:use|it'?s|it is|they'?re|they are|we|"
+        r"you (?:need|have) to|the|our|should be|must be|put it|it (?:should|must|needs|lives|"
+        r"runs))\b.+)",
         "correction",
         "user_corrected",
     ),
@@ -253,7 +258,8 @@ RULES = (
     ),
     ExtractionRule(
         "we never",
-        rf"we (?:never(?! (?:decided|said|had|got|agreed|did|tested|saw|found))|{DONT} (?:use|do|allow|"
+        rf"we (?:never(?! (?:decided|said|had|got|agreed|did|tested|saw|found))|{DONT} (?:use|do|"
+        rf"allow|"
         r"commit|push|deploy|rely|write|mock|ship|log|store|support|merge|rebase))\b.+",
         "negative",
         inner=True,
@@ -268,8 +274,8 @@ RULES = (
     ),
     ExtractionRule(
         "forbidden",
-        r"[\w`.()!:/-]+(?: [\w`.()!:/-]+){0,6} (?:is|are) (?:strictly |explicitly )?(?:forbidden|banned|"
-        r"not allowed|off[- ]limits|prohibited|a no-go|verboten)\b.*",
+        r"[\w`.()!:/-]+(?: [\w`.()!:/-]+){0,6} (?:is|are) (?:strictly |explicitly )?(?:forbidden|"
+        r"banned|not allowed|off[- ]limits|prohibited|a no-go|verboten)\b.*",
         "negative",
         inner=True,
     ),
@@ -293,9 +299,11 @@ RULES = (
         "not that sort",
         PLEASE
         + rf"{DONT} (?:add|write|put|use|create|leave|repeat|mock|fix|touch|explain|generate|"
-        r"edit|commit|change|refactor|import)\s+(?!that |this |it\b|those |these |any of |my |your |more )(?:the "
+        r"edit|commit|change|refactor|import)\s+(?!that |this |it\b|those |these |any of |my |"
+        r"your |more )(?:the "
         r")?(?:[\w-]+ )"
-        r"{0,2}\w+(?:s|stuff|code|anything) (?:that|thats|which|without|by hand|unless|when(?:ever)?|just)\b.*",
+        r"{0,2}\w+(?:s|stuff|code|anything) (?:that|thats|which|without|by hand|unless|"
+        r"when(?:ever)?|just)\b.*",
         "negative",
         inner=True,
     ),
@@ -325,8 +333,8 @@ RULES = (
     ),
     ExtractionRule(
         "each",
-        r"(?:(?:every|each) (?:[\w.-]+ ){1,5}?should|(?:every|each|all) (?:[\w.-]+ ){1,5}?(?:must|needs?(?: "
-        r"to)?|has to|have to|gets? an?|goes|go))\b.+",
+        r"(?:(?:every|each) (?:[\w.-]+ ){1,5}?should|(?:every|each|all) (?:[\w.-]+ ){1,5}?(?:must|"
+        r"needs?(?: to)?|has to|have to|gets? an?|goes|go))\b.+",
         "preference",
         inner=True,
     ),
@@ -334,8 +342,9 @@ RULES = (
         "when",
         r"(?:when|whenever|before|after|every time|each time|for|in|on) (?!i\b).{3,80}?,? always "
         + NO_ORDER
-        + r"\w.+|(?:whenever|every time|each time) (?:you|we) .{3,80} (?:run|add|update|check|use|bump|regenerate|ask|"
-        r"write|tell)\b.+|run .+ (?:after|whenever|when|once) (?:you|changing|editing|touching|updating)\b.+",
+        + r"\w.+|(?:whenever|every time|each time) (?:you|we) .{3,80} (?:run|add|update|check|"
+        r"use|bump|regenerate|ask|write|tell)\b.+|run .+ (?:after|whenever|when|once) (?:you|"
+        r"changing|editing|touching|updating)\b.+",
         "preference",
     ),
     ExtractionRule(
@@ -346,36 +355,38 @@ RULES = (
     ),
     ExtractionRule(
         "prefer",
-        r"(?:(?:i|we)(?:'d| would)?(?: really| strongly| generally| usually| much)? (?:prefer|like to use|"
-        r"want you to use|favou?r)|(?:i'?d|we'?d|i would|we would) (?:much )?rather|my preference is|"
-        r"my preferred [\w ]{2,30} is)\b.+",
+        r"(?:(?:i|we)(?:'d| would)?(?: really| strongly| generally| usually| much)? (?:prefer|"
+        r"like to use|want you to use|favou?r)|(?:i'?d|we'?d|i would|we would) (?:much )?rather|"
+        r"my preference is|my preferred [\w ]{2,30} is)\b.+",
         "preference",
         inner=True,
     ),
     ExtractionRule(
         "like",
-        r"i (?:really |generally )?(?:like|hate|dislike|can'?t stand|don'?t like|do not like|despise)\s+"
-        r"(?!it\b|this|that|the |these|those|how|where|what|your|when|to (?:see|know|ask|add|have)|them|a |an )\S.+|"
-        r"i'?m not a (?:big )?fan of .+|i am not a (?:big )?fan of .+",
+        r"i (?:really |generally )?(?:like|hate|dislike|can'?t stand|don'?t like|do not like|"
+        r"despise)\s+(?!it\b|this|that|the |these|those|how|where|what|your|when|to (?:see|know|"
+        r"ask|add|have)|them|a |an )\S.+|i'?m not a (?:big )?fan of .+|"
+        r"i am not a (?:big )?fan of .+",
         "preference",
     ),
     ExtractionRule(
         "want",
-        r"i (?:want|need|expect|would like) .+\b(?:always|every time|in general|by default|in all|whenever|"
-        r"each time)\b.*",
+        r"i (?:want|need|expect|would like) .+\b(?:always|every time|in general|by default|in all|"
+        r"whenever|each time)\b.*",
         "preference",
     ),
     ExtractionRule(
         "habit",
-        r"(?:i|we) (?:usually|normally|typically|generally|tend to|try to|try not to|like to)\b(?! (?:see|"
-        r"find|fix|get|run (?!the|tests)|run into|add a)).+",
+        r"(?:i|we) (?:usually|normally|typically|generally|tend to|try to|try not to|"
+        r"like to)\b(?! (?:see|find|fix|get|run (?!the|tests)|run into|add a)).+",
         "preference",
     ),
     ExtractionRule(
         "on every occasion",
         rf"(?:can you |could you )?(?:always |never |{DONT} )?{PLEASE}{VERB}\b.+?,? (?:from "
         rf"(?:now"
-        r"|here) on|going forward|in (?:the )?future|every(?: single)? time|by default|at all times)\b.*",
+        r"|here) on|going forward|in (?:the )?future|every(?: single)? time|by default|"
+        r"at all times)\b.*",
         "preference",
         inner=True,
     ),
@@ -402,51 +413,53 @@ RULES = (
     # Decisions
     ExtractionRule(
         "let us",
-        r"(?:let'?s|we(?:'ll| will|'re going to| should just)) (?:go with|stick (?:with|to)|settle on|"
-        r"standardi[sz]e on|adopt|switch (?:everything )?(?:over )?to|move (?:everything )?(?:over )?to|not use|never "
-        r"use|use (?=.+(?:everywhere|across|for (?:all|every|the whole)|throughout|instead of)))\b.+",
+        r"(?:let'?s|we(?:'ll| will|'re going to| should just)) (?:go with|stick (?:with|to)|"
+        r"settle on|standardi[sz]e on|adopt|switch (?:everything )?(?:over )?to|"
+        r"move (?:everything )?(?:over )?to|not use|never use|use (?=.+(?:everywhere|across|"
+        r"for (?:all|every|the whole)|throughout|instead of)))\b.+",
         "decision",
         inner=True,
     ),
     ExtractionRule(
         "we move",
-        r"(?:we|we all)(?:'re|re| are) (?:dropping|moving (?:to|away|off|everything)|switching (?:to|from)|"
-        r"migrating (?:to|from)|deprecating|sunsetting|phasing out|standardi[sz]ing on) .+|going with (?!it\b|that|"
-        r"this|the (?:first|second|other))\S.+|the plan is(?::| to) (?P<what>.+)",
+        r"(?:we|we all)(?:'re|re| are) (?:dropping|moving (?:to|away|off|everything)|"
+        r"switching (?:to|from)|migrating (?:to|from)|deprecating|sunsetting|phasing out|"
+        r"standardi[sz]ing on) .+|going with (?!it\b|that|this|the (?:first|second|other))\S.+|"
+        r"the plan is(?::| to) (?P<what>.+)",
         "decision",
         inner=True,
     ),
     ExtractionRule(
         "decided",
-        r"(?:we|i|the team)(?:'ve|ve| have|'re|re| are)?(?: already| finally| just| all| now)? (?:decided|"
-        r"agreed|settled on|chose|chosen|picked|opted|went with|going with|sticking with)\b.+|it (?:was|has been) "
-        r"(?:decided|agreed)\b.+",
+        r"(?:we|i|the team)(?:'ve|ve| have|'re|re| are)?(?: already| finally| just| all|"
+        r" now)? (?:decided|agreed|settled on|chose|chosen|picked|opted|went with|going with|"
+        r"sticking with)\b.+|it (?:was|has been) (?:decided|agreed)\b.+",
         "decision",
         inner=True,
     ),
     # Who and what
     ExtractionRule(
         "owner",
-        r"(?!(?:it|this|that|he|she|they|who|which|what|i|we|you|there|nobody)\b)[\w.-]+(?: \([\w ]+\))?"
-        r"(?: [\w.-]+){0,3} (?:owns|maintains?|(?:is|are) (?:responsible for|in charge of|owned by|maintained by|"
-        r"run by|the (?:owner|lead|maintainer|contact)s? (?:of|for))|looks? after)\b.+",
+        r"(?!(?:it|this|that|he|she|they|who|which|what|i|we|you|there|"
+        r"nobody)\b)[\w.-]+(?: \([\w ]+\))?(?: [\w.-]+){0,3} (?:owns|maintains?|(?:is|"
+        r"are) (?:responsible for|in charge of|owned by|maintained by|run by|the (?:owner|lead|"
+        r"maintainer|contact)s? (?:of|for))|looks? after)\b.+",
         "entity",
         inner=True,
     ),
     ExtractionRule(
         "owner",
-        r"(?!(?:it|this|that|he|she|they|who|which|what|i|we|you|there|nobody)\b)\w+(?: (?:from|in|of) [\w "
-        r"]{2,20})? "
-        r"has to (?:sign off|approve|review)\b.+|ask (?!me|the|for|it|them|again|your|if)\w+ (?:if|when|before|about|"
-        r"for) \S.+",
+        r"(?!(?:it|this|that|he|she|they|who|which|what|i|we|you|there|nobody)\b)\w+(?: (?:from|"
+        r"in|of) [\w ]{2,20})? has to (?:sign off|approve|review)\b.+|ask (?!me|the|for|it|them|"
+        r"again|your|if)\w+ (?:if|when|before|about|for) \S.+",
         "entity",
     ),
     ExtractionRule(
         "is our",
-        r"(?!(?:it|this|that|he|she|they|who|which|what|i|we|you|there|here)\b)[\w.-]+(?: [\w.-]+)? is "
-        r"(?:our|"
-        r"the) (?:[\w-]+ ){0,3}(?:server|service|box|host|team|library|tool|cluster|bot|database|db|lead|manager|"
-        r"vendor|customer|client|product|framework|machine|environment|project|repo|cto|designer|admin)\b.*",
+        r"(?!(?:it|this|that|he|she|they|who|which|what|i|we|you|there|"
+        r"here)\b)[\w.-]+(?: [\w.-]+)? is (?:our|the) (?:[\w-]+ ){0,3}(?:server|service|box|host|"
+        r"team|library|tool|cluster|bot|database|db|lead|manager|vendor|customer|client|product|"
+        r"framework|machine|environment|project|repo|cto|designer|admin)\b.*",
         "entity",
         inner=True,
     ),
@@ -454,49 +467,47 @@ RULES = (
     ExtractionRule(
         "we use this not that",
         r"(?:for [\w ]{2,30},? )?we(?:'re|re| are)? (?:only |always )?(?:use|using|run|follow|"
-        r"following|go with|write|target)\b.+?(?:,? (?:and )?not |,? no | instead of | rather than |,? never ).+",
+        r"following|go with|write|target)\b.+?(?:,? (?:and )?not |,? no | instead of |"
+        r" rather than |,? never ).+",
         "preference",
         inner=True,
     ),
     ExtractionRule(
         "we use",
-        r"(?:for [\w ]{2,30},? )?we(?:'re|re| are)? (?:still |only |also |currently )?(?:using|use|run(?! "
-        r"into|"
-        r" out)|deploy|follow|target|support|host|store|track|ship|release|batch|pin|go through|stick (?:to|with)|"
-        r"have "
-        r"to support|need to support|rely on|depend on|keep (?!getting|seeing|having|running))\b(?! (?:it|this|that|"
-        r"them|these|those|one)\b).+",
+        r"(?:for [\w ]{2,30},? )?we(?:'re|re| are)? (?:still |only |also |currently )?(?:using|"
+        r"use|run(?! into| out)|deploy|follow|target|support|host|store|track|ship|release|batch|"
+        r"pin|go through|stick (?:to|with)|have to support|need to support|rely on|depend on|"
+        r"keep (?!getting|seeing|having|running))\b(?! (?:it|this|that|them|these|those|one)\b).+",
         "fact",
         inner=True,
     ),
     ExtractionRule(
         "we have",
-        r"we (?:only )?have (?:an? (?:monorepo|shared|separate|dedicated|internal|custom|style ?guide|"
-        r"design system)|(?:only |about |around |at most )?\d[\w,.]*) .+",
+        r"we (?:only )?have (?:an? (?:monorepo|shared|separate|dedicated|internal|custom|"
+        r"style ?guide|design system)|(?:only |about |around |at most )?\d[\w,.]*) .+",
         "fact",
         inner=True,
     ),
     ExtractionRule(
         "we are on",
-        r"we(?:'re|re| are) (?:still )?(?:on|all in on|pinned to|stuck on|limited to) (?!it\b|the same|"
-        r"track|a call|board|our|that|this).+",
+        r"we(?:'re|re| are) (?:still )?(?:on|all in on|pinned to|stuck on|limited to) (?!it\b|"
+        r"the same|track|a call|board|our|that|this).+",
         "fact",
         inner=True,
     ),
     ExtractionRule(
         "this project",
         r"(?:this|the) (?:repo(?:sitory)?|project|code ?base|service|app|crate|package|monorepo|"
-        r"library|"
-        r"site|plugin) (?:is (?:an? )?|uses|targets|supports|runs|needs|requires|has|follows|ships|expects|must)\b.+",
+        r"library|site|plugin) (?:is (?:an? )?|uses|targets|supports|runs|needs|requires|has|"
+        r"follows|ships|expects|must)\b.+",
         "fact",
         inner=True,
     ),
     ExtractionRule(
         "you need",
-        r"(?:to .{3,40},? )?you (?:need|have) to (?:run|source|export|rebuild|restart|regenerate|start|"
-        r"log ?in|"
-        r"install|set)\b(?! (?:it|that|them|this|again)\b).+|you(?:'ll| can| will) find (?!it|that|them|this).+ "
-        r"(?:in|under|at) .+",
+        r"(?:to .{3,40},? )?you (?:need|have) to (?:run|source|export|rebuild|restart|regenerate|"
+        r"start|log ?in|install|set)\b(?! (?:it|that|them|this|again)\b).+|you(?:'ll| can|"
+        r" will) find (?!it|that|them|this).+ (?:in|under|at) .+",
         "fact",
     ),
     ExtractionRule(
@@ -513,7 +524,8 @@ RULES = (
     ),
     ExtractionRule(
         "it lives",
-        rf"{SUBJECT} (?:always |only |now )?{LOCATION_VERB} (?:in|on|at|under|to|from|behind|through|via|with|"
+        rf"{SUBJECT} (?:always |only |now )?{LOCATION_VERB} (?:in|on|at|under|to|from|behind|"
+        rf"through|via|with|"
         rf"into|"
         r"automatically|only|every|against)\b.+",
         "fact",
@@ -529,183 +541,26 @@ RULES = (
     ),
     ExtractionRule(
         "ours",
-        r"our [\w .-]{2,40}? (?:is|are|uses?|runs?|needs?|requires?|has|have|lives?|expects?|deploys?|builds?|"
-        r"speaks?|checks?)\b.+",
+        r"our [\w .-]{2,40}? (?:is|are|uses?|runs?|needs?|requires?|has|have|lives?|expects?|"
+        r"deploys?|builds?|speaks?|checks?)\b.+",
         "fact",
         inner=True,
     ),
     ExtractionRule(
         "no longer",
         r"[\w .()/-]{2,60} (?:(?:is|are) (?:gone|dead|deprecated|retired|eol|end of life|frozen|"
-        r"read-?only|obsolete|legacy)\b|(?:doesn'?t|does not|don'?t|do not) exist any ?more|goes away (?:in|on|by|"
-        r"next)|(?:is|are) going away (?:in|on|by|next)|will be (?:switched off|removed|retired|deprecated|shut "
-        r"down) (?:on|in|by|at)).*",
+        r"read-?only|obsolete|legacy)\b|(?:doesn'?t|does not|don'?t|do not) exist any ?more|"
+        r"goes away (?:in|on|by|next)|(?:is|are) going away (?:in|on|by|next)|"
+        r"will be (?:switched off|removed|retired|deprecated|shut down) (?:on|in|by|at)).*",
         "fact",
         inner=True,
     ),
     ExtractionRule(
         "limit",
-        r"(?:max(?:imum)?|min(?:imum)?|at most|no more than) \d[\w.,]* .+(?:per|for|in|on|every)\b.+",
+        (
+            r"(?:max(?:imum)?|min(?:imum)?|at most|no more than) \d[\w.,]* .+(?:per|for|in|on|"
+            r"every)\b.+"
+        ),
         "fact",
     ),
-)
-
-OTHERS_SAY = r"(?:he|she|they|somebody|someone|\w+) (?:said|says|told me|wrote|claims?|wants us)"
-FACT_RULES = (
-    "it is called",
-    "it lives",
-    "infrastructure",
-    "ours",
-    "this project",
-    "no longer",
-    "we use",
-    "we are on",
-    "we have",
-    "this not that fact",
-)
-PASSING_STATES = (
-    r"(?:broken|failing|red|down|slow|wrong|missing|empty|flaky|stuck|green|done|ready|off|undefined|null|weird|"
-    r"ugly|nice|good|bad|fine|ok|okay|great|not working|still|back|up|too|so|really|very|a bit|kind of|kinda|"
-    r"pretty|super|out of|correct|right|taken|unclear|confusing|annoying|jumpy|the problem|the issue|the same|"
-    r"because|why|what|no longer working|acting|crashing|hanging|throwing|returning|getting|giving|being|full|"
-    r"unreachable|offline|not (?:there|found|running|working|starting|building)|unhappy|a mess|going to|gonna|"
-    r"huge|tiny|all over the place|problems?|issues?|errors?|an error|a bug|bugs|failed)\b"
-)
-
-INTENTION_REFUSALS = ("hypothetical", "negated", "sarcasm", "quoted", "reported", "secret")
-"""Reasons that speak against something to be done later: it is asked for, and for once, by its
-nature.
-"""
-
-REFUSALS = (
-    RefusalRule(
-        "question",
-        r"(?!(?:can|could|would|will) you\b.*\b(?:from now on|going forward|every time)\b)"
-        r"(?:.*\?\W*|(?:do|does|did|is|are|was|were|should|shall|would|will|have|has|had|why|what|who|which|how|"
-        r"whose|"
-        r"am|isn'?t|aren'?t|doesn'?t|don'?t (?:we|you|i|they)|didn'?t|shouldn'?t|wouldn'?t) (?:\w+ )?(?:i|we|you|"
-        r"it|they|he|she|this|that|there|the|our|your|my|is|are|was|do|does|did|happens?|if|about|come)\b.*|"
-        r"(?:when|where) (?:is|are|was|were|do|does|did|should|shall|can|could|will|would|has|have)\b.*|"
-        r".*\b(?:right|correct|or (?:no|not)|does it|isn'?t it|do we|is it|don'?t we)\s*\?*)",
-    ),
-    RefusalRule(
-        "one-off",
-        r".*\b(?:this (?:one )?time(?! zone)|for now|just (?:this )?once|only this once|for this one|"
-        r"today|"
-        r"tonight|tomorrow|right now|rn|for the moment|for the time being|temporarily|temporary|(?:in|for|on) this "
-        r"(?:pr|commit|branch|task|session|change|ticket|test|file|function|release|one|class|component|chat|case|"
-        r"run|demo|issue)|until (?:i|we|then|the|this|that)\b|while (?:i|we) (?:debug|test)|quick test|in this "
-        r"case|this (?:morning|afternoon|evening)|already|just now)\b.*",
-    ),
-    RefusalRule("one-off", r"let'?s use .+ here\W*|.+\bjust here\W*"),
-    RefusalRule(
-        "hypothetical",
-        r"(?:what if|if (?:we|i|you|it|they) (?:were|was|had|used|could|did|moved|switched|would)|"
-        r"suppose|imagine|say we|let'?s say|maybe|perhaps|hypothetically|theoretically|in theory|i wonder|not sure|"
-        r"i'?m not sure|i (?:guess|think|suppose|bet|assume)|it would be|would be|we could|you could|we might|"
-        r"thinking about|wish)\b.*|.*\b(?:might|maybe|perhaps|probably|would be nice|i guess|not sure|"
-        r"what if|i think\b\W*$|would (?:never|always|need|have)|i wish|we'?d (?:never|always|need|have)|or "
-        r"something|or whatever)\b.*",
-    ),
-    RefusalRule(
-        "negated",
-        r"(?:we|i|they|nobody|the team)(?:'ve| have|'s| had)? (?:never|not|haven'?t|hasn'?t|didn'?t|did "
-        r"not|have not|hadn'?t)\b.{0,20}\b(?:decid\w+|agree\w*|said|settled|chose\w*|pick\w+|mean|meant)\b.*|(?:"
-        r"haven'?t|not) (?:decided|agreed|settled)\b.*|not that we\b.*",
-    ),
-    RefusalRule(
-        "sarcasm",
-        r".*(?:\blol\b|\bhaha|\blmao\b|\s/s\b|\brofl\b|🙄|😂|\byeah right\b).*|(?:oh )?(?:sure|great|"
-        r"wonderful|fantastic|brilliant),? (?:another|let'?s all|because|just what)\b.*|i (?:just )?(?:love|like) "
-        r"(?:it when|how|when)\b.*",
-    ),
-    RefusalRule(
-        "conversation",
-        r"(?:(?:no|nope|nah|wrong|actually)[,.:;! -]+)?(?:i meant?|not that|(?:use |it'?s |its |"
-        r"let'?s go "
-        r"with |the )*(?:the )?(?:other|second|first|last|left|right|previous|next|latter|former|same|wrong|old|"
-        r"new) (?:file|one|two|line|function|test|tab|option|branch|version|folder|way|approach|button|column|row|"
-        r"screen|page|window|error|thing)\b.*|(?:that|this|these|those) (?:one|ones)\b.*).*",
-    ),
-    RefusalRule(
-        "conversation",
-        r"(?:let'?s|we'?ll|we will|lets) (?:go with|stick with|stick to|use|do) (?:it|that|this|"
-        r"these|"
-        r"those|yours?|both|option|plan|the (?:first|second|third|last|latter|former)|[abc1-9]\b|your|approach|"
-        r"what)\b.*",
-    ),
-    RefusalRule(
-        "conversation",
-        r"(?:it'?s|it is|the [\w ]{2,20} (?:is|are)) (?:in |on |at )?(?:above|below|line \d+|here|"
-        r"there|"
-        r"fine|ok|good|correct|done|up to you|your call|open|working|not working|still|broken|wrong|the same)\b.*",
-        ("correction", "instead"),
-    ),
-    RefusalRule(
-        "conversation",
-        r"(?:it'?s|it is) (?:just |only )?(?:my|your|his|her|their|been|so|too|very|really|a bit)\b"
-        r".*",
-        ("correction", "instead"),
-    ),
-    RefusalRule(
-        "a request",
-        r".*\b(?:tips|advice|ideas|suggestions|how to)\b.*",
-        ("on every occasion", "want"),
-    ),
-    RefusalRule(
-        "conversation",
-        r"(?:i'?d|we'?d|i would) rather (?:not|do (?:that|it|this)|wait|leave|skip|keep it|have "
-        r"(?:it|that))"
-        r"\b.*|.*\b(?:the (?:first|second|third|last|other|former|latter)(?: one)?|that one|this one)\W*",
-        ("prefer",),
-    ),
-    RefusalRule(
-        "conversation",
-        r"(?:i|we|you)(?:'ve| have)? (?:already |just )?(?:changed|renamed|moved|added|removed|"
-        r"fixed|deleted|updated|pushed|merged|forgot|left|had|was|did)\b.*",
-        ("remember", "fyi"),
-    ),
-    RefusalRule("passing state", r"(?:it|this|that|everything) \w+s\b.*", ("from now on",)),
-    RefusalRule(
-        "passing state",
-        r".* (?:deployed|generated|built|stored|served|published|configured) now\W*",
-        FACT_RULES,
-    ),
-    RefusalRule(
-        "reported",
-        r"(?:i|you|he|she|they|it|that|the \w+) (?:never|always) (?:said|told|asked|wanted|fails?|"
-        r"failed|works?|worked|breaks?|crashes|does|did|happens|returns?|gets?|got)\b.*",
-    ),
-    RefusalRule("quoted", r"[\"“'].*|" + OTHERS_SAY + r"\s*(?:that\b|:|,|[\"“']).*"),
-    RefusalRule(
-        "passing state",
-        rf".*? (?:is|are|was|were|gets?|has|have|still|runs?) (?:\w+ly |now |just |also "
-        rf")?{PASSING_STATES}.*",
-        FACT_RULES,
-    ),
-    RefusalRule(
-        "passing state",
-        r".*\b(?:was|were|went|had been|broke|crashed|failed|used to|weird|why)\b.*",
-        FACT_RULES,
-    ),
-    RefusalRule(
-        "passing state",
-        r"(?:it|this|that|there|he|she|they|which|what|who|and|but|so|if|when|because|since|then|"
-        r"i|you|something|everything|nothing|one|here|thats|that's|its|it's) .*",
-        ("it is called", "it lives", "infrastructure", "no longer", "owner"),
-    ),
-    RefusalRule(
-        "passing state",
-        r".*\b(?:wrong|twice|incorrectly|badly|again|differently|late|slowly)\W*",
-        FACT_RULES,
-    ),
-    RefusalRule(
-        "a request",
-        r"(?:can|could|would|will) (?:you|we|u)\b(?!.*\b(?:from now on|always|every time|going "
-        r"forward|"
-        r"by default)\b).*|(?:check|look|make|fix|see|show|find|add|change|move|rename|remove|delete|write|create|"
-        r"implement|update|run|try|put|set|get|read|open|start|tell|explain|help|give|let|need|want)\b.*",
-        FACT_RULES,
-    ),
-    RefusalRule("secret", r".*\b(?:is|are|was|to|with|use)?\s*[:=]?\s*\[REDACTED:[^\]]*\].*"),
 )

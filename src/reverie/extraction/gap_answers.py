@@ -1,10 +1,9 @@
-"""At the end of a session, what it was asked and had no answer to is held against what was said
-later in it (B82).
+"""Answers to gaps: at the end of a session, its open questions are held against its later turns.
 
-A gap is a question for which memory had candidates and nothing fitting (`settle.gaps`). Where the
-conversation itself answers it afterwards, a language model notes the answer, and the next session
-has it. What it notes is "extracted", names the messages that it rests on, and is not kept if the
-same words are there already.
+A gap is a question for which memory had candidates and nothing fitting (`knowledge_gaps`). Where
+the conversation itself answers it afterwards, a language model notes the answer for the next
+session. The note is "extracted", names the messages that it rests on, and is not kept if the same
+words are stored already.
 
 A model that is away leaves the cursor where it is; an answer that cannot be read keeps nothing and
 is counted.
@@ -12,7 +11,7 @@ is counted.
 
 from __future__ import annotations
 
-from reverie.core.model import Add, Event
+from reverie.core.model import Add, Event, Memory
 from reverie.extraction.knowledge_gaps import VERB
 from reverie.extraction.model_extraction import (
     MAX_TURNS,
@@ -29,21 +28,21 @@ from reverie.reconciliation import model_requests
 from reverie.text.tokenization import fold_text
 
 NAME = "answer"
-SESSION_END = "session_end"  # a host says so with `record`, or the companion was closed
-MAX_QUESTIONS = 20  # newest questions of a session
+# A host says so with `record`, or the companion was closed.
+SESSION_END = "session_end"
+# newest questions of a session
+MAX_QUESTIONS = 20
 
 
 def can_answer_gaps(work: WorkContext, event: Event) -> bool:
-    """Whether there is a model that may be asked now, or nothing to ask it."""
+    """True if a model is configured and has budget, or there is nothing to ask it."""
     return work.llm is not None and (
         work.llm.available(WINDOW_TOKENS) or not list_unreviewed_questions(work, event)
     )
 
 
 def list_unreviewed_questions(work: WorkContext, event: Event) -> list[str]:
-    """What was asked in this session up to this event without an answer, and was not reviewed
-    before.
-    """
+    """The unanswered questions of this session up to this event that no review has covered."""
     before = work.store.events(
         session=event.session, space=event.space, verbs=(NAME,), newest=True, limit=1
     )
@@ -61,45 +60,38 @@ def list_unreviewed_questions(work: WorkContext, event: Event) -> list[str]:
 
 
 def answer_session_gaps(work: WorkContext, event: Event) -> ReaderDecision:
-    """What the session answers of its own questions."""
-    if (
-        work.llm is None
-        or work.now - event.at > MAX_EVENT_AGE
-        or work.settings.is_off(lesson_space_of(event), event.session)
-    ):
+    """Memories that answer the session's own questions, from what was said in it."""
+    too_old = work.now - event.at > MAX_EVENT_AGE
+    if work.llm is None or too_old or work.settings.is_off(lesson_space_of(event), event.session):
         return ReaderDecision()
-    asked = list_unreviewed_questions(work, event)
+    questions = list_unreviewed_questions(work, event)
+    if not questions:
+        return ReaderDecision()
     turns = work.store.events(
         session=event.session, space=event.space, verbs=("turn",), newest=True, limit=MAX_TURNS
     )
-    said = (
-        list_spoken_messages([turn for turn in reversed(turns) if turn.seq <= event.seq])
-        if asked
-        else []
-    )
-    if not said:
+    messages = list_spoken_messages([turn for turn in reversed(turns) if turn.seq <= event.seq])
+    if not messages:
         return ReaderDecision()
-    extracted = model_requests.ask_open_questions(work, event, asked, said)
-    if extracted is None:
-        return ReaderDecision(payload={"kept": 0, "questions": len(asked)})
-    known = collect_turn_evidence(work, event, turns)
-    notes = (
-        build_extracted_memory(work, work.llm, event, item, NAME, known) for item in extracted.items
-    )
-    memories = {fold_text(memory.text): memory for memory in notes}
+    answer = model_requests.ask_open_questions(work, event, questions, messages)
+    if answer is None:
+        return ReaderDecision(payload={"kept": 0, "questions": len(questions)})
+    evidence = collect_turn_evidence(work, event, turns)
+    memories: dict[str, Memory] = {}
+    for item in answer.items:
+        memory = build_extracted_memory(work, work.llm, event, item, NAME, evidence)
+        memories[fold_text(memory.text)] = memory
     new = [
         Add(memory)
         for memory in memories.values()
         if not find_verbatim_duplicates(work.store, memory)
     ]
-    return ReaderDecision(
-        new,
-        payload={
-            "kept": len(new),
-            "questions": len(asked),
-            **summarize_model_rejections(extracted.rejected_items, work.policy),
-        },
-    )
+    payload = {
+        "kept": len(new),
+        "questions": len(questions),
+        **summarize_model_rejections(answer.rejected_items, work.policy),
+    }
+    return ReaderDecision(new, payload=payload)
 
 
 READER = EventReader(

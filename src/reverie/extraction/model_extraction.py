@@ -1,20 +1,20 @@
-"""Where a language model is configured, it reads what was said every twelve turns, when something
-else is talked about, and at the end, and keeps what will be useful in other sessions.
+"""Lessons that a language model extracts, where one is configured: every twelve turns of the user,
+when the topic changes, and at the end of a session.
 
-What it says is data: every memory that comes of it is "extracted" (trust 0.7) whatever the answer
-claims, or "untrusted" where its words stand in what somebody pasted or a tool answered and not in
-what the user said; it lies in the conversation's own project, and names the messages that it rests
-on. What was put into the conversation by Reverie is not read, what is known already is shown as
-known. What was weighed and rejected is written down with its reason.
+The answer is data. Every memory that comes of it is "extracted" (trust 0.7) whatever the answer
+claims, or "untrusted" where its words stand in a paste or a tool's answer and not in what the user
+said. It lies in the conversation's own project and names the messages that it rests on. Injected
+blocks are not sent, known texts are sent as known, rejections are logged with their reasons.
 
-A model that is away leaves the cursor where it is; an answer that cannot be read is a failure of
-that event, and so are three answers that did not come in time. Events older than OLDEST are passed
-over: a model that is switched on after a year does not read the year.
+A model that is away leaves the cursor where it is. An unreadable answer is a failure of that event,
+and so are three time-outs. Events older than MAX_EVENT_AGE are passed over: a model that is
+switched on after a year does not read the year.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from reverie.activity import TOOL
@@ -27,9 +27,9 @@ from reverie.extraction.provenance_check import (
     RecentEvidence,
     determine_provenance,
     iter_tool_answers,
+    iter_turn_messages,
     to_evidence,
 )
-from reverie.extraction.provenance_check import iter_turn_messages as spoken_in
 from reverie.extraction.turn_learning import find_verbatim_duplicates
 from reverie.memory.feelings import FIELD
 from reverie.memory.memory_validation import build_memory
@@ -51,130 +51,129 @@ if TYPE_CHECKING:
     from reverie.llm.extraction_task import ExtractedItem, ExtractionAnswer, RejectedItem
     from reverie.llm.language_model import LanguageModel
 
-# a host says so with `record`: the end, or the host shortens its context
-ENDINGS = (
-    "session_end",
-    "compact",
-)
-MAX_TURNS = 200  # of one conversation that are read at once
-WINDOW_TOKENS = 15_000  # tokens that one window takes, answer and known texts included
-MAX_EXAMPLES = 8  # of what was left that are kept; all are counted
+# Hosts record these: the conversation is over, or its context is about to be shortened.
+ENDINGS = ("session_end", "compact")
+# turns of one conversation that are read at once
+MAX_TURNS = 200
+# tokens of one window, with the answer and the known texts
+WINDOW_TOKENS = 15_000
+# rejected candidates that are kept as examples; all are counted
+MAX_EXAMPLES = 8
+
+
+# newest characters of the user's words that known texts are looked up by
+MAX_LOOKUP_CHARS = 4_000
 LEFT_BY_MODEL = "left by the model"
 NO_EVIDENCE = RecentEvidence()
 NAME = "extract"
 
 
 def can_extract(work: WorkContext, _event: Event) -> bool:
-    """Whether there is a model that may be asked now."""
+    """True if a model is configured and has budget for one window."""
     return work.llm is not None and work.llm.available(WINDOW_TOKENS)
 
 
 def extract_with_model(work: WorkContext, event: Event) -> ReaderDecision:
-    """What the turns since the last time teach, if it is time."""
-    if (
-        work.llm is None
-        or work.now - event.at > MAX_EVENT_AGE
-        or work.settings.is_off(lesson_space_of(event), event.session)
-    ):
+    """The memories that a model extracts from the turns since the last time, if it is due."""
+    home = lesson_space_of(event)
+    too_old = work.now - event.at > MAX_EVENT_AGE
+    if work.llm is None or too_old or work.settings.is_off(home, event.session):
         return ReaderDecision()
     turns = list_unextracted_turns(work, event)
     if not turns or (event.verb not in ENDINGS and not is_extraction_due(turns)):
         return ReaderDecision()
-    season = find_season(work.store, visible_spaces(lesson_space_of(event)), work.now)
-    found: list[Change] = []
+    season = find_season(work.store, visible_spaces(home), work.now)
+    new: list[Change] = []
     rejected: list[RejectedItem] = []
     seen: set[str] = set()
     from reverie.llm.extraction_task import is_worth_extracting, split_windows
 
-    known = collect_turn_evidence(work, event, turns)
+    evidence = collect_turn_evidence(work, event, turns)
     for window in filter(is_worth_extracting, split_windows(list_spoken_messages(turns))):
-        extracted = ask_extraction_model(work, work.llm, event, window)
-        for item in extracted.items:
-            memory = stamp_season(
-                build_extracted_memory(work, work.llm, event, item, known=known), season
-            )
-            if fold_text(memory.text) not in seen and not find_verbatim_duplicates(
-                work.store, memory
-            ):
-                found.append(Add(memory))
-            seen.add(fold_text(memory.text))
-        rejected += extracted.rejected_items
-    return ReaderDecision(
-        found, payload={"kept": len(found), **summarize_model_rejections(rejected, work.policy)}
-    )
+        answer = ask_extraction_model(work, work.llm, event, window)
+        for item in answer.items:
+            memory = build_extracted_memory(work, work.llm, event, item, known=evidence)
+            memory = stamp_season(memory, season)
+            folded = fold_text(memory.text)
+            if folded not in seen and not find_verbatim_duplicates(work.store, memory):
+                new.append(Add(memory))
+            seen.add(folded)
+        rejected += answer.rejected_items
+    rejections = summarize_model_rejections(rejected, work.policy)
+    return ReaderDecision(new, payload={"kept": len(new), **rejections})
 
 
 def summarize_model_rejections(rejected: Sequence[RejectedItem], policy: Policy) -> dict[str, Any]:
-    """What was weighed and left: how much, and some examples with the model's reasons."""
+    """The payload about rejected candidates: their number, some examples with reasons."""
+    if not rejected:
+        return {}
     examples = [
         {
-            "text": redact_short_text(one.text, policy),
-            "reason": redact_short_text(one.reason, policy),
+            "text": redact_short_text(item.text, policy),
+            "reason": redact_short_text(item.reason, policy),
             "rule": NAME,
-            "message": one.messages[1],
+            "message": item.messages[1],
         }
-        for one in rejected[:MAX_EXAMPLES]
+        for item in rejected[:MAX_EXAMPLES]
     ]
-    return {"rejected": {LEFT_BY_MODEL: len(rejected)}, "examples": examples} if rejected else {}
+    return {"rejected": {LEFT_BY_MODEL: len(rejected)}, "examples": examples}
 
 
 def list_unextracted_turns(work: WorkContext, event: Event) -> list[Event]:
-    """The turns of this conversation up to this event that no extraction, done or failed, has
-    covered.
-    """
-    before = work.store.events(
+    """The turns up to this event that no extraction, done or failed, has covered."""
+    attempts = work.store.events(
         session=event.session, space=event.space, verbs=(NAME, "failed"), newest=True, limit=50
     )
-    through = next(
-        (
-            int(e.payload["event"])
-            for e in before
-            if e.verb == NAME or e.payload.get("reader") == NAME
-        ),
-        0,
+    covered = (
+        int(attempt.payload["event"])
+        for attempt in attempts
+        if attempt.verb == NAME or attempt.payload.get("reader") == NAME
     )
     turns = work.store.events(
-        after=through, session=event.session, space=event.space, verbs=("turn",), limit=MAX_TURNS
+        after=next(covered, 0),
+        session=event.session,
+        space=event.space,
+        verbs=("turn",),
+        limit=MAX_TURNS,
     )
     return [turn for turn in turns if turn.seq <= event.seq]
 
 
 def list_spoken_messages(turns: Sequence[Event]) -> list[HostMessage]:
-    """What user and assistant said, in order, without what Reverie put there (CC-62)."""
-    said = []
+    """What user and assistant said, in order, without injected blocks; pastes stand apart."""
+    spoken = []
     for turn in turns:
         messages = turn.payload.get("messages", ())
         start = turn.payload.get("first", 0)
-        places = turn.payload.get("places") or range(start, start + len(messages))
-        for place, message in zip(places, messages, strict=True):
+        numbers = turn.payload.get("places") or range(start, start + len(messages))
+        for number, message in zip(numbers, messages, strict=True):
+            role = message.get("role")
             text = remove_injections(message.get("text", "")).strip()
-            if message.get("role") == "user" and text:
+            if role == "user" and text:
                 own, quoted = separate_lines(text)
-                said.append(HostMessage("user", own, place, quoted=quoted))
-            elif message.get("role") in ("user", "assistant") and text:
-                said.append(HostMessage(message["role"], text, place))
-    return said
+                spoken.append(HostMessage("user", own, number, quoted=quoted))
+            elif role == "assistant" and text:
+                spoken.append(HostMessage(role, text, number))
+    return spoken
 
 
 def collect_turn_evidence(
     work: WorkContext, event: Event, turns: Sequence[Event]
 ) -> RecentEvidence:
-    """What was said in these turns by the user, and written by others: pasted, or answered by tools
-    meanwhile.
-    """
+    """What the user said in these turns, and what tools answered in the session meanwhile."""
     runs = work.store.events(
         session=event.session, space=event.space, verbs=(TOOL,), newest=True, limit=MAX_TURNS
     )
     return to_evidence(
-        (message for turn in turns for message in spoken_in(turn)),
-        (one for run in runs for one in iter_tool_answers(run)),
+        chain.from_iterable(map(iter_turn_messages, turns)),
+        chain.from_iterable(map(iter_tool_answers, runs)),
     )
 
 
 def ask_extraction_model(
     work: WorkContext, llm: LanguageModel, event: Event, window: Sequence[HostMessage]
 ) -> ExtractionAnswer:
-    """What the model says about one window; raises if it is away, or if its answer is of no use."""
+    """The model's answer about one window. Raises if it is away, BadAnswer if it cannot be read."""
     from reverie.llm.extraction_task import build_extraction_request, read_extraction
     from reverie.llm.language_model import BadAnswer
 
@@ -191,13 +190,17 @@ def ask_extraction_model(
 
 
 def find_known_texts(work: WorkContext, event: Event, window: Sequence[HostMessage]) -> list[str]:
-    """What is known already about what a window says: at most KNOWN texts, by meaning from
-    KNOWN_LIKE on (X16).
+    """At most MAX_KNOWN stored texts about what the user says in a window, for the model to skip.
+
+    With an embedder only those of at least KNOWN_COSINE to the user's words.
     """
     from reverie.llm.extraction_task import KNOWN_COSINE, MAX_KNOWN
 
-    text = "\n".join(message.text for message in window if message.role == "user")[-4_000:]
-    vector = try_embed(work.embedder, text) if text else None
+    user_texts = [message.text for message in window if message.role == "user"]
+    text = "\n".join(user_texts)[-MAX_LOOKUP_CHARS:]
+    if not text:
+        return []
+    vector = try_embed(work.embedder, text)
     query = SearchQuery(
         text=text,
         spaces=visible_spaces(lesson_space_of(event)),
@@ -207,20 +210,23 @@ def find_known_texts(work: WorkContext, event: Event, window: Sequence[HostMessa
         limit=MAX_KNOWN,
         mode="words" if vector is None else "dense",
     )
-    hits = search_memories(work.store, query) if text else []
+    hits = search_memories(work.store, query)
     if vector is None:
         return [hit.memory.text for hit in hits]
-    hashes = {fingerprint_text(hit.memory.text): hit.memory.text for hit in hits}
-    vectors = work.store.known_vectors(work.embedding_model, list(hashes))
+    by_hash = {fingerprint_text(hit.memory.text): hit.memory.text for hit in hits}
+    vectors = work.store.known_vectors(work.embedding_model, list(by_hash))
     return [
         known
-        for hash, known in hashes.items()
+        for hash, known in by_hash.items()
         if hash in vectors and float(vectors[hash] @ vector) >= KNOWN_COSINE
     ]
 
 
 def choose_provenance(item: ExtractedItem, known: RecentEvidence) -> str:
-    """The provenance of a note, by where its words stand and not by what the model says of them."""
+    """ "untrusted" if the item's words are somebody else's, else "extracted".
+
+    Where the words stand decides, and not what the model says of them.
+    """
     claim = determine_provenance(item.text, item.kind, known)
     return claim.provenance if claim.provenance == UNTRUSTED else "extracted"
 
@@ -233,13 +239,15 @@ def build_extracted_memory(
     rule: str = NAME,
     known: RecentEvidence = NO_EVIDENCE,
 ) -> Memory:
-    """A memory of what the model noted: extracted or untrusted, whatever it says of itself."""
+    """An extracted item as a memory, with the model and its reason in the details."""
     source = choose_provenance(item, known)
     details: dict[str, Any] = {"rule": rule, "model": llm.name, "reason": item.reason}
-    details |= {
-        name: dict(value) for name, value in (("data", item.data), (FIELD, item.emotion)) if value
-    }
-    details |= {HEARD_FROM: PASTED_TEXT} if source == UNTRUSTED else {}
+    if item.data:
+        details["data"] = dict(item.data)
+    if item.emotion:
+        details[FIELD] = dict(item.emotion)
+    if source == UNTRUSTED:
+        details[HEARD_FROM] = PASTED_TEXT
     details |= author_from_llm(llm.name).details
     memory = build_memory(
         clock.new_id(),

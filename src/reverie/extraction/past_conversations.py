@@ -1,8 +1,8 @@
 """Past conversations, read back from the log: who said what, when, and what came of it.
 
 A message has the number that it had in its conversation; one that was written down twice appears
-once. Texts are as they were written down: without secrets, and of very long ones the beginning and
-the end.
+once. Texts are as they were written down: redacted, and of very long ones the beginning and the
+end.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from typing import NamedTuple
 from reverie.core.model import Event, Memory
 from reverie.text.tokenization import shorten_line
 
-MESSAGE_VERBS = (
-    "turn",
-    "heard",
-)  # events that hold messages: as they came, or taken from a transcript
-MAX_OPENING_CHARS = 120  # characters of a conversation's first words
+# Events that hold messages: as they came, or taken from a transcript.
+MESSAGE_VERBS = ("turn", "heard")
+# characters of a conversation's first words
+MAX_OPENING_CHARS = 120
 
 
 class PastMessage(NamedTuple):
@@ -48,35 +47,30 @@ def collect_messages(events: Iterable[Event]) -> list[PastMessage]:
     for event in events:
         messages = event.payload.get("messages") or ()
         first = event.payload.get("first", 0)
-        places = event.payload.get("places") or range(first, first + len(messages))
-        for place, one in zip(places, messages, strict=False):
-            line = PastMessage(place, str(one.get("role", "")), str(one.get("text", "")), event.at)
-            found.setdefault(line[:3], line)
-    return sorted(found.values(), key=lambda line: line.number)
+        numbers = event.payload.get("places") or range(first, first + len(messages))
+        for number, message in zip(numbers, messages, strict=False):
+            role, text = str(message.get("role", "")), str(message.get("text", ""))
+            found.setdefault((number, role, text), PastMessage(number, role, text, event.at))
+    return sorted(found.values(), key=lambda message: message.number)
 
 
 def build_past_conversation(
     events: Sequence[Event], memories: tuple[Memory, ...]
 ) -> PastConversation:
-    """The conversation that these events hold, at least one, and the memories that came of it."""
-    lines = collect_messages(events)
-    asked = [line for line in lines if line.role == "user" and line.text.strip()]
-    moments = [event.at for event in events]
+    """The conversation that these events (at least one) hold, with the memories that came of it."""
+    messages = collect_messages(events)
+    asked = [message for message in messages if message.role == "user" and message.text.strip()]
+    times = [event.at for event in events]
     return PastConversation(
         events[-1].session,
         events[-1].space,
-        min(moments),
-        max(moments),
+        min(times),
+        max(times),
         len(asked),
-        first_user_words(asked),
+        shorten_line(asked[0].text, MAX_OPENING_CHARS) if asked else "",
         memories,
-        tuple(lines),
+        tuple(messages),
     )
-
-
-def first_user_words(asked: Sequence[PastMessage]) -> str:
-    """The first thing that the user said."""
-    return shorten_line(asked[0].text, MAX_OPENING_CHARS) if asked else ""
 
 
 def filter_messages(lines: Iterable[PastMessage], words: Sequence[str]) -> list[PastMessage]:
@@ -88,5 +82,5 @@ def filter_messages(lines: Iterable[PastMessage], words: Sequence[str]) -> list[
 def messages_around(
     lines: Sequence[PastMessage], first: int, last: int, more: int
 ) -> list[PastMessage]:
-    """The messages from `first` to `last`, and so many before and after."""
+    """The messages numbered `first` to `last`, and `more` before and after."""
     return [line for line in lines if first - more <= line.number <= last + more]

@@ -1,26 +1,27 @@
-"""Who stands behind what a model asks to have remembered (X49).
+"""Who stands behind what a model asks to have remembered.
 
 A model that calls `remember` may have been told to by a page that it read. What it says of the
 source is therefore no evidence; where its words stand is. They are looked for in what was said and
 read here during the last day:
 
-- in the user's own sentences, what they pasted apart: then the user said so;
+- in the user's own sentences, pastes apart: then the user said so;
 - in what others wrote, a paste, what a tool answered, a file that was read: then it is theirs,
   `untrusted`, if it would command (`kinds.Kind.voice`) or comes from outside, such as a web page.
   What an agent learns from its own commands it has seen itself, and may describe;
 - in neither, though the user is known to have spoken: then a kind that is the user's alone (a
-  preference, a correction, a prohibition) was concluded, and waits until it is met again or
+  preference, a correction, a prohibition) was inferred, and waits until it is met again or
   approved.
 
 Where nobody tells us what the user says, as with an MCP client without hooks, nothing can be held
-against anything, and what a model says is at most `observed`. Pure but for `lately`, which reads
-the log.
+against anything, and what a model says is at most `observed`. Only `collect_recent_evidence` reads
+the log; all else is pure.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
@@ -40,49 +41,24 @@ from reverie.text.own_sentences import (
 )
 from reverie.text.tokenization import tokenize_query
 
-LOOKBACK_SECONDS = 86_400.0  # seconds that are looked back
-MAX_EVENTS = 400  # newest turns and runs of tools
-MAX_TEXT_CHARS = 8_000  # characters of one answer
-# share of a claim's words that a sentence, or two in a row, must hold to be where it stands
-MIN_WORD_SHARE = 0.75
-SHORT_CLAIM_WORDS = 3  # words of which none may be missing
+# Words that a model puts around somebody's words ("the user prefers …").
+_FRAMING_WORDS = """
+user users prefer prefers preference want wants like likes ask asks asked said says should must
+always never remember please note don not stop avoid will told decided
+"""
 
-FRAMING_STEMS = frozenset(
-    map(
-        strip_ending,
-        (
-            "user",
-            "users",
-            "prefer",
-            "prefers",
-            "preference",
-            "want",
-            "wants",
-            "like",
-            "likes",
-            "ask",
-            "asks",
-            "asked",
-            "said",
-            "says",
-            "should",
-            "must",
-            "always",
-            "never",
-            "remember",
-            "please",
-            "note",
-            "don",
-            "not",
-            "stop",
-            "avoid",
-            "will",
-            "told",
-            "decided",
-        ),
-    )
-)
-"""What a model puts around somebody's words."""
+LOOKBACK_SECONDS = 86_400.0
+# newest turns and tool runs that are looked at
+MAX_EVENTS = 400
+# characters of one text that are looked at
+MAX_TEXT_CHARS = 8_000
+# Part of a claim's words that one sentence, or two in a row, must hold to be where it stands.
+MIN_WORD_SHARE = 0.75
+# Of a claim of so few words none may be missing.
+SHORT_CLAIM_WORDS = 3
+
+# Stems that a model puts around somebody's words ("the user prefers …").
+FRAMING_STEMS = frozenset(map(strip_ending, _FRAMING_WORDS.split()))
 
 _AGAINST = re.compile(
     r"\b(?:never|not|no|none|cannot|don'?t|doesn'?t|mustn'?t|shouldn'?t|isn'?t|stop|avoid|without|"
@@ -97,29 +73,28 @@ _REACHES = re.compile(r"\b(?:curl|wget|gh|glab|http|https|lynx|w3m)\b", re.IGNOR
 
 
 class ForeignText(NamedTuple):
-    """Something that others wrote, and whether it came from outside of this machine's own work."""
+    """A text of others; `outside` if it came from beyond this machine's own work."""
 
     text: str
     outside: bool = True
 
 
 class RecentEvidence(NamedTuple):
-    """What was said and read here, uncut: most of it has nothing to do with a claim and is never
-    looked at closely.
-    """
+    """What was said and read here, uncut: a claim concerns little of it, the rest stays unread."""
 
-    user_messages: tuple[str, ...] = ()  # messages of the user, with what they pasted
-    foreign_texts: tuple[ForeignText, ...] = ()  # texts of others
+    # messages of the user, with what they pasted
+    user_messages: tuple[str, ...] = ()
+    foreign_texts: tuple[ForeignText, ...] = ()
 
     def merged_with(self, other: RecentEvidence) -> RecentEvidence:
-        """Both."""
+        """The evidence of both."""
         return RecentEvidence(
             (*self.user_messages, *other.user_messages), (*self.foreign_texts, *other.foreign_texts)
         )
 
 
 class Claim(NamedTuple):
-    """As what something may be kept: its kind is asked for; `intake` decides what it becomes."""
+    """The provenance a memory may be kept with; `memory_validation` decides what it becomes."""
 
     provenance: str
     why: str = ""  # for the model; "" where there is nothing to say
@@ -127,10 +102,12 @@ class Claim(NamedTuple):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What a memory that is kept on such a claim is given."""
-        heard = {HEARD_FROM: PASTED_TEXT} if self.provenance == UNTRUSTED else {}
-        details = {**self.author.details, **heard}
-        return {"provenance": self.provenance, **({"details": details} if details else {})}
+        """The fields of a memory that is kept on this claim."""
+        details = dict(self.author.details)
+        if self.provenance == UNTRUSTED:
+            details[HEARD_FROM] = PASTED_TEXT
+        fields: dict[str, Any] = {"provenance": self.provenance}
+        return {**fields, "details": details} if details else fields
 
 
 def collect_recent_evidence(store: Store, space: str, now: float) -> RecentEvidence:
@@ -138,72 +115,65 @@ def collect_recent_evidence(store: Store, space: str, now: float) -> RecentEvide
     events = store.search_events(
         ("turn", TOOL), space=space, since=now - LOOKBACK_SECONDS, until=now, limit=MAX_EVENTS
     )
+    turns = [event for event in events if event.verb == "turn"]
+    runs = [event for event in events if event.verb == TOOL]
     return to_evidence(
-        (
-            message
-            for event in events
-            if event.verb == "turn"
-            for message in iter_turn_messages(event)
-        ),
-        (heard for event in events if event.verb == TOOL for heard in iter_tool_answers(event)),
+        chain.from_iterable(map(iter_turn_messages, turns)),
+        chain.from_iterable(map(iter_tool_answers, runs)),
     )
 
 
 def to_evidence(
     said: Iterable[tuple[str, str]], heard: Iterable[ForeignText] = ()
 ) -> RecentEvidence:
-    """Messages (role, text) and answers of tools, by who wrote them."""
+    """Messages (role, text) and answers of tools as evidence, by who wrote them."""
     messages = list(said)
+    answers = [ForeignText(text) for role, text in messages if role in ("tool", "function")]
     return RecentEvidence(
         tuple(text for role, text in messages if role == "user" and text.strip()),
-        (*(ForeignText(text) for role, text in messages if role in ("tool", "function")), *heard),
+        (*answers, *heard),
     )
 
 
 def iter_turn_messages(event: Event) -> Iterator[tuple[str, str]]:
-    """The messages of a turn."""
+    """The messages of a turn as (role, text)."""
     for message in event.payload.get("messages", ()):
         yield str(message.get("role", "")), str(message.get("text", ""))
 
 
 def iter_tool_answers(event: Event) -> Iterator[ForeignText]:
-    """What a run of a tool answered."""
-    given = event.payload
-    outside = bool(
-        _OUTSIDE.search(str(given.get("tool", "")))
-        or _REACHES.search(str(given.get("command", "")))
-    )
+    """The result and the error of a tool run."""
+    tool, command = str(event.payload.get("tool", "")), str(event.payload.get("command", ""))
+    outside = bool(_OUTSIDE.search(tool) or _REACHES.search(command))
     for name in ("result", "error"):
-        if given.get(name):
-            yield ForeignText(str(given[name]), outside)
+        if event.payload.get(name):
+            yield ForeignText(str(event.payload[name]), outside)
 
 
 def split_into_sentences(text: str) -> list[str]:
-    """The sentences of a text, in order."""
-    return [
-        one
-        for line in text[:MAX_TEXT_CHARS].replace("\\n", "\n").splitlines()
-        for one in split_sentences(line)
-    ]
+    """The sentences of a text's first MAX_TEXT_CHARS, in order; an escaped newline ends a line."""
+    lines = text[:MAX_TEXT_CHARS].replace("\\n", "\n").splitlines()
+    return list(chain.from_iterable(map(split_sentences, lines)))
 
 
 def determine_provenance(text: str, kind: str, known: RecentEvidence) -> Claim:
-    """Who stands behind a text that a model asks to keep as a memory of this kind."""
-    wanted, voice = extract_content_stems(text), kind_of(kind).voice
-    said = [
-        split_own_and_foreign(one) for one in known.user_messages if may_contain_claim(one, wanted)
+    """The claim on which a text that a model asks to keep may be kept as this kind."""
+    stems, voice = extract_content_stems(text), kind_of(kind).voice
+    messages = [
+        split_own_and_foreign(message)
+        for message in known.user_messages
+        if may_contain_claim(message, stems)
     ]
-    if any(contains_claim(text, own, alike=True) for own, _ in said):
+    if any(contains_claim(text, own, alike=True) for own, _ in messages):
         return Claim("user_stated")
-    heard = [
-        *(ForeignText(theirs) for _, theirs in said),
-        *(
-            one
-            for one in known.foreign_texts
-            if (one.outside or voice != ANYBODY) and may_contain_claim(one.text, wanted)
-        ),
+    foreign = [theirs for _, theirs in messages]
+    # A kind in anybody's voice only describes: an agent may note what its own commands showed it.
+    foreign += [
+        other.text
+        for other in known.foreign_texts
+        if (other.outside or voice != ANYBODY) and may_contain_claim(other.text, stems)
     ]
-    if find_prompt_injection(text) or any(contains_claim(text, one.text) for one in heard):
+    if find_prompt_injection(text) or any(contains_claim(text, other) for other in foreign):
         return Claim(
             UNTRUSTED, "it stands in a text that others wrote, so it may describe and not command"
         )
@@ -223,40 +193,40 @@ def split_own_and_foreign(text: str) -> tuple[str, str]:
 
 
 def required_word_count(wanted: frozenset[str]) -> float:
-    """How many of some words must be there."""
+    """How many of a claim's words must be there."""
     return len(wanted) if len(wanted) <= SHORT_CLAIM_WORDS else MIN_WORD_SHARE * len(wanted)
 
 
 def may_contain_claim(text: str, wanted: frozenset[str]) -> bool:
-    """Whether enough words occur anywhere in a text; quick, and never wrong about a text that does
-    hold them.
-    """
+    """False only if too few of the words occur anywhere in a text: a quick first test."""
     plain = normalize("NFKC", text).lower() if not text.isascii() else text.lower()
     return bool(wanted) and sum(word in plain for word in wanted) >= required_word_count(wanted)
 
 
 def contains_claim(text: str, other: str, *, alike: bool = False) -> bool:
-    """Whether a text stands in one sentence of another or in two in a row; `alike`: neither denies
-    what the other says, and only everyday words differ, so that nobody slips another name into the
-    user's words.
+    """True if a text stands in one sentence of another, or in two in a row.
+
+    `alike`: also neither denies what the other says, and only everyday words differ, so that nobody
+    slips another name into the user's words.
     """
-    wanted, some = extract_content_stems(text), split_into_sentences(other)
-    against = _AGAINST.search(text) is not None
-    for place, sentence in enumerate(some):
-        for piece in (sentence, " ".join(some[place : place + 2])):
+    stems, sentences = extract_content_stems(text), split_into_sentences(other)
+    if not stems:
+        return False
+    denies = _AGAINST.search(text) is not None
+    for place, sentence in enumerate(sentences):
+        for piece in (sentence, " ".join(sentences[place : place + 2])):
             there = extract_content_stems(piece)
-            if len(wanted & there) >= required_word_count(wanted) and (
-                not alike
-                or (
-                    wanted - there <= domain_stop_stems()
-                    and against == (_AGAINST.search(piece) is not None)
-                )
-            ):
-                return bool(wanted)
+            if len(stems & there) < required_word_count(stems):
+                continue
+            if not alike:
+                return True
+            piece_denies = _AGAINST.search(piece) is not None
+            if stems - there <= domain_stop_stems() and denies == piece_denies:
+                return True
     return False
 
 
 def extract_content_stems(text: str) -> frozenset[str]:
-    """The words of a text that say what it is about, without their endings."""
+    """The stems of a text that say what it is about; all of them if only framing is left."""
     found = frozenset(map(strip_ending, tokenize_query(text[:MAX_TEXT_CHARS])))
     return found - FRAMING_STEMS or found

@@ -1,13 +1,12 @@
-"""After a retrieval: what was given together is tied together, what a judge looked at is believed
-more or less, words in common become suggested tags (B73–B84). All of it in settle, one transaction
-for each event; nobody waits for it.
+"""What a retrieval teaches: links between memories given together, use and disuse, suggested tags.
 
-Read are `prepared` (a block was made: `ids`; `asked`, the beginning of what was searched for; where
-a judge looked at it, `verified` and `rejected`) and `feedback` (the user found a memory helpful: it
-belongs to what helped shortly before in the same conversation).
+The reader runs in the background, one transaction for each event. It reads `prepared` (a block was
+made: `ids`; `asked`, the beginning of what was searched for; where a judge looked at it, `verified`
+and `rejected`) and `feedback` (the user found a memory helpful: it is linked with what helped
+shortly before in the same conversation).
 
-Clusters are due every fifty retrievals; `clusters_due` counts them in the log, from the cursor
-CLUSTERS on, which whoever finds clusters anew moves: `bedtime.nap` asks.
+Clusters are due every fifty retrievals. `is_clustering_due` counts these in the log from the cursor
+CLUSTERS_CURSOR on; whoever finds clusters anew moves it.
 """
 
 from __future__ import annotations
@@ -21,80 +20,79 @@ from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkConte
 from reverie.storage import Store
 
 RETRIEVALS = ("prepared",)
-CLUSTERS_CURSOR = "clusters"  # the cursor up to which retrievals have been clustered
-CLUSTERS_EVERY = 50  # retrievals after which clusters are due (CONSTANTS: cluster cadence; B83)
-VERDICT_SECONDS = (
-    3_600.0  # seconds between two verdicts of one conversation that are taken together
-)
+# the cursor up to which retrievals have been clustered
+CLUSTERS_CURSOR = "clusters"
+# retrievals after which clusters are due
+CLUSTERS_EVERY = 50
+# seconds between two verdicts of one conversation that are taken together
+VERDICT_SECONDS = 3_600.0
+
+
+# verdicts of a conversation that are looked at
+MAX_VERDICTS = 200
 
 
 def decide_feedback_changes(work: WorkContext, event: Event) -> ReaderDecision:
-    """What one retrieval or one verdict teaches."""
+    """The links, uses and tag suggestions that follow from one retrieval or one verdict."""
     if work.settings.is_off(event.space, event.session):
         return ReaderDecision()
-    ids = (
-        list_recent_helpful_ids(work.store, event)
-        if event.verb == "feedback"
-        else list_payload_ids(event, "ids")
-    )
+    if event.verb == "feedback":
+        ids = list_recent_helpful_ids(work.store, event)
+    else:
+        ids = list_payload_ids(event, "ids")
     rejected = list_payload_ids(event, "rejected")
-    memories = [
-        memory for memory in work.store.get([*dict.fromkeys((*ids, *rejected))]) if memory.active
-    ]
-    given = [memory for memory in memories if memory.id in ids and memory.id not in rejected]
     verified = list_payload_ids(event, "verified")
-    judged = [
-        memory
-        for memory in memories
-        if memory.id in rejected or (memory in given and memory.id in verified)
-    ]
+    found = work.store.get([*dict.fromkeys((*ids, *rejected))])
+    memories = [memory for memory in found if memory.active]
+    given = [memory for memory in memories if memory.id in ids and memory.id not in rejected]
     changes = link_retrieved_together(work.store, given)
-    changes += [
-        record_use(memory, work.now, helpful=memory in given, by="judge", at=event.at)
-        for memory in judged
-    ]
+    for memory in memories:
+        helpful = memory in given
+        if memory.id in rejected or (helpful and memory.id in verified):
+            changes.append(record_use(memory, work.now, helpful=helpful, by="judge", at=event.at))
     changes += suggest_tags(given, str(event.payload.get("asked", "")), work.now)
     return ReaderDecision(changes, memories)
 
 
 def link_retrieved_together(store: Store, memories: Sequence[Memory]) -> list[Change]:
-    """Links between these, new or stronger."""
+    """New or stronger links between memories that were given together."""
     if len(memories) < 2:
         return []
-    return link_used_together(
-        memories, store.edges([memory.id for memory in memories], ("relates_to",))
-    )
+    edges = store.edges([memory.id for memory in memories], ("relates_to",))
+    return link_used_together(memories, edges)
 
 
 def list_recent_helpful_ids(store: Store, event: Event) -> tuple[str, ...]:
-    """What this verdict is about, and what helped last before it in the same conversation; of a bad
-    one nothing.
+    """The memories of this verdict and of the helpful one before it in the same conversation.
+
+    Empty for a bad verdict.
     """
     if not event.payload.get("helpful") or not event.session:
         return ()
-    lately = store.events(verbs=("feedback",), session=event.session, newest=True, limit=200)
-    seqs = [
-        one.seq
-        for one in lately
-        if one.payload.get("helpful")
-        and one.seq <= event.seq
-        and event.at - one.at <= VERDICT_SECONDS
-    ]
-    return tuple(
-        dict.fromkeys(record.memory_id for seq in seqs[:2] for record in store.changes_of(seq))
+    verdicts = store.events(
+        verbs=("feedback",), session=event.session, newest=True, limit=MAX_VERDICTS
     )
+    helpful = [
+        verdict.seq
+        for verdict in verdicts
+        if verdict.payload.get("helpful")
+        and verdict.seq <= event.seq
+        and event.at - verdict.at <= VERDICT_SECONDS
+    ]
+    changes = [record for seq in helpful[:2] for record in store.changes_of(seq)]
+    return tuple(dict.fromkeys(record.memory_id for record in changes))
 
 
 def list_payload_ids(event: Event, name: str) -> tuple[str, ...]:
-    """A list of ids in an event; what a purge has blanked is left out."""
+    """A list of ids in an event, without those that a purge has blanked."""
     value = event.payload.get(name, ())
-    return (
-        tuple(id for id in value if isinstance(id, str)) if isinstance(value, (list, tuple)) else ()
-    )
+    if not isinstance(value, (list, tuple)):
+        return ()
+    return tuple(id for id in value if isinstance(id, str))
 
 
 def is_clustering_due(store: Store) -> bool:
-    """Whether fifty retrievals have gone by since clusters were last renewed (B83)."""
+    """True if CLUSTERS_EVERY retrievals have gone by since clusters were last found."""
     since = store.events(
         after=store.cursor(CLUSTERS_CURSOR), verbs=RETRIEVALS, limit=CLUSTERS_EVERY
     )
@@ -102,7 +100,7 @@ def is_clustering_due(store: Store) -> bool:
 
 
 def make_query_snippet(text: str) -> str:
-    """What an event keeps of the text that was searched for: the beginning, on one line."""
+    """The beginning of a query on one line, as events keep it."""
     return " ".join(text[: 4 * MAX_CONTEXT_CHARS].split())[:MAX_CONTEXT_CHARS]
 
 

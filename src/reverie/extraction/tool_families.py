@@ -1,9 +1,7 @@
-"""Tools of which a project has one, so that "use pnpm instead" says what it corrects: what the
-agent had named.
+"""Families of tools of which a project has one, so that "use pnpm instead" says what it corrects.
 
-A row is a family of names of which one is usually chosen; names of one tool stand together with
-"=". A name belongs here when it means little else in talk about software ("go" and "fish" would be
-found where nobody means them).
+A row is a family; names of one tool stand together with "=". A name belongs here when it means
+little else in talk about software ("go" and "fish" would be found where nobody means them).
 """
 
 import re
@@ -31,35 +29,38 @@ mypy pyright
 
 @cache
 def _index_tools() -> dict[str, tuple[int, str]]:
-    """Name → (its family, the tool that it names)."""
-    return {
-        name: (row, group.split("=")[0])
-        for row, line in enumerate(FAMILIES.strip().splitlines())
-        for group in line.split()
-        for name in group.split("=")
-    }
+    """Name → (number of its family, first name of the tool)."""
+    index: dict[str, tuple[int, str]] = {}
+    for family, line in enumerate(FAMILIES.strip().splitlines()):
+        for group in line.split():
+            names = group.split("=")
+            index |= dict.fromkeys(names, (family, names[0]))
+    return index
 
 
 _WORD = re.compile(r"(?<![\w./@-])[A-Za-z]\w*(?![\w/@-]|\.\w)")
 
 
 def find_named_tools(text: str) -> dict[int, dict[str, str]]:
-    """Family → tools of it that a text names, each as it is written there first."""
+    """Family → tool → its name as it is written first in a text."""
     found: dict[int, dict[str, str]] = {}
     for word in _WORD.findall(text):
-        if known := _index_tools().get(word.lower()):
-            found.setdefault(known[0], {}).setdefault(known[1], word)
+        known = _index_tools().get(word.lower())
+        if known:
+            family, tool = known
+            found.setdefault(family, {}).setdefault(tool, word)
     return found
 
 
 def find_replaced_tool(text: str, before: str) -> str:
-    """What a correction does away with: where it names one tool, and what was said before names
-    exactly one other of the same family. Empty where that is not plain.
+    """The tool in `before` that a correction replaces by another of its family.
+
+    "" unless exactly one family has exactly one tool on each side.
     """
-    said, wanted = find_named_tools(before), find_named_tools(text)
-    plain = [
-        next(iter(said[row].values()))
-        for row, tools in wanted.items()
-        if len(tools) == 1 and len(said.get(row, ())) == 1 and said[row].keys() != tools.keys()
-    ]
-    return plain[0] if len(plain) == 1 else ""
+    earlier = find_named_tools(before)
+    replaced: list[str] = []
+    for family, wanted in find_named_tools(text).items():
+        named = earlier.get(family, {})
+        if len(wanted) == 1 and len(named) == 1 and named.keys() != wanted.keys():
+            replaced += named.values()
+    return replaced[0] if len(replaced) == 1 else ""

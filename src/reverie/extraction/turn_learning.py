@@ -1,10 +1,9 @@
-"""What a turn teaches: what the user asked to be remembered and what is not known word for word
-already.
+"""Lessons of single turns: what the user asked to be remembered, found by rules.
 
-What is said in the same words again, in another session, makes the memory stronger that has them.
-Each turn is looked at by itself, as soon as it is there; what shows only over several turns is
-`gathering`'s. What is left although a rule asked for it is counted in the same event, by reason,
-with a few examples: that is the junk that was avoided, and `reverie rejected` shows it.
+A lesson that is stored word for word already adds nothing; said again in another session, it
+strengthens the memory that has it. What shows only over several turns is left to
+`multi_turn_lessons`. Sentences that a rule asked for and that are not kept are counted in the
+same event, by reason and with a few examples; `reverie rejected` shows them.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 from reverie.core import clock, config
 from reverie.core.errors import BadInput
 from reverie.core.kinds import EXCERPT, INTENTION, is_unverified
-from reverie.core.model import EMPTY_MAPPING, Add, Event, Filter, Memory, visible_spaces
+from reverie.core.model import EMPTY_MAPPING, Add, Change, Event, Filter, Memory, visible_spaces
 from reverie.core.privacy_policy import Policy
 from reverie.extraction.rule_extraction import (
     CandidateLesson,
@@ -49,125 +48,118 @@ from reverie.storage import Store
 from reverie.text.tokenization import fold_text, tokenize_query
 
 LEARNED_FROM = ("turn",)
-RECENT_MEMORIES = (
-    500  # newest memories of a kind among which a lesson is looked for that was let go of
-)
-MAX_EXAMPLES = 8  # rejected sentences of one event that are kept as examples; all are counted
-MAX_TALLIED_EVENTS = 10_000  # newest events of learning that are counted
+# newest memories of a kind among which a retired duplicate of a lesson is looked for
+RECENT_MEMORIES = 500
+# rejected sentences of one event that are kept as examples; all are counted
+MAX_EXAMPLES = 8
+# newest events of learning that are counted
+MAX_TALLIED_EVENTS = 10_000
 LEARNING_VERBS = ("learn", "gather", "extract", "answer")
-MAX_EXAMPLE_CHARS = 200  # characters of an example
+MAX_EXAMPLE_CHARS = 200
 ALREADY_KNOWN = "known already"
 TIME_PASSED = "its time has passed"
-# seconds after its time within which something to be done later is still worth being told
+# A turn is read some moments after it was spoken, so what has come due meanwhile is due now.
+# An old transcript is read years after: its reminders, more than a day late, are dropped.
 MAX_LATENESS_SECONDS = 86_400.0
 
 
 class LessonSource(NamedTuple):
-    """Where lessons come from: whose they are, which conversation, when, and the numbers of its
-    messages.
-    """
+    """The conversation that lessons come from: space, session, time, numbers of its messages."""
 
     home: str
     session: str
     at: float
     message_numbers: Sequence[int]
-    # what the user feels (Feeling), by place in the list of messages
+    # what the user feels (Feeling), by position in the list of messages
     feelings: Mapping[Any, Any] = EMPTY_MAPPING
 
 
 def extract_turn_lessons(work: WorkContext, event: Event) -> ReaderDecision:
-    """What one turn teaches: what the user asked to be remembered and what is not known word for
-    word already.
-    """
+    """The memories that one turn adds or strengthens, and what was rejected."""
     home = lesson_space_of(event)
     if work.settings.is_off(home, event.session):
         return ReaderDecision()
-    said = numbered_messages(event)
-    told = [(role, text) for _, role, text in said]
-    source = LessonSource(
-        home, event.session, event.at, [place for place, _, _ in said], detect_feelings(told)
-    )
-    return decide_lessons(work, extract_lessons(told, fixes=False), source, event.seq)
+    numbered = numbered_messages(event)
+    messages = [(role, text) for _, role, text in numbered]
+    numbers = [number for number, _, _ in numbered]
+    source = LessonSource(home, event.session, event.at, numbers, detect_feelings(messages))
+    return decide_lessons(work, extract_lessons(messages, fixes=False), source, event.seq)
 
 
 def detect_feelings(messages: Sequence[tuple[str, str]]) -> dict[int, Feeling]:
-    """What the user feels in these messages (role, text), by their own words, by place (C114)."""
-    return {
-        place: feeling
-        for place, (role, text) in enumerate(messages)
-        if role == "user" and (feeling := detect_emotion(text)) is not None
-    }
+    """The user's feelings by position in these messages (role, text), from their own words."""
+    feelings = {}
+    for position, (role, text) in enumerate(messages):
+        feeling = detect_emotion(text) if role == "user" else None
+        if feeling is not None:
+            feelings[position] = feeling
+    return feelings
 
 
 def decide_lessons(
     work: WorkContext, found: ExtractionResult, source: LessonSource, asked: int | None = None
 ) -> ReaderDecision:
-    """The memories that lessons become, without what is known already, and what was left and why.
+    """Turn lessons into memories, without what is known already; tell what was rejected and why.
 
     `asked` is the number of the event in which the user said it, where there is one.
     """
     store, now = work.store, work.now
-    kept: list[Memory] = []
+    new: list[Memory] = []
     rejected = list(found.rejected)
     seen: set[str] = set()
-    again: dict[str, tuple[Memory, Memory]] = {}  # before and after
+    restated: dict[str, tuple[Memory, Memory]] = {}  # id → (before, after)
     season = find_season(store, visible_spaces(source.home), now) if found.lessons else Season()
     for lesson in found.lessons:
         memory = stamp_season(build_lesson_memory(lesson, source, now, work.policy), season)
         if lesson.kind == INTENTION:
-            if (planned := schedule_intention(memory, lesson.later, source.at, work)) is None:
+            planned = schedule_intention(memory, lesson.later, source.at, work)
+            if planned is None:
                 rejected.append(
                     RejectedCandidate(lesson.text, TIME_PASSED, lesson.rule, lesson.last)
                 )
                 continue
             memory = planned
-        known = [
-            one
-            for one in find_verbatim_duplicates(store, memory, asked if lesson.explicit else None)
-            if has_same_schedule(one, memory)
-        ]
-        if fold_text(memory.text) in seen or known:
+        duplicates = find_verbatim_duplicates(store, memory, asked if lesson.explicit else None)
+        known = [duplicate for duplicate in duplicates if has_same_schedule(duplicate, memory)]
+        folded = fold_text(memory.text)
+        if folded in seen or known:
             rejected.append(RejectedCandidate(lesson.text, ALREADY_KNOWN, lesson.rule, lesson.last))
             old = find_restated_memory(store, known, memory)
-            again |= {old.id: (old, absorb_memory(old, memory, now))} if old else {}
+            if old:
+                restated[old.id] = (old, absorb_memory(old, memory, now))
         else:
-            kept.append(memory)
-        seen.add(fold_text(memory.text))
-    stronger = [change for before, after in again.values() for change in diff_memory(before, after)]
+            new.append(memory)
+        seen.add(folded)
+    changes: list[Change] = [Add(memory=memory) for memory in new]
+    for before, after in restated.values():
+        changes += diff_memory(before, after)
     return ReaderDecision(
-        [*(Add(memory=memory) for memory in kept), *stronger],
-        [before for before, _ in again.values()],
-        summarize_rule_rejections(len(kept), rejected, source.message_numbers),
+        changes,
+        [before for before, _ in restated.values()],
+        summarize_rule_rejections(len(new), rejected, source.message_numbers),
     )
 
 
 def schedule_intention(
     memory: Memory, later: ReminderPhrase, at: float, work: WorkContext
 ) -> Memory | None:
-    """What is to be done later, with the time that was meant `at` the time of speaking; None if
-    that is long past.
-
-    A turn is read some moments after it was spoken: what has come due meanwhile is due now. An old
-    transcript is read years after, and nobody is to be reminded of those years.
-    """
-    said = {name: words for name, words in (("when", later.when), ("every", later.every)) if words}
+    """The intention with its time, read as of the moment of speaking `at`; None if long past."""
+    spoken = {"when": later.when, "every": later.every}
+    given = {name: words for name, words in spoken.items() if words}
     try:
-        details = complete_intention_details({**memory.details, **said}, at, work.zone)
+        details = complete_intention_details({**memory.details, **given}, at, work.zone)
     except BadInput:
         return None
     when = details.get("when")
-    if work.now - (at if when is None or later.every else when) > MAX_LATENESS_SECONDS:
+    first_due = at if when is None or later.every else when
+    if work.now - first_due > MAX_LATENESS_SECONDS:
         return None
-    return memory._replace(
-        details=details,
-        triggers=tuple(build_trigger_patterns(files=[later.file])) if later.file else (),
-    )
+    triggers = tuple(build_trigger_patterns(files=[later.file])) if later.file else ()
+    return memory._replace(details=details, triggers=triggers)
 
 
 def has_same_schedule(one: Memory, other: Memory) -> bool:
-    """Whether two that say the same are to be done at the same time; of what is not to be done
-    later, always.
-    """
+    """True if two equal texts are due at the same time; of what is no intention, always."""
     if other.kind != INTENTION:
         return True
     first, second = read_reminder(one), read_reminder(other)
@@ -181,39 +173,34 @@ def has_same_schedule(one: Memory, other: Memory) -> bool:
 def summarize_rule_rejections(
     kept: int, rejected: Sequence[RejectedCandidate], places: Sequence[int]
 ) -> dict[str, Any]:
-    """What goes into the event: how much was kept, how much was left and why, some examples.
-    Nothing for nothing.
-    """
+    """The event's payload: number kept, rejections by reason, examples; empty for nothing."""
     if not rejected:
         return {"kept": kept} if kept else {}
     examples = [
         {
-            "text": one.text[:MAX_EXAMPLE_CHARS],
-            "reason": one.reason,
-            "rule": one.rule,
-            "message": places[one.place],
+            "text": candidate.text[:MAX_EXAMPLE_CHARS],
+            "reason": candidate.reason,
+            "rule": candidate.rule,
+            "message": places[candidate.place],
         }
-        for one in rejected[:MAX_EXAMPLES]
+        for candidate in rejected[:MAX_EXAMPLES]
     ]
-    return {
-        "kept": kept,
-        "rejected": dict(Counter(one.reason for one in rejected)),
-        "examples": examples,
-    }
+    reasons = Counter(candidate.reason for candidate in rejected)
+    return {"kept": kept, "rejected": dict(reasons), "examples": examples}
 
 
 def build_lesson_memory(
     lesson: CandidateLesson, source: LessonSource, now: float, policy: Policy
 ) -> Memory:
-    """A lesson as a memory. What is about the user goes to the user's own space: it is so in every
-    project.
-    """
+    """A lesson as a memory; what is about the user goes to the user's own space."""
     home, tags = source.home, lesson.tags
     feeling = source.feelings.get(lesson.last)
+    # What is so of the user is so in every project; the tag says in which one it was said.
     if lesson.personal and home.startswith(f"{config.ME}/"):
         tags = (*tags, f"project:{home.split('/')[1]}")
         home = config.ME
-    made = build_memory(
+    observed = lesson.provenance == "observed"
+    memory = build_memory(
         clock.new_id(),
         now,
         lesson.text,
@@ -223,75 +210,62 @@ def build_lesson_memory(
         tags=[tag[:64] for tag in tags],
         at=source.at,
         session=source.session,
-        speaker="" if lesson.provenance == "observed" else "user",
+        speaker="" if observed else "user",
         files=lesson.files,
         triggers=lesson.triggers,
         messages=(source.message_numbers[lesson.first], source.message_numbers[lesson.last]),
         details=lesson.details | ({FIELD: feeling_to_details(feeling)} if feeling else {}),
         policy=policy,
     )
-    return (
-        screen_for_injection(made) if lesson.provenance == "observed" else made
-    )  # an error is quoted in it
+    # An observed lesson quotes an error message, which others wrote.
+    return screen_for_injection(memory) if observed else memory
 
 
 def find_verbatim_duplicates(
     store: Store, memory: Memory, asked: int | None = None
 ) -> list[Memory]:
-    """The memories that say the same word for word already, or did until somebody let go of them.
+    """Memories with the same words, active or retired, that make this one superfluous.
 
-    That stands, unless the user `asked` in so many words, in an event after the one that let go
-    (B100). What counts in a space above and is not called up by all that calls this one up does not
-    stand for it, nor does what others wrote.
+    A retired duplicate still counts, unless the user `asked` for it again in so many words, in an
+    event after the one that retired it. An active one in a space above counts only if everything
+    that would trigger `memory` triggers it too. Texts of others never stand for one's own.
     """
-    best = store.search_words(tokenize_query(memory.text), visible_spaces(memory.space), 3)
-    lately = store.browse(
-        Filter(
-            spaces=visible_spaces(memory.space),
-            kinds=(memory.kind,),
-            active=None,
-            limit=RECENT_MEMORIES,
-        )
+    spaces = visible_spaces(memory.space)
+    matches = store.search_words(tokenize_query(memory.text), spaces, 3)
+    recent = store.browse(
+        Filter(spaces=spaces, kinds=(memory.kind,), active=None, limit=RECENT_MEMORIES)
     )
-    same = [
-        m
-        for m in (*store.get([id for id, _ in best]), *lately)
-        if fold_text(m.text) == fold_text(memory.text)
-        and m.kind != EXCERPT
-        and is_unverified(m) <= is_unverified(memory)
-    ]
-    found = {
-        one.id: one
-        for one in same
-        if (
-            one.space == memory.space or covers_own_fields(one, memory)
-            if one.active
-            else asked is None or find_retirement_event(store, one) > asked
-        )
-    }
+    found: dict[str, Memory] = {}
+    for other in (*store.get([id for id, _ in matches]), *recent):
+        if fold_text(other.text) != fold_text(memory.text) or other.kind == EXCERPT:
+            continue
+        if is_unverified(other) and not is_unverified(memory):
+            continue
+        if other.active:
+            counts = other.space == memory.space or covers_own_fields(other, memory)
+        else:
+            counts = asked is None or find_retirement_event(store, other) > asked
+        if counts:
+            found[other.id] = other
     return list(found.values())
 
 
 def find_restated_memory(store: Store, known: Sequence[Memory], memory: Memory) -> Memory | None:
-    """The memory that is said again in another session, if there is one: it, or what it was merged
-    into, counts.
-    """
+    """The active memory that another session says again, or that it was merged into; else None."""
+    if not memory.session:
+        return None
     family = load_merge_families(store, known)
-    for one in known:
-        old = resolve_merged(family, one.id)
-        if (
-            old
-            and memory.session
-            and not was_said_in_session(store, old, memory)
-            and can_merge(old, memory)
-        ):
+    for duplicate in known:
+        old = resolve_merged(family, duplicate.id)
+        if old and not was_said_in_session(store, old, memory) and can_merge(old, memory):
             return old
     return None
 
 
 def was_said_in_session(store: Store, old: Memory, memory: Memory) -> bool:
-    """Whether the session of a memory has said this one before. One elsewhere does not know which
-    sessions did.
+    """True if the session of `memory` has said `old` before.
+
+    `old.sources` does not name the sessions of other spaces, so the history is asked for these.
     """
     return memory.session in old.sources or (
         old.space != memory.space
@@ -300,37 +274,38 @@ def was_said_in_session(store: Store, old: Memory, memory: Memory) -> bool:
 
 
 def find_retirement_event(store: Store, memory: Memory) -> int:
-    """The number of the event after which a memory counted no longer; 0 if that is not known."""
-    return max(
-        (r.event.seq for r in store.history(memory.id) if r.after.get("retired_at") is not None),
-        default=0,
+    """The number of the event that retired a memory; 0 if that is not known."""
+    retirements = (
+        record.event.seq
+        for record in store.history(memory.id)
+        if record.after.get("retired_at") is not None
     )
+    return max(retirements, default=0)
 
 
 def tally_extraction(events: Iterable[Event]) -> tuple[int, dict[str, int]]:
-    """(memories kept, what was left by reason) over events of learning."""
-    kept, left = 0, Counter[str]()
+    """(memories kept, rejections by reason) over events of learning."""
+    kept, rejected = 0, Counter[str]()
     for event in events:
         kept += int(event.payload.get("kept", 0))
-        left.update(event.payload.get("rejected") or {})
-    return kept, dict(left.most_common())
+        rejected.update(event.payload.get("rejected") or {})
+    return kept, dict(rejected.most_common())
 
 
 def list_rejected_examples(store: Store, limit: int) -> list[RejectedCandidate]:
-    """The last sentences that were left, newest first."""
+    """The last rejected sentences, newest first."""
+    if limit <= 0:
+        return []
     found: list[RejectedCandidate] = []
-    for event in (
-        store.events(verbs=LEARNING_VERBS, newest=True, limit=MAX_TALLIED_EVENTS)
-        if limit > 0
-        else ()
-    ):
+    for event in store.events(verbs=LEARNING_VERBS, newest=True, limit=MAX_TALLIED_EVENTS):
+        examples = event.payload.get("examples") or ()
         found += [
-            RejectedCandidate(one["text"], one["reason"], one["rule"], one["message"])
-            for one in reversed(event.payload.get("examples") or ())
+            RejectedCandidate(row["text"], row["reason"], row["rule"], row["message"])
+            for row in reversed(examples)
         ]
         if len(found) >= limit:
             break
-    return found[: max(0, limit)]
+    return found[:limit]
 
 
 READER = EventReader(name="learn", verbs=LEARNED_FROM, verb="learn", decide=extract_turn_lessons)

@@ -1,10 +1,10 @@
-"""Working memory follows its conversation: the user's last words are noted, and it is cleared when
-all is done.
+"""Working memory follows its conversation: it holds the user's last words, and is cleared when all
+is done.
 
-A reader of the log like the others, so nobody's turn waits for it (C15, C76). What an agent put
-there stays; its hour, or the span that the agent gave it, begins anew with each turn. It is cleared
-when the conversation ends, or when a task in it is recorded as done or failed. A turn that is read
-later than an hour, as when a backlog is learned from, sets nothing.
+A reader of the log like the others, so nobody's turn waits for it. What an agent put there stays;
+its hour, or the span that the agent gave it, begins anew with each turn. It is cleared when the
+conversation ends, or when a task in it is recorded as done or failed. A turn that is read more than
+an hour late, as when a backlog is learned from, sets nothing.
 """
 
 from __future__ import annotations
@@ -26,66 +26,58 @@ NAME = "hold"
 
 
 def find_scratch_pads(store: Store, space: str) -> list[Memory]:
-    """The scratch pad of the conversation whose space this is, if there is one that counts.
+    """The active scratch pad of a conversation's space, if there is one, in a list.
 
-    Two that were made at the same moment, by an agent and by a reader, are both given, the agent's
-    first: who writes next makes them one.
+    An agent and a reader may each make one at the same moment: then both are returned, the
+    agent's first, and who writes next makes them one.
     """
     found = store.browse(Filter(spaces=(space,), kinds=(working_memory.KIND,)))
     return sorted(found, key=lambda pad: not pad.details.get("content"))
 
 
 def update_working_memory(work: WorkContext, event: Event) -> ReaderDecision:
-    """What an event means for the working memory of its conversation."""
+    """What an event changes in the working memory of its conversation."""
     home = lesson_space_of(event)
     if not event.session or work.settings.is_off(home, event.session):
         return ReaderDecision()
     space = working_memory.conversation_space(home, event.session)
     pads = find_scratch_pads(work.store, space)
-    if event.verb in ENDINGS or (
-        event.verb in WORK_VERBS and read_success(event.payload) is not None
-    ):
+    is_work_done = event.verb in WORK_VERBS and read_success(event.payload) is not None
+    if event.verb in ENDINGS or is_work_done:
         return ReaderDecision([Retire(pad.id, work.now, why="completed") for pad in pads], pads)
-    turn = "\n".join(text for _, role, text in numbered_messages(event) if role == "user")
-    turn = remove_injections(turn).strip() if event.verb == "turn" else ""
-    if not turn or event.at + 60.0 * working_memory.DEFAULT_MINUTES <= work.now:
+    if event.verb != "turn":
         return ReaderDecision()
-    return note_user_words(work, pads, event, space, turn)
+    words = "\n".join(text for _, role, text in numbered_messages(event) if role == "user")
+    words = remove_injections(words).strip()
+    if not words or event.at + 60.0 * working_memory.DEFAULT_MINUTES <= work.now:
+        return ReaderDecision()
+    return note_user_words(work, pads, event, space, words)
 
 
 def note_user_words(
     work: WorkContext, pads: Sequence[Memory], event: Event, space: str, turn: str
 ) -> ReaderDecision:
-    """The user's last words in the scratch pad, with what an agent put there."""
+    """Put the user's last words into the scratch pad and keep what an agent put there."""
     old = pads[0] if pads else None
-    kept = working_memory.read_held_content(old, event.at) if old else working_memory.HeldContent()
-    at, minutes = (
-        max(event.at, kept.at),
-        (kept.until - kept.at) / 60.0 if kept else working_memory.DEFAULT_MINUTES,
-    )
+    held = working_memory.read_held_content(old, event.at) if old else working_memory.HeldContent()
     new = working_memory.build_scratch_pad(
         old.id if old else clock.new_id(),
-        at,
+        max(event.at, held.at),
         space,
         event.session,
-        kept.content,
+        held.content,
         turn,
-        minutes,
+        (held.until - held.at) / 60.0 if held else working_memory.DEFAULT_MINUTES,
         work.policy,
     )
     if old is None:
         return ReaderDecision([Add(new)])
-    return ReaderDecision(
-        [
-            Revise(old.id, working_memory.changed_pad_fields(old, new)),
-            *retire_spare_pads(pads, event.at),
-        ],
-        pads,
-    )
+    revision = Revise(old.id, working_memory.changed_pad_fields(old, new))
+    return ReaderDecision([revision, *retire_spare_pads(pads, event.at)], pads)
 
 
 def retire_spare_pads(pads: Sequence[Memory], now: float) -> list[Retire]:
-    """All but the first: a conversation has one."""
+    """Retire all pads but the first: a conversation has one."""
     return [Retire(pad.id, now, why="replaced") for pad in pads[1:]]
 
 

@@ -1,11 +1,9 @@
-"""What somebody did to pages of the mirror becomes changes: an edited line revises its memory, a
-deleted one forgets
+"""Edits of mirror pages as changes of memories: an edited line revises its memory, a deleted one
+forgets it, a new one is remembered, a moved one changes its kind.
 
-it, a new one is remembered, a moved one changes its kind. A person's edits are their word,
-`user_stated`; what a tool wrote (`updating`) is of the source that it has.
-
-Changes rest on the memories as they are read here; whoever applies them looks whether that still
-holds.
+A person's edits are their word, `user_stated`; what a tool wrote (`tool_page_edits`) is of the
+source that it has. Changes rest on the memories as they are read here; whoever applies them checks
+whether that still holds.
 """
 
 from __future__ import annotations
@@ -44,9 +42,10 @@ from reverie.reconciliation.memory_restore import plan_restore
 from reverie.storage import Store
 
 USER_STATED = "user_stated"
-# the fields of a memory that a person's line becomes
+# The fields of a memory that a person's line becomes.
 PERSON_SOURCE: Mapping[str, Any] = {"provenance": USER_STATED}
-NOON = "12:00"  # when something was, on a day of which no time is told
+# when something was, on a day of which no time is told
+NOON = "12:00"
 
 
 class PageEdits(NamedTuple):
@@ -77,51 +76,50 @@ def decide_page_edits(
 
     `source` are fields of what is new: whose word it is, at least.
     """
-    wanted = {wish.id for merged, _ in pages for wish in merged.reworded}
-    there = {memory.id: memory for memory in work.store.get(sorted(wanted))}
-    done = []
+    ids = {edit.id for merged, _ in pages for edit in merged.reworded}
+    memories = {memory.id: memory for memory in work.store.get(sorted(ids))}
+    edits = []
     for merged, ours in pages:
-        done += [
-            decide_item(work, space, merged, wish, there.get(wish.id), ours, source)
-            for wish in merged.reworded
+        page = merged.page.name
+        edits += [
+            decide_item(work, space, merged, edit, memories.get(edit.id), ours, source)
+            for edit in merged.reworded
         ]
-        done += [
-            remember_line(work, space, merged.page.name, fresh, source) for fresh in merged.fresh
-        ]
+        edits += [remember_line(work, space, page, fresh, source) for fresh in merged.fresh]
     dropped = tuple(dict.fromkeys(id for merged, _ in pages for id in merged.dropped))
-    return merge_page_edits(
-        [
-            *done,
-            PageEdits(
-                tuple(Retire(id=id, at=work.now) for id in dropped),
-                dropped,
-                forgotten=len(dropped),
-                clashes=tuple(list_deletion_clashes(pages)),
-            ),
-        ]
+    deletions = PageEdits(
+        tuple(Retire(id=id, at=work.now) for id in dropped),
+        dropped,
+        forgotten=len(dropped),
+        clashes=tuple(list_deletion_clashes(pages)),
     )
+    return merge_page_edits([*edits, deletions])
 
 
 def merge_page_edits(some: Sequence[PageEdits]) -> PageEdits:
     """All of them as one."""
+    new_ids: dict[tuple[str, int], str] = {}
+    for edits in some:
+        new_ids |= edits.new_ids
     return PageEdits(
-        tuple(chain.from_iterable(one.changes for one in some)),
-        tuple(chain.from_iterable(one.ids for one in some)),
-        {key: id for one in some for key, id in one.new_ids.items()},
-        sum(one.revised for one in some),
-        sum(one.forgotten for one in some),
-        sum(one.revived for one in some),
-        tuple(chain.from_iterable(one.clashes for one in some)),
-        tuple(chain.from_iterable(one.settled_pairs for one in some)),
-        tuple(chain.from_iterable(one.refused for one in some)),
-        frozenset(chain.from_iterable(one.refused_items for one in some)),
-        frozenset(chain.from_iterable(one.prose_items for one in some)),
+        tuple(chain.from_iterable(edits.changes for edits in some)),
+        tuple(chain.from_iterable(edits.ids for edits in some)),
+        new_ids,
+        sum(edits.revised for edits in some),
+        sum(edits.forgotten for edits in some),
+        sum(edits.revived for edits in some),
+        tuple(chain.from_iterable(edits.clashes for edits in some)),
+        tuple(chain.from_iterable(edits.settled_pairs for edits in some)),
+        tuple(chain.from_iterable(edits.refused for edits in some)),
+        frozenset(chain.from_iterable(edits.refused_items for edits in some)),
+        frozenset(chain.from_iterable(edits.prose_items for edits in some)),
     )
 
 
 def list_deletion_clashes(pages: Iterable[tuple[PageMerge, PageLines]]) -> list[str]:
-    """Lines that the person deleted and the program had altered: the deletion holds, the new
-    version is in history.
+    """Memories whose line the person deleted and the program had altered.
+
+    The deletion holds; the new version is in history.
     """
     return [
         id
@@ -135,45 +133,44 @@ def decide_item(
     work: WorkContext,
     space: str,
     merged: PageMerge,
-    wish: RewordedLine,
+    edit: RewordedLine,
     memory: Memory | None,
     ours: PageLines,
     source: Mapping[str, Any],
 ) -> PageEdits:
-    """An item with an id. One of nobody, or of another space that was never on this page, is a new
-    line, or prose.
+    """What an item with an id comes to.
+
+    With an id of no memory, or of another space that was never on this page, it is a new line under
+    a heading of ours, else prose. A retired memory is restored first.
     """
     page = merged.page.name
     block = next(
-        n
-        for n, item in enumerate(merged.page.blocks)
-        if isinstance(item, PageItem) and item.id == wish.id
+        number
+        for number, item in enumerate(merged.page.blocks)
+        if isinstance(item, PageItem) and item.id == edit.id
     )
-    if memory is None or (memory.space != space and wish.base is None):
-        return (
-            remember_line(work, space, page, NewLine(block, wish.line), source)
-            if wish.line.heading
-            else PageEdits(prose_items=frozenset({(page, block)}))
-        )
-    if merged.base_unknown and wish.line.text in list_past_texts(work.store, [memory]):
-        return PageEdits()  # it stands there from before
-    changes, settled = ([], []) if memory.active else plan_restore(work.store, memory, work.now)
-    back = (
-        memory
-        if memory.active
-        else with_fields(memory, changes[0].fields)
-        if isinstance(changes[0], Revise)
-        else memory
-    )
+    if memory is None or (memory.space != space and edit.base is None):
+        if not edit.line.heading:
+            return PageEdits(prose_items=frozenset({(page, block)}))
+        return remember_line(work, space, page, NewLine(block, edit.line), source)
+    # Loaded before it was reworded: the old wording stands there, and is no edit.
+    if merged.base_unknown and edit.line.text in list_past_texts(work.store, [memory]):
+        return PageEdits()
+    changes: list[Change] = []
+    settled_pairs: tuple[tuple[str, ...], ...] = ()
+    restored = memory
+    if not memory.active:
+        restoring, pairs = plan_restore(work.store, memory, work.now)
+        changes += restoring
+        settled_pairs = tuple(tuple(pair) for pair in pairs)
+        if isinstance(restoring[0], Revise):
+            restored = with_fields(memory, restoring[0].fields)
     try:
-        fields = diff_fields(back, page, wish)
-        if fields:
-            changes = [
-                *changes,
-                revise_as_user(work, back, fields)
-                if source["provenance"] == USER_STATED
-                else revise_as_tool(work, back, fields, source),
-            ]
+        fields = diff_fields(restored, page, edit)
+        if fields and source["provenance"] == USER_STATED:
+            changes.append(revise_as_user(work, restored, fields))
+        elif fields:
+            changes.append(revise_as_tool(work, restored, fields, source))
     except BadInput as err:
         return refuse_item(page, block, err)
     if not changes:
@@ -183,25 +180,15 @@ def decide_item(
         (memory.id,),
         revised=1,
         revived=0 if memory.active else 1,
-        clashes=(memory.id,) if is_clash(wish, ours.get(wish.id)) else (),
-        settled_pairs=tuple(tuple(pair) for pair in settled),
+        clashes=(memory.id,) if is_clash(edit, ours.get(edit.id)) else (),
+        settled_pairs=settled_pairs,
     )
 
 
 def refuse_item(page: str, block: int, err: BadInput) -> PageEdits:
-    """An item that cannot be taken in stands as it is, until somebody alters it, and it is told
-    why.
-    """
-    return PageEdits(
-        refused=(
-            (
-                page,
-                f"A line cannot be taken in and stays as it is, and what was remembered stays too: "
-                f"{err}",
-            ),
-        ),
-        refused_items=frozenset({(page, block)}),
-    )
+    """An item that cannot be taken in: it stays as it is until somebody alters it."""
+    why = f"A line cannot be taken in and stays as it is, and what was remembered stays too: {err}"
+    return PageEdits(refused=((page, why),), refused_items=frozenset({(page, block)}))
 
 
 def list_past_texts(store: Store, memories: Iterable[Memory]) -> set[str]:
@@ -210,104 +197,82 @@ def list_past_texts(store: Store, memories: Iterable[Memory]) -> set[str]:
     for memory in memories:
         found.add(memory.text)
         for record in store.history(memory.id):
-            found.update(
-                str(values["text"])
-                for values in (record.before, record.after)
-                if values.get("text")
-            )
+            for values in (record.before, record.after):
+                if values.get("text"):
+                    found.add(str(values["text"]))
     return found
 
 
-def diff_fields(memory: Memory, page: str, wish: RewordedLine) -> dict[str, object]:
-    """The fields that a line asks for: those that it says otherwise than what was written, or than
-    the memory.
-    """
-    there = place_memory(memory)
-    old = wish.base or (there.line if there else PageLine(""))
-    touched = set(list_differing_fields(old, wish.line))
+def diff_fields(memory: Memory, page: str, edit: RewordedLine) -> dict[str, object]:
+    """The fields that a line asks to alter: where it differs from what was written there."""
+    place = place_memory(memory)
+    line = edit.line
+    old = edit.base or (place.line if place else PageLine(""))
+    touched = set(list_differing_fields(old, line))
     fields: dict[str, object] = {}
-    if "text" in touched and wish.line.text != memory.text:
-        fields["text"] = wish.line.text
-    moved = there is None or there.page != page
-    if (
-        wish.line.heading
-        and ("heading" in touched or moved)
-        and (there is None or there.line.heading != wish.line.heading)
-    ):
-        group = kind_of(kind_for_heading(wish.line.heading)).group
-        if kind_of(memory.kind).group != group:
-            fields["kind"] = kind_for_heading(wish.line.heading)
-    if (
-        is_conversation_turn(memory)
-        and wish.line.heading not in ("", SAID)
-        and ("heading" in touched or moved)
-    ):
-        fields["provenance"] = USER_STATED  # it is no longer what somebody happened to say
-    at = resolve_line_time(page, wish.line.time if "time" in touched else "", memory.at)
-    if parse_page_day(page) and (moved or "time" in touched) and at != memory.at:
+    if "text" in touched and line.text != memory.text:
+        fields["text"] = line.text
+    moved_page = place is None or place.page != page
+    moved = "heading" in touched or moved_page
+    if line.heading and moved and (place is None or place.line.heading != line.heading):
+        kind = kind_for_heading(line.heading)
+        if kind_of(memory.kind).group != kind_of(kind).group:
+            fields["kind"] = kind
+    if is_conversation_turn(memory) and line.heading not in ("", SAID) and moved:
+        # It is no longer what somebody happened to say.
+        fields["provenance"] = USER_STATED
+    at = resolve_line_time(page, line.time if "time" in touched else "", memory.at)
+    if parse_page_day(page) and (moved_page or "time" in touched) and at != memory.at:
         fields["at"] = at
     return fields
 
 
 def revise_as_user(work: WorkContext, memory: Memory, fields: Mapping[str, object]) -> Revise:
-    """The memory as the user states it; what they had corrected before stays their correction."""
+    """The revision as the user's statement; what they had corrected before stays a correction."""
     if "text" not in fields:
         return build_revision(memory, work.now, fields, work.zone, work.policy)
-    source = (
-        memory.provenance
-        if TRUST_BY_PROVENANCE[memory.provenance] > TRUST_BY_PROVENANCE[USER_STATED]
-        else USER_STATED
-    )
-    change = build_revision(
-        memory, work.now, {**fields, "provenance": source}, work.zone, work.policy
-    )
-    return change._replace(
-        fields={**change.fields, "confidence": max(memory.confidence, TRUST_BY_PROVENANCE[source])}
-    )
+    source, trust = USER_STATED, TRUST_BY_PROVENANCE[USER_STATED]
+    if TRUST_BY_PROVENANCE[memory.provenance] > trust:
+        source, trust = memory.provenance, TRUST_BY_PROVENANCE[memory.provenance]
+    wanted = {**fields, "provenance": source}
+    change = build_revision(memory, work.now, wanted, work.zone, work.policy)
+    return change._replace(fields={**change.fields, "confidence": max(memory.confidence, trust)})
 
 
 def revise_as_tool(
     work: WorkContext, memory: Memory, fields: Mapping[str, object], source: Mapping[str, Any]
 ) -> Revise:
-    """The memory as a tool wants it: whose word it was, it stays."""
-    plain = {name: value for name, value in fields.items() if name != "provenance"}
-    anew = (
-        {"details": {**memory.details, **source.get("details", {})}}
-        if AUTHOR in source.get("details", {})
-        else {}
-    )
-    return build_revision(
-        memory,
-        work.now,
-        protect_revision({**plain, **anew}, memory, work.settings.curate),
-        work.zone,
-        work.policy,
-    )
+    """The revision that a tool asks for; the memory keeps its provenance."""
+    wanted = {name: value for name, value in fields.items() if name != "provenance"}
+    details = source.get("details", {})
+    if AUTHOR in details:
+        wanted["details"] = {**memory.details, **details}
+    protected = protect_revision(wanted, memory, work.settings.curate)
+    return build_revision(memory, work.now, protected, work.zone, work.policy)
 
 
 def build_line_memory(
     work: WorkContext, space: str, page: str, line: PageLine, source: Mapping[str, Any]
 ) -> Memory:
-    """What a line of nobody yet becomes: what its heading says. Raises BadInput for what cannot be
-    kept.
-    """
-    told = line.time or ("" if parse_page_day(page) == to_calendar_time(work.now).date() else NOON)
-    plain = build_memory(
+    """The memory that a new line becomes, of its heading's kind. Raises BadInput."""
+    is_today = parse_page_day(page) == to_calendar_time(work.now).date()
+    time = line.time or ("" if is_today else NOON)
+    memory = build_memory(
         clock.new_id(),
         work.now,
         line.text,
         space=space,
-        at=resolve_line_time(page, told, work.now),
+        at=resolve_line_time(page, time, work.now),
         policy=work.policy,
         **{"kind": kind_for_heading(line.heading or default_heading(page)), **source},
     )
-    return apply_curate_setting(equip_for_kind(plain, work.now, work.zone), work.settings.curate)
+    return apply_curate_setting(equip_for_kind(memory, work.now, work.zone), work.settings.curate)
 
 
 def remember_line(
     work: WorkContext, space: str, page: str, fresh: NewLine, source: Mapping[str, Any]
 ) -> PageEdits:
-    """A new line, remembered."""
+    """A new line, remembered, or refused."""
     try:
         memory = build_line_memory(work, space, page, fresh.line, source)
     except BadInput as err:

@@ -1,9 +1,9 @@
-"""What was last written on a page, and on the states before it: the hidden copy that a person's
-edits are seen by.
+"""What was last written on a page, and the states before: the hidden copy that a person's edits are
+seen by.
 
 Only memories' lines are kept, no prose. A page names the state it was made from in its first line;
-an editor may save one that was loaded several states ago, so the last KEPT can be told: each as
-what differs from the one after it.
+an editor may save one that was loaded several states ago, so the last MAX_STATES can be told: each
+as what differs from the one after it.
 """
 
 import json
@@ -15,11 +15,12 @@ from reverie.mirror.page_blocks import compute_page_stamp
 from reverie.mirror.page_placement import PageLine
 from reverie.mirror.three_way_merge import PageLines
 
-MAX_STATES = 100  # states of a page; of older ones it is not known what stood there
+# states of a page; of older ones it is not known what stood there
+MAX_STATES = 100
 
 
 class BaseCopy(NamedTuple):
-    """The lines as they were written last, and the way back to states before, the newest first."""
+    """The lines as they were written last, and the way back to states before, newest first."""
 
     stamp: str = ""
     lines: PageLines = EMPTY_MAPPING
@@ -34,52 +35,53 @@ class BaseCopy(NamedTuple):
         if stamp == self.stamp:
             return lines
         for older, delta in self.before:
-            lines = {**lines, **{id: line for id, line in delta.items() if line is not None}}
             for id, line in delta.items():
                 if line is None:
                     lines.pop(id, None)
+                else:
+                    lines[id] = line
             if older == stamp:
                 return lines
         return lines
 
     def has_state(self, stamp: str) -> bool:
-        """Whether it can tell that state; a copy of nothing does not miss any."""
-        return (
-            not self.stamp or stamp == self.stamp or any(older == stamp for older, _ in self.before)
-        )
+        """True if that state can be told; a copy of nothing does not miss any."""
+        if not self.stamp or stamp == self.stamp:
+            return True
+        return any(older == stamp for older, _ in self.before)
 
     def with_lines(self, lines: PageLines) -> "BaseCopy":
         """The copy once these lines are written."""
         stamp = compute_page_stamp(lines.items())
         if stamp == self.stamp:
             return self._replace(lines=lines)
-        delta = {
-            id: self.lines.get(id)
-            for id in (*self.lines, *lines)
-            if self.lines.get(id) != lines.get(id)
-        }
-        before = ((self.stamp, delta), *self.before)[:MAX_STATES] if self.stamp else ()
+        before: tuple[tuple[str, dict[str, PageLine | None]], ...] = ()
+        if self.stamp:
+            ids = (*self.lines, *lines)
+            delta = {id: self.lines.get(id) for id in ids if self.lines.get(id) != lines.get(id)}
+            before = ((self.stamp, delta), *self.before)[:MAX_STATES]
         return BaseCopy(stamp, lines, before, self.erased)
 
     def without_memories(self, ids: Iterable[str]) -> "BaseCopy":
-        """The copy without anything of these memories but that some stood here."""
-        gone = set(ids)
-        stood = gone & {
-            id for lines in (self.lines, *(delta for _, delta in self.before)) for id in lines
-        }
+        """The copy without these memories, but for the fingerprints of those that stood here."""
+        gone, known = set(ids), set(self.lines)
+        for _, delta in self.before:
+            known |= delta.keys()
+        before = []
+        for stamp, delta in self.before:
+            left = {id: line for id, line in delta.items() if id not in gone}
+            before.append((stamp, left))
         return BaseCopy(
             self.stamp,
             {id: line for id, line in self.lines.items() if id not in gone},
-            tuple(
-                (stamp, {id: line for id, line in delta.items() if id not in gone})
-                for stamp, delta in self.before
-            ),
-            self.erased | {_fingerprint_id(id) for id in stood},
+            tuple(before),
+            self.erased | {_fingerprint_id(id) for id in gone & known},
         )
 
     def filter_purged(self, ids: Iterable[str]) -> set[str]:
-        """Those of these memories that stood here and were purged: an old buffer does not bring
-        them back.
+        """Those of these memories that stood here and were purged.
+
+        An old editor buffer must not bring them back.
         """
         return {id for id in ids if _fingerprint_id(id) in self.erased} if self.erased else set()
 
@@ -98,9 +100,7 @@ def dump_base_copy(copy: BaseCopy) -> str:
 
 
 def parse_base_copy(text: str) -> BaseCopy:
-    """A copy from its JSON; what cannot be read is an empty one: then the store's own history has
-    to do.
-    """
+    """A copy from its JSON; an empty one if unreadable: then the store's history has to do."""
     try:
         value = json.loads(text)
         return BaseCopy(

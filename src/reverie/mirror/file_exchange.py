@@ -1,8 +1,8 @@
-"""A file put in the place of another one without losing what somebody saves at that very moment.
+"""Putting a file in the place of another without losing what somebody saves at that very moment.
 
 Where the system can exchange two files in one step (Linux), what stood there is looked at after it
 was taken away: if it is not what was read, or somebody still has it open for writing, it is put
-back. Elsewhere it is looked at just before. A file is never half written. `swapped` returns None
+back. Elsewhere it is looked at just before. A file is never half written. `swap_file` returns None
 where nothing was done because something else stood there.
 """
 
@@ -19,20 +19,19 @@ from typing import Any
 
 from reverie.core.atomic_file import write_beside
 
-NO_REPLACE, EXCHANGE = 1, 2  # renameat2(2)
-AT_FDCWD = -100  # AT_FDCWD: paths as they are
-UNSUPPORTED_ERRNOS = (
-    errno.ENOSYS,
-    errno.EINVAL,
-    errno.ENOTSUP,
-)  # by this kernel, or on this file system
+# flags of renameat2(2), and its folder argument for paths as they are
+NO_REPLACE, EXCHANGE = 1, 2
+AT_FDCWD = -100
+# by this kernel, or on this file system
+UNSUPPORTED_ERRNOS = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
 
-FileLook = tuple[int, int, int]  # of a file: when it was altered (ns), bytes, inode
+# of a file: when it was altered (ns), bytes, inode
+FileLook = tuple[int, int, int]
 NO_LOOK: FileLook = (0, 0, 0)
 
 
 def stat_look(path: Path) -> FileLook:
-    """How a file looks from outside."""
+    """How a file looks from outside; NO_LOOK if it is not there."""
     try:
         seen = path.lstat()
     except OSError:
@@ -41,7 +40,7 @@ def stat_look(path: Path) -> FileLook:
 
 
 def read_bytes_if_present(path: Path) -> bytes | None:
-    """What a file holds; None if it is not there."""
+    """A file's bytes; None if it is not there."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -49,17 +48,16 @@ def read_bytes_if_present(path: Path) -> bytes | None:
 
 
 def replace_whole_file(path: Path, data: bytes) -> FileLook:
-    """Put a file in the place of whatever stands there, whole or not at all. How it looks then."""
+    """Put a file in the place of whatever stands there, whole or not at all; how it looks then."""
     with page_beside(path, data) as half:
-        look = stat_look(half)  # a rename keeps it
+        # A rename keeps the look.
+        look = stat_look(half)
         half.replace(path)
     return look
 
 
 def swap_file(path: Path, data: bytes, old: bytes | None) -> FileLook | None:
-    """Put a file in the place of one that holds `old`; None, and nothing is done, if it holds
-    something else.
-    """
+    """Put a file in the place of one that holds `old`; None, nothing done, if it does not."""
     with page_beside(path, data) as half:
         look = stat_look(half)
         return look if put_in_place(half, path, data, old) else None
@@ -75,14 +73,13 @@ def page_beside(path: Path, data: bytes) -> Iterator[Path]:
 
 
 def put_in_place(half: Path, path: Path, data: bytes, old: bytes | None) -> bool:
-    """Whether a file could be put in the place of one that holds `old`; if not, what stood there
-    stands there again.
-    """
+    """Put a file in the place of one that holds `old`; False if not, and all is as it was."""
     if read_bytes_if_present(path) != old:
         return False
     try:
         rename_with_flag(half, path, NO_REPLACE if old is None else EXCHANGE)
     except OSError as err:
+        # Somebody made the file, or removed it, just now.
         if err.errno in (errno.EEXIST, errno.ENOENT):
             return False
         if err.errno not in UNSUPPORTED_ERRNOS:
@@ -96,8 +93,9 @@ def put_in_place(half: Path, path: Path, data: bytes, old: bytes | None) -> bool
 
 
 def swap_back(half: Path, path: Path, ours: bytes) -> None:
-    """Exchange them again; what was added to ours by then is added there, and a later save of the
-    whole holds.
+    """Exchange the files again, and keep what somebody wrote to ours in between.
+
+    What was appended to ours is appended there; a later save of the whole file holds.
     """
     rename_with_flag(half, path, EXCHANGE if path.exists() else NO_REPLACE)
     later = read_bytes_if_present(half) or ours
@@ -111,8 +109,9 @@ def swap_back(half: Path, path: Path, ours: bytes) -> None:
 
 
 def is_being_written(path: Path) -> bool:
-    """Whether somebody has a file open for writing: then no read lease on it is given (fcntl(2),
-    Linux).
+    """True if somebody has a file open for writing (Linux only, elsewhere False).
+
+    Then no read lease on it is given: fcntl(2).
     """
     if sys.platform != "linux":
         return False
@@ -120,7 +119,7 @@ def is_being_written(path: Path) -> bool:
 
     with path.open("rb") as file:
         try:
-            # if somebody opens it now: one that ends no process
+            # Who opens it now is signalled: choose a signal that ends no process.
             fcntl.fcntl(file, fcntl.F_SETSIG, signal.SIGURG)
             fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         except OSError as err:
@@ -131,7 +130,7 @@ def is_being_written(path: Path) -> bool:
 
 
 def rename_with_flag(one: Path, other: Path, flag: int) -> None:
-    """Rename by renameat2; OSError, with ENOSYS where there is none."""
+    """Rename by renameat2(2). Raises OSError, with ENOSYS where there is none."""
     call = load_renameat2()
     if call is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
@@ -141,9 +140,7 @@ def rename_with_flag(one: Path, other: Path, flag: int) -> None:
 
 @cache
 def load_renameat2() -> Any:
-    """The system's call of this name; None where there is none."""
-    return (
-        getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-        if sys.platform == "linux"
-        else None
-    )
+    """The system's function of this name; None where there is none."""
+    if sys.platform != "linux":
+        return None
+    return getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

@@ -1,5 +1,6 @@
-"""A memory's text as the lines of a list item in Markdown, and back. `decoded(encoded(text))` is
-the text, always.
+"""A memory's text as the lines of a list item in Markdown, and back.
+
+`decode_item(encode_item(text))` is the text, always.
 
 Only what would be misread is written otherwise: the beginning of a comment (an id stands in one),
 characters that end a line or that an editor drops (control characters, white space at an end), as
@@ -20,19 +21,19 @@ INDENT = "  "
 
 
 def to_entity(ch: str) -> str:
-    """A character by its number."""
+    """A character as an HTML entity, by its number."""
     return f"&#{ord(ch)};"
 
 
 def encode_item(text: str) -> list[str]:
-    """The lines of an item: the first without its bullet, the others indented; an empty one stays
-    empty.
-    """
+    """The lines of an item: the first without its bullet, the others indented unless empty."""
     safe = _LIKE_OURS.sub("&amp;", text).replace("<!--", "&lt;!--")
     safe = _UNSEEN.sub(lambda found: to_entity(found[0]), safe)
     body = safe.strip("\n")
-    before, after = len(safe) - len(safe.lstrip("\n")), len(safe) - len(safe.rstrip("\n"))
-    body = to_entity("\n") * before + body + to_entity("\n") * (after if body else 0)
+    newline = to_entity("\n")
+    leading, trailing = len(safe) - len(safe.lstrip("\n")), len(safe) - len(safe.rstrip("\n"))
+    # Of nothing but newlines all are leading ones.
+    body = newline * leading + body + newline * (trailing if body else 0)
     body = _LAST.sub(lambda found: to_entity(found[0]), body)
     if body[:1].isspace():
         body = to_entity(body[0]) + body[1:]
@@ -49,7 +50,7 @@ def decode_item(lines: list[str]) -> str:
 
 
 def strip_indent(line: str) -> str:
-    """A further line of an item without what made it one."""
+    """A further line of an item without its indentation."""
     if line.startswith(INDENT):
         return line[len(INDENT) :]
     return line[1:] if line[:1] in (" ", "\t") else line

@@ -15,12 +15,12 @@ PROBLEM_AREA = "mirror"
 
 
 def check_space_pages(work: WorkContext, folder: MirrorFolder, repair: bool) -> list[Problem]:
-    """What is wrong with a space's pages. What only waits to be taken in or written, or for an
-    answer, is not wrong.
+    """What is wrong with a space's pages; `repair` brings them in step.
+
+    What only waits to be taken in or written, or for an answer, is not wrong.
     """
-    wrong = [
-        Problem(PROBLEM_AREA, why) for why in folder.state().troubles.values()
-    ] + find_stale_pages(work, folder)
+    wrong = [Problem(PROBLEM_AREA, why) for why in folder.state().troubles.values()]
+    wrong += find_stale_pages(work, folder)
     if not wrong or not repair:
         return wrong
     left = set(sync_space(work, folder, SyncRequest(afresh=True, retry=True)).troubles)
@@ -28,15 +28,12 @@ def check_space_pages(work: WorkContext, folder: MirrorFolder, repair: bool) -> 
 
 
 def find_stale_pages(work: WorkContext, folder: MirrorFolder) -> list[Problem]:
-    """Pages that do not say what the store says, although neither was altered since they were
-    written.
-    """
+    """Pages that differ from the store although neither was altered since they were written."""
     state = folder.state()
     if state.seq < 0 or work.store.changes_after(state.seq):
         return []
-    lines = group_lines_by_page(
-        folder.space, work.store.browse(Filter(spaces=(folder.space,), limit=ALL_MEMORIES))
-    )
+    memories = work.store.browse(Filter(spaces=(folder.space,), limit=ALL_MEMORIES))
+    lines = group_lines_by_page(folder.space, memories)
     looks, found = folder.looks(state.looks), []
     for name in sorted({*state.looks, *lines} - state.held):
         if looks.get(name) != state.looks.get(name):
@@ -48,19 +45,18 @@ def find_stale_pages(work: WorkContext, folder: MirrorFolder) -> list[Problem]:
             continue
         if wrong:
             id, how = min(wrong.items())
-            found.append(
-                Problem(
-                    PROBLEM_AREA,
-                    f"{folder.path / name} is out of step with the store in {len(wrong):,} lines: "
-                    f"{id} {how}",
-                )
+            message = (
+                f"{folder.path / name} is out of step with the store in {len(wrong):,} lines: "
+                f"{id} {how}"
             )
+            found.append(Problem(PROBLEM_AREA, message))
     return found
 
 
 def erase_from_pages(folder: MirrorFolder, ids: set[str], texts: set[str]) -> list[Path]:
-    """Take memories out of every page and copy of a space. Returns the files that may still hold
-    them.
+    """Take memories out of every page and copy of a space.
+
+    Returns the files that may still hold them.
     """
     unreached, state = [], folder.state()
     looks = dict(state.looks)
@@ -69,11 +65,14 @@ def erase_from_pages(folder: MirrorFolder, ids: set[str], texts: set[str]) -> li
             folder.keep_copy(name, folder.copy(name).without_memories(ids))
             found = folder.read(name)
             clean = remove_memories(found.page, ids, texts)
-            if found.data is not None and clean.text != found.page.text:
-                if (look := folder.write(found, clean)) is None:
-                    unreached.append(folder.path / name)
-                elif state.looks[name] == found.look:
-                    looks[name] = look  # nothing else waits on it
+            if found.data is None or clean.text == found.page.text:
+                continue
+            look = folder.write(found, clean)
+            if look is None:
+                unreached.append(folder.path / name)
+            elif state.looks[name] == found.look:
+                # Nobody has edited it: the page is not to be taken for an edited one.
+                looks[name] = look
         except (PageTrouble, OSError):
             unreached.append(folder.path / name)
     for half in folder.temporary_files(state.looks):

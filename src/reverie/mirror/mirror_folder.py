@@ -2,12 +2,13 @@
 
     <root>/<space>/MEMORY.md
     <root>/<space>/memory/2026-03-14.md
-    <root>/<space>/.mirror/state.json              where the store stood, how the files looked, what waits for an answer
-    <root>/<space>/.mirror/MEMORY.md.json          the copy of a page (`written`)
+    <root>/<space>/.mirror/state.json              how far it follows the store, how the files
+                                                   looked, what waits for an answer
+    <root>/<space>/.mirror/MEMORY.md.json          the copy of a page (`base_copy`)
 
-A page is replaced at once, and only while it still holds what was read (`swapping`). Never touched,
-nor written through: a page without our first line or with that of another space, one that is not
-UTF-8, a link, whatever lies beyond a link that leads out of the root.
+A page is replaced at once, and only while it still holds what was read (`file_exchange`). Never
+touched, nor written through: a page without our first line or with that of another space, one that
+is not UTF-8, a link, whatever lies beyond a link that leads out of the root.
 """
 
 import json
@@ -31,11 +32,14 @@ from reverie.mirror.page_placement import parse_page_day
 
 HIDDEN = ".mirror"
 BOM = "\ufeff"
-MAX_NAME_BYTES = 200  # bytes of a folder's name; file systems end at 255
+# bytes of a folder's name; file systems end at 255
+MAX_NAME_BYTES = 200
+# the mirror's own names, and devices on Windows
 RESERVED = ("memory", "memory.md", "con", "nul", "aux", "prn")
 
 _HALF = re.compile(r"\.\d+\.part$")
-STATE_TABLES = ("looks", "questions", "troubles")  # of a state, by page
+# fields of a state that are tables by page
+STATE_TABLES = ("looks", "questions", "troubles")
 
 
 class PageTrouble(Exception):
@@ -43,7 +47,7 @@ class PageTrouble(Exception):
 
 
 class FoundPage(NamedTuple):
-    """A page as it was found. `data` None: there is no file."""
+    """A page as it was found; `data` is None if there is no file."""
 
     page: MirrorPage
     data: bytes | None = None
@@ -52,7 +56,7 @@ class FoundPage(NamedTuple):
 
     @property
     def blank(self) -> bool:
-        """Whether there is nothing on it."""
+        """True if there is nothing on it."""
         return self.data is None or not self.page.text.strip()
 
 
@@ -79,16 +83,16 @@ class MirrorFolder(NamedTuple):
 
     @property
     def path(self) -> Path:
-        """Where it is."""
+        """The folder itself."""
         return self.root.joinpath(*map(to_folder_name, self.space.split("/")))
 
     @property
     def hidden(self) -> Path:
-        """Where the copies are."""
+        """The folder of the state and the copies."""
         return self.path / HIDDEN
 
     def state(self) -> MirrorState:
-        """How it stood; a state that cannot be read is none."""
+        """The state that was kept; an empty one if it cannot be read."""
         try:
             value = json.loads((self.hidden / "state.json").read_text("utf-8"))
             return MirrorState(
@@ -104,12 +108,9 @@ class MirrorFolder(NamedTuple):
             return MirrorState()
 
     def keep_state(self, state: MirrorState) -> None:
-        """Write down how it stands; Trouble where that would lead out of the root."""
-        whole = {
-            "space": self.space,
-            "seq": state.seq,
-            **{name: dict(getattr(state, name)) for name in STATE_TABLES},
-        }
+        """Write the state down. Raises PageTrouble where that would lead out of the root."""
+        tables = {name: dict(getattr(state, name)) for name in STATE_TABLES}
+        whole = {"space": self.space, "seq": state.seq, **tables}
         self.check_inside(self.hidden / "state.json")
         replace_whole_file(
             self.hidden / "state.json", json.dumps(whole, ensure_ascii=True).encode()
@@ -120,20 +121,17 @@ class MirrorFolder(NamedTuple):
         return {name: stat_look(self.path / name) for name in names}
 
     def altered_looks(self, state: MirrorState) -> dict[str, FileLook]:
-        """How those pages look that look otherwise than in this state, and those that are new."""
+        """The pages that look otherwise than in this state, and those that are new."""
         looks = self.looks({*state.looks, *self.day_pages()})
         return {name: look for name, look in looks.items() if look != state.looks.get(name)}
 
     def day_pages(self) -> set[str]:
         """The pages of days that are there, also those that somebody has made."""
         try:
-            return {
-                name
-                for file in (self.path / "memory").iterdir()
-                if parse_page_day(name := f"memory/{file.name}")
-            }
+            names = [f"memory/{file.name}" for file in (self.path / "memory").iterdir()]
         except OSError:
             return set()
+        return set(filter(parse_page_day, names))
 
     def ids(self, name: str) -> set[str]:
         """The memories whose ids stand on a page, also on one that is left alone."""
@@ -150,7 +148,7 @@ class MirrorFolder(NamedTuple):
             return BaseCopy()
 
     def keep_copy(self, name: str, copy: BaseCopy) -> None:
-        """Write down what is written on a page; Trouble where that would lead out of the root."""
+        """Keep what is written on a page. Raises PageTrouble where that leads out of the root."""
         self.check_inside(self._copy_of(name))
         replace_whole_file(self._copy_of(name), base_copy.dump_base_copy(copy).encode())
 
@@ -158,7 +156,7 @@ class MirrorFolder(NamedTuple):
         return self.hidden / f"{name.replace('/', '-')}.json"
 
     def read(self, name: str) -> FoundPage:
-        """A page; Trouble if it must be left alone."""
+        """A page. Raises PageTrouble if it must be left alone."""
         path = self.path / name
         self.check_inside(path)
         try:
@@ -173,45 +171,39 @@ class MirrorFolder(NamedTuple):
             text = data.decode("utf-8")
         except UnicodeDecodeError as err:
             raise PageTrouble(
-                f"{path} is not UTF-8 (byte {err.start:,}): it is left alone. Save it as UTF-8, or delete it "
-                "and run: reverie mirror --no"
+                f"{path} is not UTF-8 (byte {err.start:,}): it is left alone. "
+                "Save it as UTF-8, or delete it and run: reverie mirror --no"
             ) from err
         bom = text.startswith(BOM)
-        page = parse_mirror_page(text.removeprefix(BOM), name)
+        text = text.removeprefix(BOM)
+        page = parse_mirror_page(text, name)
         mark = page.mark
-        if text.removeprefix(BOM).strip() and (
-            mark is None or (mark.space, mark.page) != (self.space, name)
-        ):
+        is_ours = mark is not None and (mark.space, mark.page) == (self.space, name)
+        if text.strip() and not is_ours:
             whose = (
                 "has not been written by Reverie"
                 if mark is None
                 else f"is the page {mark.page} of {mark.space}"
             )
             raise PageTrouble(
-                f"{path} {whose}: it is left alone. Give it another name, or, if it is to be taken in, this "
-                f"first line: {render_claiming_mark(self.space, name)}"
+                f"{path} {whose}: it is left alone. Give it another name, or, if it is to be taken "
+                f"in, this first line: {render_claiming_mark(self.space, name)}"
             )
         return FoundPage(page, data, bom, look)
 
     def owns(self, name: str) -> bool:
-        """Whether a page is ours: it has our first line, and is no link. Of what it holds besides
-        nothing is asked.
-        """
+        """True if a page has our first line and is no link, whatever it holds besides."""
         path = self.path / name
         try:
-            mark = (
-                None
-                if path.is_symlink()
-                else parse_mirror_page(path.read_bytes().decode("utf-8-sig", "replace"), name).mark
-            )
+            if path.is_symlink():
+                return False
+            mark = parse_mirror_page(path.read_bytes().decode("utf-8-sig", "replace"), name).mark
         except OSError:
             return False
         return mark is not None and (mark.space, mark.page) == (self.space, name)
 
     def write(self, found: FoundPage, page: MirrorPage) -> FileLook | None:
-        """Replace a page by another; None, and nothing is done, if it is not any longer what was
-        found.
-        """
+        """Replace a page by another; None, and nothing is done, if it is no longer as found."""
         path = self.path / page.name
         self.check_inside(path)
         if path.exists() and not os.access(path, os.W_OK):
@@ -225,41 +217,34 @@ class MirrorFolder(NamedTuple):
             ) from err
 
     def temporary_files(self, names: Iterable[str]) -> list[Path]:
-        """What a process that died has left of these pages and of the hidden files:
-        ours by name.
-        """
-        beside = [
-            half
-            for name in names
-            for half in (self.path / name).parent.glob(f".{Path(name).name}.*.part")
-        ]
-        return [
-            half
-            for half in (*beside, *self.hidden.glob(".*.json.*.part"))
-            if _HALF.search(half.name)
-        ]
+        """What a process that died has left of these pages and of the hidden files, by name."""
+        found: list[Path] = []
+        for name in names:
+            page = self.path / name
+            found += page.parent.glob(f".{page.name}.*.part")
+        found += self.hidden.glob(".*.json.*.part")
+        return [half for half in found if _HALF.search(half.name)]
 
     def check_inside(self, path: Path) -> None:
-        """Trouble if a file is a link, or lies beyond one that leads out of the root."""
+        """Raise PageTrouble if a file is a link, or lies beyond one that leads out of the root."""
         root = self.root.resolve()
         if path.is_symlink() or not path.parent.resolve().is_relative_to(root):
             raise PageTrouble(
-                f"{path} is a link, or lies beyond one that leads out of {self.root}: it is left alone"
+                f"{path} is a link, or lies beyond one that leads out of {self.root}: "
+                "it is left alone"
             )
 
 
 def to_folder_name(segment: str) -> str:
-    """A part of a space as the name of a folder on every system, and none of the mirror's own
-    names.
-    """
-    odd = re.sub(r'[<>:"\\|?*%]|^\.|\.$', _percent_encode, segment)
-    if odd.casefold() in RESERVED:
-        odd = f"%{ord(odd[0]):02x}{odd[1:]}"
-    if len(odd.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
+    """A part of a space as a folder's name on every system, and none of the mirror's own names."""
+    name = re.sub(r'[<>:"\\|?*%]|^\.|\.$', _percent_encode, segment)
+    if name.casefold() in RESERVED:
+        name = f"%{ord(name[0]):02x}{name[1:]}"
+    if len(name.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
         from reverie.text.tokenization import fingerprint_text
 
-        odd = f"{odd[: MAX_NAME_BYTES // 4]}%{fingerprint_text(segment).hex()[:16]}"
-    return odd
+        name = f"{name[: MAX_NAME_BYTES // 4]}%{fingerprint_text(segment).hex()[:16]}"
+    return name
 
 
 def _percent_encode(found: re.Match[str]) -> str:

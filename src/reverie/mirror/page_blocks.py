@@ -34,9 +34,7 @@ HINT = (
 
 
 class PageMark(NamedTuple):
-    """Our first line: whose page this is, and which of the states that we wrote it was
-    made from.
-    """
+    """Our first line: whose page this is, and the stamp of the state that it was made from."""
 
     raw: str
     space: str
@@ -45,9 +43,7 @@ class PageMark(NamedTuple):
 
 
 class PageHeading(NamedTuple):
-    """A heading. `group` is that of what stands under it; `opens` says whether it names the group
-    itself.
-    """
+    """A heading; `group` is that of what stands under it, which it names itself if it `opens`."""
 
     raw: str
     group: str
@@ -55,9 +51,7 @@ class PageHeading(NamedTuple):
 
 
 class PageItem(NamedTuple):
-    """A bullet. `marked` is the id that stands in it, `id` the memory that it is about once that is
-    decided.
-    """
+    """A bullet; `marked` is the id that stands in it, `id` the memory it is decided to be about."""
 
     raw: str
     line: PageLine
@@ -66,7 +60,7 @@ class PageItem(NamedTuple):
 
     @property
     def emptied(self) -> bool:
-        """Whether somebody has left nothing but the bullet and the id."""
+        """True if somebody has left nothing but the bullet and the id."""
         return not self.line.text.strip() and bool(_BULLET.match(self.raw.strip()))
 
 
@@ -85,12 +79,12 @@ def to_prose(item: PageItem) -> PageProse:
 
 
 def find_memory_ids(text: str) -> set[str]:
-    """The memories whose ids stand somewhere in a text."""
+    """The ids that stand in comments anywhere in a text."""
     return {found[1] for found in _ID.finditer(text)}
 
 
 class MirrorPage(NamedTuple):
-    """A page, in order."""
+    """A page as its blocks, in order."""
 
     name: str
     blocks: tuple[PageBlock, ...] = ()
@@ -112,7 +106,7 @@ class MirrorPage(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """How its lines end, mostly."""
+        """The line end that most of its lines have."""
         ends = [block.raw.endswith("\r\n") for block in self.blocks if block.raw.endswith("\n")]
         return "\r\n" if ends and 2 * sum(ends) > len(ends) else "\n"
 
@@ -125,21 +119,19 @@ def parse_mirror_page(text: str, name: str, under: str = "") -> MirrorPage:
 
 
 def find_private_lines(text: str) -> frozenset[int]:
-    """The lines, from 0, of passages between `<private>` and `</private>` that take
-    more than one.
-    """
-    spans = [
-        (text.count("\n", 0, start), text.count("\n", 0, end))
-        for start, end in find_private_passages(text)
-    ]
-    return frozenset(
-        line for first, last in spans if last > first for line in range(first, last + 1)
-    )
+    """The numbers, from 0, of the lines of `<private>` passages that span more than one line."""
+    lines: set[int] = set()
+    for start, end in find_private_passages(text):
+        first, last = text.count("\n", 0, start), text.count("\n", 0, end)
+        if last > first:
+            lines.update(range(first, last + 1))
+    return frozenset(lines)
 
 
 def split_keeping_ends(text: str) -> list[str]:
-    """The lines with their ends. Only a newline ends one: a memory may hold anything else that
-    Unicode calls an end.
+    """The lines with their ends; only a newline ends one.
+
+    A memory may hold anything else that Unicode calls an end.
     """
     lines = [line + "\n" for line in text.split("\n")]
     lines[-1] = lines[-1][:-1]
@@ -150,36 +142,38 @@ def _iter_blocks(
     lines: Sequence[str], name: str, private: frozenset[int] = frozenset(), under: str = ""
 ) -> Iterator[PageBlock]:
     known = {group.casefold(): group for group in list_headings(name)}
-    at, group, level, marked = 0, under, 0, False
+    at, group, level, has_mark = 0, under, 0, False
     while at < len(lines):
         raw = lines[at]
         bare = raw.rstrip("\r\n")
-        more = at + 1
-        if at in private:  # the user's own words, which stay as they stand and are not taken in
-            more = next((line for line in range(at, len(lines)) if line not in private), len(lines))
-            yield PageProse("".join(lines[at:more]))
-        elif not marked and (found := _MARK.fullmatch(bare.rstrip())):
-            marked = True
-            yield PageMark(raw, unquote(found[1]), unquote(found[2]), found[3])
-        elif found := _HEADING.fullmatch(bare):
-            own = known.get(found[2].casefold(), "")
-            if own or len(found[1]) <= level:
+        end = at + 1
+        mark = None if has_mark else _MARK.fullmatch(bare.rstrip())
+        heading = _HEADING.fullmatch(bare)
+        bullet = _BULLET.match(bare) or (_LOOSE.match(bare) if _ID.search(bare) else None)
+        if at in private:
+            # The user's own words, which stay as they stand and are not taken in.
+            end = next((line for line in range(at, len(lines)) if line not in private), len(lines))
+            yield PageProse("".join(lines[at:end]))
+        elif mark:
+            has_mark = True
+            yield PageMark(raw, unquote(mark[1]), unquote(mark[2]), mark[3])
+        elif heading:
+            own = known.get(heading[2].casefold(), "")
+            if own or len(heading[1]) <= level:
                 group = own
-                level = len(found[1]) if own else 0
+                level = len(heading[1]) if own else 0
             yield PageHeading(raw, group, bool(own))
-        elif found := _BULLET.match(bare) or (_LOOSE.match(bare) if _ID.search(bare) else None):
-            more = _find_item_end(lines, at)
-            yield _parse_bullet(lines[at:more], bare[found.end() :], group, name)
+        elif bullet:
+            end = _find_item_end(lines, at)
+            yield _parse_bullet(lines[at:end], bare[bullet.end() :], group, name)
         else:
-            more = _find_closed_end(lines, at)
-            yield PageProse("".join(lines[at:more]))
-        at = more
+            end = _find_closed_end(lines, at)
+            yield PageProse("".join(lines[at:end]))
+        at = end
 
 
 def _find_item_end(lines: Sequence[str], at: int) -> int:
-    """Where the item that begins here ends: after its last indented line, or before one that is an
-    item itself.
-    """
+    """Where the item that begins at `at` ends: after its last indented line, or before the next."""
     marked = bool(_ID.search(lines[at]))
     end = ahead = at + 1 if marked else _find_wrapped_end(lines, at + 1)
     marked = marked or end > at + 1
@@ -198,14 +192,12 @@ def _find_item_end(lines: Sequence[str], at: int) -> int:
 
 
 def _find_wrapped_end(lines: Sequence[str], at: int) -> int:
-    """Where an item ends that goes on here without indentation up to its id; `at` if
-    it does not.
-    """
+    """Where an item ends that goes on unindented up to its id; `at` if it does not."""
     for ahead in range(at, len(lines)):
         bare = lines[ahead].rstrip("\r\n")
-        if not bare.strip() or any(
-            begins.match(bare) for begins in (_BULLET, _NUMBER, _HEADING, _FENCE)
-        ):
+        if not bare.strip():
+            break
+        if any(opening.match(bare) for opening in (_BULLET, _NUMBER, _HEADING, _FENCE)):
             break
         if _ID.search(bare):
             return at if _BULLET.match(bare.lstrip()) else ahead + 1
@@ -213,8 +205,9 @@ def _find_wrapped_end(lines: Sequence[str], at: int) -> int:
 
 
 def _find_closed_end(lines: Sequence[str], at: int) -> int:
-    """Where a fence or a comment that begins here ends; the next line for all else, and for what is
-    never closed.
+    """Where a fence or a comment that begins at `at` ends; the next line for all else.
+
+    Also for what is never closed, or holds an id: an item is never swallowed.
     """
     fence = _FENCE.match(lines[at].rstrip("\r\n"))
     if not fence and not (lines[at].startswith("<!--") and "-->" not in lines[at]):
@@ -230,52 +223,44 @@ def _find_closed_end(lines: Sequence[str], at: int) -> int:
 
 
 def closes_fence(fence: str, line: str) -> bool:
-    """Whether a line closes a fence: bare, of the same characters, at least as many (CommonMark
-    4.5).
+    """True if a line closes a fence: bare, of the same characters, as many at least, not indented.
+
+    CommonMark 4.5.
     """
     bare = line.strip()
-    return (
-        len(bare) >= len(fence)
-        and not bare.strip(fence[0])
-        and len(line) - len(line.lstrip(" ")) < 4
-    )
+    indent = len(line) - len(line.lstrip(" "))
+    return len(bare) >= len(fence) and not bare.strip(fence[0]) and indent < 4
 
 
 def _parse_bullet(lines: Sequence[str], first: str, group: str, name: str) -> PageBlock:
-    """What a bullet says: a memory's line, a new one, or, with nothing of either, prose."""
-    raw, told = "".join(lines), [first, *lines[1:]]
-    ids = [found[1] for line in told for found in _ID.finditer(line)]
+    """A bullet as a memory's line, a new one, or, with nothing of either, prose."""
+    raw, body = "".join(lines), [first, *lines[1:]]
+    ids = [found[1] for line in body for found in _ID.finditer(line)]
     if not ids and not group:
         return PageProse(raw)
-    if ids:  # an id that was wrapped into a line of its own leaves none
-        told = [
-            _ID.sub("", line)
-            for n, line in enumerate(told)
-            if not n or not _ID.fullmatch(line.strip())
-        ]
-    time = _TIME.match(told[0]) if parse_page_day(name) else None
+    if ids:
+        # An id that was wrapped into a line of its own leaves no line.
+        rest = (line for line in body[1:] if not _ID.fullmatch(line.strip()))
+        body = [_ID.sub("", line) for line in (body[0], *rest)]
+    time = _TIME.match(body[0]) if parse_page_day(name) else None
     if time:
-        told[0] = told[0][time.end() :]
-    text = decode_item(told)
+        body[0] = body[0][time.end() :]
+    text = decode_item(body)
     if not ids and not text.strip(" \t\n-*+"):
         return PageProse(raw)
-    return PageItem(
-        raw,
-        PageLine(text, group, time[1] if time else ""),
-        ids[0] if ids else "",
-        ids[0] if ids else "",
-    )
+    id = ids[0] if ids else ""
+    return PageItem(raw, PageLine(text, group, time[1] if time else ""), id, id)
 
 
 def render_item(line: PageLine, id: str, ending: str = "\n") -> str:
     """A memory's line as it stands on a page."""
     first, *others = encode_item(line.text)
-    first = f"- {line.time} {first}" if line.time else f"- {first}"
-    return "".join(one + ending for one in (f"{first} <!-- {id} -->", *others))
+    bullet = f"- {line.time} {first}" if line.time else f"- {first}"
+    return "".join(part + ending for part in (f"{bullet} <!-- {id} -->", *others))
 
 
 def render_mark(space: str, name: str, stamp: str) -> str:
-    """Our first line."""
+    """Our first line of a page."""
     return (
         f"<!-- reverie mirror {quote(space, safe='/')} {quote(name, safe='/')} {stamp}: {HINT} -->"
     )
@@ -287,7 +272,7 @@ def render_claiming_mark(space: str, name: str) -> str:
 
 
 def compute_page_stamp(lines: Iterable[tuple[str, PageLine]]) -> str:
-    """What tells one state of a page's lines from another."""
+    """Eight hex digits that tell one state of a page's lines from another."""
     from reverie.text.tokenization import fingerprint_text
 
     return fingerprint_text(repr(sorted((id, *line) for id, line in lines))).hex()[:8]

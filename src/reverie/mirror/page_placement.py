@@ -27,15 +27,13 @@ MAIN_HEADINGS = tuple(group for group in GROUPS if group != KINDS["scratch"].gro
 MEMORY_ID = re.compile(r"mem_[0-9A-Za-z]{1,64}")
 _DAY = re.compile(r"memory/(\d{4}-\d\d-\d\d)\.md")
 # what a calendar can say: the years 1 to 9999
-EARLIEST, LATEST = (
-    -62_135_596_800.0,
-    253_402_300_799.0,
-)
+EARLIEST, LATEST = -62_135_596_800.0, 253_402_300_799.0
 
 
 class PageLine(NamedTuple):
-    """What a page says about one memory. Empty fields say nothing: prose stands around it, or its
-    time was left out.
+    """What a page says about one memory.
+
+    Empty fields say nothing: it stands among prose, or its time was left out.
     """
 
     text: str
@@ -51,16 +49,15 @@ class PagePlace(NamedTuple):
 
 
 def place_memory(memory: Memory) -> PagePlace | None:
-    """Where a memory stands; None if it stands nowhere: what is of the moment, passages that left a
-    context, files, and what others wrote, for pages are read as one's own.
+    """Where a memory stands, None if nowhere.
+
+    Nowhere stand what is of the moment, passages that left a context, files, and what others wrote:
+    pages are read as one's own.
     """
     kind = kind_of(memory.kind)
-    if (
-        kind.type == "working"
-        or memory.kind in (EXCERPT, FILE)
-        or is_unverified(memory)
-        or not MEMORY_ID.fullmatch(memory.id)
-    ):
+    if kind.type == "working" or memory.kind in (EXCERPT, FILE):
+        return None
+    if is_unverified(memory) or not MEMORY_ID.fullmatch(memory.id):
         return None
     if is_conversation_turn(memory) or kind.type == "episodic":
         when = to_calendar_time(memory.at)
@@ -70,12 +67,12 @@ def place_memory(memory: Memory) -> PagePlace | None:
 
 
 def to_calendar_time(at: float) -> datetime:
-    """A time as a calendar can say it, in UTC."""
+    """A time in UTC, clamped to what a calendar can say."""
     return datetime.fromtimestamp(min(max(at, EARLIEST), LATEST), UTC)
 
 
 def day_page_name(when: datetime) -> str:
-    """The page of a day."""
+    """The name of a day's page."""
     return f"memory/{when.date().isoformat()}.md"
 
 
@@ -94,7 +91,7 @@ def list_headings(page: str) -> tuple[str, ...]:
 
 
 def default_heading(page: str) -> str:
-    """The heading of what a page is told without one."""
+    """The heading of what is written to a page without one."""
     return HAPPENED if parse_page_day(page) else KINDS["fact"].group
 
 
@@ -105,8 +102,9 @@ def kind_for_heading(heading: str) -> str:
 
 
 def resolve_line_time(page: str, told: str, before: float) -> float:
-    """When a line's memory was: the day of its page, at the time that it says or else the time it
-    had.
+    """When a line's memory was: the day of its page, at the line's time or else its old one.
+
+    `before` is that old time; it stays where the page says nothing else.
     """
     day = parse_page_day(page)
     if day is None:

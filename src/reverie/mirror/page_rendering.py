@@ -2,11 +2,9 @@
 
 Prose, headings and their order stay to the byte. A line that says what the store says stays as it
 was typed. Lines of memories that are gone go, new ones follow the last line under their heading; a
-heading that is missing is put before the first one that comes after it in our order. Weaving twice
-gives the same.
+heading that is missing is put before the first one that comes after it in our order. Rendering
+twice gives the same.
 """
-
-from collections.abc import Mapping
 
 from reverie.mirror.page_blocks import (
     MirrorPage,
@@ -26,36 +24,30 @@ from reverie.mirror.three_way_merge import PageLines, list_differing_fields
 
 
 def render_page(page: MirrorPage, space: str, ours: PageLines) -> MirrorPage:
-    """The page with the store's lines on it; a page without anything gets our first line and a
-    title.
-    """
+    """The page with the store's lines on it; an empty page gets our first line and a title."""
     page = page if page.text.strip() else make_blank_page(space, page.name)
     ending = page.ending
-    blocks = [
-        kept for block in page.blocks if (kept := refresh_block(block, ours, ending)) is not None
-    ]
-    there = {
-        id for block in blocks if isinstance(block, PageItem) for id in (block.id, block.marked)
-    }
-    for heading in list_headings(page.name):
+    refreshed = (refresh_block(block, ours, ending) for block in page.blocks)
+    blocks = [block for block in refreshed if block is not None]
+    present: set[str] = set()
+    for block in blocks:
+        if isinstance(block, PageItem):
+            present |= {block.id, block.marked}
+    headings = list_headings(page.name)
+    for heading in headings:
         missing = [
             PageItem(render_item(line, id, ending), line, id, id)
             for id, line in ours.items()
-            if line.heading == heading and id not in there
+            if line.heading == heading and id not in present
         ]
         if missing:
-            blocks = insert_items(blocks, heading, missing, list_headings(page.name), ending)
-    return page._replace(
-        blocks=tuple(
-            replace_mark(
-                blocks, render_mark(space, page.name, compute_page_stamp(ours.items())), ending
-            )
-        )
-    )
+            blocks = insert_items(blocks, heading, missing, headings, ending)
+    mark = render_mark(space, page.name, compute_page_stamp(ours.items()))
+    return page._replace(blocks=tuple(replace_mark(blocks, mark, ending)))
 
 
 def make_blank_page(space: str, name: str) -> MirrorPage:
-    """A page of ours with nothing on it."""
+    """A page of ours with a title and nothing else on it."""
     day = parse_page_day(name)
     title = (
         f"# {day.isoformat()} in {space} (UTC)" if day else f"# What Reverie remembers in {space}"
@@ -64,7 +56,7 @@ def make_blank_page(space: str, name: str) -> MirrorPage:
 
 
 def refresh_block(block: PageBlock, ours: PageLines, ending: str) -> PageBlock | None:
-    """A block as the store has it: prose as it is, an item that nobody answers for not at all."""
+    """A block as the store has it; None for the line of a memory that does not stand here."""
     if not isinstance(block, PageItem) or not block.id:
         return block
     line = ours.get(block.id)
@@ -88,54 +80,54 @@ def insert_items(
     order: tuple[str, ...],
     ending: str,
 ) -> list[PageBlock]:
-    """The blocks with these items at the end of what stands under a heading, which is made if it is
-    not there.
+    """The blocks with these items at the end of what stands under a heading.
+
+    The heading is made if it is not there, in this `order` of headings.
     """
-    opened = next(
-        (
-            n
-            for n, block in enumerate(blocks)
-            if isinstance(block, PageHeading) and block.opens and block.group == heading
-        ),
-        None,
-    )
-    if opened is None:
-        later = order[order.index(heading) + 1 :]
-        at = next(
-            (
-                n
-                for n, block in enumerate(blocks)
-                if isinstance(block, PageHeading) and block.opens and block.group in later
-            ),
-            len(blocks),
-        )
-        before: list[PageBlock] = end_last_line(blocks[:at], ending)
-        gap = [PageProse(ending)] if before and before[-1].raw.strip() else []
-        after: list[PageBlock] = [PageProse(ending), *blocks[at:]] if at < len(blocks) else []
-        return [
-            *before,
-            *gap,
-            PageHeading(f"## {heading}{ending}", heading, True),
-            PageProse(ending),
-            *items,
-            *after,
-        ]
-    at = opened + 1
+    opening = _find_heading(blocks, (heading,))
+    if opening is None:
+        return _insert_heading(blocks, heading, items, order, ending)
+    at = opening + 1
     for number, block in enumerate(blocks[at:], start=at):
         if isinstance(block, PageHeading):
             break
         if isinstance(block, PageItem):
             at = number + 1
-    if at == opened + 1:  # no line yet: below the heading and the empty line that follows it
+    # No line yet: below the heading and the empty line that follows it.
+    if at == opening + 1:
         below = blocks[at] if at < len(blocks) else None
         if isinstance(below, PageProse) and not below.raw.strip():
             at += 1
         else:
             items = [items[0]._replace(raw=ending + items[0].raw), *items[1:]]
-    following = blocks[at : at + 1]
-    if following and isinstance(following[0], PageHeading):
+    if at < len(blocks) and isinstance(blocks[at], PageHeading):
         items = [*items[:-1], items[-1]._replace(raw=items[-1].raw + ending)]
     return [*end_last_line(blocks[:at], ending), *items, *blocks[at:]]
+
+
+def _find_heading(blocks: list[PageBlock], groups: tuple[str, ...]) -> int | None:
+    """The number of the first heading that opens one of these groups."""
+    for number, block in enumerate(blocks):
+        if isinstance(block, PageHeading) and block.opens and block.group in groups:
+            return number
+    return None
+
+
+def _insert_heading(
+    blocks: list[PageBlock],
+    heading: str,
+    items: list[PageItem],
+    order: tuple[str, ...],
+    ending: str,
+) -> list[PageBlock]:
+    """The blocks with a new heading and its items, before the first one that is later in order."""
+    later = _find_heading(blocks, order[order.index(heading) + 1 :])
+    at = len(blocks) if later is None else later
+    before: list[PageBlock] = end_last_line(blocks[:at], ending)
+    gap = [PageProse(ending)] if before and before[-1].raw.strip() else []
+    after: list[PageBlock] = [PageProse(ending), *blocks[at:]] if at < len(blocks) else []
+    title = PageHeading(f"## {heading}{ending}", heading, True)
+    return [*before, *gap, title, PageProse(ending), *items, *after]
 
 
 def end_last_line(blocks: list[PageBlock], ending: str) -> list[PageBlock]:
@@ -146,7 +138,7 @@ def end_last_line(blocks: list[PageBlock], ending: str) -> list[PageBlock]:
 
 
 def replace_mark(blocks: list[PageBlock], line: str, ending: str) -> list[PageBlock]:
-    """The blocks with this first line of ours, where it stood."""
+    """The blocks with this as our first line: where it stood, else at the top."""
     fresh = PageMark(line + ending, "", "", "")
     if not any(isinstance(block, PageMark) for block in blocks):
         return [fresh, *blocks]
@@ -159,26 +151,23 @@ def replace_mark(blocks: list[PageBlock], line: str, ending: str) -> list[PageBl
 
 
 def remove_memories(page: MirrorPage, ids: set[str], texts: set[str]) -> MirrorPage:
-    """The page without the lines of these memories, also where a line has lost its id: for what is
-    erased for good.
-    """
-    return page._replace(
-        blocks=tuple(
-            block
-            for block in page.blocks
-            if not isinstance(block, PageItem)
-            or not (block.marked in ids or (not block.marked and block.line.text.strip() in texts))
-        )
-    )
+    """The page without the lines of purged memories, by id, or by text where the id was lost."""
+
+    def is_purged(block: PageBlock) -> bool:
+        if not isinstance(block, PageItem):
+            return False
+        return block.marked in ids if block.marked else block.line.text.strip() in texts
+
+    return page._replace(blocks=tuple(block for block in page.blocks if not is_purged(block)))
 
 
 def diff_page(page: MirrorPage, ours: PageLines) -> dict[str, str]:
-    """What is wrong with a page that should say what the store says: memory → how they differ."""
-    items: Mapping[str, PageItem] = {item.marked: item for item in page.items if item.marked}
+    """Memory → how its line on the page differs from what the store says."""
+    items = {item.marked: item for item in page.items if item.marked}
     wrong = dict.fromkeys(ours.keys() - items.keys(), "is not on the page")
     wrong |= dict.fromkeys(items.keys() - ours.keys(), "stands on the page but does not count")
-    return wrong | {
-        id: f"says something else on the page: {', '.join(names)}"
-        for id in items.keys() & ours.keys()
-        if (names := list_differing_fields(items[id].line, ours[id]._replace(heading="")))
-    }
+    for id in items.keys() & ours.keys():
+        names = list_differing_fields(items[id].line, ours[id]._replace(heading=""))
+        if names:
+            wrong[id] = f"says something else on the page: {', '.join(names)}"
+    return wrong

@@ -2,7 +2,7 @@
 item. Pure.
 
 Items that stand under none of our headings have none; whoever remembers them puts them under the
-page's usual one.
+page's default one.
 """
 
 from collections.abc import Collection, Iterator
@@ -21,9 +21,7 @@ from reverie.mirror.page_placement import PageLine, default_heading
 
 
 def itemise_text(text: str, name: str, prose: Collection[str] = ()) -> MirrorPage:
-    """The text as blocks of a page, without a first line of ours. Lines that are `prose` already
-    stay so.
-    """
+    """The text as blocks of a page, without a first line of ours; lines of `prose` stay prose."""
     page = parse_mirror_page(text, name)
     blocks: list[PageBlock] = []
     group = ""
@@ -41,20 +39,16 @@ def itemise_text(text: str, name: str, prose: Collection[str] = ()) -> MirrorPag
 
 
 def list_prose_lines(page: MirrorPage) -> set[str]:
-    """The lines of a page that are about no memory."""
-    return {
-        line
-        for block in page.blocks
-        if isinstance(block, PageProse)
-        for line in (block.raw.strip(), *block.raw.splitlines())
-        if line.strip()
-    }
+    """The lines and passages of a page that are about no memory."""
+    lines: set[str] = set()
+    for block in page.blocks:
+        if isinstance(block, PageProse):
+            lines |= {block.raw.strip(), *block.raw.splitlines()}
+    return {line for line in lines if line.strip()}
 
 
 def find_heading_above(page: MirrorPage, number: int) -> str:
-    """The words of somebody's own heading under which a block stands; "" under none or
-    one of ours.
-    """
+    """The words of somebody's own heading over a block; "" under none or one of ours."""
     above = next(
         (block for block in reversed(page.blocks[:number]) if isinstance(block, PageHeading)), None
     )
@@ -62,7 +56,7 @@ def find_heading_above(page: MirrorPage, number: int) -> str:
 
 
 def _is_new_prose(block: PageBlock, prose: Collection[str]) -> bool:
-    """Whether a block of prose says something that nobody has remembered yet."""
+    """True if a block of prose says something that nobody has remembered yet."""
     bare = block.raw.strip()
     return (
         isinstance(block, PageProse)
@@ -73,17 +67,13 @@ def _is_new_prose(block: PageBlock, prose: Collection[str]) -> bool:
 
 
 def _iter_items(text: str, name: str, group: str) -> Iterator[PageItem]:
-    """The bullets of a text, and its paragraphs."""
-    for is_item, run in groupby(
-        parse_mirror_page(text, name, default_heading(name)).blocks,
-        lambda block: isinstance(block, PageItem),
-    ):
+    """The bullets of a text, and its paragraphs, under a heading."""
+    page = parse_mirror_page(text, name, default_heading(name))
+    for is_item, run in groupby(page.blocks, lambda block: isinstance(block, PageItem)):
         if is_item:
-            yield from (
-                block._replace(line=block.line._replace(heading=group))
-                for block in run
-                if isinstance(block, PageItem)
-            )
+            for block in run:
+                if isinstance(block, PageItem):
+                    yield block._replace(line=block.line._replace(heading=group))
         else:
             raw = "".join(block.raw for block in run)
             yield PageItem(raw, PageLine(raw.strip("\n"), group))

@@ -1,5 +1,5 @@
 """Memories as lines of JSON, in the format of jaato's document: one object a line, for a team to
-commit (E31–E36).
+commit.
 
     {"id": "mem_…", "content": "…", "description": "…", "tags": ["…"], "timestamp":
      "2026-03-01T09:15:00", "usage_count": 3, "last_accessed": null}
@@ -10,7 +10,7 @@ also those of later versions (maturity, confidence, evidence, …). Times are me
 of the machine that reads or writes them, as that format has it. What cannot be read, and names that
 we do not know, are kept as they stand: nothing is lost by going through here.
 
-`Page.text` of what was read is what was read, but for line ends. Pure: bytes in, values out.
+`SharedFile.text` of what was read is what was read, but for line ends. Pure: bytes in, values out.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from reverie.mirror.page_placement import EARLIEST, LATEST
 from reverie.text.tokenization import fingerprint_text, shorten_line
 
 SYSTEM = "jaato"
-ORIGIN = "imported_from"  # in a memory's details: {"system", "id", "zone"}
+# in a memory's details: {"system", "id", "zone"}
+ORIGIN = "imported_from"
 OUR_ID = re.compile(r"mem_[0-9a-hjkmnp-tv-z]{26}")
 CONFLICT_MARK = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:\s|$)")
-MAX_DESCRIPTION_CHARS = 100  # characters of a description that is made up
+# characters of a description that is made up
+MAX_DESCRIPTION_CHARS = 100
 # in details, of what others wrote: where we have it from
-HEARD, SHARED = (
-    "heard_from",
-    "a shared file",
-)
-PERSONAL_KINDS = ("preference",)  # kinds that are the user's own business (E23)
+HEARD, SHARED = "heard_from", "a shared file"
+# kinds that are the user's own business
+PERSONAL_KINDS = ("preference",)
 
 
 class SharedLine(NamedTuple):
@@ -63,9 +63,7 @@ class SharedFile(NamedTuple):
 
     @property
     def records(self) -> dict[str, Mapping[str, Any]]:
-        """Records by id; of several with one id the last holds, as after a merge that keeps both
-        sides.
-        """
+        """Records by id; of several with one id the last, as after a merge of both sides."""
         return {line.id: line.record for line in self.lines if not line.why}
 
     @property
@@ -75,12 +73,12 @@ class SharedFile(NamedTuple):
 
     @property
     def has_conflict(self) -> bool:
-        """Whether a merge left its marks."""
+        """True if a merge left its marks."""
         return any(CONFLICT_MARK.match(line.raw) for line in self.lines)
 
     @property
     def text(self) -> str:
-        """As it is written."""
+        """The file as it is written."""
         return "".join(f"{line.raw}\n" for line in self.lines)
 
 
@@ -93,7 +91,7 @@ def parse_shared_file(data: bytes) -> SharedFile:
 
 
 def parse_shared_line(raw: str) -> SharedLine:
-    """One line."""
+    """One line: its record, or why it is none."""
     try:
         record = json.loads(raw)
         if not isinstance(record, dict):
@@ -114,10 +112,11 @@ def render_shared_line(record: Mapping[str, Any]) -> SharedLine:
 
 
 def is_shareable(memory: Memory) -> bool:
-    """Whether a memory is knowledge that a team shares: facts, decisions, procedures and the like
-    that count and have proved themselves; not the user's preferences, not what was said, happened
-    or is to be done (E5, E23). What others wrote is theirs to share: it belongs where it came from
-    a shared file.
+    """True if a memory is knowledge that a team shares.
+
+    Facts, decisions, procedures and the like that count and have proved themselves; not the user's
+    preferences, not what was said, happened or is to be done. What others wrote is theirs to share:
+    it belongs where it came from a shared file.
     """
     if memory.provenance == UNTRUSTED:
         return memory.active and memory.details.get(HEARD) == SHARED
@@ -138,28 +137,25 @@ def shared_name(memory: Memory) -> str:
 
 
 def to_shared_record(memory: Memory, zone: str) -> dict[str, Any]:
-    """A memory as a record."""
-    return {
+    """A memory as a record, its times in this zone."""
+    last_accessed = memory.last_accessed_at
+    record: dict[str, Any] = {
         "id": shared_name(memory),
         "content": memory.text,
         "description": memory.title or shorten_line(memory.text, MAX_DESCRIPTION_CHARS),
         "tags": list(memory.tags),
         "timestamp": to_local_iso(memory.at, zone),
         "usage_count": memory.access_count,
-        "last_accessed": None
-        if memory.last_accessed_at is None
-        else to_local_iso(memory.last_accessed_at, zone),
+        "last_accessed": None if last_accessed is None else to_local_iso(last_accessed, zone),
         **to_jaato_stamps(memory),
-        **(
-            {"provenance": memory.provenance}
-            if TRUST_BY_PROVENANCE[memory.provenance] < TRUST_BY_PROVENANCE["extracted"]
-            else {}
-        ),
     }
+    if TRUST_BY_PROVENANCE[memory.provenance] < TRUST_BY_PROVENANCE["extracted"]:
+        record["provenance"] = memory.provenance
+    return record
 
 
 def digest_record(record: Mapping[str, Any]) -> str:
-    """What a record says, in a few letters: who used it and when is not part of that."""
+    """A digest of what a record says; who used it and when is not part of that."""
     tags = sorted({str(tag).strip().lower() for tag in record.get("tags") or ()})
     said = [
         record.get("content"),
@@ -171,9 +167,7 @@ def digest_record(record: Mapping[str, Any]) -> str:
 
 
 def derive_shared_id(record: Mapping[str, Any], at: float, space: str) -> str:
-    """The id that a record gets here: its own if it is one of ours, else one that follows from it
-    and the space.
-    """
+    """The id a record gets here: its own if it is ours, else derived from it and the space."""
     name = str(record["id"])
     return name if OUR_ID.fullmatch(name) else derive_id(f"{space}\n{name}", at)
 
@@ -200,12 +194,12 @@ def from_shared_record(record: Mapping[str, Any], zone: str) -> dict[str, Any]:
 
 
 def is_dismissed(record: Mapping[str, Any]) -> bool:
-    """Whether somebody put it away there."""
+    """True if somebody put the record away in the other system."""
     return record.get("maturity") == "dismissed"
 
 
 def to_local_iso(at: float, zone: str) -> str:
-    """A moment as the format has it: ISO 8601 on the wall's clock, without a zone."""
+    """A time as the format has it: ISO 8601 on the wall's clock, without a zone."""
     from zoneinfo import ZoneInfo
 
     when = datetime.fromtimestamp(min(max(at, EARLIEST + 86_400), LATEST - 86_400), UTC)
@@ -213,7 +207,7 @@ def to_local_iso(at: float, zone: str) -> str:
 
 
 def parse_local_time(text: object, zone: str) -> float | None:
-    """A moment of the format; None for what is none."""
+    """A time of the format; None for what is none."""
     from zoneinfo import ZoneInfo
 
     try:
@@ -226,19 +220,24 @@ def parse_local_time(text: object, zone: str) -> float | None:
 def merge_shared_file(
     page: SharedFile, ours: Iterable[Mapping[str, Any]], gone: frozenset[str]
 ) -> SharedFile:
-    """The page with what we say: lines that say the same stay to the letter, others are replaced in
-    their place, new ones follow at the end, those of `gone` leave.
+    """The file with our records; those of `gone` leave.
+
+    Lines that say the same stay to the letter, others are replaced in their place, new ones follow
+    at the end. Of several lines with one id the last stays.
     """
     wanted = {str(record["id"]): record for record in ours}
     last = {line.id: place for place, line in enumerate(page.lines) if not line.why}
-    kept = [
-        line
-        if line.why
-        or line.id not in wanted
-        or digest_record(line.record) == digest_record(wanted[line.id])
-        else render_shared_line({**line.record, **wanted[line.id]})
-        for place, line in enumerate(page.lines)
-        if line.why or (last[line.id] == place and line.id not in gone)
-    ]
-    new = [render_shared_line(record) for id, record in wanted.items() if id not in last]
-    return SharedFile((*kept, *new))
+    lines = []
+    for place, line in enumerate(page.lines):
+        if line.why:
+            lines.append(line)
+            continue
+        if last[line.id] != place or line.id in gone:
+            continue
+        ours_now = wanted.get(line.id)
+        if ours_now is not None and digest_record(line.record) != digest_record(ours_now):
+            lines.append(render_shared_line({**line.record, **ours_now}))
+        else:
+            lines.append(line)
+    lines += [render_shared_line(record) for id, record in wanted.items() if id not in last]
+    return SharedFile(tuple(lines))

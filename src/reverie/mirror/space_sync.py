@@ -1,12 +1,14 @@
-"""One space of the mirror brought in step with the store: see `settle.mirroring`, which decides
-when.
+"""One space of the mirror brought in step with the store; `mirror_sync` decides when.
+
+A round reads the pages concerned, compares, applies what people did as one event, then writes. If
+the store or a page was altered meanwhile, another round follows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.model import Event, Filter, Memory, Record, with_fields
@@ -21,12 +23,14 @@ from reverie.mirror.three_way_merge import PageMerge, is_doubtful_deletion, merg
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage import Store
 
-MAX_ROUNDS = 5  # times that it is done again because the store or a page was altered meanwhile
-ALL_MEMORIES = 1_000_000_000  # memories of a space
+# rounds, each because the store or a page was altered meanwhile
+MAX_ROUNDS = 5
+# more memories than a space has
+ALL_MEMORIES = 1_000_000_000
 
 
 class SyncRequest(NamedTuple):
-    """What somebody asks for."""
+    """What bringing a space in step may do."""
 
     # where many lines are gone: True forgets them, False writes them anew, None asks
     forget: bool | None = None
@@ -58,7 +62,7 @@ class MirrorReport(NamedTuple):
         return self.new + self.revised + self.forgotten
 
     def followed_by(self, later: MirrorReport) -> MirrorReport:
-        """This and one more round; questions and troubles are those that are left."""
+        """The sums of this and a later round; questions and troubles are those that are left."""
         return later._replace(
             new=self.new + later.new,
             revised=self.revised + later.revised,
@@ -71,7 +75,7 @@ class MirrorReport(NamedTuple):
 
 
 class PageSheet(NamedTuple):
-    """A page on the desk: as found, as it was written last, and what the store says now."""
+    """A page being worked on: as found, as written last, what the store says, what people did."""
 
     found: FoundPage
     copy: BaseCopy
@@ -79,86 +83,77 @@ class PageSheet(NamedTuple):
     merged: PageMerge
 
 
-def sync_space(work: WorkContext, folder: MirrorFolder, order: SyncRequest) -> MirrorReport:
-    """A space brought in step."""
+def sync_space(work: WorkContext, folder: MirrorFolder, request: SyncRequest) -> MirrorReport:
+    """Bring a space and its pages in step."""
     done = MirrorReport(folder.space, folder.path)
     for _ in range(MAX_ROUNDS):
-        step, again = run_sync_round(work, folder, order)
-        done = done.followed_by(step)
+        report, again = run_sync_round(work, folder, request)
+        done = done.followed_by(report)
         if not again:
             break
     return done
 
 
 def run_sync_round(
-    work: WorkContext, folder: MirrorFolder, order: SyncRequest
+    work: WorkContext, folder: MirrorFolder, request: SyncRequest
 ) -> tuple[MirrorReport, bool]:
-    """One round, and whether something was altered meanwhile, so that another one is needed."""
+    """One round; True if something was altered meanwhile, so that another one is needed."""
     store, state, seq = work.store, folder.state(), work.store.last_event()
-    afresh = order.afresh or state.seq < 0 or state.seq > seq or HIDDEN in state.troubles
-    altered = folder.altered_looks(state)
+    afresh = request.afresh or state.seq < 0 or state.seq > seq or HIDDEN in state.troubles
+    names = set(folder.altered_looks(state))
     records = [] if afresh else store.changes_after(state.seq)
-    there = {m.id: m for m in store.get(list(dict.fromkeys(r.memory_id for r in records)))}
-    names = (
-        altered.keys()
-        | list_concerned_pages(records, there, folder.space)
-        | (state.held - {HIDDEN} if order.retry else set())
-        | ({MAIN_PAGE} if order.create_main_page and MAIN_PAGE not in state.looks else set())
-    )
+    ids = list(dict.fromkeys(record.memory_id for record in records))
+    altered = {memory.id: memory for memory in store.get(ids)}
+    names |= list_concerned_pages(records, altered, folder.space)
+    if request.retry:
+        names |= state.held - {HIDDEN}
+    if request.create_main_page and MAIN_PAGE not in state.looks:
+        names.add(MAIN_PAGE)
     copies = {name: folder.copy(name) for name in names}
     # A page that did not follow the store for a while, or whose copy is gone: what was altered
     # lately is not enough.
-    all_of_them = afresh or any(
+    needs_all = afresh or any(
         name in state.held or (name in state.looks and not copy.stamp)
         for name, copy in copies.items()
     )
-    memories = (
-        store.browse(Filter(spaces=(folder.space,), limit=ALL_MEMORIES))
-        if all_of_them
-        else list(there.values())
-    )
+    if needs_all:
+        memories = store.browse(Filter(spaces=(folder.space,), limit=ALL_MEMORIES))
+    else:
+        memories = list(altered.values())
     if afresh:
-        names |= {
-            *state.looks,
-            *(spot.page for m in memories if m.active and (spot := place_memory(m))),
-        }
+        places = (place_memory(memory) for memory in memories if memory.active)
+        names |= {*state.looks, *(place.page for place in places if place)}
     if not names:
-        if HIDDEN in state.troubles:
-            left = {name: why for name, why in state.troubles.items() if name != HIDDEN}
-            state = state._replace(troubles=left, seq=-1)
-        if state.seq < seq and folder.hidden.is_dir():
-            state = state._replace(
-                troubles={**state.troubles, **save_mirror_state(folder, state._replace(seq=seq))}
-            )
-        return report_untouched(folder, state), False
+        return finish_idle_round(folder, state, seq), False
     looks = {**state.looks, **folder.looks(names)}
-    desk, troubles = compare_pages(
-        folder,
-        {name: copies.get(name) or folder.copy(name) for name in names},
-        memories,
-        None if all_of_them else there,
-    )
-    elsewhere = {
-        id for name in {*state.troubles, *troubles} - desk.keys() for id in folder.ids(name)
-    }
-    desk, questions = hold_back_questions(desk, elsewhere, order.forget)
-    return finish_round(
-        work, folder, order, SyncRound(state, seq, looks, desk, questions, troubles)
-    )
+    copies = {name: copies.get(name) or folder.copy(name) for name in names}
+    sheets, troubles = compare_pages(folder, copies, memories, None if needs_all else altered)
+    elsewhere: set[str] = set()
+    for name in {*state.troubles, *troubles} - sheets.keys():
+        elsewhere |= folder.ids(name)
+    sheets, questions = hold_back_questions(sheets, elsewhere, request.forget)
+    found = SyncRound(state, seq, looks, sheets, questions, troubles)
+    return finish_round(work, folder, request, found)
 
 
-def report_untouched(folder: MirrorFolder, state: MirrorState) -> MirrorReport:
-    """Nothing was to be done; what waits, waits."""
+def finish_idle_round(folder: MirrorFolder, state: MirrorState, seq: int) -> MirrorReport:
+    """Note that the pages follow the store up to `seq`; nothing was to be done."""
+    if HIDDEN in state.troubles:
+        left = {name: why for name, why in state.troubles.items() if name != HIDDEN}
+        state = state._replace(troubles=left, seq=-1)
+    if state.seq < seq and folder.hidden.is_dir():
+        trouble = save_mirror_state(folder, state._replace(seq=seq))
+        state = state._replace(troubles={**state.troubles, **trouble})
     return MirrorReport(
         folder.space,
         folder.path,
-        questions=tuple((n, *q) for n, q in state.questions.items()),
+        questions=tuple((name, *counts) for name, counts in state.questions.items()),
         troubles=tuple(state.troubles.values()),
     )
 
 
 def list_concerned_pages(
-    records: Sequence[Record], there: Mapping[str, Memory], space: str
+    records: Sequence[Record], memories: Mapping[str, Memory], space: str
 ) -> set[str]:
     """The pages on which altered memories stand now, or stood before."""
     before: dict[str, dict[str, object] | None] = {}
@@ -168,10 +163,13 @@ def list_concerned_pages(
             before[record.memory_id] = {**record.before, **old}
     found = set()
     for id, old in before.items():
-        memory = there.get(id)
-        for one in (memory, with_fields(memory, old) if memory and old else None):
-            if one and one.active and one.space == space and (spot := place_memory(one)):
-                found.add(spot.page)
+        memory = memories.get(id)
+        if memory is None:
+            continue
+        for version in (memory, with_fields(memory, old) if old else memory):
+            place = place_memory(version)
+            if version.active and version.space == space and place:
+                found.add(place.page)
     return found
 
 
@@ -181,13 +179,13 @@ def compare_pages(
     memories: Sequence[Memory],
     altered: Mapping[str, Memory] | None,
 ) -> tuple[dict[str, PageSheet], dict[str, str]]:
-    """These pages with what people did to them, and why others are left alone.
+    """(these pages with what people did to them, page → why it is left alone).
 
     Without `altered`, the memories are all of the space; with it, only these are otherwise than
-    when it was written.
+    when the page was written.
     """
     lines = group_lines_by_page(folder.space, memories)
-    desk, troubles = {}, {}
+    sheets, troubles = {}, {}
     for name, copy in sorted(copies.items()):
         try:
             found = folder.read(name)
@@ -196,54 +194,53 @@ def compare_pages(
             continue
         ours = lines.get(name, {})
         if altered is not None:
-            ours = {
-                **{id: line for id, line in copy.lines.items() if id not in altered or id in ours},
-                **ours,
+            unaltered = {
+                id: line for id, line in copy.lines.items() if id not in altered or id in ours
             }
+            ours = {**unaltered, **ours}
         stamp = copy.stamp if found.blank or not found.page.mark else found.page.mark.stamp
-        page = remove_memories(
-            found.page, copy.filter_purged(item.marked for item in found.page.items), set()
-        )
+        purged = copy.filter_purged(item.marked for item in found.page.items)
+        page = remove_memories(found.page, purged, set())
         merged = merge_page(copy.lines_at(stamp), page, ours, earlier=stamp != copy.stamp)
-        desk[name] = PageSheet(
-            found, copy, ours, merged._replace(base_unknown=not copy.has_state(stamp))
-        )
-    return desk, troubles
+        merged = merged._replace(base_unknown=not copy.has_state(stamp))
+        sheets[name] = PageSheet(found, copy, ours, merged)
+    return sheets, troubles
 
 
 def group_lines_by_page(space: str, memories: Iterable[Memory]) -> dict[str, dict[str, PageLine]]:
-    """What the store says, page by page, in the order in which it happened."""
+    """Page → id → line, as the store says, in the order in which it happened."""
     found: dict[str, dict[str, PageLine]] = {}
-    for memory in sorted(memories, key=lambda m: (m.at, m.id)):
-        if memory.active and memory.space == space and (spot := place_memory(memory)):
-            found.setdefault(spot.page, {})[memory.id] = spot.line
+    for memory in sorted(memories, key=lambda memory: (memory.at, memory.id)):
+        place = place_memory(memory)
+        if memory.active and memory.space == space and place:
+            found.setdefault(place.page, {})[memory.id] = place.line
     return found
 
 
 def hold_back_questions(
-    desk: dict[str, PageSheet], elsewhere: set[str], forget: bool | None
+    sheets: dict[str, PageSheet], elsewhere: set[str], forget: bool | None
 ) -> tuple[dict[str, PageSheet], dict[str, tuple[int, int]]]:
-    """The desk without the pages about which somebody has to be asked, and the questions.
+    """(the pages about which nobody has to be asked, page → lines gone, of how many).
 
     A line that is gone here and stands on another page, or `elsewhere`, was moved. Of a page of
     which many lines are gone nothing is taken in before somebody has said whether they were
     deleted, nor of one that was loaded so long ago that it is not known whether they stood there.
     """
-    moved = elsewhere | {
-        item.id for sheet in desk.values() for item in sheet.merged.page.items if not item.emptied
-    }
+    present = set(elsewhere)
+    for sheet in sheets.values():
+        present |= {item.id for item in sheet.merged.page.items if not item.emptied}
     left, questions = {}, {}
-    for name, sheet in desk.items():
-        dropped = tuple(id for id in sheet.merged.dropped if id not in moved)
-        written = sum(id in sheet.store_lines for id in sheet.merged.base)
-        if is_doubtful_deletion(len(dropped), written, sheet.found.blank) or (
-            dropped and sheet.merged.base_unknown
-        ):
+    for name, sheet in sheets.items():
+        merged = sheet.merged
+        dropped = tuple(id for id in merged.dropped if id not in present)
+        written = sum(id in sheet.store_lines for id in merged.base)
+        is_doubtful = is_doubtful_deletion(len(dropped), written, sheet.found.blank)
+        if is_doubtful or (dropped and merged.base_unknown):
             if forget is None:
                 questions[name] = (len(dropped), written)
                 continue
             dropped = dropped if forget else ()
-        left[name] = sheet._replace(merged=sheet.merged._replace(dropped=dropped))
+        left[name] = sheet._replace(merged=merged._replace(dropped=dropped))
     return left, questions
 
 
@@ -259,14 +256,13 @@ class SyncRound(NamedTuple):
 
 
 def finish_round(
-    work: WorkContext, folder: MirrorFolder, order: SyncRequest, found: SyncRound
+    work: WorkContext, folder: MirrorFolder, request: SyncRequest, found: SyncRound
 ) -> tuple[MirrorReport, bool]:
-    """Apply what people did, then write; whether another round is needed."""
+    """Apply what people did, then write; True if another round is needed."""
     store, seq, event = work.store, found.seq, 0
+    edited = [sheet for sheet in found.sheets.values() if sheet.merged]
     edits = decide_page_edits(
-        work,
-        folder.space,
-        [(sheet.merged, sheet.store_lines) for sheet in found.sheets.values() if sheet.merged],
+        work, folder.space, [(sheet.merged, sheet.store_lines) for sheet in edited]
     )
     if edits.changes:
         try:
@@ -274,22 +270,23 @@ def finish_round(
         except (Conflict, NotFound):
             return MirrorReport(folder.space, folder.path), True
         seq = event if event == seq + 1 else seq
-    desk = refresh_sheets(store, folder.space, found.sheets, edits)
-    looks, pages, troubles, again = write_pages(folder, desk, order)
+    sheets = refresh_sheets(store, folder.space, found.sheets, edits)
+    looks, pages, troubles, again = write_pages(folder, sheets, request)
     troubles = {**report_refused(folder, edits), **found.troubles, **troubles}
     seen = found.sheets.keys() | found.questions.keys() | troubles.keys() | {HIDDEN}
-    if (
-        event and not again
-    ):  # pages that were not on the desk, on which these memories stand now or stood before
-        edited = {memory.id: memory for memory in store.get(sorted(set(edits.ids)))}
-        again = bool(
-            list_concerned_pages(store.changes_after(found.seq), edited, folder.space) - seen
-        )
+    # Pages that were not looked at, on which the edited memories stand now or stood before.
+    if event and not again:
+        memories = {memory.id: memory for memory in store.get(sorted(set(edits.ids)))}
+        concerned = list_concerned_pages(store.changes_after(found.seq), memories, folder.space)
+        again = bool(concerned - seen)
+    old = found.state
+    questions = {name: counts for name, counts in old.questions.items() if name not in seen}
+    old_troubles = {name: why for name, why in old.troubles.items() if name not in seen}
     state = MirrorState(
         found.seq if again else seq,
         {**found.looks, **looks},
-        {**{n: q for n, q in found.state.questions.items() if n not in seen}, **found.questions},
-        {**{n: t for n, t in found.state.troubles.items() if n not in seen}, **troubles},
+        {**questions, **found.questions},
+        {**old_troubles, **troubles},
     )
     if pages or troubles or folder.hidden.is_dir():
         troubles |= save_mirror_state(folder, state)
@@ -309,25 +306,23 @@ def finish_round(
 
 
 def report_refused(folder: MirrorFolder, edits: PageEdits) -> dict[str, str]:
-    """What could not be taken in, by page."""
-    return {
-        page: f"{folder.path / page}: {' '.join(why for name, why in edits.refused if name == page)}"
-        for page, _ in edits.refused
-    }
+    """Page → why lines of it could not be taken in."""
+    reasons: dict[str, list[str]] = {}
+    for page, why in edits.refused:
+        reasons.setdefault(page, []).append(why)
+    return {page: f"{folder.path / page}: {' '.join(whys)}" for page, whys in reasons.items()}
 
 
 def record_space_trouble(folder: MirrorFolder, why: str) -> tuple[str, ...]:
-    """Write down why a whole space is left alone; what is wrong with it."""
+    """Note why a whole space is left alone; return all that is wrong with it."""
     state = folder.state()
     troubles = {**state.troubles, HIDDEN: why}
-    return (
-        *troubles.values(),
-        *save_mirror_state(folder, state._replace(troubles=troubles)).values(),
-    )
+    unsaved = save_mirror_state(folder, state._replace(troubles=troubles))
+    return (*troubles.values(), *unsaved.values())
 
 
 def save_mirror_state(folder: MirrorFolder, state: MirrorState) -> dict[str, str]:
-    """Write down how a space stands; what is in the way of that."""
+    """Note how a space stands; returns what is in the way of that, if anything."""
     try:
         folder.keep_state(state)
     except OSError as err:
@@ -338,94 +333,86 @@ def save_mirror_state(folder: MirrorFolder, state: MirrorState) -> dict[str, str
 
 
 def explain_write_error(folder: MirrorFolder, err: OSError) -> str:
-    """What to do about a folder that refuses."""
+    """What to do about a folder that cannot be written."""
     return (
         f"{folder.path} cannot be written: {err.strerror or err}. Check who may write to the folder"
     )
 
 
 def apply_page_edits(work: WorkContext, space: str, found: SyncRound, edits: PageEdits) -> int:
-    """One event for all that people did; Conflict if somebody altered one of these memories
-    meanwhile.
+    """Apply all that people did as one event and return its number.
+
+    Raises Conflict if somebody altered one of these memories meanwhile.
     """
     with work.store.transaction():
         meanwhile = {record.memory_id for record in work.store.changes_after(found.seq)}
         if meanwhile & set(edits.ids):
             raise Conflict
-        return work.store.apply(
-            edits.changes,
-            Event(
-                verb="mirror",
-                space=space,
-                at=work.now,
-                payload={
-                    "pages": [name for name, sheet in found.sheets.items() if sheet.merged],
-                    "new": len(edits.new_ids),
-                    "revised": edits.revised,
-                    "forgotten": edits.forgotten,
-                    **({"clashes": list(edits.clashes)} if edits.clashes else {}),
-                    **(
-                        {"settled": [list(pair) for pair in edits.settled_pairs]}
-                        if edits.settled_pairs
-                        else {}
-                    ),
-                },
-            ),
-        )
+        payload: dict[str, Any] = {
+            "pages": [name for name, sheet in found.sheets.items() if sheet.merged],
+            "new": len(edits.new_ids),
+            "revised": edits.revised,
+            "forgotten": edits.forgotten,
+        }
+        if edits.clashes:
+            payload["clashes"] = list(edits.clashes)
+        if edits.settled_pairs:
+            payload["settled"] = [list(pair) for pair in edits.settled_pairs]
+        event = Event(verb="mirror", space=space, at=work.now, payload=payload)
+        return work.store.apply(edits.changes, event)
 
 
 def refresh_sheets(
-    store: Store, space: str, desk: Mapping[str, PageSheet], edits: PageEdits
+    store: Store, space: str, sheets: Mapping[str, PageSheet], edits: PageEdits
 ) -> dict[str, PageSheet]:
-    """The desk with what the store says after the edits, and new memories on their items."""
+    """The pages with what the store says after the edits, and new memories on their items."""
     lines = group_lines_by_page(space, store.get(sorted(set(edits.ids))))
     after = {}
-    for name, sheet in desk.items():
-        ours = {
+    for name, sheet in sheets.items():
+        edited = lines.get(name, {})
+        kept = {
             id: line
             for id, line in sheet.store_lines.items()
-            if id not in edits.ids or id in lines.get(name, {})
+            if id not in edits.ids or id in edited
         }
         blocks = tuple(
             assign_memory(block, (name, number), edits)
             for number, block in enumerate(sheet.merged.page.blocks)
         )
-        after[name] = sheet._replace(
-            store_lines={**ours, **lines.get(name, {})},
-            merged=sheet.merged._replace(page=MirrorPage(name, blocks)),
-        )
+        merged = sheet.merged._replace(page=MirrorPage(name, blocks))
+        after[name] = sheet._replace(store_lines={**kept, **edited}, merged=merged)
     return after
 
 
 def assign_memory(block: PageBlock, spot: tuple[str, int], edits: PageEdits) -> PageBlock:
-    """A block with the memory that was made of it; as prose if it is about none, as it stands if it
-    was refused.
+    """The block at `spot` (page, number) with the memory that was made of it.
+
+    As prose if it is about no memory; without an id, as it stands, if it was refused.
     """
     if not isinstance(block, PageItem):
         return block
     if spot in edits.refused_items:
         return block._replace(id="")
-    return (
-        to_prose(block)
-        if spot in edits.prose_items
-        else block._replace(id=edits.new_ids.get(spot, block.id))
-    )
+    if spot in edits.prose_items:
+        return to_prose(block)
+    return block._replace(id=edits.new_ids.get(spot, block.id))
 
 
 def write_pages(
-    folder: MirrorFolder, desk: Mapping[str, PageSheet], order: SyncRequest
+    folder: MirrorFolder, sheets: Mapping[str, PageSheet], request: SyncRequest
 ) -> tuple[dict[str, FileLook], list[str], dict[str, str], bool]:
-    """Write pages that are out of step: (how they look, which were written, trouble, whether one
-    was altered).
+    """Write pages that are out of step.
+
+    Returns (page → how it looks, pages written, page → trouble, True if one was altered meanwhile).
     """
     looks, pages, troubles, again = {}, [], {}, False
-    for name, sheet in desk.items():
+    for name, sheet in sheets.items():
         found = sheet.found
         looks[name] = found.look
         if (
             found.data is None
             and not sheet.store_lines
-            and not (order.create_main_page and name == MAIN_PAGE)
+            and not (request.create_main_page and name == MAIN_PAGE)
         ):
             continue
         page = render_page(sheet.merged.page, folder.space, sheet.store_lines)

@@ -3,8 +3,8 @@ the store as it is.
 
 Pure, and of one page. A line that stands as it was written is the program's to alter; one that does
 not is the person's, whatever the program did meanwhile: the store's history keeps the program's
-version, and the clash is told. The comparison is made field by field, so that a new wording by one
-and a new kind by the other do not clash.
+version, and the clash is reported. The comparison is made field by field, so that a new wording by
+one and a new kind by the other do not clash.
 """
 
 import re
@@ -25,21 +25,16 @@ from reverie.privacy import MARK_PATTERN
 from reverie.storage.erased_texts import PURGED
 
 # lines that go without a question: up to 10 and 30 % of the page, or fewer than 3
-MAX_DROPPED_LINES, MAX_DROPPED_SHARE, MIN_DOUBTED_LINES = (
-    10,
-    0.3,
-    3,
-)
+MAX_DROPPED_LINES, MAX_DROPPED_SHARE, MIN_DOUBTED_LINES = 10, 0.3, 3
 
 _BLANK = re.compile(f"{re.escape(PURGED)}|{MARK_PATTERN.pattern}")
 
-PageLines = Mapping[str, PageLine]  # of one page, by the ids of the memories
+# the lines of one page, by the ids of the memories
+PageLines = Mapping[str, PageLine]
 
 
 class RewordedLine(NamedTuple):
-    """The line of a memory says something else than what was written, or stands where it was not
-    written.
-    """
+    """A memory's line that differs from what was written, or stands where it was not written."""
 
     id: str
     line: PageLine
@@ -47,25 +42,26 @@ class RewordedLine(NamedTuple):
 
 
 class NewLine(NamedTuple):
-    """A line of nobody yet; the number of its block."""
+    """A line without a memory yet; the number of its block."""
 
     block: int
     line: PageLine
 
 
 class PageMerge(NamedTuple):
-    """What was found on one page."""
+    """What a person did to one page."""
 
     page: MirrorPage  # with the memory that each item is about
     reworded: tuple[RewordedLine, ...] = ()
     fresh: tuple[NewLine, ...] = ()
     dropped: tuple[str, ...] = ()
-    base: PageLines = EMPTY_MAPPING  # what was written when the person began
+    # what was written when the person began
+    base: PageLines = EMPTY_MAPPING
     # when they began is too long ago to know: the base is the oldest one that is left
     base_unknown: bool = False
 
     def __bool__(self) -> bool:
-        """Whether a person did anything that concerns a memory."""
+        """True if a person did anything that concerns a memory."""
         return bool(self.reworded or self.fresh or self.dropped)
 
 
@@ -74,83 +70,73 @@ def merge_page(
 ) -> PageMerge:
     """What a person did between `base` and `page`, given that the store now says `ours`.
 
-    An `earlier` state may have been loaded before something was taken out for good: what stood
+    An `earlier` state may have been loaded before something was redacted or purged: what stood
     there is no edit.
     """
     page = identify_items(base, page, ours)
     reworded, fresh = [], []
-    there, empty = set(), set()
+    present, emptied = set(), set()
     for number, item in enumerate(page.blocks):
         if not isinstance(item, PageItem):
             continue
         if not item.id:
             fresh.append(NewLine(number, item.line))
-        elif item.emptied:
-            empty.add(item.id)
-        else:
-            there.add(item.id)
-            if not item.line.text.strip():
-                continue
-            old = base.get(item.id, ours.get(item.id))
-            line = (
-                item.line._replace(text=old.text)
-                if earlier and old and is_unblanked(old.text, item.line.text)
-                else item.line
-            )
-            if old is None or list_differing_fields(old, line):
-                reworded.append(RewordedLine(item.id, line, old))
-    # an id that stands elsewhere, in a heading say, was not deleted
-    there |= find_memory_ids(page.text) - empty
-    gone = [id for id in (*base, *sorted(empty - base.keys())) if id not in there]
-    return PageMerge(
-        page, tuple(reworded), tuple(fresh), tuple(id for id in gone if id in ours), base
-    )
+            continue
+        if item.emptied:
+            emptied.add(item.id)
+            continue
+        present.add(item.id)
+        line = item.line
+        if not line.text.strip():
+            continue
+        old = base.get(item.id, ours.get(item.id))
+        if earlier and old and is_unblanked(old.text, line.text):
+            line = line._replace(text=old.text)
+        if old is None or list_differing_fields(old, line):
+            reworded.append(RewordedLine(item.id, line, old))
+    # An id that stands elsewhere, in a heading say, was not deleted.
+    present |= find_memory_ids(page.text) - emptied
+    gone = (id for id in (*base, *sorted(emptied - base.keys())) if id not in present)
+    dropped = tuple(id for id in gone if id in ours)
+    return PageMerge(page, tuple(reworded), tuple(fresh), dropped, base)
 
 
 def list_differing_fields(old: PageLine, new: PageLine) -> tuple[str, ...]:
-    """The fields in which a line on a page says something else than what was there; an empty one
-    says nothing.
-    """
-    return (
-        ()
-        if old == new
-        else tuple(
-            name
-            for name in PageLine._fields
-            if getattr(new, name) != getattr(old, name) and (name == "text" or getattr(new, name))
-        )
+    """The fields in which a line differs from before; an empty heading or time is no edit."""
+    return tuple(
+        name
+        for name in PageLine._fields
+        if getattr(new, name) != getattr(old, name) and (name == "text" or getattr(new, name))
     )
 
 
 def is_unblanked(text: str, before: str) -> bool:
-    """Whether `before` is this text with something where a purge or a scrub has left its mark."""
+    """True if `before` is this text with something where a purge or a scrub left its mark."""
     parts = _BLANK.split(text)
-    return len(parts) > 1 and bool(
-        re.fullmatch(".+".join(map(re.escape, parts)), before, re.DOTALL)
-    )
+    pattern = ".+".join(map(re.escape, parts))
+    return len(parts) > 1 and bool(re.fullmatch(pattern, before, re.DOTALL))
 
 
-def is_clash(wish: RewordedLine, ours: PageLine | None) -> bool:
-    """Whether the program, meanwhile, altered what the person altered, or let the memory go."""
-    if wish.base is None:
+def is_clash(edit: RewordedLine, ours: PageLine | None) -> bool:
+    """True if the program has altered what the person altered, or let the memory go."""
+    if edit.base is None:
         return False
     if ours is None:
         return True
-    touched = list_differing_fields(wish.base, wish.line)
+    touched = list_differing_fields(edit.base, edit.line)
     return any(
-        getattr(ours, name) not in (getattr(wish.base, name), getattr(wish.line, name))
+        getattr(ours, name) not in (getattr(edit.base, name), getattr(edit.line, name))
         for name in touched
     )
 
 
 def identify_items(base: PageLines, page: MirrorPage, ours: PageLines) -> MirrorPage:
-    """The page with each memory on one item at most; items without an id get that of the memory
-    which says the same.
+    """The page with each memory on one item at most; a line without an id gets that of its memory.
 
     An editor, a copy, or a crash before the ids were written may have left a line without its id.
-    What the page has lost comes first, then what the store has and the page has not got yet. Of a
-    line that stands there twice, a copy under a heading of ours is a new line, one elsewhere is
-    prose.
+    A memory that says the same is looked for: what the page has lost comes first, then what the
+    store has and the page has not got yet. Of a line that stands there twice, a copy under a
+    heading of ours is a new line, one elsewhere is prose.
     """
     marked = {item.marked for item in page.items}
     if "" not in marked and len(marked) == len(page.items):
@@ -158,8 +144,9 @@ def identify_items(base: PageLines, page: MirrorPage, ours: PageLines) -> Mirror
     lost: dict[str, list[tuple[str, PageLine]]] = {}
     for lines in (ours, base):
         for id, line in lines.items():
-            if id not in marked and (id, line) not in (known := lost.setdefault(line.text, [])):
-                known.insert(0, (id, line))
+            candidates = lost.setdefault(line.text, [])
+            if id not in marked and (id, line) not in candidates:
+                candidates.insert(0, (id, line))
     torn = _find_torn_line(base, page, marked)
     under_ours = {item.marked for item in page.items if item.line.heading}
     taken: set[str] = set()
@@ -181,9 +168,7 @@ def identify_items(base: PageLines, page: MirrorPage, ours: PageLines) -> Mirror
 
 
 def _find_lost_id(candidates: Iterable[tuple[str, PageLine]], heading: str, taken: set[str]) -> str:
-    """The memory that a line without an id is about, best one under the same heading; "" if it is a
-    new one.
-    """
+    """The memory that a line without an id is about, best under the same heading; "" for none."""
     free = sorted(
         (line.heading != heading, place, id)
         for place, (id, line) in enumerate(candidates)
@@ -195,28 +180,22 @@ def _find_lost_id(candidates: Iterable[tuple[str, PageLine]], heading: str, take
 def _find_torn_line(
     base: PageLines, page: MirrorPage, marked: set[str]
 ) -> tuple[str, PageLine] | None:
-    """The memory whose line was cut off where the page ends, with what its line said: nobody edited
-    it.
-    """
+    """The memory whose line was cut off at the page's end, with its whole line: it is no edit."""
     last = page.blocks[-1] if page.blocks else None
     if not isinstance(last, PageItem) or last.marked or last.raw.endswith("\n"):
         return None
     raw = last.raw.replace("\r\n", "\n")
-    return next(
-        (
-            (id, line)
-            for id, line in base.items()
-            if id not in marked
-            and line.text != last.line.text
-            and render_item(line, id).startswith(raw)
-        ),
-        None,
-    )
+    for id, line in base.items():
+        is_other = id not in marked and line.text != last.line.text
+        if is_other and render_item(line, id).startswith(raw):
+            return id, line
+    return None
 
 
 def is_doubtful_deletion(dropped: int, written: int, blank: bool) -> bool:
-    """Whether so many lines are gone, or all, that an accident is likely: a page emptied, cut off,
-    or deleted.
+    """True if so many lines are gone, or all, that an accident is likely.
+
+    A page may have been emptied, cut off, or deleted.
     """
     return bool(dropped) and (
         blank

@@ -8,7 +8,7 @@ revised. Its layout and its prose are kept. All of it is one event, `file`, whic
 that the page had.
 
 A line is never taken for a person's: it gets its id before the mirror reads it. After a crash
-between the event and the page the memories are as they were told, and only the layout is the old
+between the event and the page the memories are as they were written, and only the layout is the old
 one.
 """
 
@@ -39,7 +39,7 @@ from reverie.pipeline.event_reader import WorkContext
 
 
 class PageUpdate(NamedTuple):
-    """What somebody wants of a page."""
+    """What a tool wants written to a page."""
 
     name: str
     text: str
@@ -48,7 +48,7 @@ class PageUpdate(NamedTuple):
 
 
 class UpdatedPage(NamedTuple):
-    """What came of it."""
+    """What came of a page update."""
 
     version: int  # of the event: `undo` and `restore_file` take it
     memories: tuple[Memory, ...] = ()  # that are new
@@ -59,8 +59,9 @@ class UpdatedPage(NamedTuple):
 def update_page(
     work: WorkContext, folder: MirrorFolder, update: PageUpdate, now: Callable[[], float]
 ) -> UpdatedPage:
-    """Write to a page. BadInput, and nothing is done, where it is left alone or a line cannot be
-    kept.
+    """Write to a page.
+
+    Raises BadInput, and nothing is done, where it is left alone or a line cannot be kept.
     """
     with hold_mirror_lease(work.store, now):
         try:
@@ -80,23 +81,20 @@ def append_to_page(
 ) -> UpdatedPage:
     """Remember what is appended and does not stand there yet."""
     page = itemise_text(update.text, update.name)
-    merged = merge_page(EMPTY_MAPPING, page, load_page_lines(work, folder.space, update.name))
-    memories = tuple(
-        build_line_memory(
-            work, folder.space, update.name, one.line, with_title(page, one.block, update.source)
-        )
-        for one in merged.fresh
-    )
-    return UpdatedPage(
-        record_page_update(work, folder, update, found, [Add(memory) for memory in memories]),
-        memories,
-    )
+    known = load_page_lines(work, folder.space, update.name)
+    memories = []
+    for fresh in merge_page(EMPTY_MAPPING, page, known).fresh:
+        source = with_title(page, fresh.block, update.source)
+        memories.append(build_line_memory(work, folder.space, update.name, fresh.line, source))
+    changes = [Add(memory) for memory in memories]
+    version = record_page_update(work, folder, update, found, changes)
+    return UpdatedPage(version, tuple(memories))
 
 
 def with_title(page: MirrorPage, number: int, source: Mapping[str, Any]) -> Mapping[str, Any]:
     """The fields of a new line; somebody's own heading is its title."""
-    over = find_heading_above(page, number)
-    return {"title": over, **source} if over else source
+    heading = find_heading_above(page, number)
+    return {"title": heading, **source} if heading else source
 
 
 def replace_page(
@@ -104,51 +102,49 @@ def replace_page(
 ) -> UpdatedPage:
     """Put a page in the place of what stands there."""
     name = update.name
-    page = (
-        parse_mirror_page(update.text, name)
-        if update.mode == "restore"
-        else itemise_text(update.text, name, list_prose_lines(found.page))
-    )
+    if update.mode == "restore":
+        page = parse_mirror_page(update.text, name)
+    else:
+        page = itemise_text(update.text, name, list_prose_lines(found.page))
     with work.store.transaction():
         ours = load_page_lines(work, folder.space, name)
         merged = merge_page(ours, page, ours)
         edits = decide_page_edits(work, folder.space, [(merged, ours)], update.source)
         if edits.refused:
             raise BadInput(f"{' '.join(why for _, why in edits.refused)} Nothing was changed")
-        seq = record_page_update(work, folder, update, found, edits.changes)
+        version = record_page_update(work, folder, update, found, edits.changes)
     write_updated_page(work, folder, found, assign_memories(merged.page, edits))
+    changes = edits.changes
     return UpdatedPage(
-        seq,
-        tuple(one.memory for one in edits.changes if isinstance(one, Add)),
-        len({one.id for one in edits.changes if isinstance(one, Revise)}),
-        sum(isinstance(one, Retire) for one in edits.changes),
+        version,
+        tuple(change.memory for change in changes if isinstance(change, Add)),
+        len({change.id for change in changes if isinstance(change, Revise)}),
+        sum(isinstance(change, Retire) for change in changes),
     )
 
 
 def assign_memories(page: MirrorPage, edits: PageEdits) -> MirrorPage:
-    """The page with what was made of its items."""
-    return page._replace(
-        blocks=tuple(
-            assign_memory(block, (page.name, number), edits)
-            for number, block in enumerate(page.blocks)
-        )
+    """The page with the memories that were made of its items."""
+    blocks = tuple(
+        assign_memory(block, (page.name, number), edits) for number, block in enumerate(page.blocks)
     )
+    return page._replace(blocks=blocks)
 
 
 def write_updated_page(
     work: WorkContext, folder: MirrorFolder, found: FoundPage, page: MirrorPage
 ) -> None:
-    """Write the page as the store has it now. What somebody altered meanwhile stays for the mirror
-    to take in.
+    """Write the page as the store has it now.
+
+    What somebody altered meanwhile stays for the mirror to take in.
     """
     ours = load_page_lines(work, folder.space, page.name)
-    ours_first = parse_mirror_page(
-        f"{render_claiming_mark(folder.space, page.name)}\n", page.name
-    ).blocks
-    whole = page if page.mark else page._replace(blocks=(*ours_first, *page.blocks))
+    if not page.mark:
+        claim = f"{render_claiming_mark(folder.space, page.name)}\n"
+        page = page._replace(blocks=(*parse_mirror_page(claim, page.name).blocks, *page.blocks))
     try:
         folder.keep_copy(page.name, folder.copy(page.name).with_lines(ours))
-        folder.write(found, render_page(whole, folder.space, ours))
+        folder.write(found, render_page(page, folder.space, ours))
     except (PageTrouble, OSError) as err:
         raise BadInput(f"What you wrote is remembered, but the page is as it was: {err}") from err
 
@@ -160,30 +156,26 @@ def record_page_update(
     found: FoundPage,
     changes: Sequence[Change],
 ) -> int:
-    """The event, with the bytes that the page had."""
-    before = (
-        file_versions.NO_FILE
-        if found.data is None
-        else file_versions.keep_version(work.settings.home, found.data)
-    )
+    """Apply the changes as one event that names the bytes the page had; its number."""
+    before = file_versions.NO_FILE
+    if found.data is not None:
+        before = file_versions.keep_version(work.settings.home, found.data)
     payload = {
         "path": str(resolve_page_path(folder, update.name)),
         "mode": update.mode,
         "before": before,
         "size": len(found.data or b""),
     }
-    return work.store.apply(
-        changes, Event(file_versions.VERB, folder.space, work.now, payload=payload)
-    )
+    event = Event(file_versions.VERB, folder.space, work.now, payload=payload)
+    return work.store.apply(changes, event)
 
 
 def resolve_page_path(folder: MirrorFolder, name: str) -> Path:
-    """Where a page is, links resolved: so files are named."""
+    """A page's path with links resolved, as files are named in events."""
     return folder.path.resolve() / name
 
 
 def load_page_lines(work: WorkContext, space: str, name: str) -> dict[str, PageLine]:
     """What the store says on a page."""
-    return group_lines_by_page(
-        space, work.store.browse(Filter(spaces=(space,), limit=ALL_MEMORIES))
-    ).get(name, {})
+    memories = work.store.browse(Filter(spaces=(space,), limit=ALL_MEMORIES))
+    return group_lines_by_page(space, memories).get(name, {})

@@ -1,10 +1,9 @@
-"""What a file was before Reverie wrote to it, byte for byte; and writing so that a crash leaves the
-old or the new.
+"""What a file was before Reverie wrote to it, byte for byte, and writing a file atomically.
 
 A version is kept in the home under the hash of its bytes, readable by its owner only: it is the
-user's file as it was, secrets and all. The event log says which file had which bytes when
-(`events_of`), so versions can be listed and brought back (CC-74). Nothing is ever thrown away here
-but by a purge, and that only of the mirror's own pages.
+user's file as it was, secrets and all. The event log says which file had which bytes when, so
+versions can be listed and brought back. Nothing is ever thrown away here but by a purge, and that
+only of the mirror's own pages.
 """
 
 from __future__ import annotations
@@ -20,11 +19,15 @@ from reverie.core.model import Event
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.privacy import MARK_PATTERN, redact
 
-VERB = "file"  # of the events that tell of a file written
-MAX_EVENTS = 100_000  # of them that are looked at
+# the verb of events that tell of a file written
+VERB = "file"
+# of these events, how many are looked at
+MAX_EVENTS = 100_000
 UPDATE_MODES = ("append", "replace")
-BOM = "\ufeff"  # a file may begin with it
-NO_FILE = ""  # the hash of a file that was not there
+# A file may begin with it.
+BOM = "\ufeff"
+# the hash of a file that was not there
+NO_FILE = ""
 
 
 class FileVersion(NamedTuple):
@@ -39,17 +42,17 @@ class FileVersion(NamedTuple):
 
 
 def versions_folder(home: Path) -> Path:
-    """Where versions are kept."""
+    """The folder that versions are kept in."""
     return home / "versions"
 
 
 def hash_version(data: bytes) -> str:
-    """The name of a version."""
+    """The name that a version is kept under."""
     return blake2b(data, digest_size=20).hexdigest()
 
 
 def keep_version(home: Path, data: bytes) -> str:
-    """Keep these bytes; returns their hash. The same bytes are kept once."""
+    """Keep these bytes, once, and return their hash."""
     name = hash_version(data)
     place = versions_folder(home) / name[:2] / name
     if not place.is_file():
@@ -59,7 +62,7 @@ def keep_version(home: Path, data: bytes) -> str:
 
 
 def read_version(home: Path, name: str) -> bytes:
-    """The bytes of a version. Raises NotFound where they are gone or damaged."""
+    """The bytes of a version. Raises NotFound if they are gone or damaged."""
     try:
         data = (versions_folder(home) / name[:2] / name).read_bytes()
     except FileNotFoundError as err:
@@ -75,9 +78,7 @@ def erase_versions(
     ours: Callable[[str], bool],
     repeats: Callable[[bytes], bool],
 ) -> list[Path]:
-    """Erase the versions of files of ours that repeat something; returns those of other files that
-    do.
-    """
+    """Erase versions of files of `ours` that repeat something; return those of other files."""
     whose: dict[object, list[str]] = {}
     for event in events:
         whose.setdefault(event.payload.get("before"), []).append(str(event.payload.get("path")))
@@ -111,8 +112,7 @@ def list_versions(events: Iterable[Event], path: str) -> list[FileVersion]:
 def compose_file_update(
     old: bytes | None, text: str, mode: str, policy: Policy = DEFAULT_POLICY
 ) -> bytes:
-    """A file's bytes after text was appended to it or put in its place; secrets are taken out of
-    the text first.
+    """A file's bytes after redacted text was appended to it or put in its place.
 
     Appended text begins on a line of its own and ends with a line break; new lines end as most of
     the file's do. What it is appended to stays as it is, byte for byte.
@@ -133,7 +133,7 @@ def compose_file_update(
 
 
 def check_update_mode(mode: str) -> None:
-    """BadInput for what is no way of updating a file."""
+    """Raise BadInput for what is no way of updating a file."""
     if mode not in UPDATE_MODES:
         raise BadInput(
             f"{mode!r} is not a way of updating a file; there are {', '.join(UPDATE_MODES)}"
@@ -148,9 +148,7 @@ def detect_line_end(text: str) -> str:
 
 
 def decode_utf8(data: bytes) -> str:
-    """A file's text, its byte order mark included. What is not UTF-8 could not be written back as
-    it was.
-    """
+    """A file's text, byte order mark included; BadInput if it is not UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as err:

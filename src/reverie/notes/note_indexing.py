@@ -1,11 +1,11 @@
-"""Making the index what the files are: compare stamps, read what may have changed, put what has.
+"""Making the index what the files are: compare stamps, read what may have changed, index what has.
 
 A file whose stamp is the same is not opened; one whose bytes have the same hash is not cut up; a
 chunk whose text is the same keeps its vector. What was indexed and is not there any more is
 dropped, unless its folder cannot be opened just now. Everything is done in transactions of a few
 megabytes: whoever is interrupted goes on there the next time.
 
-Words can be found at once; vectors follow in `settle`, in small batches.
+Words can be found at once; vectors follow in the background, in small batches.
 """
 
 from __future__ import annotations
@@ -37,7 +37,12 @@ from reverie.storage.note_index_port import (
     IndexedFile,
 )
 
-BATCH_BYTES = 2_000_000  # bytes of files indexed in one transaction
+# bytes of files indexed in one transaction
+BATCH_BYTES = 2_000_000
+
+
+# A thousand empty files are some work too.
+FILE_COST_BYTES = 1_000
 
 Progress = Callable[[str, int, int | None], None]
 ContinueCheck = Callable[[], bool]
@@ -58,7 +63,7 @@ class IndexReport(NamedTuple):
     stopped: bool = False  # there was no time for all; the next sync goes on
 
     def plus(self, other: IndexReport) -> IndexReport:
-        """Both together."""
+        """The sums of both."""
         return IndexReport(
             self.files + other.files,
             self.indexed + other.indexed,
@@ -72,30 +77,27 @@ class IndexReport(NamedTuple):
 
 
 class SyncPlan(NamedTuple):
-    """What a sync has to look at."""
+    """The files that a sync has to open, and those that are gone."""
 
     changed: list[ListedFile]  # new, or with another stamp
     gone: list[str]
 
 
 def plan_sync(known: Mapping[str, IndexedFile], found: FolderListing) -> SyncPlan:
-    """What may have changed, and what is not there any more. What lies in an unreadable folder is
-    not gone.
-    """
+    """Compare what is indexed with what is there; what lies in an unreadable folder is not gone."""
     there = {file.path for file in found.files}
-    closed = tuple(f"{folder}/" for folder in found.unreadable)
+    unreadable = tuple(f"{folder}/" for folder in found.unreadable)
     changed = [
         file
         for file in found.files
         if file.path not in known or known[file.path].stamp != file.stamp
     ]
-    return SyncPlan(
-        changed, [path for path in known if path not in there and not path.startswith(closed)]
-    )
+    gone = [path for path in known if path not in there and not path.startswith(unreadable)]
+    return SyncPlan(changed, gone)
 
 
 class OpenedFiles(NamedTuple, Generic[Made]):
-    """What opening some files that may have changed has found."""
+    """What came of opening files that may have changed."""
 
     fresh: list[Made]  # what was made of those that have
     same: list[IndexedFile]  # with another stamp, but the bytes that they had
@@ -112,7 +114,7 @@ def open_changed_files(
     made: Callable[[IndexedFile, FileContent], Made],
     policy: Policy = DEFAULT_POLICY,
 ) -> OpenedFiles[Made]:
-    """Open some files that may have changed, and make something of each that has.
+    """Open files that may have changed, and make something of each whose bytes have.
 
     What is no text, and what has a secret in its path, is left out and not kept; what cannot be
     read just now is kept as it is known. Why files are left out is counted in `skipped`.
@@ -153,7 +155,7 @@ def sync_root(
     going: ContinueCheck,
     policy: Policy = DEFAULT_POLICY,
 ) -> IndexReport:
-    """Bring the index of a root up to date, as long as `going` says so."""
+    """Bring the index of a root up to date, as long as `going` returns True."""
     try:
         found = walk_folder(root, policy=policy)
     except NotFound:
@@ -181,7 +183,7 @@ def index_files(
     skipped: Counter[str],
     policy: Policy,
 ) -> IndexReport:
-    """Index some files that may have changed."""
+    """Index those of these files that have changed."""
     found = open_changed_files(
         root.path, files, known, now, skipped, partial(to_index_entry, policy=policy), policy
     )
@@ -195,7 +197,7 @@ def index_files(
 def to_index_entry(
     file: IndexedFile, content: FileContent, policy: Policy = DEFAULT_POLICY
 ) -> ChunkedFile:
-    """A file with its chunks."""
+    """A file with its chunks, redacted."""
     return ChunkedFile(file, chunk_text(redact(content.text, policy, keep_lines=True)[0]))
 
 
@@ -207,24 +209,18 @@ def reindex_file(
     policy: Policy = DEFAULT_POLICY,
 ) -> None:
     """Bring the index of one file that was just written up to date."""
-    index_files(
-        index,
-        root,
-        [ListedFile(path, UNSURE_STAMP)],
-        index.indexed_files(root.path),
-        now,
-        Counter(),
-        policy,
-    )
+    # UNSURE_STAMP is like no other, so the file is read.
+    file = ListedFile(path, UNSURE_STAMP)
+    index_files(index, root, [file], index.indexed_files(root.path), now, Counter(), policy)
 
 
 def group_by_bytes(files: Iterable[ListedFile]) -> Iterator[list[ListedFile]]:
-    """Files in groups of about BATCH bytes."""
+    """Files in groups of about BATCH_BYTES."""
     group: list[ListedFile] = []
     size = 0
     for file in files:
         group.append(file)
-        size += file.stamp.size + 1_000  # a thousand empty files are some work too
+        size += file.stamp.size + FILE_COST_BYTES
         if size >= BATCH_BYTES:
             yield group
             group, size = [], 0

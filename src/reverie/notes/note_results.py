@@ -1,6 +1,4 @@
-"""What the verbs about files answer with. Apart from the verbs, so that a cold recall does not wait
-for it.
-"""
+"""What the verbs about files return, apart from them so that a cold recall imports little."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ class WrittenFile(NamedTuple):
 
     @property
     def added(self) -> int:
-        """How many are new."""
+        """How many memories are new."""
         return len(self.memories)
 
 

@@ -1,10 +1,8 @@
-"""A text in chunks of 400 tokens with 80 tokens of overlap: what is searched, shown and embedded as
-one (C61, C62).
+"""A text in chunks of 400 tokens with 80 tokens of overlap, which are searched, shown and embedded.
 
 A token is counted as four characters, so a chunk has at most 1,600, of which at most 320 are
-repeated from before, as whole lines (CONSTANTS: chunk / overlap; CC-72). Every line that is not
-blank stands in a chunk, and `first` and `last` are its line numbers, from 1. A line too long for a
-chunk is cut where a word ends.
+repeated from before, as whole lines. Every line that is not blank stands in a chunk, and `first`
+and `last` are its line numbers, from 1. A line too long for a chunk is cut where a word ends.
 
 Where a chunk ends depends only on the lines nearby: of the places in the second half of its room,
 the best one is taken (a heading, then a paragraph, then the end of a sentence), and among equals
@@ -21,10 +19,11 @@ from zlib import crc32
 from reverie.storage.note_index_port import Chunk
 from reverie.text.tokenization import fingerprint_text
 
-CHARS_PER_TOKEN = 4  # characters that count as a token
-MAX_CHUNK_CHARS = 400 * CHARS_PER_TOKEN  # characters of a chunk, at most
-MAX_OVERLAP_CHARS = 80 * CHARS_PER_TOKEN  # of them repeated from the chunk before, at most
-MAX_NEW_CHARS = MAX_CHUNK_CHARS - MAX_OVERLAP_CHARS  # new characters in a chunk, at most
+CHARS_PER_TOKEN = 4
+MAX_CHUNK_CHARS = 400 * CHARS_PER_TOKEN
+# characters of a chunk that are repeated from the one before
+MAX_OVERLAP_CHARS = 80 * CHARS_PER_TOKEN
+MAX_NEW_CHARS = MAX_CHUNK_CHARS - MAX_OVERLAP_CHARS
 
 _HEADING = re.compile(r"#{1,6}\s")
 
@@ -38,15 +37,10 @@ class LinePiece(NamedTuple):
 
 
 def chunk_text(text: str) -> list[Chunk]:
-    """The chunks of a text, in order; none of a text of nothing but blanks. Secrets should be gone
-    already.
-    """
+    """The chunks of a text (already redacted), in order; none of a blank text."""
     pieces = list(split_into_pieces(split_lines(text)))
-    return [
-        chunk
-        for start, end in iter_chunk_bounds(pieces)
-        if (chunk := build_chunk(pieces, start, end))
-    ]
+    chunks = (build_chunk(pieces, start, end) for start, end in iter_chunk_bounds(pieces))
+    return list(filter(None, chunks))
 
 
 def split_lines(text: str) -> list[str]:
@@ -60,16 +54,13 @@ def split_into_pieces(lines: Sequence[str]) -> Iterator[LinePiece]:
     for number, line in enumerate(lines, start=1):
         if len(line) < MAX_NEW_CHARS:
             yield LinePiece(number, line + "\n")
-        else:
-            yield from (
-                LinePiece(number, part, whole=False) for part in split_long_line(line + "\n")
-            )
+            continue
+        for part in split_long_line(line + "\n"):
+            yield LinePiece(number, part, whole=False)
 
 
 def split_long_line(line: str) -> Iterator[str]:
-    """A long line in parts that fit, cut after a blank in the second half of the room where there
-    is one.
-    """
+    """A long line in parts that fit, cut after a blank in the second half of the room if any."""
     start = 0
     while len(line) - start > MAX_NEW_CHARS:
         blank = line.rfind(" ", start + MAX_NEW_CHARS // 2, start + MAX_NEW_CHARS)
@@ -80,7 +71,7 @@ def split_long_line(line: str) -> Iterator[str]:
 
 
 def iter_chunk_bounds(pieces: Sequence[LinePiece]) -> Iterator[tuple[int, int]]:
-    """(start, end) of the new pieces of each chunk: together they are all pieces, each once."""
+    """(start, end) of the new pieces of each chunk; together they are all pieces, each once."""
     lengths = [0, *accumulate(len(piece.text) for piece in pieces)]
     start = 0
     while start < len(pieces):
@@ -88,35 +79,33 @@ def iter_chunk_bounds(pieces: Sequence[LinePiece]) -> Iterator[tuple[int, int]]:
         while end < len(pieces) and lengths[end + 1] - lengths[start] <= MAX_NEW_CHARS:
             end += 1
         if end < len(pieces):
-            late = [
+            # Cut in the second half of the room only, or chunks would become small.
+            places = [
                 place
                 for place in range(start + 1, end + 1)
                 if lengths[place] - lengths[start] >= MAX_NEW_CHARS // 2
             ]
-            end = max(late or [end], key=lambda place: rate_cut(pieces, place))
+            end = max(places or [end], key=lambda place: rate_cut(pieces, place))
         yield start, end
         start = end
 
 
 def rate_cut(pieces: Sequence[LinePiece], place: int) -> tuple[int, int]:
-    """How good a place before a piece is to cut: by what stands around it, then by its checksum."""
+    """How good it is to cut before a piece: by what stands around it, then by its checksum."""
     before, after = pieces[place - 1].text.rstrip(), pieces[place].text
-    kind = (
-        3
-        if _HEADING.match(after)
-        else 2
-        if not before and after.strip()
-        else 1
-        if before.endswith((".", "!", "?", ":"))
-        else 0
-    )
+    if _HEADING.match(after):
+        kind = 3
+    elif not before and after.strip():
+        kind = 2
+    elif before.endswith((".", "!", "?", ":")):
+        kind = 1
+    else:
+        kind = 0
     return kind, crc32(f"{before}\n{after}".encode("utf-8", "surrogatepass"))
 
 
 def build_chunk(pieces: Sequence[LinePiece], start: int, end: int) -> Chunk | None:
-    """The chunk of these new pieces, with whole lines from before; None where there is nothing but
-    blanks.
-    """
+    """The chunk of these new pieces, with whole lines from before; None if they are blank."""
     while end > start and not pieces[end - 1].text.strip():
         end -= 1
     if end == start:

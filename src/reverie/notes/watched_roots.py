@@ -1,9 +1,9 @@
-"""Which folders are watched, for whom: the event log says it, so that it survives the loss of the
-index.
+"""The folders that are searched, and for whom: the event log says it, so that it survives the loss
+of the index.
 
 A root is a folder and the space whose readers may search it. Beside those that somebody added,
 every space has one of its own: the folder of its Markdown mirror, in which `MEMORY.md` and the
-daily logs count and nothing else (C59).
+daily logs count and nothing else.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from reverie.core.model import Event
 if TYPE_CHECKING:
     from reverie.storage import Store
 
-VERB = "folder"  # of the events that add or remove a root
-MAX_EVENTS = 100_000  # events that are read
+# the verb of events that add or remove a root
+VERB = "folder"
+# events that are read
+MAX_EVENTS = 100_000
 # files of a space's mirror, from its folder
 MIRROR_FILES = re.compile(r"MEMORY\.md|memory/\d{4}-\d\d-\d\d\.md")
 
@@ -34,24 +36,24 @@ class WatchedRoot(NamedTuple):
 
     @property
     def is_reachable(self) -> bool:
-        """Whether the folder can be seen just now; a drive may be unplugged."""
+        """True if the folder can be seen just now; a drive may be unplugged."""
         return Path(self.path).is_dir()
 
 
 def list_roots(
     store: Store, spaces: Sequence[str], mirror: Callable[[str], Path | None]
 ) -> list[WatchedRoot]:
-    """The roots of these spaces: what was added, in order, then mirrors that exist; `mirror` tells
-    their folders.
+    """The roots of these spaces: those that were added, in order, then the mirrors that exist.
+
+    `mirror` tells the folder of a space's mirror.
     """
-    return [
-        *list_added_roots(store.events(verbs=(VERB,), limit=MAX_EVENTS), spaces),
-        *(
-            root
-            for space in spaces
-            if (folder := mirror(space)) and (root := to_mirror_root(folder, space)).is_reachable
-        ),
-    ]
+    roots = list_added_roots(store.events(verbs=(VERB,), limit=MAX_EVENTS), spaces)
+    for space in spaces:
+        folder = mirror(space)
+        if folder:
+            own = to_mirror_root(folder, space)
+            roots += [own] if own.is_reachable else []
+    return roots
 
 
 def list_added_roots(events: Iterable[Event], spaces: Sequence[str]) -> list[WatchedRoot]:
@@ -65,7 +67,7 @@ def list_added_roots(events: Iterable[Event], spaces: Sequence[str]) -> list[Wat
 
 
 def list_watch_events(store: Store) -> list[Event]:
-    """For each folder that anybody has, the event that added it."""
+    """For each folder that anybody watches, the event that added it."""
     last = {
         (event.space, event.payload.get("path")): event
         for event in store.events(verbs=(VERB,), limit=MAX_EVENTS)
@@ -74,10 +76,10 @@ def list_watch_events(store: Store) -> list[Event]:
 
 
 def to_mirror_root(folder: Path, space: str) -> WatchedRoot:
-    """The folder of a space's mirror."""
+    """The folder of a space's mirror as a root."""
     return WatchedRoot(os.path.realpath(folder), space, own=True)
 
 
 def build_watch_event(root: WatchedRoot, watched: bool, now: float) -> Event:
-    """That a root is watched from now on, or is not any longer."""
+    """The event by which a root is watched from now on, or is not any longer."""
     return Event(VERB, root.space, now, payload={"path": root.path, "watched": watched})
