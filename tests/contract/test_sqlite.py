@@ -301,7 +301,7 @@ def test_threads_that_ended_leave_no_connection(store):
     for _ in range(30):
         thread = threading.Thread(target=find, args=(store, "heron"))
         thread.start()
-        thread.join_by_bridge()
+        thread.join()
 
     assert len(store._db._readers) <= 3
 

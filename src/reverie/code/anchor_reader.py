@@ -366,7 +366,7 @@ def anchor_existing_memories(work: WorkContext, root: str) -> None:
 
 
 def confirm_anchors(work: WorkContext, anchors: Sequence[CodeAnchor]) -> list[CodeAnchor]:
-    """Anchors at what the code is now, for a memory that was found to be so; none at what is gone."""
+    """Anchors at what the code is now, for a memory found to be so; none at what is gone."""
     from reverie.code.anchor_tracking import observe_anchor, view_repository
 
     views: RepositoryViews = {}

@@ -253,7 +253,7 @@ def split_digests(row: str) -> set[str]:
 
 
 def track_anchor(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor:
-    """The anchor as it is to be kept from now on; the same one if nothing is known to have altered."""
+    """The anchor as it is to be kept from now on; the same one if nothing has altered."""
     if is_unaltered(view, anchor):
         return mark_holding(anchor)
     if view.is_behind(anchor.path):
@@ -397,7 +397,7 @@ def rank_similar_definitions(
     candidates: Iterable[tuple[str, Symbol]],
     least: float,
 ) -> list[SimilarDefinition]:
-    """How similar these definitions are, as far as they were not there before; most similar first."""
+    """The definitions that were not there before, with their similarity; most similar first."""
     own_name = strip_qualifiers(anchor.symbol)
     found = []
     for path, symbol in candidates:
@@ -472,7 +472,7 @@ def find_same_content(view: RepositoryView, anchor: CodeAnchor) -> str:
 
 
 def find_same_parts(view: RepositoryView, anchor: CodeAnchor) -> str:
-    """The one file with most definitions of the anchored one; empty if there is none, or several."""
+    """The one file with most definitions of the anchored one; empty if none or several."""
     before = split_digests(anchor.beside)
     if len(before) < MIN_PARTS:
         return ""

@@ -3,9 +3,9 @@
 Which files count: those of a known language that no ignore file names, up to 2 MB
 (`notes.folder_walk`), but not vendored folders and not what was generated, going by its name or by
 what its first lines say. A file whose stamp is the same is not opened, one whose bytes are the same
-is not parsed. A change in one file may give a name in another one another meaning: after few changes
-the files are found for which that may be so (`incremental_resolution`), after many all are resolved
-anew from the facts that are kept.
+is not parsed. A change in one file may give a name in another one another meaning: after few
+changes the files are found for which that may be so (`incremental_resolution`), after many all are
+resolved anew from the facts that are kept.
 
 Whoever is interrupted goes on there the next time; until then the index says that it is not
 resolved.

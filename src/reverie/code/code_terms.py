@@ -151,7 +151,7 @@ def tokenize_path(parts: Iterable[str]) -> Counter[str]:
 
 
 def is_code_like(word: str) -> bool:
-    """True if only code is written so: an underscore inside, or a capital after the first letter."""
+    """True if only code is written so: an underscore inside, or a capital that is not the first."""
     if "_" in word.strip("_"):
         return True
     return any(letter.isupper() for letter in word[1:]) and not word.isupper()

@@ -24,7 +24,7 @@ def strip_quotes(text: str) -> str:
 
 
 def parse_use_tree(text: str) -> Iterator[tuple[str, str, str]]:
-    """(module, name, alias) of each leaf of a Rust `use` tree, such as `a::{b, c::{self, d as e}}`."""
+    """(module, name, alias) of each leaf of a Rust `use` tree: `a::{b, c::{self, d as e}}`."""
     waiting = [("", "".join(text.split("\n")).strip())]
     while waiting:
         base, tree = waiting.pop()

@@ -288,7 +288,7 @@ class NameResolver:
         return ResolvedName(files[0], NO_SYMBOL, how="import")
 
     def _resolve_default(self, path: str, alias: str) -> ResolvedName:
-        """What a file exports by default: what has the name of the import, or its only definition."""
+        """What a file exports by default: what the import is called, or its only definition."""
         file = self.file(path)
         self.asked.names_in_files.update(((path, alias), (path, ALL_TOP_NAMES)))
         top = file.top_names

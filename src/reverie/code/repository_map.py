@@ -127,9 +127,9 @@ def rank_nodes(
 
 
 def fit_symbols(best: Iterable[FoundSymbol], count: int, budget: int) -> RepositoryMap:
-    """As many of the best as fit, each under its file; what is too long for the rest is passed over.
+    """The map of as many of the best as fit, each under its file.
 
-    `count` is how many there are.
+    What is too long for the rest is passed over; `count` is how many there are.
     """
     taken: list[FoundSymbol] = []
     files: set[str] = set()
