@@ -2,8 +2,9 @@
 
 All that needs the store is here; what is decided is decided in `importers.import_plan`. Memories
 and links are one event of the verb "import", which `undo` takes back; deeds are appended to the log
-as what they are, in the same transaction. Nobody waits while files are read and texts are redacted: that is done when the
-transaction begins, which only looks whether somebody else took in the same meanwhile.
+as what they are, in the same transaction. Nobody waits while files are read and texts are redacted:
+that is done when the transaction begins, which only looks whether somebody else took in the same
+meanwhile.
 """
 
 from __future__ import annotations
@@ -114,7 +115,8 @@ def import_neighbours(
 ) -> list[NeighbourImport]:
     """Import what lies there if nothing is remembered yet where it would go.
 
-    What would mix is left. What cannot be read at all is one bad record, and keeps nobody from the others.
+    What would mix is left. What cannot be read at all is one bad record, and keeps nobody from the
+    others.
     """
 
     def import_one(form: ImportFormat, path: Path, dry_run: bool) -> ImportOutcome:

@@ -1,7 +1,8 @@
 """Basic Memory's notes: Markdown with a head, observations and relations.
 
-An observation is `- [category] text #tag (context)`, a relation `- relation [[Other note]]`. A note becomes one memory with its prose, and one for each observation, tied to it. A relation ties
-two notes; what kind it is stands in the details of the note that names it.
+An observation is `- [category] text #tag (context)`, a relation `- relation [[Other note]]`. A note
+becomes one memory with its prose, and one for each observation, tied to it. A relation ties two
+notes; what kind it is stands in the details of the note that names it.
 """
 
 from __future__ import annotations
