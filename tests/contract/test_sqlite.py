@@ -338,12 +338,12 @@ def test_a_slow_reader_does_not_stop_purging(store):
 
 OPENING = """
 import sys
-from reverie.model import Add
-from reverie.store import open_store
-from reverie.testing import a_memory, an_event
+from reverie.core.model import Add
+from reverie.storage import open_store
+from reverie.testing import make_memory, make_event
 sys.stdin.readline()
 store = open_store(sys.argv[1])
-store.apply([Add(memory=a_memory(sys.argv[2]))], an_event())
+store.apply([Add(memory=make_memory(sys.argv[2]))], make_event())
 store.close()
 """
 

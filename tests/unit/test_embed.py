@@ -62,7 +62,7 @@ def test_similar_spelling_similar_vector(toy):
 
 def test_the_toy_is_the_same_in_every_process():
     """Nothing in it is salted per process, so a stored vector stays comparable (A94)."""
-    probe = "from reverie.embed.toy import Toy; print(Toy().embed(['heron runs staging']).tobytes().hex())"
+    probe = "from reverie.embedding.toy import ToyEmbedder; print(ToyEmbedder().embed(['heron runs staging']).tobytes().hex())"
     outputs = {python(probe, PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
 
     assert outputs == {ToyEmbedder().embed(["heron runs staging"]).tobytes().hex() + "\n"}
@@ -71,7 +71,7 @@ def test_the_toy_is_the_same_in_every_process():
 def test_importing_and_opening_load_nothing(tmp_path):
     """Neither the package nor an opened embedder imports anything heavy before the first text."""
     probe = (
-        "import sys, pathlib, reverie.embed as e\n"
+        "import sys, pathlib, reverie.embedding as e\n"
         "assert not {'numpy', 'urllib.request', 'subprocess'} & set(sys.modules)\n"
         f"e.open_embedder('minilm', cache=pathlib.Path({str(tmp_path)!r}))\n"
         "print({'numpy', 'onnx', 'onnxruntime', 'tokenizers'} & set(sys.modules))"
