@@ -1,15 +1,16 @@
-"""Anchors made and looked after: how a place in the code looks now, and where it went if it is not
-there.
+"""Anchors: how a place in the code looks now, and where it went if it is not there.
 
-`seen` says how a file or symbol looks. `looked_after` says of an anchor whether it holds, has
-moved, changed or gone; it asks the index first, and opens only files whose definition is not what
-it was. A definition is followed
+`observe_anchor` says how a file or symbol looks. `track_anchor` says of an anchor whether it holds,
+has moved, changed or gone; it asks the index first, and opens only files whose definition is not
+what it was. A definition is followed
+
 - by its text, to wherever that stands now under whatever name, if it stood in one place only;
 - by its name, to a file that had none of that name before, if it is still much alike;
-- by likeness, to a new name in its own file, if nothing else there comes near. A file is followed
-  by its content, or by most of what it consists of. Whoever was there before is never taken for
-  what moved: so much of the surroundings an anchor keeps. What cannot be followed so is gone, until
-  it comes back.
+- by similarity, to a new name in its own file, if nothing else there comes near.
+
+A file is followed by its content, or by most of what it consists of. Whoever was there before is
+never taken for what moved: so much of the surroundings an anchor keeps. What cannot be followed so
+is gone, until it comes back.
 
 Nothing is decided from an index that is behind the files: then the anchor stays as it is, for the
 next time.
@@ -38,22 +39,29 @@ from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.notes.folder_walk import admit_path, read_text_file, walk_folder
 from reverie.notes.watched_roots import WatchedRoot
 from reverie.storage.code_index_port import CodeIndex, Symbol, SymbolLocation
+from reverie.storage.note_index_port import IndexedFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MIN_MOVED_SIMILARITY = (
-    0.6  # likeness from which a definition of the same name elsewhere is the same one
-)
-MIN_RENAMED_SIMILARITY = 0.7  # …of another name in the same file
-MIN_LEAD = 0.1  # by which it must be liker than the next
-MIN_RENAMED_CHARS = 60  # characters that a text must have to be followed to another name
-MIN_SHARED_PARTS = (
-    0.5  # share of a file's definitions by which it is known again, and still spoken of
-)
-MIN_PARTS = 3  # definitions that a file must have for that
-MARK_DIGITS = 4  # hexadecimal digits of a name or text that are kept of the surroundings
-MAX_MARKS, MAX_NAMESAKES, MAX_SEARCHED_FILES = 400, 20, 2_000
+# similarity from which a definition of the same name elsewhere is the same one
+MIN_MOVED_SIMILARITY = 0.6
+# …and one of another name in the same file, which says less
+MIN_RENAMED_SIMILARITY = 0.7
+# by which the most similar must be ahead of the next
+MIN_LEAD = 0.1
+# characters that a text must have to be followed to another name
+MIN_RENAMED_CHARS = 60
+# share of a file's definitions by which it is known again, and still spoken of
+MIN_SHARED_PARTS = 0.5
+# definitions that a file must have for that
+MIN_PARTS = 3
+# hexadecimal digits of a name or text that are kept of the surroundings
+MARK_DIGITS = 4
+MAX_MARKS = 400
+MAX_NAMESAKES = 20
+MAX_SEARCHED_FILES = 2_000
+# kinds of symbols that may become each other by moving
 KIND_GROUPS = (("function", "method"), ("variable", "attribute"), ("class",))
 
 
@@ -78,130 +86,145 @@ class RepositoryView:
     ) -> None:
         self.index, self.root, self.now, self.policy = index, root, now, policy
         self.known = index.indexed_files(root)
-        self._seen: dict[str, FileView | None] = {}
+        self._files: dict[str, FileView | None] = {}
         self._indexed: dict[str, SymbolsByName] = {}
         self._trees: dict[str, Node] = {}
 
     def file(self, path: str) -> FileView | None:
-        """A file that memory may read; None where there is none."""
-        if path not in self._seen:
-            self._seen[path] = None
+        """A file that memory may read; None if there is no such file."""
+        if path not in self._files:
+            self._files[path] = None
             with suppress(OSError, BadInput):
-                place = admit_path(WatchedRoot(self.root, ""), path, lambda _: True, self.policy)
-                content, mtime = read_text_file(place, self.now, self.policy), place.stat().st_mtime
-                language, data = detect_language(path), content.text.encode("utf-8", "replace")
-                symbols = parse_file(data, language.name).symbols if language else ()
-                self._seen[path] = FileView(
-                    content.hash, mtime, data, language.name if language else "", symbols
-                )
-        return self._seen[path]
+                self._files[path] = self._read_file(path)
+        return self._files[path]
 
-    def tree(self, path: str, sight: FileView) -> Node:
-        """The syntax of a file."""
+    def _read_file(self, path: str) -> FileView:
+        """Open and parse a file."""
+        place = admit_path(WatchedRoot(self.root, ""), path, lambda _: True, self.policy)
+        content = read_text_file(place, self.now, self.policy)
+        mtime = place.stat().st_mtime
+        data = content.text.encode("utf-8", "replace")
+        language = detect_language(path)
+        if language is None:
+            return FileView(content.hash, mtime, data, "", ())
+        symbols = parse_file(data, language.name).symbols
+        return FileView(content.hash, mtime, data, language.name, symbols)
+
+    def tree(self, path: str, file: FileView) -> Node:
+        """The syntax tree of a file."""
         if path not in self._trees:
-            self._trees[path] = parse_tree(sight.data, sight.language)
+            self._trees[path] = parse_tree(file.data, file.language)
         return self._trees[path]
 
-    def indexed(self, path: str) -> SymbolsByName:
+    def indexed_symbols(self, path: str) -> SymbolsByName:
         """What the index says that a file defines, by qualified name."""
         if path not in self._indexed:
             places = self.index.symbols(self.root, [path]) if path in self.known else []
             self._indexed[path] = group_by_qualified_name(place.symbol for place in places)
         return self._indexed[path]
 
-    def behind(self, path: str) -> bool:
-        """Whether a file is not what the index says."""
-        sight = self.file(path)
-        return sight is not None and path in self.known and sight.hash != self.known[path].hash
+    def is_behind(self, path: str) -> bool:
+        """True if a file is not what the index says."""
+        file = self.file(path)
+        return file is not None and path in self.known and file.hash != self.known[path].hash
 
 
-RepositoryViews = dict[str, RepositoryView]  # what is seen of each repository
+# what is seen of each repository, by its root
+RepositoryViews = dict[str, RepositoryView]
 
 
 def view_repository(
-    index: CodeIndex, root: str, now: float, eyes: RepositoryViews, policy: Policy = DEFAULT_POLICY
+    index: CodeIndex,
+    root: str,
+    now: float,
+    views: RepositoryViews,
+    policy: Policy = DEFAULT_POLICY,
 ) -> RepositoryView:
-    """What is seen of one repository: the same for all who share `eyes`, so that each file is
-    opened once for them.
+    """The view of one repository: the same for all who share `views`.
+
+    So each file is opened once for them all.
     """
-    if root not in eyes:
-        eyes[root] = RepositoryView(index, root, now, policy)
-    return eyes[root]
+    if root not in views:
+        views[root] = RepositoryView(index, root, now, policy)
+    return views[root]
 
 
 def group_by_qualified_name(symbols: Iterable[Symbol]) -> SymbolsByName:
-    """Symbols by qualified name. Several may have one: overloads, a property's getter
-    and setter.
-    """
-    found: SymbolsByName = {}
+    """Symbols by qualified name: overloads share one, and a property's getter and setter."""
+    groups: SymbolsByName = {}
     for symbol in symbols:
-        found.setdefault(symbol.qual, []).append(symbol)
-    return found
+        groups.setdefault(symbol.qual, []).append(symbol)
+    return groups
 
 
 def combine_body_digests(same: Sequence[Symbol]) -> str:
     """One digest for all definitions of a name."""
-    return (
-        same[0].body if len(same) == 1 else hash_bytes("".join(one.body for one in same).encode())
-    )
+    if len(same) == 1:
+        return same[0].body
+    return hash_bytes("".join(one.body for one in same).encode())
 
 
 def observe_anchor(
-    sights: RepositoryView, path: str, name: str = "", by: str = GIVEN
+    view: RepositoryView, path: str, name: str = "", by: str = GIVEN
 ) -> CodeAnchor | None:
-    """How a file, or a symbol of it by its qualified name, looks now; None where there is none."""
-    sight = sights.file(path)
-    if sight is None:
+    """An anchor at a file, or at a symbol by its qualified name, as it looks now; None if gone."""
+    file = view.file(path)
+    if file is None:
         return None
     if not name:
-        return observe_file_anchor(sights, path, sight, by)
-    same = group_by_qualified_name(sight.symbols).get(name, [])
+        return observe_file_anchor(view, path, file, by)
+    same = group_by_qualified_name(file.symbols).get(name, [])
     if not same:
         return None
-    tree, digest = sights.tree(path, sight), combine_body_digests(same)
-    nodes = [find_definition_node(tree, sight.data, symbol) for symbol in same]
+    digest = combine_body_digests(same)
+    tree = view.tree(path, file)
+    nodes = [find_definition_node(tree, file.data, symbol) for symbol in same]
     shapes = [digest_syntax(node, same[0].name) for node in nodes]
-    form = shapes[0] if len(shapes) == 1 else hash_bytes("".join(shapes).encode())
     text = "\n\n".join((node.text or b"").decode("utf-8", "replace") for node in nodes)
-    other = [
+    namesakes = [
         one.path
-        for one in sights.index.find_symbols(sights.root, name, MAX_NAMESAKES + 1)
+        for one in view.index.find_symbols(view.root, name, MAX_NAMESAKES + 1)
         if one.symbol.qual == name and one.path != path
     ]
-    twins = any(
+    has_twins = any(
         (one.path, one.symbol.qual) != (path, name)
-        for one in sights.index.symbols_with_body(sights.root, digest)
+        for one in view.index.symbols_with_body(view.root, digest)
     )
     return CodeAnchor(
-        sights.root,
+        view.root,
         path,
         name,
         same[0].kind,
         digest,
-        form,
+        shapes[0] if len(shapes) == 1 else hash_bytes("".join(shapes).encode()),
         take_excerpt(text),
-        digest_names(one.qual for one in sight.symbols),
-        tuple(dict.fromkeys(other)),
-        twins,
-        sights.now,
+        digest_names(one.qual for one in file.symbols),
+        tuple(dict.fromkeys(namesakes)),
+        has_twins,
+        view.now,
         by,
     )
 
 
-def observe_file_anchor(sights: RepositoryView, path: str, sight: FileView, by: str) -> CodeAnchor:
-    """How a file looks now."""
-    twins = sum(one.hash == sight.hash for one in sights.known.values()) > (path in sights.known)
-    form = (
-        digest_syntax(sights.tree(path, sight))
-        if sight.language
-        else hash_bytes(b" ".join(sight.data.split()))
-    )
-    parts = "".join(
-        symbol.body[:MARK_DIGITS] for symbol in select_top_level(sight.symbols)[:MAX_MARKS]
-    )
+def observe_file_anchor(view: RepositoryView, path: str, file: FileView, by: str) -> CodeAnchor:
+    """An anchor at a file as it looks now."""
+    same_content = sum(one.hash == file.hash for one in view.known.values())
+    has_twins = same_content > (path in view.known)
+    if file.language:
+        shape = digest_syntax(view.tree(path, file))
+    else:
+        shape = hash_bytes(b" ".join(file.data.split()))
+    top_level = select_top_level(file.symbols)[:MAX_MARKS]
+    parts = "".join(symbol.body[:MARK_DIGITS] for symbol in top_level)
+    digest = shorten_hash(file.hash)
     return CodeAnchor(
-        sights.root, path, "", "", sight.hash.hex()[:16], form, "", parts, (), twins, sights.now, by
+        view.root, path, "", "", digest, shape, "", parts, (), has_twins, view.now, by
     )
+
+
+def shorten_hash(hash: bytes) -> str:
+    """The digest of a file's content, as an anchor keeps it."""
+    return hash.hex()[:16]
 
 
 def select_top_level(symbols: Iterable[Symbol]) -> list[Symbol]:
@@ -211,11 +234,16 @@ def select_top_level(symbols: Iterable[Symbol]) -> list[Symbol]:
 
 def digest_names(names: Iterable[str]) -> str:
     """Digests of names, in a row."""
-    return "".join(hash_bytes(name.encode())[:MARK_DIGITS] for name in list(names)[:MAX_MARKS])
+    return "".join(digest_name(name) for name in list(names)[:MAX_MARKS])
+
+
+def digest_name(name: str) -> str:
+    """The few digits by which a name is known again."""
+    return hash_bytes(name.encode())[:MARK_DIGITS]
 
 
 def has_digest(mark: str, row: str) -> bool:
-    """Whether a digest stands in a row of them."""
+    """True if a digest stands in a row of them."""
     return mark in split_digests(row)
 
 
@@ -224,38 +252,38 @@ def split_digests(row: str) -> set[str]:
     return {row[start : start + MARK_DIGITS] for start in range(0, len(row), MARK_DIGITS)}
 
 
-def track_anchor(sights: RepositoryView, anchor: CodeAnchor) -> CodeAnchor:
-    """The anchor as it is to be kept from now on; the same one if nothing is known to
-    have altered.
-    """
-    if is_unaltered(sights, anchor):
+def track_anchor(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor:
+    """The anchor as it is to be kept from now on; the same one if nothing has altered."""
+    if is_unaltered(view, anchor):
         return mark_holding(anchor)
-    if sights.behind(anchor.path):
+    if view.is_behind(anchor.path):
         return anchor
-    present = observe_anchor(sights, anchor.path, anchor.symbol, anchor.by)
-    if (present is None or present.shape != anchor.shape) and (home := follow_back(sights, anchor)):
-        return home
+    present = observe_anchor(view, anchor.path, anchor.symbol, anchor.by)
+    if present is None or present.shape != anchor.shape:
+        former = follow_back(view, anchor)
+        if former:
+            return former
     if present is None:
-        return (follow_file if not anchor.symbol else follow_definition)(
-            sights, anchor
-        ) or anchor._replace(state=GONE)
+        follow = follow_definition if anchor.symbol else follow_file
+        return follow(view, anchor) or anchor._replace(state=GONE)
     if present.shape == anchor.shape:
         return mark_holding(anchor._replace(digest=present.digest))
-    return (
-        anchor._replace(state="")
-        if is_mostly_unchanged(anchor, present)
-        else mark_changed(anchor, present)
-    )
+    is_same = is_mostly_unchanged(anchor, present)
+    return anchor._replace(state="") if is_same else mark_changed(anchor, present)
 
 
-def is_unaltered(sights: RepositoryView, anchor: CodeAnchor) -> bool:
-    """Whether the index says that the code is what it was, letter by letter."""
+def is_unaltered(view: RepositoryView, anchor: CodeAnchor) -> bool:
+    """True if the index says that the code is what it was, letter by letter."""
     if anchor.symbol:
-        same = sights.indexed(anchor.path).get(anchor.symbol, [])
+        same = view.indexed_symbols(anchor.path).get(anchor.symbol, [])
         return bool(same) and combine_body_digests(same) == anchor.digest
-    return (
-        anchor.path in sights.known and sights.known[anchor.path].hash.hex()[:16] == anchor.digest
-    )
+    known = view.known.get(anchor.path)
+    return known is not None and has_content(known, anchor)
+
+
+def has_content(file: FileView | IndexedFile, anchor: CodeAnchor) -> bool:
+    """True if a file has the content that the anchored one had."""
+    return shorten_hash(file.hash) == anchor.digest
 
 
 def mark_holding(anchor: CodeAnchor) -> CodeAnchor:
@@ -264,25 +292,18 @@ def mark_holding(anchor: CodeAnchor) -> CodeAnchor:
 
 
 def mark_changed(anchor: CodeAnchor, present: CodeAnchor) -> CodeAnchor:
-    """An anchor whose code looks otherwise now. What a model said of another text says nothing of
-    this one.
-    """
-    known = anchor.judged == present.shape
-    judged, verdict = (anchor.judged, anchor.verdict) if known else ("", "")
-    return anchor._replace(state=CHANGED, judged=judged, verdict=verdict)
+    """An anchor whose code has changed; what a model said of another text does not count."""
+    if anchor.judged == present.shape:
+        return anchor._replace(state=CHANGED)
+    return anchor._replace(state=CHANGED, judged="", verdict="")
 
 
 def is_mostly_unchanged(anchor: CodeAnchor, present: CodeAnchor) -> bool:
-    """Whether a file that a text only names is still mostly what it was."""
-    return (
-        anchor.by != GIVEN
-        and not anchor.symbol
-        and (
-            not anchor.beside
-            or measure_overlap(split_digests(anchor.beside), split_digests(present.beside))
-            >= MIN_SHARED_PARTS
-        )
-    )
+    """True for a file that a text only names and that is still mostly what it was."""
+    if anchor.by == GIVEN or anchor.symbol:
+        return False
+    before, now = split_digests(anchor.beside), split_digests(present.beside)
+    return not anchor.beside or measure_overlap(before, now) >= MIN_SHARED_PARTS
 
 
 def measure_overlap(before: set[str], now: set[str]) -> float:
@@ -290,17 +311,17 @@ def measure_overlap(before: set[str], now: set[str]) -> float:
     return len(before & now) / max(1, len(before))
 
 
-def follow_definition(sights: RepositoryView, anchor: CodeAnchor) -> CodeAnchor | None:
+def follow_definition(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor | None:
     """The anchor where its definition stands now; None if that is not known."""
-    place = find_same_text(sights, anchor)
-    if place is not None and (
-        there := observe_anchor(sights, place.path, place.symbol.qual, anchor.by)
-    ):
-        return there._replace(at=anchor.at, was=note_former_place(anchor, there.location))
-    best = find_similar_text(sights, anchor)
-    if best is None:
+    place = find_same_text(view, anchor)
+    if place is not None:
+        there = observe_anchor(view, place.path, place.symbol.qual, anchor.by)
+        if there:
+            return there._replace(at=anchor.at, was=note_former_place(anchor, there.location))
+    similar = find_similar_text(view, anchor)
+    if similar is None:
         return None
-    there = observe_anchor(sights, best.path, best.symbol, anchor.by)
+    there = observe_anchor(view, similar.path, similar.symbol, anchor.by)
     if there is None:
         return None
     moved = anchor._replace(
@@ -311,167 +332,152 @@ def follow_definition(sights: RepositoryView, anchor: CodeAnchor) -> CodeAnchor 
         namesakes=there.namesakes,
         was=note_former_place(anchor, there.location),
     )
-    return (
-        mark_holding(moved._replace(digest=there.digest))
-        if there.shape == anchor.shape
-        else mark_changed(moved, there)
-    )
+    if there.shape == anchor.shape:
+        return mark_holding(moved._replace(digest=there.digest))
+    return mark_changed(moved, there)
 
 
-def follow_back(sights: RepositoryView, anchor: CodeAnchor) -> CodeAnchor | None:
-    """The anchor where it was said to be, if it had been followed from there and all is as it was
-    again.
-    """
+def follow_back(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor | None:
+    """The anchor where it once was, if it was followed from there and all is as it was again."""
     path, _, symbol = anchor.was.rpartition(":") if anchor.symbol else (anchor.was, "", "")
-    there = observe_anchor(sights, path, symbol, anchor.by) if path else None
-    return (
-        there._replace(at=anchor.at) if there is not None and there.shape == anchor.shape else None
-    )
+    there = observe_anchor(view, path, symbol, anchor.by) if path else None
+    if there is None or there.shape != anchor.shape:
+        return None
+    return there._replace(at=anchor.at)
 
 
-def note_former_place(anchor: CodeAnchor, place: str) -> str:
-    """Where what is at a place now was said to be; empty if it is there again."""
-    before = anchor.was or anchor.location
-    return "" if before == place else before
+def note_former_place(anchor: CodeAnchor, location: str) -> str:
+    """Where what is at a location now once was; empty if it is there again."""
+    former = anchor.was or anchor.location
+    return "" if former == location else former
 
 
-def find_same_text(sights: RepositoryView, anchor: CodeAnchor) -> SymbolLocation | None:
+def find_same_text(view: RepositoryView, anchor: CodeAnchor) -> SymbolLocation | None:
     """The one place where the text of a definition stands now, that did not have it before."""
     if anchor.twins:
         return None
-    found = [
+    candidates = [
         one
-        for one in sights.index.symbols_with_body(sights.root, anchor.digest)
+        for one in view.index.symbols_with_body(view.root, anchor.digest)
         if can_become_kind(one.symbol.kind, anchor.kind)
         and not was_known_before(anchor, one.path, one.symbol.qual)
     ]
-    named = [one for one in found if one.symbol.name == strip_qualifiers(anchor.symbol)]
+    named = [one for one in candidates if one.symbol.name == strip_qualifiers(anchor.symbol)]
+    # a short text such as `pass` says nothing under another name
     if not named and len(anchor.body) >= MIN_RENAMED_CHARS:
-        named = found
+        named = candidates
     return named[0] if len(named) == 1 else None
 
 
 class SimilarDefinition(NamedTuple):
     """A definition that may be the one that is looked for."""
 
-    likeness: float
+    similarity: float
     path: str
     symbol: str
 
 
-def find_similar_text(sights: RepositoryView, anchor: CodeAnchor) -> SimilarDefinition | None:
-    """The definition that is most like the one that is not there any more, if it stands out."""
-    index, root = sights.index, sights.root
-    same_name = index.find_symbols(root, anchor.symbol, MAX_NAMESAKES + 1)
-    away = list(
-        {
-            one.path: (one.path, one.symbol)
-            for one in same_name
-            if one.symbol.qual == anchor.symbol
-        }.values()
-    )
-    if len(anchor.namesakes) > MAX_NAMESAKES:
-        away = []
-    elsewhere = rank_similar_definitions(sights, anchor, away, MIN_MOVED_SIMILARITY)
-    renamed = rank_similar_definitions(
-        sights,
-        anchor,
-        [(anchor.path, same[0]) for same in sights.indexed(anchor.path).values()],
-        MIN_RENAMED_SIMILARITY,
-    )
-    return pick_standout(elsewhere) or pick_standout(renamed)
+def find_similar_text(view: RepositoryView, anchor: CodeAnchor) -> SimilarDefinition | None:
+    """The definition most similar to the one that is gone, if it stands out."""
+    elsewhere: dict[str, tuple[str, Symbol]] = {}
+    # of a name that many files have, it is not known who was there before
+    if len(anchor.namesakes) <= MAX_NAMESAKES:
+        for one in view.index.find_symbols(view.root, anchor.symbol, MAX_NAMESAKES + 1):
+            if one.symbol.qual == anchor.symbol:
+                elsewhere[one.path] = (one.path, one.symbol)
+    here = [(anchor.path, same[0]) for same in view.indexed_symbols(anchor.path).values()]
+    moved = rank_similar_definitions(view, anchor, elsewhere.values(), MIN_MOVED_SIMILARITY)
+    renamed = rank_similar_definitions(view, anchor, here, MIN_RENAMED_SIMILARITY)
+    return pick_standout(moved) or pick_standout(renamed)
 
 
 def rank_similar_definitions(
-    sights: RepositoryView, anchor: CodeAnchor, some: Iterable[tuple[str, Symbol]], least: float
+    view: RepositoryView,
+    anchor: CodeAnchor,
+    candidates: Iterable[tuple[str, Symbol]],
+    least: float,
 ) -> list[SimilarDefinition]:
-    """How like these definitions are, as far as they were not there before; the likest first."""
-    own = strip_qualifiers(anchor.symbol)
+    """The definitions that were not there before, with their similarity; most similar first."""
+    own_name = strip_qualifiers(anchor.symbol)
     found = []
-    for path, symbol in some:
-        if (
-            can_become_kind(symbol.kind, anchor.kind)
-            and not was_known_before(anchor, path, symbol.qual)
-            and not sights.behind(path)
-        ):
-            there = observe_anchor(sights, path, symbol.qual)
-            if there is None:
-                continue
-            like = compare_definitions(
-                anchor.body.replace(own, "_"), there.body.replace(symbol.name, "_")
-            )
-            found.append(SimilarDefinition(like, path, symbol.qual))
-    return sorted(
-        (one for one in found if one.likeness >= least), key=lambda one: (-one.likeness, one[1:])
-    )
+    for path, symbol in candidates:
+        if not can_become_kind(symbol.kind, anchor.kind):
+            continue
+        if was_known_before(anchor, path, symbol.qual) or view.is_behind(path):
+            continue
+        there = observe_anchor(view, path, symbol.qual)
+        if there is None:
+            continue
+        # a definition names itself, in recursion for instance: that is no difference
+        similarity = compare_definitions(
+            anchor.body.replace(own_name, "_"), there.body.replace(symbol.name, "_")
+        )
+        if similarity >= least:
+            found.append(SimilarDefinition(similarity, path, symbol.qual))
+    return sorted(found, key=lambda one: (-one.similarity, one.path, one.symbol))
 
 
 def pick_standout(found: Sequence[SimilarDefinition]) -> SimilarDefinition | None:
-    """The likest, if no other one comes near."""
-    alone = len(found) == 1 or (
-        len(found) > 1 and found[0].likeness - found[1].likeness >= MIN_LEAD
-    )
-    return found[0] if alone else None
+    """The most similar, if no other one comes near."""
+    if not found:
+        return None
+    is_ahead = len(found) == 1 or found[0].similarity - found[1].similarity >= MIN_LEAD
+    return found[0] if is_ahead else None
 
 
 def was_known_before(anchor: CodeAnchor, path: str, symbol: str) -> bool:
-    """Whether a definition stood there already when the anchor was made, as far as it knows."""
+    """True if a definition stood there when the anchor was made, as far as the anchor knows."""
     if path == anchor.path:
-        return has_digest(hash_bytes(symbol.encode())[:MARK_DIGITS], anchor.beside)
+        return has_digest(digest_name(symbol), anchor.beside)
     return symbol == anchor.symbol and path in anchor.namesakes
 
 
-def can_become_kind(one: str, other: str) -> bool:
-    """Whether one kind of symbol may become the other by moving."""
-    return any(one in group and other in group for group in KIND_GROUPS)
+def can_become_kind(kind: str, other: str) -> bool:
+    """True if one kind of symbol may become the other by moving."""
+    return any(kind in group and other in group for group in KIND_GROUPS)
 
 
-def follow_file(sights: RepositoryView, anchor: CodeAnchor) -> CodeAnchor | None:
+def follow_file(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor | None:
     """The anchor of a file where that is now; None if that is not known."""
-    path = "" if anchor.twins else find_same_content(sights, anchor)
-    if path and (there := observe_anchor(sights, path, "", anchor.by)):
-        return there._replace(at=anchor.at, was=note_former_place(anchor, path))
-    path = find_same_parts(sights, anchor)
-    there = observe_anchor(sights, path, "", anchor.by) if path else None
+    path = "" if anchor.twins else find_same_content(view, anchor)
+    if path:
+        there = observe_anchor(view, path, "", anchor.by)
+        if there:
+            return there._replace(at=anchor.at, was=note_former_place(anchor, path))
+    path = find_same_parts(view, anchor)
+    there = observe_anchor(view, path, "", anchor.by) if path else None
     if there is None:
         return None
     moved = anchor._replace(path=path, was=note_former_place(anchor, path))
     if there.shape == anchor.shape:
         return mark_holding(moved._replace(digest=there.digest))
-    return (
-        moved._replace(state="")
-        if is_mostly_unchanged(anchor, there)
-        else mark_changed(moved, there)
-    )
+    if is_mostly_unchanged(anchor, there):
+        return moved._replace(state="")
+    return mark_changed(moved, there)
 
 
-def find_same_content(sights: RepositoryView, anchor: CodeAnchor) -> str:
-    """The one file that has the content that the anchored one had; empty if there is none, or
-    several.
-    """
-    found = [path for path, file in sights.known.items() if file.hash.hex()[:16] == anchor.digest]
+def find_same_content(view: RepositoryView, anchor: CodeAnchor) -> str:
+    """The one file with the content of the anchored one; empty if there is none, or several."""
+    found = [path for path, file in view.known.items() if has_content(file, anchor)]
+    # what is no code is in no index: it is looked for in the folder
     if not found and detect_language(anchor.path) is None:
         suffix = anchor.path.rpartition("/")[2].rpartition(".")[2]
-        others = walk_folder(
-            WatchedRoot(sights.root, ""), lambda name: name.endswith(suffix), sights.policy
-        ).files[:MAX_SEARCHED_FILES]
-        found = [
-            one.path
-            for one in others
-            if (sight := sights.file(one.path)) and sight.hash.hex()[:16] == anchor.digest
-        ]
+        root = WatchedRoot(view.root, "")
+        listing = walk_folder(root, lambda name: name.endswith(suffix), view.policy)
+        for one in listing.files[:MAX_SEARCHED_FILES]:
+            file = view.file(one.path)
+            if file and has_content(file, anchor):
+                found.append(one.path)
     return found[0] if len(found) == 1 else ""
 
 
-def find_same_parts(sights: RepositoryView, anchor: CodeAnchor) -> str:
-    """The one file that defines most of what the anchored one did; empty if there is none, or
-    several.
-    """
+def find_same_parts(view: RepositoryView, anchor: CodeAnchor) -> str:
+    """The one file with most definitions of the anchored one; empty if none or several."""
     before = split_digests(anchor.beside)
     if len(before) < MIN_PARTS:
         return ""
     parts: dict[str, set[str]] = {}
-    for place in sights.index.symbols(sights.root):
+    for place in view.index.symbols(view.root):
         if place.symbol.parent < 0:
             parts.setdefault(place.path, set()).add(place.symbol.body[:MARK_DIGITS])
     found = [

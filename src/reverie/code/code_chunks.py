@@ -1,15 +1,13 @@
-"""A file of code in chunks, one for each thing that it defines: what is searched by likeness, shown
-and embedded.
+"""A file of code in chunks, one for each thing that it defines: what is searched and embedded.
 
 A function or method is a chunk, with the comments and decorators right above it. A class is one of
 what it says before its first method. What stands around them, such as imports and constants, makes
-chunks of its own, or joins the chunk before it where it is only a few lines. What is longer than a
-chunk of notes is cut as notes are (`files.chunks`). Lines count from 1.
+chunks of its own, or joins the chunk before it if it is only a few lines. What is longer than a
+chunk of notes is cut as notes are (`notes.text_chunks`). Lines count from 1.
 
 The first line of a chunk's text is its heading: the end of the file's path and the qualified name.
 Only the end, so that the same function in another checkout, version or repository is the same text
-and is not embedded again (C71). Texts hold no secrets. Every line that is not blank stands in a
-chunk.
+and is not embedded again. Texts hold no secrets. Every line that is not blank stands in a chunk.
 """
 
 from __future__ import annotations
@@ -24,23 +22,18 @@ from reverie.code.file_terms import count_chunk_terms
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.notes.folder_walk import FileContent, FileSkipped, ListedFile, read_text_file
 from reverie.notes.note_indexing import Progress, group_by_bytes
-from reverie.notes.text_chunks import chunk_text as cut
-from reverie.notes.text_chunks import split_lines
+from reverie.notes.text_chunks import chunk_text, split_lines
 from reverie.privacy import redact
 from reverie.storage.code_index_port import CodeIndex, Symbol
 from reverie.storage.note_index_port import Chunk, ChunkedFile, FileIndex, IndexedFile
 from reverie.text.tokenization import fingerprint_text
 
-LEADING_MARKS = (
-    "@",
-    "#",
-    "//",
-    "/*",
-    "*",
-    "[",
-)  # how lines begin that belong to the definition below them
-MAX_SMALL_CHARS = 200  # characters of a rest that join the rest before
-HEADING_PARTS = 2  # parts of a path that stand in a heading
+# how lines begin that belong to the definition below them: decorators, comments, attributes
+LEADING_MARKS = ("@", "#", "//", "/*", "*", "[")
+# a rest of fewer characters joins the chunk before it
+MAX_SMALL_CHARS = 200
+# parts of a path that stand in a heading
+HEADING_PARTS = 2
 
 
 class LineRange(NamedTuple):
@@ -48,42 +41,40 @@ class LineRange(NamedTuple):
 
     first: int
     last: int
-    owner: int  # the symbol; -1: the file itself
-    rest: bool  # what stands around definitions
+    # the symbol; -1: the file itself
+    owner: int
+    # it stands around definitions
+    is_rest: bool
 
 
 def chunk_code(path: str, text: str, symbols: Sequence[Symbol]) -> list[Chunk]:
-    """The chunks of a file in order. Secrets should be gone already, with every line still in its
-    place.
+    """The chunks of a file in order.
+
+    The text should be redacted already, with every line still in its place.
     """
     lines = split_lines(text)
-    made: list[Chunk] = []
+    chunks: list[Chunk] = []
     for piece in join_small_rests(split_into_ranges(lines, symbols), lines):
         heading = make_heading(path, symbols[piece.owner].qual if piece.owner >= 0 else "")
-        for part in cut("\n".join(lines[piece.first - 1 : piece.last])):
-            told = f"{heading}\n{part.text}"
-            made.append(
-                Chunk(
-                    piece.first + part.first - 1,
-                    piece.first + part.last - 1,
-                    told,
-                    fingerprint_text(told),
-                )
-            )
-    return made
+        for part in chunk_text("\n".join(lines[piece.first - 1 : piece.last])):
+            first = piece.first + part.first - 1
+            last = piece.first + part.last - 1
+            content = f"{heading}\n{part.text}"
+            chunks.append(Chunk(first, last, content, fingerprint_text(content)))
+    return chunks
 
 
 def make_heading(path: str, name: str) -> str:
     """The heading of a chunk: the end of the path, and what is defined.
 
-    >>> headed("src/shop/models/cart.py", "Cart.total")
+    >>> make_heading("src/shop/models/cart.py", "Cart.total")
     'models/cart.py Cart.total'
     """
     return f"{'/'.join(path.split('/')[-HEADING_PARTS:])} {name}".rstrip()
 
 
 def read_heading_symbol(text: str) -> str:
-    """The qualified name in the heading of a chunk; empty where it is of the file itself."""
+    """The qualified name in the heading of a chunk; empty if it is of the file itself."""
     return text.partition("\n")[0].rpartition("/")[2].partition(" ")[2]
 
 
@@ -91,29 +82,30 @@ def split_into_ranges(lines: Sequence[str], symbols: Sequence[Symbol]) -> Iterat
     """Stretches of lines with one owner, in order; blank ones around them are left out."""
     number = 0
     for owner, run in groupby(find_line_owners(lines, symbols)):
-        first, number = number + 1, number + len(list(run))
+        first = number + 1
+        number += len(list(run))
         last = number
         while first <= last and not lines[first - 1].strip():
             first += 1
         while last > first and not lines[last - 1].strip():
             last -= 1
         if first <= last:
-            yield LineRange(
-                first, last, owner, owner < 0 or not first <= symbols[owner].first <= last
-            )
+            is_rest = owner < 0 or not first <= symbols[owner].first <= last
+            yield LineRange(first, last, owner, is_rest)
 
 
 def find_line_owners(lines: Sequence[str], symbols: Sequence[Symbol]) -> list[int]:
-    """Of each line the outermost function, else the innermost class, else -1. What stands right
-    above, too.
+    """Of each line the outermost function, else the innermost class, else -1.
+
+    Comments and decorators right above a definition belong to it.
     """
     owners = [-1] * len(lines)
-    inside: set[int] = set()  # functions, and what stands in them
+    # functions, and what stands in them
+    inside: set[int] = set()
     for num, one in enumerate(symbols):
         if one.kind not in ("class", "function", "method"):
             continue
-        around = one.parent
-        if around in inside:
+        if one.parent in inside:
             inside.add(num)
             continue
         if one.kind != "class":
@@ -129,15 +121,12 @@ def find_line_owners(lines: Sequence[str], symbols: Sequence[Symbol]) -> list[in
     return owners
 
 
-def join_small_rests(some: Iterable[LineRange], lines: Sequence[str]) -> Iterator[LineRange]:
-    """The pieces, each with the few lines around definitions that follow it."""
+def join_small_rests(ranges: Iterable[LineRange], lines: Sequence[str]) -> Iterator[LineRange]:
+    """The ranges, each with the few lines around definitions that follow it."""
     waiting: LineRange | None = None
-    for one in some:
-        if (
-            waiting
-            and one.rest
-            and sum(map(len, lines[one.first - 1 : one.last])) < MAX_SMALL_CHARS
-        ):
+    for one in ranges:
+        size = sum(map(len, lines[one.first - 1 : one.last]))
+        if waiting and one.is_rest and size < MAX_SMALL_CHARS:
             waiting = waiting._replace(last=one.last)
             continue
         if waiting:
@@ -155,32 +144,30 @@ def update_code_chunks(
     progress: Progress,
     policy: Policy = DEFAULT_POLICY,
 ) -> int:
-    """Make the chunks those of the files as the index of code has them; of how many files that was
-    done.
+    """Make the chunks those of the files as the code index has them; returns how many were stale.
 
     A file that has changed since it was parsed waits for the next time.
     """
-    known, have, bagged = (
-        index.indexed_files(root),
-        chunks.indexed_files(root),
-        index.bag_hashes(root),
-    )
+    known = index.indexed_files(root)
+    chunked = chunks.indexed_files(root)
+    bag_hashes = index.bag_hashes(root)
     stale = [
         ListedFile(path, one.stamp)
         for path, one in known.items()
-        if path not in have or have[path].hash != one.hash or bagged.get(path) != one.hash
+        if path not in chunked or chunked[path].hash != one.hash or bag_hashes.get(path) != one.hash
     ]
-    chunks.drop(root, [path for path in have if path not in known])
-    total, done = sum(one.stamp.size for one in stale), 0
+    chunks.drop(root, [path for path in chunked if path not in known])
+    total = sum(one.stamp.size for one in stale)
+    done = 0
     for batch in group_by_bytes(stale):
         symbols: dict[str, list[Symbol]] = {one.path: [] for one in batch}
         for place in index.symbols(root, list(symbols)):
             symbols[place.path].append(place.symbol)
-        found = (
-            read_chunk_entry(root, known[path], some, now(), policy)
-            for path, some in symbols.items()
-        )
-        entries = [entry for entry in found if entry is not None]
+        entries: list[ChunkedFile] = []
+        for path, defined in symbols.items():
+            entry = read_chunk_entry(root, known[path], defined, now(), policy)
+            if entry is not None:
+                entries.append(entry)
         chunks.put(root, entries)
         index.put_bags(root, [count_chunk_terms(entry) for entry in entries])
         done += sum(one.stamp.size for one in batch)
@@ -191,20 +178,17 @@ def update_code_chunks(
 def read_chunk_entry(
     root: str, file: IndexedFile, symbols: Sequence[Symbol], now: float, policy: Policy
 ) -> ChunkedFile | None:
-    """A file with its chunks; None where it is not what was parsed any more."""
+    """A file with its chunks; None if it is not what was parsed any more."""
     content = read_current_content(root, file.path, now, policy)
     if content is None or content.hash != file.hash:
         return None
-    return ChunkedFile(
-        file,
-        ()
-        if is_generated(content.text)
-        else chunk_code(file.path, redact_code(content.text), symbols),
-    )
+    if is_generated(content.text):
+        return ChunkedFile(file, ())
+    return ChunkedFile(file, chunk_code(file.path, redact_code(content.text), symbols))
 
 
 def read_current_content(root: str, path: str, now: float, policy: Policy) -> FileContent | None:
-    """A file's bytes and text; None where it cannot be read."""
+    """A file's bytes and text; None if it cannot be read."""
     try:
         return read_text_file(Path(root, path), now, policy)
     except (OSError, FileSkipped):

@@ -1,12 +1,11 @@
-"""Making the index what a repository's files are: only what changed is parsed again, and resolved
-what that may alter.
+"""Making the index what a repository's files are: only what changed is parsed and resolved again.
 
-Which files count: those of a known language that no ignore file names, up to 2 MB (`files.walk`),
-but for vendored folders and for what was generated, going by its name or by what its first lines
-say. A file whose stamp is the same is not opened, one whose bytes are the same is not parsed. A
-change in one file may give a name in another one another meaning: after few changes the files are
-found for which that may be so (`amend`), after many all are resolved anew from the facts that are
-kept.
+Which files count: those of a known language that no ignore file names, up to 2 MB
+(`notes.folder_walk`), but not vendored folders and not what was generated, going by its name or by
+what its first lines say. A file whose stamp is the same is not opened, one whose bytes are the same
+is not parsed. A change in one file may give a name in another one another meaning: after few
+changes the files are found for which that may be so (`incremental_resolution`), after many all are
+resolved anew from the facts that are kept.
 
 Whoever is interrupted goes on there the next time; until then the index says that it is not
 resolved.
@@ -59,10 +58,33 @@ GENERATED_TEXT = re.compile(
     r"autom?atically|auto-?)\s?generated\b"
 )
 GO_MODULE = re.compile(r"^module\s+\"?([^\s\"]+)", re.MULTILINE)
-HEADER_CHARS = 1_000  # characters in which a file says that it was generated
-MAX_LINE_CHARS = 5_000  # characters of a line that nobody wrote
-ALWAYS_AMENDED = 20  # files that are always resolved by themselves, or
-AMENDED_SHARE = 8  # one in so many of the repository; beyond, resolving all takes no longer
+# characters in which a file says that it was generated
+HEADER_CHARS = 1_000
+# characters of a line beyond which nobody wrote it
+MAX_LINE_CHARS = 5_000
+# Beyond so many files, or one in so many of the repository, resolving all takes no longer.
+ALWAYS_AMENDED = 20
+AMENDED_SHARE = 8
+
+
+class IndexRun(NamedTuple):
+    """One indexing of a repository: what it works on and what it may read."""
+
+    code_index: CodeIndex
+    root: str
+    # the files in the index when it began
+    known: Mapping[str, IndexedFile]
+    now: Callable[[], float]
+    # files left out, by reason
+    skipped: Counter[str]
+    policy: Policy
+
+
+class ParseCounts(NamedTuple):
+    """How many files were parsed, and how many bytes were read."""
+
+    parsed: int
+    bytes: int
 
 
 class CodeIndexReport(NamedTuple):
@@ -84,94 +106,103 @@ def update_code_index(
     progress: Progress,
     policy: Policy = DEFAULT_POLICY,
 ) -> CodeIndexReport:
-    """Bring the index of a repository up to date. Raises NotFound where there is no such folder."""
-    there = walk_folder(
+    """Bring the index of a repository up to date; NotFound if there is no such folder."""
+    listing = walk_folder(
         WatchedRoot(root, ""), lambda name: detect_language(name) is not None, policy
     )
-    skipped = there.skipped.copy()
-    mine = [file for file in there.files if not find_skip_reason(file.path)]
-    skipped.update(why for file in there.files if (why := find_skip_reason(file.path)))
-    known = index.indexed_files(root)
-    plan = plan_sync(known, there._replace(files=mine))
-    name = Path(root).name
-    total, done, count = sum(file.stamp.size for file in plan.changed), 0, 0
-    progress(f"parsing {name}", 0, total)
-    if (
-        known
-        and index.resolved(root)
-        and len(plan.changed) + len(plan.gone) <= max_amended_files(known)
-    ):
-        if not (plan.changed or plan.gone):
-            return CodeIndexReport(root, len(mine), 0, 0, 0, +skipped, index.size(root))
-        if one := amend_index(index, root, plan, known, now, skipped, policy):
-            return CodeIndexReport(
-                root, len(mine), one.parsed, len(plan.gone), one.bytes, +skipped, index.size(root)
-            )
+    skipped = listing.skipped.copy()
+    files: list[ListedFile] = []
+    for file in listing.files:
+        reason = find_skip_reason(file.path)
+        if reason:
+            skipped[reason] += 1
+        else:
+            files.append(file)
+    run = IndexRun(index, root, index.indexed_files(root), now, skipped, policy)
+    plan = plan_sync(run.known, listing._replace(files=files))
+    counts = apply_plan(run, plan, progress)
+    return CodeIndexReport(
+        root,
+        len(files),
+        counts.parsed,
+        len(plan.gone),
+        counts.bytes,
+        +skipped,
+        index.size(root),
+    )
+
+
+def apply_plan(run: IndexRun, plan: SyncPlan, progress: Progress) -> ParseCounts:
+    """Make the index what the plan says: by amending it if little has changed, else anew."""
+    total = sum(file.stamp.size for file in plan.changed)
+    progress(f"parsing {Path(run.root).name}", 0, total)
+    changed = len(plan.changed) + len(plan.gone)
+    is_resolved = bool(run.known) and run.code_index.resolved(run.root)
+    if is_resolved and changed <= max_amended_files(run.known):
+        counts = amend_index(run, plan) if changed else ParseCounts(0, 0)
+        if counts is not None:
+            return counts
+    counts = reparse_files(run, plan, progress)
+    if not run.code_index.resolved(run.root) or run.root not in run.code_index.roots():
+        progress(f"resolving {Path(run.root).name}", 0, None)
+        resolve_all_files(run)
+    return counts
+
+
+def reparse_files(run: IndexRun, plan: SyncPlan, progress: Progress) -> ParseCounts:
+    """Parse what has changed, a transaction a batch; what is interrupted goes on the next time."""
+    total = sum(file.stamp.size for file in plan.changed)
+    parsed, size = 0, 0
     for batch in group_by_bytes(plan.changed):
-        found = parse_changed_files(root, batch, known, now, skipped, policy)
-        index.update_stamps(root, found.same)
-        index.drop(root, found.left)
-        index.put(root, [to_parsed_file(*pair) for pair in found.fresh])
-        count, done = count + len(found.fresh), done + found.bytes
-        progress(f"parsing {name}", done, total)
-    index.drop(root, plan.gone)
-    if not index.resolved(root) or root not in index.roots():
-        progress(f"resolving {name}", 0, None)
-        facts = {path: facts_from_json(text) for path, text in index.facts(root).items()}
-        index.link(
-            root,
-            link_files(
-                NameResolver(read_repository_name(root, now), LoadedFacts(facts), resolve_mention),
-                sorted(facts),
-            ),
-        )
-    return CodeIndexReport(root, len(mine), count, len(plan.gone), done, +skipped, index.size(root))
+        found = parse_changed_files(run, batch)
+        run.code_index.update_stamps(run.root, found.same)
+        run.code_index.drop(run.root, found.left)
+        run.code_index.put(run.root, [to_parsed_file(*pair) for pair in found.fresh])
+        parsed += len(found.fresh)
+        size += found.bytes
+        progress(f"parsing {Path(run.root).name}", size, total)
+    run.code_index.drop(run.root, plan.gone)
+    return ParseCounts(parsed, size)
 
 
-class AmendReport(NamedTuple):
-    """What bringing a few files up to date took."""
+def resolve_all_files(run: IndexRun) -> None:
+    """Resolve all names of a repository anew from the facts that are kept."""
+    texts = run.code_index.facts(run.root)
+    facts = {path: facts_from_json(text) for path, text in texts.items()}
+    name = read_repository_name(run.root, run.now)
+    resolver = NameResolver(name, LoadedFacts(facts), resolve_mention)
+    run.code_index.link(run.root, link_files(resolver, sorted(facts)))
 
-    parsed: int
-    bytes: int
 
+def amend_index(run: IndexRun, plan: SyncPlan) -> ParseCounts | None:
+    """Bring the index up to date after a few files changed, in one transaction.
 
-def amend_index(
-    index: CodeIndex,
-    root: str,
-    plan: SyncPlan,
-    known: Mapping[str, IndexedFile],
-    now: Callable[[], float],
-    skipped: Counter[str],
-    policy: Policy,
-) -> AmendReport | None:
-    """Bring the index up to date after a few files changed, in one transaction; None if that alters
-    too much.
+    None, with nothing done, if that alters too much.
     """
-    tried = skipped.copy()
-    found = parse_changed_files(root, plan.changed, known, now, tried, policy)
+    tried = run._replace(skipped=run.skipped.copy())
+    found = parse_changed_files(tried, plan.changed)
     gone = [*plan.gone, *found.left]
     fresh = {file.path: facts for file, facts in found.fresh}
-    made = amend_edges(
-        index, root, read_repository_name(root, now), known, fresh, gone, max_amended_files(known)
-    )
-    if made is None:
+    name = read_repository_name(run.root, run.now)
+    most = max_amended_files(run.known)
+    amendment = amend_edges(run.code_index, run.root, name, run.known, fresh, gone, most)
+    if amendment is None:
         return None
-    skipped.update(tried - skipped)
-    index.update_stamps(root, found.same)
+    run.skipped.update(tried.skipped - run.skipped)
+    run.code_index.update_stamps(run.root, found.same)
     if found.fresh or gone:
-        index.amend(root, [to_parsed_file(*pair) for pair in found.fresh], gone, *made)
-    return AmendReport(len(found.fresh), found.bytes)
+        files = [to_parsed_file(*pair) for pair in found.fresh]
+        run.code_index.amend(run.root, files, gone, *amendment)
+    return ParseCounts(len(found.fresh), found.bytes)
 
 
 def read_repository_name(root: str, now: Callable[[], float]) -> str:
-    """What a repository is called in its own imports: the end of what its go.mod says, else its
-    folder's name.
-    """
+    """What a repository is called in its own imports: as its go.mod says, else as its folder."""
     try:
-        said = GO_MODULE.search(read_text_file(Path(root, "go.mod"), now()).text)
+        module = GO_MODULE.search(read_text_file(Path(root, "go.mod"), now()).text)
     except (OSError, FileSkipped):
-        said = None
-    return said[1].rpartition("/")[2] if said else Path(root).name
+        module = None
+    return module[1].rpartition("/")[2] if module else Path(root).name
 
 
 def max_amended_files(known: Mapping[str, IndexedFile]) -> int:
@@ -180,20 +211,17 @@ def max_amended_files(known: Mapping[str, IndexedFile]) -> int:
 
 
 def parse_changed_files(
-    root: str,
-    files: Iterable[ListedFile],
-    known: Mapping[str, IndexedFile],
-    now: Callable[[], float],
-    skipped: Counter[str],
-    policy: Policy,
+    run: IndexRun, files: Iterable[ListedFile]
 ) -> OpenedFiles[tuple[IndexedFile, FileFacts]]:
-    """Parse some files that may have changed, if they have."""
+    """Parse those of some files that have changed."""
 
-    def made(file: IndexedFile, content: FileContent) -> tuple[IndexedFile, FileFacts]:
-        skipped["generated"] += is_generated(content.text)
+    def parse_content(file: IndexedFile, content: FileContent) -> tuple[IndexedFile, FileFacts]:
+        run.skipped["generated"] += is_generated(content.text)
         return file, parse_facts(file.path, content.text)
 
-    return open_changed_files(root, files, known, now, skipped, made, policy)
+    return open_changed_files(
+        run.root, files, run.known, run.now, run.skipped, parse_content, run.policy
+    )
 
 
 def to_parsed_file(file: IndexedFile, facts: FileFacts) -> ParsedFile:
@@ -204,7 +232,7 @@ def to_parsed_file(file: IndexedFile, facts: FileFacts) -> ParsedFile:
 
 
 def parse_facts(path: str, text: str) -> FileFacts:
-    """What stands in a file; of one that nobody wrote, nothing."""
+    """The facts of a file; none of a generated one."""
     language = detect_language(path)
     assert language is not None
     if is_generated(text):
@@ -213,7 +241,7 @@ def parse_facts(path: str, text: str) -> FileFacts:
 
 
 def find_skip_reason(path: str) -> str:
-    """Why a file is nobody's own work, going by its name; empty if it may be."""
+    """Why a file is nobody's own work, going by its path; empty if it may be."""
     *folders, name = path.split("/")
     if not VENDORED_FOLDERS.isdisjoint(folders):
         return "vendored"
@@ -221,8 +249,7 @@ def find_skip_reason(path: str) -> str:
 
 
 def is_generated(text: str) -> bool:
-    """Whether a file says that it was generated, or has lines that nobody writes."""
-    return (
-        bool(GENERATED_TEXT.search(text[:HEADER_CHARS]))
-        or max(map(len, text.splitlines()), default=0) > MAX_LINE_CHARS
-    )
+    """True if a file says that it was generated, or has lines that nobody writes."""
+    if GENERATED_TEXT.search(text[:HEADER_CHARS]):
+        return True
+    return max(map(len, text.splitlines()), default=0) > MAX_LINE_CHARS

@@ -1,5 +1,4 @@
-"""What of a repository a text speaks of: the files and symbols that it names, and that nothing else
-is called.
+"""What of a repository a text speaks of: the files and symbols that it alone can mean.
 
 A file is named by its path, or by so much of its end that only one file has it. A symbol is named
 in backticks, with its class or module (`Console.print`, `rich.console.Console`), or in a way that
@@ -22,10 +21,13 @@ PATH = re.compile(
 )
 NAME = re.compile(r"(?<![\w./@-])[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)*(?:\(\))?(?![\w/@-])")
 CODE_LIKE = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]|\(\)$|\.|::|#")
-MIN_NAME_CHARS = 3  # characters of a name
-MAX_WORDS = 40  # words of a text that are looked up
-MAX_ANCHORS = 5  # anchors that a text gives
-MAX_NAMESAKES = 20  # definitions of one name beyond which it is nobody's
+MIN_NAME_CHARS = 3
+# words of a text that are looked up
+MAX_WORDS = 40
+# anchors that a text gives
+MAX_ANCHORS = 5
+# definitions of one name beyond which it is nobody's
+MAX_NAMESAKES = 20
 
 
 class NamedPlace(NamedTuple):
@@ -39,7 +41,8 @@ class CodeWords(NamedTuple):
     """What of a text may name code."""
 
     paths: tuple[str, ...]
-    names: tuple[str, ...]  # with dots between; in backticks, or such as prose has not
+    # with dots between; in backticks, or such as prose has not
+    names: tuple[str, ...]
 
     def __bool__(self) -> bool:
         return bool(self.paths or self.names)
@@ -47,19 +50,19 @@ class CodeWords(NamedTuple):
 
 def find_code_words(text: str) -> CodeWords:
     """What of a text may name code; nothing for most texts."""
-    quoted = QUOTED.findall(text)
     paths = [match.group().removeprefix("./") for match in PATH.finditer(text)]
-    spans = [NAME.fullmatch(part.strip().partition("(")[0]) for part in quoted]
-    names = [span.group() for span in spans if span]
-    names += [match.group() for match in NAME.finditer(text) if CODE_LIKE.search(match.group())]
-    plain = (name.removesuffix("()").replace("::", ".").replace("#", ".") for name in names)
-    kept = [
-        name
-        for name in plain
-        if len(name) >= MIN_NAME_CHARS and not name.rpartition(".")[2].startswith("__")
-    ]
+    quoted = (part.strip().partition("(")[0] for part in QUOTED.findall(text))
+    matches = [NAME.fullmatch(part) for part in quoted]
+    written = [match.group() for match in matches if match]
+    written += [match.group() for match in NAME.finditer(text) if CODE_LIKE.search(match.group())]
+    names = []
+    for spelling in written:
+        name = spelling.removesuffix("()").replace("::", ".").replace("#", ".")
+        # __init__ and the like belong to every class
+        if len(name) >= MIN_NAME_CHARS and not name.rpartition(".")[2].startswith("__"):
+            names.append(name)
     return CodeWords(
-        tuple(dict.fromkeys(paths))[:MAX_WORDS], tuple(dict.fromkeys(kept))[:MAX_WORDS]
+        tuple(dict.fromkeys(paths))[:MAX_WORDS], tuple(dict.fromkeys(names))[:MAX_WORDS]
     )
 
 
@@ -70,23 +73,20 @@ def resolve_code_words(
 
     A file is left out of which a symbol is meant: that says more.
     """
-    files = list(
-        dict.fromkeys(path for word in words.paths if (path := find_named_file(word, root, known)))
-    )
-    places = [
-        place for name in words.names if (place := find_named_symbol(index, root, name, files))
-    ]
-    symbols = list(dict.fromkeys(NamedPlace(place.path, place.symbol.qual) for place in places))
-    inner = [
-        one
-        for one in symbols
-        if not any(
-            other.path == one.path and other.symbol.startswith(f"{one.symbol}.")
-            for other in symbols
-        )
-    ]
-    of = {one.path for one in inner}
-    return [*inner, *(NamedPlace(path) for path in files if path not in of)][:MAX_ANCHORS]
+    named_files = (find_named_file(word, root, known) for word in words.paths)
+    files = list(dict.fromkeys(path for path in named_files if path))
+    locations = (find_named_symbol(index, root, name, files) for name in words.names)
+    symbols = list(dict.fromkeys(NamedPlace(one.path, one.symbol.qual) for one in locations if one))
+    innermost = [one for one in symbols if not holds_another(one, symbols)]
+    with_symbols = {one.path for one in innermost}
+    whole_files = [NamedPlace(path) for path in files if path not in with_symbols]
+    return [*innermost, *whole_files][:MAX_ANCHORS]
+
+
+def holds_another(place: NamedPlace, places: Collection[NamedPlace]) -> bool:
+    """True if one of the places is a symbol within this one."""
+    prefix = f"{place.symbol}."
+    return any(one.path == place.path and one.symbol.startswith(prefix) for one in places)
 
 
 def find_named_file(word: str, root: str, known: Collection[str]) -> str:
@@ -101,28 +101,26 @@ def find_named_file(word: str, root: str, known: Collection[str]) -> str:
 def find_named_symbol(
     index: CodeIndex, root: str, name: str, files: Collection[str]
 ) -> SymbolLocation | None:
-    """The one definition that a name means."""
+    """The one definition that a name means; of several the one in a file that is named, too."""
     for qual, module in split_module_from_name(name):
         found = [
             one
             for one in index.find_symbols(root, qual, MAX_NAMESAKES + 1)
             if qual in (one.symbol.qual, one.symbol.name) or one.symbol.qual.endswith(f".{qual}")
         ]
+        exact = [one for one in found if one.symbol.qual == qual]
         if module:
-            found = [
-                one for one in found if one.symbol.qual == qual and is_in_module(one.path, module)
-            ]
+            found = [one for one in exact if is_in_module(one.path, module)]
         if len(found) > 1:
-            found = [one for one in found if one.path in files] or [
-                one for one in found if one.symbol.qual == qual and "." in qual
-            ]
+            in_files = [one for one in found if one.path in files]
+            found = in_files or [one for one in found if one.symbol.qual == qual and "." in qual]
         if len({(one.path, one.symbol.qual) for one in found}) == 1:
             return found[0]
     return None
 
 
 def split_module_from_name(name: str) -> Iterator[tuple[str, str]]:
-    """How a dotted name may be read: (qualified name, module that it stands in)."""
+    """How a dotted name may be read: (qualified name, path of the module that it stands in)."""
     yield name, ""
     parts = name.split(".")
     for cut in range(1, len(parts)):
@@ -130,6 +128,6 @@ def split_module_from_name(name: str) -> Iterator[tuple[str, str]]:
 
 
 def is_in_module(path: str, module: str) -> bool:
-    """Whether a file is a module of that name, or stands in it."""
+    """True if a file is a module of that name, or stands in it."""
     stem = path.rpartition(".")[0].removesuffix("/__init__")
     return stem == module or stem.endswith(f"/{module}")

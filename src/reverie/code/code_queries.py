@@ -1,5 +1,6 @@
-"""Questions about a repository, answered from its index. Every answer says where, which kind, and
-why it is one.
+"""Questions about a repository, answered from its index.
+
+Every answer says where, which kind, and why it is one.
 """
 
 from __future__ import annotations
@@ -10,8 +11,12 @@ from typing import NamedTuple
 from reverie.storage.code_index_port import CodeEdge, CodeIndex, SymbolLocation
 from reverie.text.tokenization import tokenize_query
 
-MAX_NAMESAKES = 1_000  # symbols of one name that are looked at
+# symbols of one name that are looked at
+MAX_NAMESAKES = 1_000
 CALL_KINDS = ("calls",)
+
+# (file, number of a symbol in it) → the symbol's qualified name
+NamesByPlace = dict[tuple[str, int], str]
 
 
 class FoundSymbol(NamedTuple):
@@ -71,119 +76,117 @@ def to_found_symbol(place: SymbolLocation, *why: str) -> FoundSymbol:
     return FoundSymbol(place.path, one.first, one.last, one.kind, one.qual, one.head, why)
 
 
+def strip_path(name: str) -> str:
+    """A name without the path before it; `Engine::run` is `Engine.run`."""
+    return name.replace("::", ".").rpartition(":")[2]
+
+
 def find_places_named(
     index: CodeIndex, root: str, name: str, limit: int = MAX_NAMESAKES
 ) -> list[SymbolLocation]:
-    """The symbols of that name: exactly, else but for case, else by the end of their qualified
-    name.
+    """The symbols of a name: exactly, else but for case, else by the end of their qualified name.
 
     A path before it means those of one file: `pkg/util.py:helper`. `Engine::run` is `Engine.run`.
     """
     path, colon, plain = name.replace("::", ".").removeprefix("./").rpartition(":")
-    places = index.find_symbols(root, plain, MAX_NAMESAKES if colon else limit)
-    return (
-        [one for one in places if f"/{one.path}".endswith(f"/{path}")][:limit] if colon else places
-    )
+    if not colon:
+        return index.find_symbols(root, plain, limit)
+    places = index.find_symbols(root, plain, MAX_NAMESAKES)
+    return [one for one in places if f"/{one.path}".endswith(f"/{path}")][:limit]
 
 
 def find_symbols(index: CodeIndex, root: str, name: str, limit: int) -> list[FoundSymbol]:
-    """The symbols of that name, as `meant` finds them."""
-    plain = name.replace("::", ".").rpartition(":")[2]
-    return [
-        to_found_symbol(
-            place,
-            "defines it" if plain in (place.symbol.name, place.symbol.qual) else "a like name",
-        )
-        for place in find_places_named(index, root, name, limit)
-    ]
+    """The symbols of a name as answers, as `find_places_named` finds them."""
+    plain = strip_path(name)
+    found = []
+    for place in find_places_named(index, root, name, limit):
+        is_exact = plain in (place.symbol.name, place.symbol.qual)
+        found.append(to_found_symbol(place, "defines it" if is_exact else "a like name"))
+    return found
 
 
 def list_file_contents(index: CodeIndex, root: str, path: str) -> list[FoundSymbol]:
     """What a file contains, by line; `why` names what it stands in."""
     places = index.symbols(root, [path])
-    return [
-        to_found_symbol(
-            one,
-            f"in {places[one.symbol.parent].symbol.qual}"
-            if one.symbol.parent >= 0
-            else "in the file",
-        )
-        for one in sorted(places, key=lambda one: (one.symbol.first, -one.symbol.last, one.num))
-    ]
+    contents = []
+    for place in sorted(places, key=lambda one: (one.symbol.first, -one.symbol.last, one.num)):
+        parent = place.symbol.parent
+        where = places[parent].symbol.qual if parent >= 0 else "the file"
+        contents.append(to_found_symbol(place, f"in {where}"))
+    return contents
 
 
 def find_callers(
-    index: CodeIndex, root: str, name: str, kinds: Sequence[str] = CALL_KINDS, unsure: bool = True
+    index: CodeIndex,
+    root: str,
+    name: str,
+    kinds: Sequence[str] = CALL_KINDS,
+    unsure: bool = True,
 ) -> list[SymbolUse]:
-    """Where the functions and classes of that name are called, by path and line; then calls that
-    could be meant.
+    """Where the functions and classes of a name are called, by path and line.
+
+    Then come, if `unsure`, calls that could be meant.
     """
     places = find_places_named(index, root, name)
+    names = {(one.path, one.num): one.symbol.qual for one in places}
     edges = [edge for edge in index.edges_into(root, places) if edge.kind in kinds]
-    loose = index.unresolved_edges(root, places[0].symbol.name) if unsure and places else []
-    named = {(one.path, one.num): one.symbol.qual for one in places}
-    sure = to_symbol_uses(index, root, edges, named)
-    return sure + to_symbol_uses(
-        index,
-        root,
-        [edge for edge in loose if edge.kind in kinds],
-        named,
-        name.replace("::", ".").rpartition(":")[2],
-    )
+    found = to_symbol_uses(index, root, edges, names)
+    if unsure and places:
+        edges = index.unresolved_edges(root, places[0].symbol.name)
+        possible = [edge for edge in edges if edge.kind in kinds]
+        found += to_symbol_uses(index, root, possible, names, strip_path(name))
+    return found
 
 
 def find_callees(index: CodeIndex, root: str, name: str) -> list[SymbolUse]:
-    """What the functions of that name call; a class calls what its methods do."""
+    """What the functions of a name call; a class calls what its methods do."""
     places = find_places_named(index, root, name)
-    inside = [
-        one
-        for one in index.symbols(root, sorted({one.path for one in places}))
-        if any(
-            one.path == top.path
-            and top.symbol.first <= one.symbol.first <= one.symbol.last <= top.symbol.last
-            for top in places
-        )
-    ]
+    symbols = index.symbols(root, sorted({one.path for one in places}))
+    inside = [one for one in symbols if any(lies_within(one, place) for place in places)]
     edges = [edge for edge in index.edges_out_of(root, inside) if edge.kind in CALL_KINDS]
     return to_symbol_uses(index, root, edges, load_target_names(index, root, edges))
+
+
+def lies_within(one: SymbolLocation, place: SymbolLocation) -> bool:
+    """True if a symbol stands in the lines of another one of the same file, or is that."""
+    symbol, around = one.symbol, place.symbol
+    return one.path == place.path and around.first <= symbol.first <= symbol.last <= around.last
 
 
 def to_symbol_uses(
     index: CodeIndex,
     root: str,
     edges: Sequence[CodeEdge],
-    named: dict[tuple[str, int], str],
-    name: str = "",
+    names: NamesByPlace,
+    unresolved_name: str = "",
 ) -> list[SymbolUse]:
-    """Edges as answers."""
-    around = {
-        (one.path, one.num): one.symbol
-        for one in index.symbols(root, sorted({edge.path for edge in edges}))
-    }
-    made = []
+    """Edges as answers; what leads nowhere bears `unresolved_name`."""
+    places = index.symbols(root, sorted({edge.path for edge in edges}))
+    scopes = {(one.path, one.num): one.symbol for one in places}
+    uses = []
     for edge in edges:
-        within = around.get((edge.path, edge.scope))
-        lines = (within.first, within.last) if within else (edge.line, edge.line)
-        told = named.get((edge.to, edge.symbol), edge.to) if edge.to else name
-        made.append(
-            SymbolUse(
-                edge.path,
-                edge.line,
-                edge.kind,
-                within.qual if within else "",
-                *lines,
-                told,
-                edge.to,
-                bool(edge.to),
-                (edge.how or "edge",),
-            )
+        scope = scopes.get((edge.path, edge.scope))
+        first, last = (scope.first, scope.last) if scope else (edge.line, edge.line)
+        name = unresolved_name
+        if edge.to:
+            name = names.get((edge.to, edge.symbol), edge.to)
+        use = SymbolUse(
+            edge.path,
+            edge.line,
+            edge.kind,
+            scope.qual if scope else "",
+            first,
+            last,
+            name,
+            edge.to,
+            bool(edge.to),
+            (edge.how or "edge",),
         )
-    return made
+        uses.append(use)
+    return uses
 
 
-def load_target_names(
-    index: CodeIndex, root: str, edges: Iterable[CodeEdge]
-) -> dict[tuple[str, int], str]:
+def load_target_names(index: CodeIndex, root: str, edges: Iterable[CodeEdge]) -> NamesByPlace:
     """The names of what edges lead to."""
     paths = sorted({edge.to for edge in edges if edge.to})
     return {(one.path, one.num): one.symbol.qual for one in index.symbols(root, paths)}
@@ -192,59 +195,35 @@ def load_target_names(
 def list_dependencies(index: CodeIndex, root: str, path: str) -> list[FileDependency]:
     """What a file imports, by line: from this repository and from outside."""
     edges = index.edges_of_file(root, path, "imports")
-    named = load_target_names(index, root, edges)
-    return [
-        FileDependency(
-            path,
-            edge.line,
-            edge.name,
-            edge.to,
-            named.get((edge.to, edge.symbol), ""),
-            edge.kind,
-            (edge.how,),
+    names = load_target_names(index, root, edges)
+    dependencies = []
+    for edge in edges:
+        symbol = names.get((edge.to, edge.symbol), "")
+        dependencies.append(
+            FileDependency(path, edge.line, edge.name, edge.to, symbol, edge.kind, (edge.how,))
         )
-        for edge in edges
-    ]
+    return dependencies
 
 
 def find_matching_files(
     index: CodeIndex, root: str, keywords: str, limit: int
 ) -> list[MatchingFile]:
-    """Files in whose path or names the keywords occur, best first, with the symbols
-    that they name.
-    """
+    """Files in whose path or names the keywords occur, best first, with the symbols so named."""
     terms = tokenize_query(keywords)
     best = index.search_files(root, terms, limit)
-    inside: dict[str, list[SymbolLocation]] = {path: [] for path, _ in best}
+    defined: dict[str, list[SymbolLocation]] = {path: [] for path, _ in best}
     for one in index.symbols(root, [path for path, _ in best]):
-        inside[one.path].append(one)
-    made = []
+        defined[one.path].append(one)
+    files = []
     for path, score in best:
-        meant = [
+        symbols = [
             to_found_symbol(one, "named like the keywords")
-            for one in inside[path]
+            for one in defined[path]
             if any(term in one.symbol.qual.lower() for term in terms)
         ]
-        last = max((one.symbol.last for one in inside[path]), default=1)
-        made.append(
-            MatchingFile(
-                path,
-                1,
-                last,
-                "file",
-                score,
-                tuple(meant),
-                tuple(
-                    sorted(
-                        {
-                            term
-                            for term in terms
-                            if term in path.lower()
-                            or any(term in one.name.lower() for one in meant)
-                        }
-                    )
-                )
-                or ("words of its names",),
-            )
-        )
-    return made
+        last = max((one.symbol.last for one in defined[path]), default=1)
+        texts = [path.lower(), *(one.name.lower() for one in symbols)]
+        met = sorted({term for term in terms if any(term in text for text in texts)})
+        why = tuple(met) or ("words of its names",)
+        files.append(MatchingFile(path, 1, last, "file", score, tuple(symbols), why))
+    return files

@@ -1,11 +1,10 @@
-"""The text of a definition, in three measures: its digest, its shape, and how like it is to another
-one.
+"""The text of a definition in three measures: its digest, its shape, its similarity to another.
 
-The *digest* is of its text letter by letter, but for the indentation that all of it has; parsing
-makes it of every symbol, so that what moved is found by looking it up. The *shape* is of its
-syntax: two texts that differ in comments, layout, quotes or redundant parentheses have the same
-one. It is made where the digest differs, of single definitions. *Likeness* is for what was moved or
-renamed and altered besides: the share of equal words in equal order.
+The *digest* is of its text letter by letter, but for the indentation that all of it has. Parsing
+makes one of every symbol, so that what moved is found by looking it up. The *shape* is a digest of
+its syntax: two texts that differ in comments, layout, quotes or redundant parentheses have the same
+one. It is made where the digest differs, of single definitions. The *similarity* is for what was
+moved or renamed and altered besides: the share of equal words in equal order.
 
 Decorators belong to a definition.
 """
@@ -27,29 +26,23 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 WORD = re.compile(r"\w+|[^\w\s]")
-MAX_BODY_CHARS = 1_500  # characters of a definition that are kept, and compared
-BRACKETS = frozenset("()")  # of two texts with the same tree, these may differ, and quotes
+# characters of a definition that are kept, and compared
+MAX_BODY_CHARS = 1_500
+# two texts with the same tree may differ in these, and in quotes
+BRACKETS = frozenset("()")
 CLOSING_BRACKETS = frozenset((")", "]", "}"))
-LIST_NODES = frozenset(
-    (
-        "argument_list",
-        "parameters",
-        "list",
-        "dictionary",
-        "set",
-        "arguments",
-        "formal_parameters",
-        "array",
-        "object",
-    )
-)  # in which a last comma says nothing
+# node types in which a trailing comma says nothing
+LIST_NODE_TYPES = """
+    argument_list parameters list dictionary set arguments formal_parameters array object
+"""
+LIST_NODES = frozenset(LIST_NODE_TYPES.split())
 LAYOUT_NODES = frozenset(("line_continuation",))
 
 
 def digest_definition(data: bytes, node: Node, name: str) -> str:
-    """Of a definition's text; its own name, and the indentation of all of it, do not count."""
-    start = data.rfind(b"\n", 0, node.start_byte) + 1
-    indent = data[start : node.start_byte]
+    """The digest of a definition's text, without its own name and common indentation."""
+    line_start = data.rfind(b"\n", 0, node.start_byte) + 1
+    indent = data[line_start : node.start_byte]
     text = data[node.start_byte : node.end_byte]
     if indent.isspace():
         text = text.replace(b"\n" + indent, b"\n")
@@ -62,52 +55,53 @@ def hash_bytes(data: bytes) -> str:
 
 
 def with_decorators(node: Node) -> Node:
-    """A definition with its decorators."""
-    return (
-        node.parent
-        if node.parent is not None and node.parent.type == "decorated_definition"
-        else node
-    )
+    """The node of a definition with its decorators."""
+    parent = node.parent
+    if parent is not None and parent.type == "decorated_definition":
+        return parent
+    return node
 
 
 def enclosing_statement(node: Node) -> Node:
-    """What a name that is given something stands in: all that begins on its line, but no file."""
+    """The outermost node, short of the file, that begins on the same line."""
+    parent = node.parent
     while (
-        node.parent is not None
-        and node.parent.parent is not None
-        and (node.parent.start_point[0] == node.start_point[0])
+        parent is not None
+        and parent.parent is not None
+        and parent.start_point[0] == node.start_point[0]
     ):
-        node = node.parent
+        node, parent = parent, parent.parent
     return node
 
 
 def find_definition_node(root: Node, data: bytes, symbol: Symbol) -> Node:
-    """The definition of a symbol in the tree of its file: the innermost node with its digest on its
-    first line.
-    """
-    row, waiting, found = symbol.first - 1, [root], root
+    """The innermost node on a symbol's first line that has its digest; the root if none has."""
+    row = symbol.first - 1
+    waiting = [root]
+    found = root
     while waiting:
         node = waiting.pop()
         if digest_definition(data, node, symbol.name) == symbol.body:
+            # only what stands within it may still be the one
             waiting, found = [], node
-        waiting += [
-            child
-            for child in reversed(node.children)
-            if child.start_point[0] <= row <= child.end_point[0]
-        ]
+        for child in reversed(node.children):
+            if child.start_point[0] <= row <= child.end_point[0]:
+                waiting.append(child)
     return found
 
 
 def digest_syntax(node: Node, name: str = "") -> str:
-    """Of the syntax below a node; its own name does not count."""
-    hash, own = blake2b(digest_size=8), name.encode() + b"\1"
+    """The shape of what stands below a node; its own name does not count."""
+    digest = blake2b(digest_size=8)
+    own_name = name.encode() + b"\1"
     for token in iter_syntax_tokens(node):
-        hash.update(b"\0" if token == own else token)
-    return hash.hexdigest()
+        digest.update(b"\0" if token == own_name else token)
+    return digest.hexdigest()
 
 
 def iter_syntax_tokens(top: Node) -> Iterator[bytes]:
-    """Names of what is nested, and the words in it, without comments and what layout decides."""
+    """The types of nested nodes and the words in them, without comments and layout."""
+    # None closes a node that was opened
     waiting: list[Node | None] = [top]
     while waiting:
         node = waiting.pop()
@@ -120,9 +114,7 @@ def iter_syntax_tokens(top: Node) -> Iterator[bytes]:
             text = node.text or b""
             if node.type in ("string_start", "string_end"):
                 text = text.rstrip(b"\"'")
-            if node.is_named or not (
-                node.type in BRACKETS or not text.strip(b"\"'`") or is_trailing_comma(node)
-            ):
+            if node.is_named or not is_insignificant(node, text):
                 yield text + b"\1"
             continue
         if node.type != "parenthesized_expression":
@@ -131,45 +123,52 @@ def iter_syntax_tokens(top: Node) -> Iterator[bytes]:
         waiting.extend(reversed(node.children))
 
 
+def is_insignificant(node: Node, text: bytes) -> bool:
+    """True for brackets, quotes and trailing commas, in which equal trees may differ."""
+    return node.type in BRACKETS or not text.strip(b"\"'`") or is_trailing_comma(node)
+
+
 def has_text_between_children(node: Node) -> bool:
-    """Whether something stands between the parts of a node: a string's text between its escapes."""
-    text, start = node.text or b"", node.start_byte
-    places = [
-        start,
-        *(byte for child in node.children for byte in (child.start_byte, child.end_byte)),
-        node.end_byte,
-    ]
-    return any(
-        text[one - start : other - start].strip(b" \t\r\n\\")
-        for one, other in zip(places[::2], places[1::2], strict=True)
-    )
+    """True if a node has text of its own between its parts: a string, between its escapes."""
+    text = node.text or b""
+    end = node.start_byte
+    for child in node.children:
+        if has_words(text, end - node.start_byte, child.start_byte - node.start_byte):
+            return True
+        end = child.end_byte
+    return has_words(text, end - node.start_byte, node.end_byte - node.start_byte)
+
+
+def has_words(text: bytes, start: int, end: int) -> bool:
+    """True if a stretch holds more than blanks and backslashes."""
+    return bool(text[start:end].strip(b" \t\r\n\\"))
 
 
 def is_trailing_comma(node: Node) -> bool:
-    """Whether it is a comma behind which a list ends."""
-    return (
-        node.type == ","
-        and node.parent is not None
-        and node.parent.type in LIST_NODES
-        and (node.next_sibling is not None and node.next_sibling.type in CLOSING_BRACKETS)
-    )
+    """True for a comma behind which a list ends."""
+    if node.type != "," or node.parent is None or node.parent.type not in LIST_NODES:
+        return False
+    return node.next_sibling is not None and node.next_sibling.type in CLOSING_BRACKETS
 
 
 def parse_tree(data: bytes, language: str) -> Node:
-    """The tree of a file."""
+    """The root of a file's syntax tree."""
     parser, _ = load_parser_and_query(language)
     return parser.parse(data).root_node
 
 
 def take_excerpt(text: str) -> str:
-    """The beginning of a text, without secrets."""
+    """The redacted beginning of a text, at most `MAX_BODY_CHARS`."""
+    # more than is kept is redacted, so that no secret is cut in two and missed
     return redact(text[: 4 * MAX_BODY_CHARS], DEFAULT_POLICY)[0][:MAX_BODY_CHARS]
 
 
-def compare_definitions(one: str, other: str) -> float:
-    """The share of words that two texts have in common, in order, 0..1; the parts that `excerpt`
-    keeps count.
+def compare_definitions(left: str, right: str) -> float:
+    """The share of words that two texts have in common, in order, 0..1; 0 if below 0.5 for sure.
+
+    Only the first `MAX_BODY_CHARS` of each count, as `take_excerpt` keeps them.
     """
-    first, second = WORD.findall(one[:MAX_BODY_CHARS]), WORD.findall(other[:MAX_BODY_CHARS])
-    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    left_words = WORD.findall(left[:MAX_BODY_CHARS])
+    right_words = WORD.findall(right[:MAX_BODY_CHARS])
+    matcher = SequenceMatcher(None, left_words, right_words, autojunk=False)
     return matcher.ratio() if matcher.real_quick_ratio() >= 0.5 else 0.0

@@ -1,13 +1,18 @@
-"""One file's bytes into facts. Whatever the bytes are, there is an answer: broken syntax costs what
-stands around it.
+"""One file's bytes into facts: its symbols, imports, mentions and bindings.
 
-A query's captures mean: `@class`, `@function` a definition with its `@name` (and `@of`: the class
-that it belongs to, where it stands elsewhere; `@type`: what it returns); `@impl`, `@space` an area
-that only gives its names an owner or nothing; `@import` with `@module`, `@name`, `@alias`, `@star`,
-`@default`; `@local`, `@main`: the file exports something of its own under another name, or by
-default; `@file`: all names of a `@module` are known; `@tree`, `@path` an import whose text has to
-be taken apart; `@inherits`, `@call`, `@maybe`, `@use` a mention, with its `@receiver`; `@bound` a
-name given a `@value` or a `@type`; `@field` one that is an attribute of the class besides.
+Whatever the bytes are, there is an answer: broken syntax costs what stands around it.
+
+A query's captures mean:
+
+- `@class`, `@function`: a definition with its `@name`; `@of` is the class that it belongs to if
+  that stands elsewhere, `@type` what it returns
+- `@impl`, `@space`: an area that gives its names an owner, or nothing
+- `@import` with `@module`, `@name`, `@alias`, `@star`, `@default`
+- `@local`, `@main`: the file exports something of its own under another name, or by default
+- `@file`: all names of a `@module` are known
+- `@tree`, `@path`: an import whose text has to be taken apart
+- `@inherits`, `@call`, `@maybe`, `@use`: a mention, with its `@receiver`
+- `@bound`: a name given a `@value` or a `@type`; `@field`: one that is an attribute besides
 """
 
 from __future__ import annotations
@@ -32,26 +37,36 @@ if TYPE_CHECKING:
 
 AREA_CAPTURES = ("class", "function", "impl", "space")
 IMPORT_CAPTURES = ("import", "default", "file", "star", "local", "main")
+# which group a match belongs to, by one of its captures
 CAPTURE_GROUPS = {
     **dict.fromkeys(("use", "maybe"), "use"),
     **dict.fromkeys(("call", "inherits"), "mention"),
     **dict.fromkeys(("bound", "field"), "binding"),
     **dict.fromkeys(AREA_CAPTURES, "area"),
     **dict.fromkeys(IMPORT_CAPTURES, "import"),
-}  # what a match is, by a capture of it
-MAX_HEAD_CHARS = 160  # characters of a definition's head that are kept
+}
+# characters of a definition's head that are kept
+MAX_HEAD_CHARS = 160
 
 
 class ScopeArea(NamedTuple):
-    """A stretch of the file that names belong to."""
+    """A stretch of the file, in bytes, that names belong to."""
 
-    start: int  # bytes
+    start: int
     end: int
     role: str
     name: str
     of: str
     node: Node
     type: str
+
+
+class OpenScope(NamedTuple):
+    """An area that has begun: where it ends, its symbol, and the owner of the names in it."""
+
+    end: int
+    symbol: int
+    owner: str
 
 
 class CapturedSource(NamedTuple):
@@ -62,30 +77,30 @@ class CapturedSource(NamedTuple):
     matches: dict[str, list[Captures]]
 
     def text(self, captures: Captures, name: str) -> str:
-        """The text of a capture; empty where there is none."""
-        found = captures.get(name)
-        return (
-            self.data[found[0].start_byte : found[0].end_byte].decode("utf-8", "replace")
-            if found
-            else ""
-        )
+        """The text of a capture; empty if there is none."""
+        nodes = captures.get(name)
+        return self.node_text(nodes[0]) if nodes else ""
+
+    def node_text(self, node: Node) -> str:
+        """The text of a node."""
+        return self.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
 def parse_file(data: bytes, language: str) -> FileFacts:
-    """What stands in a file of a language."""
+    """The facts of a file in a language, given by name."""
     from tree_sitter import QueryCursor
 
     parser, query = load_parser_and_query(language)
     tree = parser.parse(data)
     matches: dict[str, list[Captures]] = {group: [] for group in CAPTURE_GROUPS.values()}
     for _, captures in QueryCursor(query).matches(tree.root_node):
-        matches[next(CAPTURE_GROUPS[name] for name in captures if name in CAPTURE_GROUPS)].append(
-            captures
-        )
+        group = next(CAPTURE_GROUPS[name] for name in captures if name in CAPTURE_GROUPS)
+        matches[group].append(captures)
     source = CapturedSource(data, BY_NAME[language], matches)
     areas = sorted(set(collect_areas(source)), key=lambda area: (area.start, -area.end))
     scopes = ScopeTable(source, areas)
     imports = list(collect_imports(source))
+    # this adds variables and attributes to the symbols, which mentions are looked up in
     bindings = list(collect_bindings(source, scopes))
     mentions = collect_mentions(source, scopes, imports)
     return FileFacts(language, redact_heads(scopes.symbols), imports, mentions, bindings)
@@ -98,21 +113,13 @@ def collect_areas(source: CapturedSource) -> Iterator[ScopeArea]:
         role = next(role for role in AREA_CAPTURES if role in captures)
         node = captures[role][0]
         name = strip_quotes(source.text(captures, "name"))
-        if (node.start_byte, node.end_byte, name) in seen or (
-            role in ("class", "function") and not name
-        ):
+        key = (node.start_byte, node.end_byte, name)
+        if key in seen or (role in ("class", "function") and not name):
             continue
-        seen.add((node.start_byte, node.end_byte, name))
-        of = source.text(captures, "of").partition("<")[0].replace("::", ".")
-        yield ScopeArea(
-            node.start_byte,
-            node.end_byte,
-            role,
-            name,
-            of,
-            node,
-            parse_type_chain(source.text(captures, "type")),
-        )
+        seen.add(key)
+        owner = source.text(captures, "of").partition("<")[0].replace("::", ".")
+        type = parse_type_chain(source.text(captures, "type"))
+        yield ScopeArea(node.start_byte, node.end_byte, role, name, owner, node, type)
 
 
 class ScopeTable:
@@ -126,48 +133,51 @@ class ScopeTable:
         # (byte from which on, symbol), in order
         self.bounds: list[tuple[int, int]] = [(0, NO_SYMBOL)]
         self.attributes: dict[tuple[int, str], int] = {}
+        # the bytes at which names of definitions begin
         self.named = {
             captures["name"][0].start_byte
             for captures in source.matches["area"]
             if "name" in captures
         }
-        within: list[tuple[int, int, str]] = []  # (end, symbol, name of the owner) of what is open
+        open_scopes: list[OpenScope] = []
         for area in areas:
-            self._leave(within, area.start)
-            inside = self._entered(source, area, within)
-            within.append(inside)
-            self.bounds.append((area.start, inside[1]))
-        self._leave(within, len(source.data) + 1)
+            self._close_scopes(open_scopes, area.start)
+            scope = self._open_scope(source, area, open_scopes)
+            open_scopes.append(scope)
+            self.bounds.append((area.start, scope.symbol))
+        self._close_scopes(open_scopes, len(source.data) + 1)
         self._starts = [start for start, _ in self.bounds]
 
-    def _leave(self, within: list[tuple[int, int, str]], place: int) -> None:
-        while within and within[-1][0] <= place:
-            end = within.pop()[0]
-            self.bounds.append((end, within[-1][1] if within else NO_SYMBOL))
+    def _close_scopes(self, open_scopes: list[OpenScope], place: int) -> None:
+        """Close what ends at or before a place."""
+        while open_scopes and open_scopes[-1].end <= place:
+            end = open_scopes.pop().end
+            self.bounds.append((end, open_scopes[-1].symbol if open_scopes else NO_SYMBOL))
 
-    def _entered(
-        self, source: CapturedSource, area: ScopeArea, within: list[tuple[int, int, str]]
-    ) -> tuple[int, int, str]:
-        """What an area is: a symbol, or only an owner of what stands in it."""
-        _, around, owner = within[-1] if within else (0, NO_SYMBOL, "")
+    def _open_scope(
+        self, source: CapturedSource, area: ScopeArea, open_scopes: list[OpenScope]
+    ) -> OpenScope:
+        """Begin an area: a symbol, or only the owner of what stands in it."""
+        around = open_scopes[-1] if open_scopes else OpenScope(0, NO_SYMBOL, "")
         if area.role == "space":
-            return area.end, around, owner
+            return around._replace(end=area.end)
         if area.role == "impl":
-            return area.end, self.classes.get(area.of, NO_SYMBOL), area.of
-        parent = around
+            return OpenScope(area.end, self.classes.get(area.of, NO_SYMBOL), area.of)
+        parent, owner = around.symbol, around.owner
         if area.of:
-            owner, parent = area.of, self.classes.get(area.of.rpartition(".")[2], NO_SYMBOL)
-        before = owner or (self.symbols[parent].qual if parent >= 0 else "")
-        method = area.role == "function" and bool(owner)
-        kind = "method" if method else area.role
-        qual = f"{before}.{area.name}" if before else area.name
+            owner = area.of
+            parent = self.classes.get(area.of.rpartition(".")[2], NO_SYMBOL)
+        prefix = owner or (self.symbols[parent].qual if parent >= 0 else "")
+        qual = f"{prefix}.{area.name}" if prefix else area.name
+        is_method = area.role == "function" and bool(owner)
+        index = len(self.symbols)
         self.symbols.append(
             Symbol(
                 area.name,
                 qual,
-                kind,
+                "method" if is_method else area.role,
                 parent,
-                owner if method else "",
+                owner if is_method else "",
                 area.node.start_point[0] + 1,
                 area.node.end_point[0] + 1,
                 extract_head(source.data, area),
@@ -175,26 +185,31 @@ class ScopeTable:
                 body=digest_definition(source.data, with_decorators(area.node), area.name),
             )
         )
-        index = len(self.symbols) - 1
-        if area.role == "class":
-            self.classes[area.name] = index
-        return area.end, index, qual if area.role == "class" else ""
+        if area.role != "class":
+            return OpenScope(area.end, index, "")
+        self.classes[area.name] = index
+        return OpenScope(area.end, index, qual)
 
     def at(self, byte: int) -> int:
         """The innermost symbol that a byte stands in."""
         return self.bounds[bisect_right(self._starts, byte) - 1][1]
 
+    def is_function(self, scope: int) -> bool:
+        """True if a scope is a function or method, not a class or the file."""
+        return scope >= 0 and self.symbols[scope].kind in ("function", "method")
+
     def class_of(self, scope: int) -> int:
-        """The class whose method, or body, a symbol is; OUTSIDE if none."""
+        """The class whose method, or body, a symbol is; NO_SYMBOL if none."""
         while scope >= 0 and self.symbols[scope].kind != "class":
             scope = self.symbols[scope].parent
         return scope
 
-    def hold(
+    def add_variable(
         self, scope: int, name: str, node: Node, text: str, type: str, value: str, body: str
     ) -> None:
-        """A variable of the file or attribute of a class; of several mentions the first that says
-        what it is.
+        """Add a variable of the file or attribute of a class.
+
+        If it is there already, only the type and value that it lacks are taken.
         """
         key = (scope, name)
         if key in self.attributes:
@@ -233,96 +248,71 @@ def extract_head(data: bytes, area: ScopeArea) -> str:
 def collect_imports(source: CapturedSource) -> Iterator[Import]:
     """What a file imports."""
     for captures in source.matches["import"]:
-        text = {
-            name: source.text(captures, name)
-            for name in ("module", "name", "alias", "tree", "path")
-        }
-        module = strip_quotes(text["module"])
-        some = next(captures[name][0] for name in IMPORT_CAPTURES if name in captures)
-        line = some.start_point[0] + 1
+        module = strip_quotes(source.text(captures, "module"))
+        name = source.text(captures, "name")
+        alias = source.text(captures, "alias")
+        node = next(captures[role][0] for role in IMPORT_CAPTURES if role in captures)
+        line = node.start_point[0] + 1
         if "tree" in captures:
-            yield from (
-                Import(base, name, alias, line, name == "*")
-                for base, name, alias in parse_use_tree(text["tree"])
-            )
+            for base, leaf, leaf_alias in parse_use_tree(source.text(captures, "tree")):
+                yield Import(base, leaf, leaf_alias, line, leaf == "*")
         elif "path" in captures:
-            base, _, name = text["path"].strip("\\").rpartition("\\")
-            yield Import(base, name, text["alias"] or name, line)
+            base, _, leaf = source.text(captures, "path").strip("\\").rpartition("\\")
+            yield Import(base, leaf, alias or leaf, line)
         elif "star" in captures or "file" in captures:
             yield Import(module, "", "", line, every=True)
         elif "local" in captures or "main" in captures:
-            yield Import(THIS_FILE, text["name"], text["alias"] or "default", line)
+            yield Import(THIS_FILE, name, alias or "default", line)
         elif "default" in captures:
-            yield Import(module, "default", text["alias"], line)
+            yield Import(module, "default", alias, line)
         else:
-            yield Import(
-                module,
-                text["name"],
-                text["alias"] or text["name"] or infer_alias(module, source.language),
-                line,
-            )
+            alias = alias or name or infer_alias(module, source.language)
+            yield Import(module, name, alias, line)
 
 
 def infer_alias(module: str, language: Language) -> str:
-    """As what a module is known that is imported without an alias."""
+    """The name by which a module is known that is imported without an alias."""
     return module.rpartition("/")[2] if language.name == "go" else module
 
 
 def collect_bindings(source: CapturedSource, scopes: ScopeTable) -> Iterator[NameBinding]:
     """What names stand for within functions; those outside become symbols."""
-    own = source.language.own
     for captures in source.matches["binding"]:
-        both = "field" in captures
-        type, value = (
-            parse_type_chain(source.text(captures, "type")),
-            parse_chain(source.text(captures, "value")),
-        )
+        is_field = "field" in captures
+        type = parse_type_chain(source.text(captures, "type"))
+        value = parse_chain(source.text(captures, "value"))
         receiver = source.text(captures, "receiver")
-        for node in captures["field" if both else "bound"]:
-            name = source.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
+        for node in captures["field" if is_field else "bound"]:
+            name = source.node_text(node)
             scope = scopes.at(node.start_byte)
-            inside = (
-                scope
-                if scope >= 0 and scopes.symbols[scope].kind in ("function", "method")
-                else None
-            )
-            if receiver or name.startswith("@") or both:
-                if (not receiver or receiver in own) and (home := scopes.class_of(scope)) >= 0:
-                    held = name.lstrip("@$") if receiver or name[0] == "@" else name
-                    scopes.hold(
-                        home, held, node, name, type, value, digest_statement(source, node, held)
-                    )
-            elif inside is None and node.start_byte not in scopes.named:
-                scopes.hold(
-                    scope,
-                    name,
-                    node,
-                    extract_line(source.data, node),
-                    type,
-                    value,
-                    digest_statement(source, node, name),
-                )
-            if (
-                inside is not None
-                and (both or not receiver)
-                and node.start_byte not in scopes.named
-            ):
-                yield NameBinding(inside, name, type, value)
+            in_function = scopes.is_function(scope)
+            is_definition = node.start_byte in scopes.named
+            if receiver or name.startswith("@") or is_field:
+                home = scopes.class_of(scope)
+                if (not receiver or receiver in source.language.own) and home >= 0:
+                    # Ruby writes @name, PHP $name
+                    attribute = name.lstrip("@$") if receiver or name[0] == "@" else name
+                    body = digest_statement(source, node, attribute)
+                    scopes.add_variable(home, attribute, node, name, type, value, body)
+            elif not in_function and not is_definition:
+                line = extract_line(source.data, node)
+                body = digest_statement(source, node, name)
+                scopes.add_variable(scope, name, node, line, type, value, body)
+            if in_function and (is_field or not receiver) and not is_definition:
+                yield NameBinding(scope, name, type, value)
 
 
 def digest_statement(source: CapturedSource, node: Node, name: str) -> str:
-    """The digest of the statement that a name is given something in."""
+    """The digest of the statement that assigns a name."""
     return digest_definition(source.data, enclosing_statement(node), name)
 
 
 def extract_line(data: bytes, node: Node) -> str:
-    """The line that a node begins in, from its beginning on."""
+    """The line that a node begins in, from the node on."""
     end = data.find(b"\n", node.start_byte)
-    return (
-        data[node.start_byte : end if end >= 0 else len(data)][:MAX_HEAD_CHARS]
-        .decode("utf-8", "replace")
-        .strip()
-    )
+    if end < 0:
+        end = len(data)
+    return data[node.start_byte : end][:MAX_HEAD_CHARS].decode("utf-8", "replace").strip()
 
 
 def collect_mentions(
@@ -330,81 +320,106 @@ def collect_mentions(
 ) -> list[Mention]:
     """Where names are used: every call and base class, and each other use once a symbol."""
     defining = (*source.matches["import"], *source.matches["binding"])
-    taken = {
-        node.start_byte
-        for captures in defining
-        for name in ("name", "alias", "bound", "module")
-        for node in captures.get(name, ())
-    } | scopes.named
-    found: list[Mention] = []
+    # where a mention begins that is known for something else already
+    taken = set(scopes.named)
+    for captures in defining:
+        for name in ("name", "alias", "bound", "module"):
+            taken.update(node.start_byte for node in captures.get(name, ()))
+    mentions: list[Mention] = []
     for captures in source.matches["mention"]:
         kind = "inherits" if "inherits" in captures else "calls"
         for node in captures.get("inherits", captures.get("call", ())):
             if node.start_byte not in taken:
                 taken.add(node.start_byte)
-                found.append(build_mention(source, scopes, captures, kind, node))
-    return found + list(collect_uses(source, scopes, imports, taken))
+                mentions.append(build_mention(source, scopes, captures, kind, node))
+    return mentions + list(collect_uses(source, scopes, imports, taken))
 
 
 def build_mention(
     source: CapturedSource, scopes: ScopeTable, captures: Captures, kind: str, node: Node
 ) -> Mention:
     """A mention with what stands before its name."""
-    text = source.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
-    before = captures.get("receiver", ())
-    receiver = (parse_chain(source.text(captures, "receiver")) or "?") if before else ""
-    if not before:
-        way = parse_type_chain(text) if kind == "inherits" else parse_chain(text)
-        receiver, _, text = (way or text).rpartition(".")
-    return Mention(kind, text, receiver, scopes.at(node.start_byte), node.start_point[0] + 1)
+    name = source.node_text(node)
+    if captures.get("receiver"):
+        receiver = parse_chain(source.text(captures, "receiver")) or "?"
+    else:
+        chain = parse_type_chain(name) if kind == "inherits" else parse_chain(name)
+        receiver, _, name = (chain or name).rpartition(".")
+    return Mention(kind, name, receiver, scopes.at(node.start_byte), node.start_point[0] + 1)
+
+
+class KnownNames:
+    """Which names of a file may mean something that this repository defines."""
+
+    def __init__(
+        self, source: CapturedSource, scopes: ScopeTable, imports: Iterable[Import]
+    ) -> None:
+        language = source.language
+        self._names = {one.name for one in scopes.symbols}
+        self._names |= {one.alias.partition(".")[0] for one in imports}
+        self._own = language.own
+        # any name may be known: the file does not say from where it has it
+        self._any_name = (
+            language.package or language.global_names or any(one.every for one in imports)
+        )
+
+    def may_know(self, name: str, receiver: str) -> bool:
+        """True if a name after a receiver, or alone, may be one of the repository's."""
+        if self._any_name:
+            return True
+        if receiver:
+            return receiver in self._names or receiver in self._own
+        return name in self._names
+
+
+class TypeSpans:
+    """The stretches of a file in which types stand."""
+
+    def __init__(self, source: CapturedSource) -> None:
+        typed = (*source.matches["area"], *source.matches["binding"])
+        nodes = (node for captures in typed for node in captures.get("type", ()))
+        self._spans = sorted((node.start_byte, node.end_byte) for node in nodes)
+        self._starts = [start for start, _ in self._spans]
+
+    def __contains__(self, byte: int) -> bool:
+        place = bisect_right(self._starts, byte) - 1
+        return place >= 0 and byte < self._spans[place][1]
 
 
 def collect_uses(
     source: CapturedSource, scopes: ScopeTable, imports: Iterable[Import], taken: set[int]
 ) -> Iterator[Mention]:
-    """Names used as values or types, that this file or one it imports defines. Each once in a
-    symbol.
+    """Names used as values or types that this file, or one it imports, defines; each once a symbol.
+
+    What begins at a byte in `taken` is known already; what is yielded is added there.
     """
-    language = source.language
-    known = {one.name for one in scopes.symbols} | {one.alias.partition(".")[0] for one in imports}
-    wide = language.package or language.global_names or any(one.every for one in imports)
-    typing = (*source.matches["area"], *source.matches["binding"])
-    types = sorted(
-        (node.start_byte, node.end_byte) for captures in typing for node in captures.get("type", ())
-    )
-    starts = [start for start, _ in types]
+    known = KnownNames(source, scopes, imports)
+    types = TypeSpans(source)
     seen: set[tuple[int, str, str]] = set()
     for captures in source.matches["use"]:
         kind = "calls" if "maybe" in captures else "uses"
+        receiver = source.text(captures, "receiver")
         for node in captures.get("use", captures.get("maybe", ())):
-            receiver = source.text(captures, "receiver")
-            foreign = (
-                receiver and receiver not in known and receiver not in language.own and not wide
-            )
-            if node.start_byte in taken or foreign:
+            start = node.start_byte
+            if start in taken:
                 continue
-            name = source.data[node.start_byte : node.end_byte].decode("utf-8", "replace")
-            if not (wide or receiver or name in known):
+            name = source.node_text(node)
+            if not known.may_know(name, receiver):
                 continue
-            taken.add(node.start_byte)
-            scope = scopes.at(node.start_byte)
+            taken.add(start)
+            scope = scopes.at(start)
             if (scope, receiver, name) in seen:
                 continue
             seen.add((scope, receiver, name))
-            place = bisect_right(starts, node.start_byte) - 1
-            typed = place >= 0 and node.start_byte < types[place][1]
-            yield Mention(
-                "references" if typed else kind, name, receiver, scope, node.start_point[0] + 1
-            )
+            kind_here = "references" if start in types else kind
+            yield Mention(kind_here, name, receiver, scope, node.start_point[0] + 1)
 
 
 def redact_heads(symbols: list[Symbol]) -> list[Symbol]:
     """The symbols with heads that hold no secret."""
     if not symbols:
         return []
-    heads = redact(
-        "\n".join(" ".join(one.head.split("\n")) for one in symbols),
-        DEFAULT_POLICY,
-        keep_lines=True,
-    )[0].split("\n")
-    return [one._replace(head=line) for one, line in zip(symbols, heads, strict=True)]
+    # one call for all heads of a file, a line each
+    text = "\n".join(" ".join(one.head.split("\n")) for one in symbols)
+    heads = redact(text, DEFAULT_POLICY, keep_lines=True)[0].split("\n")
+    return [one._replace(head=head) for one, head in zip(symbols, heads, strict=True)]

@@ -1,26 +1,24 @@
-"""What the files of a repository speak of: of each chunk of a file the terms in it, with how often
-they occur.
+"""The index terms in the chunks of a file, with how often they occur.
 
-A chunk is a function, a method or the head of a class (`code.chunks`). Its text holds no secrets
-any more when it comes here.
+A chunk is a function, a method or the head of a class (`code_chunks`). Its text has been redacted
+before it comes here.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from reverie.code.code_terms import tokenize_code
 from reverie.storage.code_index_port import TermBag
 from reverie.storage.note_index_port import ChunkedFile
 
-MAX_TERM_COUNT = 255  # that a term is counted in one chunk
-MAX_CHUNKS = 2_000  # of a file
+# as often as a term counts in one chunk, at most
+MAX_TERM_COUNT = 255
+MAX_CHUNKS = 2_000
 
 
 def count_chunk_terms(entry: ChunkedFile) -> TermBag:
-    """A file's bag."""
-    chunks: Sequence[dict[str, int]] = [
-        {term: min(times, MAX_TERM_COUNT) for term, times in tokenize_code(chunk.text).items()}
-        for chunk in entry.chunks[:MAX_CHUNKS]
+    """The terms of each chunk of a file with their counts, at most 255 a term and chunk."""
+    chunks = [tokenize_code(chunk.text) for chunk in entry.chunks[:MAX_CHUNKS]]
+    counts = [
+        {term: min(times, MAX_TERM_COUNT) for term, times in terms.items()} for terms in chunks
     ]
-    return TermBag(entry.file.path, entry.file.hash, chunks)
+    return TermBag(entry.file.path, entry.file.hash, counts)

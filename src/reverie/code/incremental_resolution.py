@@ -1,12 +1,17 @@
-"""A few files have changed: which edges can that alter, and what they are now. The same as if all
-were resolved anew.
+"""A few files have changed: which edges can that alter, and what they are now.
 
-Every file's edges rest on what was asked while they were resolved (`meaning.Asked`): files, names,
-and members that other files give to a class. What has changed is told in the same words: a file, if
-what others see of it is another (`outside`), if it came or went, or if a module's name in it leads
-elsewhere now; only some names in it, if all that it defined is what it was and definitions were
-added, or taken out (`shifted`); a name, if it tells something else (`sources.said`). Files that
-rest on none of that keep their edges, but for the numbers of symbols that have moved.
+The result is the same as if all files were resolved anew.
+
+Every file's edges rest on what was asked while they were resolved (`LookupLog`): files, names, and
+members that other files give to a class. What has changed is told by the same keys:
+
+- a file, if what others see of it has changed (`select_visible_facts`), if it came or went, or if a
+  module's name in it leads elsewhere now;
+- only some names in a file, if all that it defined is what it was and definitions were added or
+  taken out (`find_symbol_shift`);
+- a name, if it tells something else (`summarize_definitions`).
+
+Files that rest on none of that keep their edges, but for the numbers of symbols that have moved.
 """
 
 from __future__ import annotations
@@ -40,19 +45,24 @@ from reverie.code.symbol_tables import (
 )
 from reverie.storage.code_index_port import GONE, CodeIndex, LinkedFile, Symbol, SymbolDefinition
 
+# the facts of a file before and after the change
+FactPair = tuple[FileFacts | None, FileFacts | None]
+
 
 class EdgeAmendment(NamedTuple):
     """What is to be altered once some files have changed."""
 
-    linked: list[LinkedFile]  # the files whose edges may be others, with their edges then
-    # of files whose symbols have other numbers now: the old to the new
+    # the files whose edges may have changed, with their edges now
+    linked: list[LinkedFile]
+    # of files whose symbols have other numbers now: the old numbers to the new
     moved: Mapping[str, Mapping[int, int]]
 
 
 class SymbolShift(NamedTuple):
     """A file in which definitions were added or taken out, and all others are what they were."""
 
-    names: set[str]  # that may mean something else in it
+    # names that may mean something else in the file
+    names: set[str]
     # the old numbers of all symbols to the new; GONE for what was taken out
     moved: Mapping[int, int]
 
@@ -66,76 +76,72 @@ def amend_edges(
     gone: Collection[str],
     most: int,
 ) -> EdgeAmendment | None:
-    """The edges that may be others once some files are `fresh` and some `gone`, as they are then.
+    """The edges that may have changed once some files are `fresh` and some `gone`.
 
-    `name` is that of the repository's folder; `known` are the files in the index. None where more
-    than so many files would have to be resolved.
+    `name` is that of the repository's folder; `known` are the files in the index. None if more than
+    `most` files would have to be resolved.
     """
-    before, after = (
-        IndexedFacts(index, root, known, {}, ()),
-        IndexedFacts(index, root, known, fresh, gone),
-    )
+    before = IndexedFacts(index, root, known, {}, ())
+    after = IndexedFacts(index, root, known, fresh, gone)
     seen = {path: (before.facts(path), after.facts(path)) for path in {*fresh, *gone}}
-    shifts = {path: shift for path, pair in seen.items() if (shift := find_symbol_shift(*pair))}
-    changes = frozenset(list_changed_keys(index, root, name, before, after, seen, shifts))
-    touched = (index.files_resting_on(root, changes) | fresh.keys()).difference(gone)
+    shifts: dict[str, SymbolShift] = {}
+    for path, (old, new) in seen.items():
+        shift = find_symbol_shift(old, new)
+        if shift:
+            shifts[path] = shift
+    changes = set(list_changed_keys(before, after, seen, shifts))
+    if before.paths() != after.paths():
+        old_modules = ModuleIndex(name, before.paths())
+        new_modules = ModuleIndex(name, after.paths())
+        redirected = find_redirected_files(index.modules(root), old_modules, new_modules, seen)
+        changes.update(map(FILE_KEY.format, redirected))
+    touched = (index.files_resting_on(root, frozenset(changes)) | fresh.keys()).difference(gone)
     if len(touched) > most:
         return None
+    resolver = NameResolver(name, after, resolve_mention)
     return EdgeAmendment(
-        list(link_files(NameResolver(name, after, resolve_mention), sorted(touched))),
+        list(link_files(resolver, sorted(touched))),
         {path: shift.moved for path, shift in shifts.items()},
     )
 
 
 def list_changed_keys(
-    index: CodeIndex,
-    root: str,
-    name: str,
     before: FactSource,
     after: FactSource,
-    seen: Mapping[str, tuple[FileFacts | None, FileFacts | None]],
+    seen: Mapping[str, FactPair],
     shifts: Mapping[str, SymbolShift],
 ) -> Iterator[str]:
-    """All that edges may rest on and that is not what it was, given the files that may not be."""
-    others = {
-        path: pair
-        for path, pair in seen.items()
-        if select_visible_facts(pair[0]) != select_visible_facts(pair[1])
+    """The dependency keys whose answer has changed, given the facts of files that may have."""
+    visible = {
+        path: (old, new)
+        for path, (old, new) in seen.items()
+        if select_visible_facts(old) != select_visible_facts(new)
     }
-    for path in others:
-        yield from (
-            (NAME_IN_FILE_KEY.format(path, one) for one in shifts[path].names)
-            if path in shifts
-            else (FILE_KEY.format(path),)
-        )
-    names = {
-        one.name
-        for path, pair in others.items()
-        for facts in pair
-        if facts
-        for one in list_definitions(path, facts)
-    }
-    for one in sorted(names):
-        old, new = (
-            summarize_definitions(
-                [renumber_definition(each, shifts) for each in before.named(one)]
-            ),
-            summarize_definitions(after.named(one)),
-        )
+    for path in visible:
+        if path in shifts:
+            yield from (NAME_IN_FILE_KEY.format(path, one) for one in shifts[path].names)
+        else:
+            yield FILE_KEY.format(path)
+    names: set[str] = set()
+    for path, pair in visible.items():
+        for facts in pair:
+            if facts:
+                names.update(one.name for one in list_definitions(path, facts))
+    for name in sorted(names):
+        renumbered = [renumber_definition(one, shifts) for one in before.definitions(name)]
+        old = summarize_definitions(renumbered)
+        new = summarize_definitions(after.definitions(name))
         if old != new:
-            yield NAME_KEY.format(one)
+            yield NAME_KEY.format(name)
         if old.classes != new.classes:
-            yield MEMBERS_KEY.format(one)
-    for path, pair in others.items():
-        old_ones, new_ones = (
+            yield MEMBERS_KEY.format(name)
+    for path, pair in visible.items():
+        old_members, new_members = (
             list(list_joining_members(path, facts)) if facts else [] for facts in pair
         )
-        if old_ones != new_ones:
-            yield from (MEMBERS_KEY.format(one) for one, _ in (*old_ones, *new_ones))
-    if before.paths() != after.paths():
-        yield from map(
-            FILE_KEY.format, find_redirected_files(index, root, name, before, after, seen)
-        )
+        if old_members != new_members:
+            for class_name, _ in (*old_members, *new_members):
+                yield MEMBERS_KEY.format(class_name)
 
 
 def renumber_definition(
@@ -146,19 +152,19 @@ def renumber_definition(
 
 
 def select_visible_facts(facts: FileFacts | None) -> Any:
-    """What other files can see of one: all but what only stands in functions, heads, and on which
-    lines it is.
+    """What other files can see of one, as a value to compare.
 
-    Lines count as far as they say which method an attribute is given its value in. Names within
-    functions count where something else is defined: there another file's name may be looked for.
+    That is all but what only stands in functions, heads, and line numbers. Lines count as far as
+    they say which method assigns an attribute. Names within functions count where something else is
+    defined: there another file's name may be looked for.
     """
     if facts is None:
         return None
     symbols = facts.symbols
-    makers = [
+    assigning = [
         find_assigning_method(symbols, one) if one.kind == "attribute" else -1 for one in symbols
     ]
-    seen = set(makers)
+    seen = set(assigning)
     for one in symbols:
         scope = one.parent
         while scope >= 0 and scope not in seen:
@@ -167,7 +173,7 @@ def select_visible_facts(facts: FileFacts | None) -> Any:
     return (
         facts.language,
         [symbol_signature(one) for one in symbols],
-        makers,
+        assigning,
         [one._replace(line=0) for one in facts.imports],
         [one._replace(line=0) for one in facts.mentions if one.kind == "inherits"],
         [one for one in facts.bindings if one.scope in seen],
@@ -175,40 +181,40 @@ def select_visible_facts(facts: FileFacts | None) -> Any:
 
 
 def find_symbol_shift(old: FileFacts | None, new: FileFacts | None) -> SymbolShift | None:
-    """What was added to a file or taken out of it, if nothing else of what others see
-    has changed.
-    """
+    """What was added to a file or taken out, if nothing else that others see has changed."""
     if old is None or new is None:
         return None
-    if len(old.symbols) < len(new.symbols) and (places := match_symbols(old, new)) is not None:
-        return SymbolShift(list_added_names(new, places), dict(enumerate(places)))
-    if len(old.symbols) > len(new.symbols) and (places := match_symbols(new, old)) is not None:
-        return SymbolShift(
-            list_added_names(old, places),
-            {
-                **dict.fromkeys(range(len(old.symbols)), GONE),
-                **{was: now for now, was in enumerate(places)},
-            },
-        )
+    if len(old.symbols) < len(new.symbols):
+        places = match_symbols(old, new)
+        if places is not None:
+            return SymbolShift(list_added_names(new, places), dict(enumerate(places)))
+    if len(old.symbols) > len(new.symbols):
+        places = match_symbols(new, old)
+        if places is not None:
+            moved = dict.fromkeys(range(len(old.symbols)), GONE)
+            moved.update((was, now) for now, was in enumerate(places))
+            return SymbolShift(list_added_names(old, places), moved)
     return None
 
 
 def match_symbols(less: FileFacts, more: FileFacts) -> list[int] | None:
-    """Where each symbol stands in facts that have more of them; None if anything else is not the
-    same.
+    """Where each symbol stands in facts that have more of them; None if anything else differs.
 
     What there is more stands by itself: nothing of it belongs to what is in both, or the other way
     round.
     """
     places: list[int] = []
     for num, one in enumerate(more.symbols):
-        if len(places) < len(less.symbols) and renumbered_signature(
-            less.symbols[len(places)], places
-        ) == symbol_signature(one):
+        if len(places) == len(less.symbols):
+            break
+        if renumbered_signature(less.symbols[len(places)], places) == symbol_signature(one):
             places.append(num)
     if len(places) < len(less.symbols):
         return None
+    # the numbers in `more` to those in `less`
     place = {NO_SYMBOL: NO_SYMBOL, **{new: old for old, new in enumerate(places)}}
+    if not stands_alone(less, more, place):
+        return None
     common = more._replace(
         symbols=[
             more.symbols[new]._replace(parent=less.symbols[old].parent)
@@ -221,31 +227,34 @@ def match_symbols(less: FileFacts, more: FileFacts) -> list[int] | None:
             one._replace(scope=place[one.scope]) for one in more.bindings if one.scope in place
         ],
     )
-    rest = [one for num, one in enumerate(more.symbols) if num not in place]
-    known = {one.name for one in less.symbols if one.kind == "class"} | {
-        strip_qualifiers(one.owner) for one in less.symbols
-    }
-    classes = {one.name for one in rest if one.kind == "class"}
-    alone = all(
-        one.parent == NO_SYMBOL and not one.owner
-        if one.parent in place
-        else not one.owner or strip_qualifiers(one.owner) in classes
-        for one in rest
-    )
-    return (
-        places
-        if alone
-        and not classes & known
-        and select_visible_facts(less) == select_visible_facts(common)
-        else None
-    )
+    return places if select_visible_facts(less) == select_visible_facts(common) else None
+
+
+def stands_alone(less: FileFacts, more: FileFacts, place: Mapping[int, int]) -> bool:
+    """True if what there is more has nothing to do with what is in both.
+
+    `place` has the numbers in `more` of what is in both.
+    """
+    extra = [one for num, one in enumerate(more.symbols) if num not in place]
+    extra_classes = {one.name for one in extra if one.kind == "class"}
+    known_classes = {one.name for one in less.symbols if one.kind == "class"}
+    known_classes |= {strip_qualifiers(one.owner) for one in less.symbols}
+    if extra_classes & known_classes:
+        return False
+    for one in extra:
+        if one.parent in place:
+            if one.parent != NO_SYMBOL or one.owner:
+                return False
+        elif one.owner and strip_qualifiers(one.owner) not in extra_classes:
+            return False
+    return True
 
 
 def renumbered_signature(one: Symbol, places: Sequence[int]) -> Any:
-    """What is told of a symbol whose parent may have another number."""
-    return symbol_signature(
-        one._replace(parent=places[one.parent]) if NO_SYMBOL < one.parent < len(places) else one
-    )
+    """The signature of a symbol whose parent may have another number, as `places` says."""
+    if NO_SYMBOL < one.parent < len(places):
+        one = one._replace(parent=places[one.parent])
+    return symbol_signature(one)
 
 
 def symbol_signature(one: Symbol) -> Any:
@@ -255,33 +264,34 @@ def symbol_signature(one: Symbol) -> Any:
 
 def list_added_names(more: FileFacts, places: Collection[int]) -> set[str]:
     """The names that may mean something else for what there is more."""
-    there = set(places)
-    return {ALL_TOP_NAMES, *(one.name for num, one in enumerate(more.symbols) if num not in there)}
+    matched = set(places)
+    added = {one.name for num, one in enumerate(more.symbols) if num not in matched}
+    return {ALL_TOP_NAMES, *added}
 
 
 def find_redirected_files(
-    index: CodeIndex,
-    root: str,
-    name: str,
-    before: FactSource,
-    after: FactSource,
-    seen: Mapping[str, tuple[FileFacts | None, FileFacts | None]],
+    indexed: Mapping[str, tuple[str, list[str]]],
+    old: ModuleIndex,
+    new: ModuleIndex,
+    seen: Mapping[str, FactPair],
 ) -> Iterator[str]:
-    """Files in which a module's name means other files, now that files have come or gone."""
-    old, new = ModuleIndex(name, before.paths()), ModuleIndex(name, after.paths())
-    for path, (name_of_language, known) in index.modules(root).items():
-        language, fresh = BY_NAME[name_of_language], seen.get(path, (None, None))[1]
-        wanted = known if path not in seen else list_file_modules(fresh) if fresh else ()
+    """Files in which a module's name means other files, now that files have come or gone.
+
+    `indexed` has for each file its language and the modules that it looks for.
+    """
+    for path, (language_name, known_modules) in indexed.items():
+        language = BY_NAME[language_name]
+        wanted = known_modules
+        if path in seen:
+            fresh = seen[path][1]
+            wanted = list_file_modules(fresh) if fresh else []
         if any(
-            old.located(one, path, language) != new.located(one, path, language) for one in wanted
+            old.locate(one, path, language) != new.locate(one, path, language) for one in wanted
         ):
             yield path
 
 
 def list_file_modules(facts: FileFacts) -> list[str]:
     """The names of modules that a file looks for, each once."""
-    return list(
-        dict.fromkeys(
-            name for one in facts.imports for name in list_import_modules(one, facts.language)
-        )
-    )
+    names = (name for one in facts.imports for name in list_import_modules(one, facts.language))
+    return list(dict.fromkeys(names))

@@ -1,9 +1,9 @@
 """The languages that the code map reads: one row here, one query file in `queries/`.
 
 A query file says with tree-sitter's own patterns what a file defines and mentions, in the same
-words for all languages; `parse` tells what each capture means. A row adds what a grammar cannot
-say: which files, how a module's name leads to files (`locate`), how one's own object is called, and
-which names reach beyond their file without an import.
+words for all languages; `file_parser` tells what each capture means. A row adds what a grammar
+cannot say: which files, how a module's name leads to files (`locate`), how a method calls its own
+object, and which names reach beyond their file without an import.
 """
 
 from __future__ import annotations
@@ -20,21 +20,31 @@ if TYPE_CHECKING:
     from tree_sitter import Parser, Query
 
 QUERY_FOLDER = Path(__file__).parent / "queries"
+INCLUDE_MARK = "; with "
 
 
 class Language(NamedTuple):
     """How one language is read."""
 
-    name: str  # of its query file, too
+    # also the name of its query file
+    name: str
     suffixes: tuple[str, ...]
-    module: str  # the grammar's wheel, as it is imported
-    locate: str  # how a module's name leads to files: "dots", "path" or "names"
-    grammar: str = "language"  # the function of the wheel that returns the grammar
-    family: str = ""  # languages that call each other by name
-    own: tuple[str, ...] = ("this",)  # what a method calls its object, or its class
-    above: tuple[str, ...] = ("super",)  # …and what it inherits from
-    implicit: bool = True  # a method calls its siblings by bare name
-    package: bool = False  # files of a folder see each other's names
+    # the grammar's wheel, as it is imported
+    module: str
+    # how a module's name leads to files: "dots", "path" or "names"
+    locate: str
+    # the function of the wheel that returns the grammar
+    grammar: str = "language"
+    # languages of one family call each other by name
+    family: str = ""
+    # what a method calls its own object, or its class
+    own: tuple[str, ...] = ("this",)
+    # what a method calls the classes that it inherits from
+    above: tuple[str, ...] = ("super",)
+    # a method calls its siblings by bare name
+    implicit: bool = True
+    # files of a folder see each other's names
+    package: bool = False
     # a bare name may come from any file: headers, autoloading, one module
     global_names: bool = False
 
@@ -125,27 +135,26 @@ BY_SUFFIX = {suffix: language for language in LANGUAGES for suffix in language.s
 
 
 def detect_language(path: str) -> Language | None:
-    """The language of a file, going by its name; None where the code map does not read it."""
+    """The language of a file by its suffix; None if the code map does not read it."""
     _, dot, suffix = path.lower().rpartition(".")
     return BY_SUFFIX.get(f".{suffix}") if dot else None
 
 
-def can_share_names(one: str, other: str) -> bool:
-    """Whether two languages, by name, share their names."""
-    return one == other or (BY_NAME[one].family == BY_NAME[other].family != "")
+def can_share_names(first: str, second: str) -> bool:
+    """True if code in one of two languages, given by name, may call code in the other."""
+    return first == second or BY_NAME[first].family == BY_NAME[second].family != ""
 
 
 @cache
 def load_parser_and_query(name: str) -> tuple[Parser, Query]:
-    """The parser and the query of a language. Raises ExtraMissing where its grammar is not
-    installed.
-    """
+    """The parser and the query of a language; ExtraMissing if its grammar is not installed."""
     language = BY_NAME[name]
     try:
         from tree_sitter import Language as Grammar
         from tree_sitter import Parser, Query
 
-        grammar: Grammar = Grammar(getattr(import_module(language.module), language.grammar)())
+        make_grammar = getattr(import_module(language.module), language.grammar)
+        grammar: Grammar = Grammar(make_grammar())
     except ImportError as err:
         raise ExtraMissing(
             "The code map reads files with tree-sitter, which is not installed. "
@@ -155,11 +164,9 @@ def load_parser_and_query(name: str) -> tuple[Parser, Query]:
 
 
 def read_query_text(name: str) -> str:
-    """A language's query; a first line `; with NAME` puts that of another one before it."""
+    """The query of a language; a first line `; with NAME` puts the query of NAME before it."""
     text = (QUERY_FOLDER / f"{name}.scm").read_text("utf-8")
     first = text.partition("\n")[0]
-    return (
-        read_query_text(first.removeprefix("; with ")) + text
-        if first.startswith("; with ")
-        else text
-    )
+    if first.startswith(INCLUDE_MARK):
+        return read_query_text(first.removeprefix(INCLUDE_MARK)) + text
+    return text

@@ -1,9 +1,8 @@
-"""What parsing a file yields: values, without any notion of other files. `resolve` makes edges of
-them.
+"""What parsing a file yields: values, without any notion of other files.
 
 An expression that a name is reached through is kept as a *chain*: names, dots, and `()` for every
-call, such as `self.console.get()`; whatever cannot be followed by reading alone (an index, an
-operator) is an empty chain.
+call, such as `self.console.get()`. Whatever cannot be followed by reading alone (an index, an
+operator) is an empty chain. `reference_resolution` makes edges of these facts.
 """
 
 from __future__ import annotations
@@ -14,41 +13,52 @@ from typing import NamedTuple
 
 from reverie.storage.code_index_port import Symbol
 
-THIS_FILE = "<this file>"  # the module of another name that a file gives to something of its own
-NO_SYMBOL = -1  # the index of no symbol: the file itself
+# the module of an import by which a file gives another name to something of its own
+THIS_FILE = "<this file>"
+# stands for the file itself where the index of a symbol is expected
+NO_SYMBOL = -1
 
 
 class Import(NamedTuple):
     """A name that comes from somewhere else."""
 
-    module: str  # as it is written; a path for languages that import files
-    name: str  # in that module; empty: the module itself
-    alias: str  # as which it is known here; empty: it is not
+    # as it is written; a path for languages that import files
+    module: str
+    # in that module; empty: the module itself
+    name: str
+    # what it is called here; empty: nothing
+    alias: str
     line: int
-    every: bool = False  # all names of the module are known here
+    # all names of the module are known here
+    every: bool = False
 
 
 class Mention(NamedTuple):
     """A place where a name is used."""
 
-    kind: str  # calls, inherits, uses (a value), references (a type)
+    # calls, inherits, uses (a value), references (a type)
+    kind: str
     name: str
-    receiver: str  # the chain before the name; "?" where it cannot be followed; empty: a bare name
-    scope: int  # the symbol it stands in
+    # the chain before the name; "?" if it cannot be followed; empty: a bare name
+    receiver: str
+    # the symbol that it stands in
+    scope: int
     line: int
 
 
 class NameBinding(NamedTuple):
-    """A name that a function gives something to: it hides what the name means outside."""
+    """A name that a function assigns: it hides what the name means outside."""
 
     scope: int
     name: str
-    type: str  # the chain of its type, where it is declared
-    value: str  # …of what is given to it, where that can be followed
+    # the chain of its declared type
+    type: str
+    # the chain of the assigned value, if that can be followed
+    value: str
 
 
 class FileFacts(NamedTuple):
-    """What stands in one file."""
+    """What one file defines, imports and mentions."""
 
     language: str
     symbols: Sequence[Symbol] = ()
@@ -58,17 +68,17 @@ class FileFacts(NamedTuple):
 
 
 def strip_qualifiers(qual: str) -> str:
-    """A name without those around it."""
+    """The last part of a qualified name."""
     return qual.rpartition(".")[2]
 
 
 def facts_to_json(facts: FileFacts) -> str:
-    """Facts as JSON."""
+    """Facts as JSON lists without field names, as the index keeps them."""
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":"))
 
 
 def facts_from_json(text: str) -> FileFacts:
-    """Facts from JSON."""
+    """Facts from what `facts_to_json` made of them."""
     language, symbols, imports, mentions, bindings = json.loads(text)
     return FileFacts(
         language,

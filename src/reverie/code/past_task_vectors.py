@@ -1,14 +1,12 @@
-"""Past tasks as texts that get vectors: they lie with the chunks of code, under a name that is no
-folder's.
+"""Past tasks as texts with vectors, kept in the index of code chunks.
 
-So they are embedded in the background as code is, and compared as code is, and nothing of it is
-kept in memory.
+They lie under a root that is no folder's name. So they are embedded in the background as code is,
+and compared as code is, and nothing of it is kept in memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
 
 from reverie.code.planning.past_task_log import tokenize_task_cached
@@ -18,50 +16,55 @@ from reverie.text.tokenization import fingerprint_text
 
 PREFIX = "past tasks of "
 BATCH = 500
-MAX_NEAREST = 100  # past tasks that may speak for their files
-MAX_WAITING_SHARE = 0.1  # the share of texts without a vector up to which the others are asked
+# past tasks that may speak for their files
+MAX_NEAREST = 100
+# the share of texts without a vector up to which the others are asked
+MAX_WAITING_SHARE = 0.1
 
 
 def past_task_root(space: str, repository: str) -> str:
-    """What the past tasks of a space in a repository lie under."""
+    """The root under which the past tasks of a space in a repository lie."""
     return f"{PREFIX}{space} in {repository}"
 
 
+def list_past_task_roots(index: FileIndex) -> list[str]:
+    """The roots of past tasks, of all spaces and repositories."""
+    return [root for root in index.roots() if root.startswith(PREFIX)]
+
+
 def forget_past_tasks(index: FileIndex, repository: str) -> None:
-    """Erase the texts of past tasks in a repository, of all spaces; a plan there lays them anew
-    from the log.
-    """
-    for root in index.roots():
-        if root.startswith(PREFIX) and root.endswith(f" in {repository}"):
+    """Erase the texts of past tasks in a repository; a plan there lays them anew from the log."""
+    for root in list_past_task_roots(index):
+        if root.endswith(f" in {repository}"):
             index.forget(root)
 
 
 def erase_past_tasks(index: FileIndex) -> list[Path]:
-    """Erase all texts of past tasks, for they may repeat what was purged; the next plan lays them
-    anew from the log.
+    """Erase all texts of past tasks, for they may repeat what was purged.
 
-    The files that may still hold something: another process is reading them.
+    Returns the files that may still hold something: another process is reading them. The next plan
+    lays the texts anew from the log.
     """
     tokenize_task_cached.cache_clear()
-    roots = [root for root in index.roots() if root.startswith(PREFIX)]
+    roots = list_past_task_roots(index)
     for root in roots:
         index.forget(root)
     return [] if not roots or index.scrub() else [Path(index.path)]
 
 
-def store_past_tasks(index: FileIndex, root: str, done: Sequence[PastTask]) -> None:
+def store_past_tasks(index: FileIndex, root: str, tasks: Sequence[PastTask]) -> None:
     """Make the texts under a root those of these tasks."""
     known = index.indexed_files(root)
-    texts = {one.key: one.text for one in done if one.text}
+    texts = {one.key: one.text for one in tasks if one.text}
     fresh = [
         to_task_entry(key, text)
         for key, text in texts.items()
         if key not in known or known[key].hash != fingerprint_text(text)
     ]
-    rest = iter(fresh)
-    while some := list(islice(rest, BATCH)):
-        index.put(root, some)
-    if gone := [key for key in known if key not in texts]:
+    for start in range(0, len(fresh), BATCH):
+        index.put(root, fresh[start : start + BATCH])
+    gone = [key for key in known if key not in texts]
+    if gone:
         index.drop(root, gone)
 
 
@@ -74,14 +77,15 @@ def to_task_entry(key: str, text: str) -> ChunkedFile:
 def find_nearest_cosines(
     index: FileIndex, root: str, model: str, vector: object, most: int
 ) -> dict[str, list[float]] | None:
-    """The cosines of the nearest chunks under a root by their file's path; None while too many wait
-    for vectors.
+    """The cosines of the nearest chunks under a root by their file's path.
+
+    None while too many chunks wait for vectors.
     """
     count = index.count([root], model)
     if count.waiting > MAX_WAITING_SHARE * count.chunks:
         return None
     nearest = dict(index.nearest(model, vector, [root], most, 0.0))  # type: ignore[arg-type]
-    found: dict[str, list[float]] = {}
+    cosines: dict[str, list[float]] = {}
     for one in index.chunks(list(nearest)):
-        found.setdefault(one.file.path, []).append(nearest[one.num])
-    return found
+        cosines.setdefault(one.file.path, []).append(nearest[one.num])
+    return cosines

@@ -25,314 +25,324 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from reverie.code.name_resolution import (
     COMMON_METHODS,
+    OUTSIDE,
     UNRESOLVED,
     LookupLog,
     NameResolver,
     ResolvedName,
     as_instance,
+    find_assigning_method,
 )
 from reverie.code.parsed_facts import NO_SYMBOL, THIS_FILE, FileFacts, Import, Mention
-from reverie.code.symbol_tables import LoadedFacts
+from reverie.code.symbol_tables import LoadedFacts, SymbolRef
 from reverie.storage.code_index_port import CodeEdge, LinkedFile
 
-# What edges rest on
-FILE_KEY, NAME_IN_FILE_KEY, NAME_KEY, MEMBERS_KEY = (
-    "file {}",
-    "in {}: {}",
-    "name {}",
-    "members of {}",
-)
-MAX_STEPS = 8  # steps of a chain, bases of bases, re-exports: more than that is a circle
+# The keys of what edges rest on, as they are kept in the index.
+FILE_KEY = "file {}"
+NAME_IN_FILE_KEY = "in {}: {}"
+NAME_KEY = "name {}"
+MEMBERS_KEY = "members of {}"
+# steps of a chain, bases of bases, re-exports: more than that is a circle
+MAX_STEPS = 8
+# a method name of fewer letters says nothing
+MIN_METHOD_CHARS = 3
+# return types that mean the object itself
+SELF_TYPES = ("Self", "self", "static", "t.Self", "te.Self", "typing.Self")
 
 
 def resolve_repository(root: str, files: Mapping[str, FileFacts]) -> Iterator[CodeEdge]:
     """The edges of a repository whose folder has that name, in the order of files and lines."""
-    for one in link_files(NameResolver(root, LoadedFacts(files), resolve_mention), sorted(files)):
+    resolver = NameResolver(root, LoadedFacts(files), resolve_mention)
+    for one in link_files(resolver, sorted(files)):
         yield from one.edges
 
 
-def link_files(world: NameResolver, paths: Iterable[str]) -> Iterator[LinkedFile]:
-    """The edges that begin in each of these files, and what they rest on."""
+def link_files(resolver: NameResolver, paths: Iterable[str]) -> Iterator[LinkedFile]:
+    """The edges that begin in each of these files, and the keys of what they rest on."""
     for path in paths:
-        world.asked = LookupLog()
-        edges = tuple(find_file_edges(world, path))
-        yield LinkedFile(path, edges, frozenset(list_dependency_keys(world.asked, path)))
+        resolver.asked = LookupLog()
+        edges = tuple(find_file_edges(resolver, path))
+        yield LinkedFile(path, edges, frozenset(list_dependency_keys(resolver.asked, path)))
 
 
 def list_dependency_keys(asked: LookupLog, path: str) -> Iterator[str]:
-    """What the edges of a file can only change with, besides itself, as texts."""
+    """The keys of all that the edges of a file can change with, besides the file itself."""
     yield from map(FILE_KEY.format, asked.files)
-    yield from (NAME_IN_FILE_KEY.format(file, name) for file, name in asked.inside if file != path)
+    for file, name in asked.names_in_files:
+        if file != path:
+            yield NAME_IN_FILE_KEY.format(file, name)
     yield from map(NAME_KEY.format, asked.names)
-    yield from map(MEMBERS_KEY.format, asked.joins)
+    yield from map(MEMBERS_KEY.format, asked.joined_classes)
 
 
-def resolve_mention(world: NameResolver, path: str, mention: Mention) -> ResolvedName | None:
+def resolve_mention(resolver: NameResolver, path: str, mention: Mention) -> ResolvedName | None:
     """What a mention in a file means."""
-    return MentionResolver(world, path).meaning_of(mention)
+    return MentionResolver(resolver, path).resolve(mention)
 
 
-def find_file_edges(world: NameResolver, path: str) -> Iterator[CodeEdge]:
+def find_file_edges(resolver: NameResolver, path: str) -> Iterator[CodeEdge]:
     """The edges that begin in a file."""
-    reader = MentionResolver(world, path)
-    for one in reader.file.facts.imports:
-        yield from find_import_edges(world, path, one)
-    for mention in reader.file.facts.mentions:
-        found = reader.meaning_of(mention)
+    mentions = MentionResolver(resolver, path)
+    for one in mentions.file.facts.imports:
+        yield from find_import_edges(resolver, path, one)
+    for mention in mentions.file.facts.mentions:
+        found = mentions.resolve(mention)
+        edge = CodeEdge(path, mention.scope, mention.kind, mention.name, mention.line)
         if found is not None and found.path:
-            if (found.path, found.num) != (path, mention.scope) or mention.kind == "calls":
-                yield CodeEdge(
-                    path,
-                    mention.scope,
-                    mention.kind,
-                    mention.name,
-                    mention.line,
-                    found.path,
-                    found.num,
-                    found.how,
-                )
+            # what uses itself is no use, but what calls itself is recursion
+            is_itself = (found.path, found.num) == (path, mention.scope)
+            if not is_itself or mention.kind == "calls":
+                yield edge._replace(to=found.path, symbol=found.num, how=found.how)
         elif (
             (found is None or found.how == UNRESOLVED)
             and mention.kind != "uses"
-            and world.any(mention.name)
+            and resolver.is_defined(mention.name)
         ):
-            yield CodeEdge(
-                path, mention.scope, mention.kind, mention.name, mention.line, how=UNRESOLVED
-            )
+            yield edge._replace(how=UNRESOLVED)
 
 
-def find_import_edges(world: NameResolver, path: str, one: Import) -> Iterator[CodeEdge]:
+def find_import_edges(resolver: NameResolver, path: str, one: Import) -> Iterator[CodeEdge]:
     """Where an import leads: to a symbol, to files, or outside."""
     if one.module == THIS_FILE:
         return
     written = f"{one.module}.{one.name}" if one.name not in ("", "default") else one.module
-    found = world.imported(path, one)
+    edge = CodeEdge(path, NO_SYMBOL, "imports", written, one.line)
+    found = resolver.resolve_import(path, one)
     if found is not None and found.path:
-        yield CodeEdge(
-            path, NO_SYMBOL, "imports", written, one.line, found.path, found.num, "import"
-        )
-    elif files := world.located(path, one.module):
-        yield from (
-            CodeEdge(path, NO_SYMBOL, "imports", written, one.line, to, NO_SYMBOL, "import")
-            for to in files
-            if to != path
-        )
-    else:
-        yield CodeEdge(path, NO_SYMBOL, "imports", written, one.line, how="outside")
+        yield edge._replace(to=found.path, symbol=found.num, how="import")
+        return
+    files = resolver.locate_module(path, one.module)
+    if not files:
+        yield edge._replace(how="outside")
+    for file in files:
+        if file != path:
+            yield edge._replace(to=file, how="import")
 
 
 def drop_local_object(found: ResolvedName | None) -> ResolvedName | None:
-    """What a mention leads to. A local name for an object leads to nothing that is defined
-    anywhere.
-    """
-    return (
-        ResolvedName("", NO_SYMBOL) if found is not None and found.object and found.local else found
-    )
+    """What a mention leads to: a local name for an object leads to nothing that is defined."""
+    if found is not None and found.is_instance and found.is_local:
+        return OUTSIDE
+    return found
 
 
 class MentionResolver:
-    """Reads the mentions of one file."""
+    """Resolves the mentions of one file."""
 
-    def __init__(self, world: NameResolver, path: str) -> None:
-        self.world, self.path = world, path
-        self.file = world.of(path)
+    def __init__(self, resolver: NameResolver, path: str) -> None:
+        self.resolver, self.path = resolver, path
+        self.file = resolver.file(path)
         self.language = self.file.language
 
-    def meaning_of(self, mention: Mention) -> ResolvedName | None:
-        """What a mention means; None where that is not known; a meaning without a path if it is
-        outside.
-        """
+    def resolve(self, mention: Mention) -> ResolvedName | None:
+        """What a mention means: None if unknown, a result without a path if it is outside."""
         name, scope = mention.name, mention.scope
         if not mention.receiver:
-            around = (
-                self.file.symbols[scope].parent
-                if mention.kind == "inherits" and scope >= 0
-                else scope
-            )
-            return drop_local_object(self.bare(name, around, mention.kind == "inherits"))
-        before = self.followed(mention.receiver, scope)
+            is_base = mention.kind == "inherits"
+            if is_base and scope >= 0:
+                # a base class is named outside of the class
+                scope = self.file.symbols[scope].parent
+            return drop_local_object(self.resolve_bare(name, scope, skip_members=is_base))
+        before = self.follow_chain(mention.receiver, scope)
         if before is not None:
-            return drop_local_object(self.member(before, name))
-        return self._only_method(name) if mention.kind == "calls" else None
+            return drop_local_object(self.resolve_member(before, name))
+        return self._resolve_only_method(name) if mention.kind == "calls" else None
 
-    def _only_method(self, name: str) -> ResolvedName | None:
-        """The only method of that name in the repository, if it is no name that everything has."""
-        if name in COMMON_METHODS or len(name) < 3:
+    def _resolve_only_method(self, name: str) -> ResolvedName | None:
+        """The only method of a name in the repository, unless everything has such a method."""
+        if name in COMMON_METHODS or len(name) < MIN_METHOD_CHARS:
             return None
-        place = self.world.only(name, self.language, lambda one: one.kind == "method")
+        place = self.resolver.find_only(name, self.language, lambda one: one.kind == "method")
         return ResolvedName(*place, how="only method of that name") if place else None
 
-    def bare(
-        self, name: str, scope: int, above: bool = False, depth: int = 0
+    def resolve_bare(
+        self, name: str, scope: int, skip_members: bool = False, depth: int = 0
     ) -> ResolvedName | None:
         """What a name alone means within a symbol."""
-        symbols, here = self.file.symbols, scope
+        symbols = self.file.symbols
+        here = scope
         while scope >= 0:
             one = symbols[scope]
             if one.kind in ("function", "method"):
-                if (index := self.file.inner.get((scope, name))) is not None:
+                index = self.file.nested.get((scope, name))
+                if index is not None:
                     return ResolvedName(self.path, index, how="same scope")
-                if bindings := self.file.bound.get((scope, name)):
-                    return self._bound(bindings, scope, name, depth)
+                bindings = self.file.bindings.get((scope, name))
+                if bindings:
+                    return self._resolve_binding(bindings, scope, name, depth)
             elif one.kind == "class" and (scope == here or self.language.implicit):
-                if self.language.implicit:
-                    found = self.world.member(self.path, scope, name)
-                else:
-                    index = self.file.inner.get((scope, name))
-                    found = None if index is None else (self.path, index)
-                if found is not None and not above:
-                    return self._value(ResolvedName(*found, how="own class"), depth)
+                found = self._find_class_name(scope, name)
+                if found is not None and not skip_members:
+                    return self._resolve_value(ResolvedName(*found, how="own class"), depth)
             scope = one.parent
-        return self._method_owner(name, here, depth) or self.world.top(
-            self.path, name, self.language, depth
-        )
+        sibling = self._resolve_sibling(name, here, depth)
+        return sibling or self.resolver.resolve_top(self.path, name, self.language, depth)
 
-    def _method_owner(self, name: str, scope: int, depth: int) -> ResolvedName | None:
+    def _find_class_name(self, scope: int, name: str) -> SymbolRef | None:
+        """What a bare name means in the body of a class."""
+        if self.language.implicit:
+            return self.resolver.find_member(self.path, scope, name)
+        index = self.file.nested.get((scope, name))
+        return None if index is None else (self.path, index)
+
+    def _resolve_sibling(self, name: str, scope: int, depth: int) -> ResolvedName | None:
         """A sibling of a method whose class stands in another file."""
-        owner = self.owner(scope) if self.language.implicit else None
-        found = self.world.member(*owner, name) if owner else None
-        return self._value(ResolvedName(*found, how="own class"), depth) if found else None
+        owner = self.find_owner(scope) if self.language.implicit else None
+        found = self.resolver.find_member(*owner, name) if owner else None
+        return self._resolve_value(ResolvedName(*found, how="own class"), depth) if found else None
 
-    def _bound(
+    def _resolve_binding(
         self, bindings: list[tuple[str, str]], scope: int, name: str, depth: int
     ) -> ResolvedName | None:
         """What a local name stands for: the first of the things it is given that is known."""
+        some_object = OUTSIDE._replace(is_instance=True, is_local=True)
         if depth > MAX_STEPS:
-            return ResolvedName("", NO_SYMBOL, object=True, local=True)
+            return some_object
         for type, value in bindings:
-            around = self.file.symbols[scope].parent if value.partition(".")[0] == name else scope
             found = None
             if type:
-                made = self.followed(type, scope, depth + 1)
+                made = self.follow_chain(type, scope, depth + 1)
                 found = as_instance(made) if made is not None and made.path else None
             elif value:
-                found = self.followed(value, around, depth + 1)
+                # x = x.y means the x around the function
+                is_own_name = value.partition(".")[0] == name
+                around = self.file.symbols[scope].parent if is_own_name else scope
+                found = self.follow_chain(value, around, depth + 1)
             if found is not None and found.path:
-                return found._replace(local=True, how="type") if found.object else found
-        if name in self.language.own and (owner := self.owner(scope)):
-            return ResolvedName(*owner, object=name != "cls", how="own class", local=True)
-        told = any(value or type for type, value in bindings)
-        return None if told else ResolvedName("", NO_SYMBOL, object=True, local=True)
+                return found._replace(is_local=True, how="type") if found.is_instance else found
+        if name in self.language.own:
+            owner = self.find_owner(scope)
+            if owner:
+                is_object = name != "cls"
+                return ResolvedName(*owner, is_instance=is_object, how="own class", is_local=True)
+        says_something = any(value or type for type, value in bindings)
+        return None if says_something else some_object
 
-    def owner(self, scope: int) -> tuple[str, int] | None:
+    def find_owner(self, scope: int) -> SymbolRef | None:
         """The class that a symbol is within a method of."""
         symbols = self.file.symbols
         while scope >= 0:
             if symbols[scope].kind == "class":
                 return self.path, scope
             if symbols[scope].owner:
-                return self.world.class_named(self.path, symbols[scope].owner)
+                return self.resolver.find_class(self.path, symbols[scope].owner)
             scope = symbols[scope].parent
         return None
 
-    def followed(self, chain: str, scope: int, depth: int = 0) -> ResolvedName | None:
-        """What a chain leads to; None where a step is not known."""
+    def follow_chain(self, chain: str, scope: int, depth: int = 0) -> ResolvedName | None:
+        """What a chain leads to; None if a step is not known."""
+        # Python's super() is one step
         steps = chain.replace("super()", "super\0").split(".")
         if chain in ("?", "") or len(steps) > MAX_STEPS or depth > MAX_STEPS:
             return None
-        first = steps[0].replace("\0", "()")
-        name = first.removesuffix("()")
-        owner = self.owner(scope)
-        if owner and first in self.language.above:
-            found: ResolvedName | None = ResolvedName(*owner, object=True, above=True)
-        elif owner and name in self.language.own:
-            found = ResolvedName(
-                *owner, object=name not in ("cls", "Self", "static"), how="own class"
-            )
-        elif first.startswith("@") and owner:
-            place = self.world.member(*owner, first.lstrip("@"))
-            found = self._value(ResolvedName(*place), depth) if place else None
-        else:
-            found = self._dotted(steps, depth)
-            if found is None:
-                found = self._value(self.bare(name, scope, depth=depth), depth)
-                if found is not None and found.local and not found.path:
-                    return None  # some object, nobody says of which class
-            if first.endswith("()"):
-                found = self.given(found, depth)
+        found = self._follow_first_step(steps, scope, depth)
         for step in steps[1:]:
             if found is None or not found.path:
                 return found
-            found = self._value(self.member(found, step.removesuffix("()"), depth), depth)
+            member = self.resolve_member(found, step.removesuffix("()"), depth)
+            found = self._resolve_value(member, depth)
             if step.endswith("()"):
-                found = self.given(found, depth)
+                found = self.resolve_call(found, depth)
         return found
 
-    def _dotted(self, steps: list[str], depth: int) -> ResolvedName | None:
+    def _follow_first_step(self, steps: list[str], scope: int, depth: int) -> ResolvedName | None:
+        """What the first step of a chain leads to; steps that it takes in leave the list."""
+        first = steps[0].replace("\0", "()")
+        name = first.removesuffix("()")
+        owner = self.find_owner(scope)
+        if owner and first in self.language.above:
+            return ResolvedName(*owner, is_instance=True, bases_only=True)
+        if owner and name in self.language.own:
+            is_object = name not in ("cls", "Self", "static")
+            return ResolvedName(*owner, is_instance=is_object, how="own class")
+        if owner and first.startswith("@"):
+            place = self.resolver.find_member(*owner, first.lstrip("@"))
+            return self._resolve_value(ResolvedName(*place), depth) if place else None
+        found = self._follow_dotted_import(steps, depth)
+        if found is None:
+            found = self._resolve_value(self.resolve_bare(name, scope, depth=depth), depth)
+            if found is not None and found.is_local and not found.path:
+                # some object, nobody says of which class
+                return None
+        return self.resolve_call(found, depth) if first.endswith("()") else found
+
+    def _follow_dotted_import(self, steps: list[str], depth: int) -> ResolvedName | None:
         """A module imported under its whole name, `import a.b`: the chain begins with all of it."""
         for count in range(len(steps), 1, -1):
             name = ".".join(steps[:count])
             if name in self.file.imports:
-                found = self.world.top(self.path, name, self.language, depth)
+                found = self.resolver.resolve_top(self.path, name, self.language, depth)
                 if found is not None:
                     del steps[1:count]
                     return found
         return None
 
-    def member(self, before: ResolvedName, name: str, depth: int = 0) -> ResolvedName | None:
+    def resolve_member(
+        self, before: ResolvedName, name: str, depth: int = 0
+    ) -> ResolvedName | None:
         """What a name after a dot means."""
-        if not before.path or depth > MAX_STEPS:
-            return before if not before.path else None
-        if before.num == NO_SYMBOL:
-            found = self.world.top(before.path, name, self.world.of(before.path).language)
-            return (
-                found._replace(how="import") if found else self.world.submodule(before.path, name)
-            )
-        one = self.world.symbol(before.path, before.num)
-        if one.kind == "method" and one.type:  # a property: of what it returns
-            held = self.given(before, depth + 1)
-            return self.member(held, name, depth + 1) if held is not None and held.object else None
-        if one.kind != "class":
+        if not before.path:
+            return before
+        if depth > MAX_STEPS:
             return None
-        place = self.world.member(before.path, before.num, name, skip_own=before.above)
-        if (
-            place is None
-            and not before.above
-            and (nested := self.world.nested(before.path, before.num, name))
-        ):
-            place = nested
-        if place is not None:
-            return ResolvedName(
-                *place, how=before.how if before.how in ("own class", "type") else "member"
-            )
-        return (
-            ResolvedName("", NO_SYMBOL)
-            if before.above or self.world.reaches_outside(before.path, before.num)
-            else None
-        )
+        if before.num == NO_SYMBOL:
+            language = self.resolver.file(before.path).language
+            found = self.resolver.resolve_top(before.path, name, language)
+            submodule = None if found else self.resolver.find_submodule(before.path, name)
+            return found._replace(how="import") if found else submodule
+        one = self.resolver.symbol(before.path, before.num)
+        if one.kind == "method" and one.type:
+            # a property: the member is one of what it returns
+            value = self.resolve_call(before, depth + 1)
+            if value is None or not value.is_instance:
+                return None
+            return self.resolve_member(value, name, depth + 1)
+        return self._resolve_class_member(before, name) if one.kind == "class" else None
 
-    def _value(self, found: ResolvedName | None, depth: int) -> ResolvedName | None:
-        """What a variable holds, or a property returns, if that is known."""
-        if found is None or not found.path or found.num < 0 or found.object:
+    def _resolve_class_member(self, before: ResolvedName, name: str) -> ResolvedName | None:
+        """A member of a class, or a class within it."""
+        resolver, path, num = self.resolver, before.path, before.num
+        place = resolver.find_member(path, num, name, skip_own=before.bases_only)
+        if place is None and not before.bases_only:
+            place = resolver.find_nested_class(path, num, name)
+        if place is not None:
+            how = before.how if before.how in ("own class", "type") else "member"
+            return ResolvedName(*place, how=how)
+        if before.bases_only or resolver.has_outside_base(path, num):
+            return OUTSIDE
+        return None
+
+    def _resolve_value(self, found: ResolvedName | None, depth: int) -> ResolvedName | None:
+        """What a variable holds, or a property returns, if that is known; else what it was."""
+        if found is None or not found.path or found.num < 0 or found.is_instance:
             return found
-        one = self.world.symbol(found.path, found.num)
+        one = self.resolver.symbol(found.path, found.num)
         if one.kind not in ("variable", "attribute") or depth > MAX_STEPS:
             return found
-        there = MentionResolver(self.world, found.path)
-        chain = one.type or one.value
-        scope = one.parent if one.type else self.world.maker(found.path, one)
-        if not chain:
-            return None
-        held = there.followed(chain, scope, depth + 1)
-        if held is None or not held.path:
-            return held
-        return as_instance(held) if one.type else held
+        there = MentionResolver(self.resolver, found.path)
+        if one.type:
+            value = there.follow_chain(one.type, one.parent, depth + 1)
+            return as_instance(value) if value is not None and value.path else value
+        # the names of the method that assigns an attribute are known there
+        scope = find_assigning_method(there.file.symbols, one)
+        return there.follow_chain(one.value, scope, depth + 1) if one.value else None
 
-    def given(self, found: ResolvedName | None, depth: int) -> ResolvedName | None:
+    def resolve_call(self, found: ResolvedName | None, depth: int) -> ResolvedName | None:
         """What a call returns: of a class, one of its objects."""
         if found is None or not found.path or found.num < 0:
             return found
-        one = self.world.symbol(found.path, found.num)
+        one = self.resolver.symbol(found.path, found.num)
         if one.kind == "class":
             return as_instance(found)
         if one.kind not in ("function", "method"):
             return None
+        there = MentionResolver(self.resolver, found.path)
+        # constructors of Rust and Ruby by their names
         if one.name in ("new", "default") and one.owner and not one.type:
-            owner = self.world.class_named(found.path, one.owner)
-            return ResolvedName(*owner, object=True) if owner else None
-        if one.type in ("Self", "self", "static", "t.Self", "te.Self", "typing.Self"):
-            owner = MentionResolver(self.world, found.path).owner(found.num)
-            return ResolvedName(*owner, object=True) if owner else None
-        there = MentionResolver(self.world, found.path)
-        made = there.followed(one.type, one.parent, depth + 1) if one.type else None
-        return as_instance(made) if made is not None and made.path else made
+            owner = self.resolver.find_class(found.path, one.owner)
+        elif one.type in SELF_TYPES:
+            owner = there.find_owner(found.num)
+        else:
+            made = there.follow_chain(one.type, one.parent, depth + 1) if one.type else None
+            return as_instance(made) if made is not None and made.path else made
+        return ResolvedName(*owner, is_instance=True) if owner else None

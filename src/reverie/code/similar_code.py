@@ -1,13 +1,12 @@
-"""Code that is like some code, or like words: chunks ranked by meaning and words, told as they
-stand in the file now.
+"""Code that is similar to some code, or answers words: chunks ranked by cosine and BM25.
 
-Both channels propose chunks as they do for notes (`search.files`) and are fused: a share of the
-cosine, the rest BM25 as a part of the best. While no chunk has a vector, or without a model, BM25
-decides. A function that was cut into parts answers once, with its best part. What has changed since
-it was indexed is cut up anew before it is told, so that lines and text are those of the file as it
-is.
+Both channels propose chunks as they do for notes (`retrieval.note_search`) and are fused: a share
+of the cosine, the rest BM25 as a part of the best. While no chunk has a vector, or without a model,
+BM25 decides. A function that was cut into parts answers once, with its best part. What has changed
+since it was indexed is cut up anew before it is shown, so that lines and text are those of the file
+as it is.
 
-Always true: ties break by path and line; what is told holds no secrets, nor what the policy takes
+Always true: ties break by path and line; what is shown holds no secrets, nor what the policy takes
 out.
 """
 
@@ -35,9 +34,8 @@ from reverie.storage.note_index_port import Chunk, FileIndex, FoundChunk
 
 # of the score, what the cosine says (bench/similar: 0.7 finds 0.5 % fewer, 0.9 1 % fewer)
 COSINE_SHARE = 0.8
-HALF_SCORE_BM25 = (
-    4.0  # BM25 of a match that is half as good as can be, where there is nothing but words
-)
+# BM25 of a match that is half as good as can be, where there is nothing but words
+HALF_SCORE_BM25 = 4.0
 
 
 class SimilarChunk(NamedTuple):
@@ -53,73 +51,75 @@ class SimilarChunk(NamedTuple):
 
 
 def search_similar_code(
-    index: FileIndex, asked: NoteQuery, now: float, policy: Policy
+    index: FileIndex, query: NoteQuery, now: float, policy: Policy
 ) -> list[SimilarChunk]:
     """The best chunks of a repository, best first."""
     files = CurrentFiles(now, policy)
-    told = (
-        one
-        for score, found in rank_code_chunks(index, asked)
-        if (one := to_similar_chunk(score, found, files)) is not None
+    candidates = (
+        to_similar_chunk(score, candidate, files)
+        for score, candidate in rank_code_chunks(index, query)
     )
-    return list(islice(keep_best_per_symbol(told), max(0, asked.limit)))
+    present = (chunk for chunk in candidates if chunk is not None)
+    return list(islice(keep_best_per_symbol(present), max(0, query.limit)))
 
 
-def rank_code_chunks(index: FileIndex, asked: NoteQuery) -> list[tuple[float, NoteCandidate]]:
-    """What words and meaning propose, best first."""
-    pool = gather_note_candidates(index, asked)
+def rank_code_chunks(index: FileIndex, query: NoteQuery) -> list[tuple[float, NoteCandidate]]:
+    """The candidates of words and vectors with their scores, best first."""
+    candidates = gather_note_candidates(index, query)
+    scored = zip(score_code_candidates(candidates), candidates, strict=True)
     return sorted(
-        zip(score_code_candidates(pool), pool, strict=True),
-        key=lambda one: (-one[0], one[1].found.file.path, one[1].found.chunk.first),
+        scored, key=lambda one: (-one[0], one[1].found.file.path, one[1].found.chunk.first)
     )
 
 
-def score_code_candidates(pool: Sequence[NoteCandidate]) -> list[float]:
-    """How good each candidate is, 0..1. One that waits for its vector counts as just
-    alike enough.
+def score_code_candidates(candidates: Sequence[NoteCandidate]) -> list[float]:
+    """How good each candidate is, 0..1.
+
+    One that waits for its vector counts as just similar enough.
     """
-    if all(one.cosine is None for one in pool):
-        return [one.bm25 / (one.bm25 + HALF_SCORE_BM25) for one in pool]
-    top = max(*(one.bm25 for one in pool), 1e-6)
-    alike = (MIN_COSINE if one.cosine is None else max(0.0, one.cosine) for one in pool)
-    return [
-        COSINE_SHARE * cosine + (1 - COSINE_SHARE) * one.bm25 / top
-        for cosine, one in zip(alike, pool, strict=True)
-    ]
+    if all(one.cosine is None for one in candidates):
+        return [one.bm25 / (one.bm25 + HALF_SCORE_BM25) for one in candidates]
+    top = max(*(one.bm25 for one in candidates), 1e-6)
+    scores = []
+    for one in candidates:
+        cosine = MIN_COSINE if one.cosine is None else max(0.0, one.cosine)
+        scores.append(COSINE_SHARE * cosine + (1 - COSINE_SHARE) * one.bm25 / top)
+    return scores
 
 
 def keep_best_per_symbol(answers: Iterable[SimilarChunk]) -> Iterator[SimilarChunk]:
     """Each symbol with its best chunk only."""
-    told: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str]] = set()
     for one in answers:
-        if one.symbol and (one.path, one.symbol) in told:
+        key = (one.path, one.symbol)
+        if one.symbol and key in seen:
             continue
-        told.add((one.path, one.symbol))
+        seen.add(key)
         yield one
 
 
 class CurrentFiles:
-    """The files of one answer as they are now, each read, and cut up if it has changed, at most
-    once.
-    """
+    """The files of one answer as they are now, each read at most once."""
 
     def __init__(self, now: float, policy: Policy) -> None:
         self._now, self._policy = now, policy
+        # the chunks of files that have changed; None for one that has not
         self._chunks: dict[tuple[str, str], list[Chunk] | None] = {}
 
     def chunk(self, found: FoundChunk) -> Chunk | None:
-        """What a chunk is now; None where it is gone."""
+        """What a chunk is now; None if it is gone."""
         place = (found.root, found.file.path)
         if place not in self._chunks:
-            self._chunks[place] = self._cut_up(found)
+            self._chunks[place] = self._chunk_anew(found)
         fresh = self._chunks[place]
         if fresh is None:
             return found.chunk
         return find_successor_chunk(found.chunk, fresh)
 
-    def _cut_up(self, found: FoundChunk) -> list[Chunk] | None:
-        """The chunks of a file that has changed since it was indexed, none of one that is gone;
-        None if it has not.
+    def _chunk_anew(self, found: FoundChunk) -> list[Chunk] | None:
+        """The chunks of a file that has changed since it was indexed; None if it has not.
+
+        Of a file that is gone there are none.
         """
         path = found.file.path
         content = read_current_content(found.root, path, self._now, self._policy)
@@ -131,14 +131,19 @@ class CurrentFiles:
         return chunk_code(path, text, parse_facts(path, text).symbols)
 
 
-def to_similar_chunk(score: float, one: NoteCandidate, files: CurrentFiles) -> SimilarChunk | None:
-    """A candidate as an answer; None where it is gone."""
-    found, why = one.found, [f"words {one.bm25:.1f}"] if one.bm25 > 0 else []
-    if one.cosine is not None:
-        why.append(f"meaning {one.cosine:.2f}")
+def to_similar_chunk(
+    score: float, candidate: NoteCandidate, files: CurrentFiles
+) -> SimilarChunk | None:
+    """A candidate as an answer; None if it is gone."""
+    found = candidate.found
     chunk = files.chunk(found)
     if chunk is None:
         return None
+    why = []
+    if candidate.bm25 > 0:
+        why.append(f"words {candidate.bm25:.1f}")
+    if candidate.cosine is not None:
+        why.append(f"meaning {candidate.cosine:.2f}")
     if chunk.hash != found.chunk.hash:
         why.append("changed since it was indexed")
     return SimilarChunk(
@@ -153,10 +158,8 @@ def to_similar_chunk(score: float, one: NoteCandidate, files: CurrentFiles) -> S
 
 
 def find_successor_chunk(old: Chunk, fresh: list[Chunk]) -> Chunk | None:
-    """What a chunk has become: the same text, else the same symbol's, else the lines where it stood
-    in the file.
-    """
+    """What a chunk has become: the same text, else the nearest one of the same symbol."""
     same = [one for one in fresh if one.hash == old.hash]
-    name = read_heading_symbol(old.text)
-    like = same or [one for one in fresh if read_heading_symbol(one.text) == name]
-    return min(like, key=lambda one: abs(one.first - old.first), default=None)
+    symbol = read_heading_symbol(old.text)
+    successors = same or [one for one in fresh if read_heading_symbol(one.text) == symbol]
+    return min(successors, key=lambda one: abs(one.first - old.first), default=None)

@@ -2,12 +2,12 @@
 
 An imported text passes the same filter as any other: what `remember` would take out is taken out
 here, and named in `details["redacted"]`. Clean rows pass unaltered, so that a round trip loses
-nothing (CC-90). A text that was altered loses its vector, which was made from the text before.
+nothing. A text that was altered loses its vector, which was made from the text before.
 
 Nothing is half taken in: the first row that cannot be used raises BadInput with its number before
-anything is written. Who would rather have the rest passes a `LeftOut` that skips: then bad rows are
-left out, counted and named there, and with a memory go its edges and what calls it a successor, so
-that what was taken in is whole by itself (CC-9).
+anything is written. Who would rather have the rest passes `SkippedRows` that skip: then bad rows
+are left out, counted and named there, and with a memory go its edges and what calls it a successor,
+so that what was taken in is whole by itself.
 
 Reading, checking and redaction happen before anybody has to wait: what is accepted lies in a
 temporary file, nameless where the system allows it, until one transaction takes it in. A file may
@@ -45,33 +45,25 @@ VERSION = 1
 Row = dict[str, Any]
 
 # The fields of a memory that hold somebody's words. The others are numbers, ids and names of ours.
-WORD_FIELDS = (
-    "text",
-    "title",
-    "tags",
-    "session",
-    "speaker",
-    "files",
-    "triggers",
-    "details",
-    "reinforcements",
-    "retired_why",
-)
+WORD_FIELD_NAMES = """
+    text title tags session speaker files triggers details reinforcements retired_why
+"""
+WORD_FIELDS = tuple(WORD_FIELD_NAMES.split())
 TIME_FIELDS = ("at", "created_at", "updated_at")
 OPTIONAL_TIME_FIELDS = ("last_accessed_at", "valid_from", "valid_to", "expires_at", "retired_at")
 LIST_FIELDS = ("tags", "files", "triggers", "conflicts_with")
 MEMORY_FIELDS = frozenset(Memory._fields)
 
-
 # of a memory: it becomes part of names of files and of links
 ID_PATTERN = re.compile(r"[A-Za-z0-9][\w.:-]{0,127}")
 # seconds since 1970 of the years 1 to 9999, which a calendar can hold
-TIME_RANGE = (
-    -62_135_596_800,
-    253_402_300_800,
-)
-MAX_CHARS_IN_MEMORY = 8 << 20  # characters of accepted rows; what is more waits on the disk
-MAX_NAMED_ROWS = 20  # bad rows that are named one by one; a file of them would bury what matters
+TIME_RANGE = (-62_135_596_800, 253_402_300_800)
+# characters of accepted rows; what is more waits on the disk
+MAX_CHARS_IN_MEMORY = 8 << 20
+# bad rows that are named one by one; a file of them would bury what matters
+MAX_NAMED_ROWS = 20
+# characters of a foreign name that a message shows
+MAX_NAME_CHARS = 40
 UNUSABLE_ERRORS = (BadInput, KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
@@ -93,9 +85,7 @@ class ImportReport(NamedTuple):
 
 
 class RowFilter(NamedTuple):
-    """What is taken out of the words that come in, and the memories whose text was
-    altered by that.
-    """
+    """What is taken out of the words that come in, and the ids of memories that it altered."""
 
     policy: Policy
     altered: set[str]
@@ -105,27 +95,31 @@ class RowFilter(NamedTuple):
 class SkippedRows:
     """What of one import was left out."""
 
-    skips: bool = True  # else the first bad row ends the import
+    # else the first bad row ends the import
+    skips: bool = True
     count: int = 0
     # types of rows and fields of a later version
     unknown: Counter[str] = field(default_factory=Counter)
     bad: list[BadRow] = field(default_factory=list)
-    ids: set[str] = field(default_factory=set)  # memories among them
+    # memories among them
+    ids: set[str] = field(default_factory=set)
     # of the memories that came in: id → superseded_by
     successors: dict[str, str] = field(default_factory=dict)
 
     def note(self, number: int, row: Any, why: str) -> None:
-        """One more."""
+        """Count a row that is left out."""
         self.count += 1
         if len(self.bad) < MAX_NAMED_ROWS:
             self.bad.append(BadRow(number, why))
         if isinstance(row, dict) and row.get("type") == "memory" and isinstance(row.get("id"), str):
             self.ids.add(row["id"])
 
-    def passed(self, row: Row) -> Row:
-        """A row that is whole in itself, if what it is about was not left out."""
-        if row["type"] == "edge" and (gone := self.ids & {row["src"], row["dst"]}):
-            raise BadInput(f"{min(gone)} was left out")
+    def pass_row(self, row: Row) -> Row:
+        """A row that is whole in itself; BadInput if what it is about was left out."""
+        if row["type"] == "edge":
+            gone = self.ids & {row["src"], row["dst"]}
+            if gone:
+                raise BadInput(f"{min(gone)} was left out")
         if row["type"] == "memory" and row.get("superseded_by"):
             self.successors[row["id"]] = row["superseded_by"]
         return row
@@ -137,45 +131,47 @@ class SkippedRows:
 
 def accept_rows(
     rows: Iterable[Row | BadInput],
-    left_out: SkippedRows | None = None,
+    skipped: SkippedRows | None = None,
     policy: Policy = DEFAULT_POLICY,
 ) -> Iterator[Row]:
-    """The rows after the header, checked and without secrets. A BadInput stands for a row that
-    could not be read.
+    """The rows after the header, checked and redacted.
+
+    A BadInput among the rows stands for one that could not be read.
     """
     incoming = enumerate(rows, start=1)
-    check_header(next(incoming, (1, {}))[1])
-    left_out = left_out or SkippedRows(skips=False)
-    filtered = RowFilter(policy, set())
+    _, first = next(incoming, (1, {}))
+    check_header(first)
+    skipped = skipped or SkippedRows(skips=False)
+    row_filter = RowFilter(policy, set())
     for number, row in incoming:
         try:
-            taken = check_row(row, filtered, left_out.unknown)
-            if taken is not None and left_out.skips:
-                taken = left_out.passed(taken)
+            accepted = check_row(row, row_filter, skipped.unknown)
+            if accepted is not None and skipped.skips:
+                accepted = skipped.pass_row(accepted)
         except UNUSABLE_ERRORS as err:
             why = f"{err.args[0]} is missing" if isinstance(err, KeyError) else str(err)
-            if not left_out.skips:
+            if not skipped.skips:
                 raise BadInput(f"row {number} cannot be taken in: {why}") from err
-            left_out.note(number, row, why)
+            skipped.note(number, row, why)
             continue
-        if taken is not None:
-            yield taken
+        if accepted is not None:
+            yield accepted
 
 
-def check_row(row: Row | BadInput, filtered: RowFilter, unknown: Counter[str]) -> Row | None:
+def check_row(row: Row | BadInput, row_filter: RowFilter, unknown: Counter[str]) -> Row | None:
     """One row as it may come in; None for one that is not needed."""
     if isinstance(row, BadInput):
         raise row
     type = row.get("type", "")
     if type not in ROW_CHECKS:
-        unknown[f'row type "{redact_plain_text(type, filtered.policy)[:40]}"'] += 1
+        shown = redact_plain_text(type, row_filter.policy)[:MAX_NAME_CHARS]
+        unknown[f'row type "{shown}"'] += 1
         return None
     if type == "memory":
-        unknown.update(
-            f'field "{redact_plain_text(name, filtered.policy)[:40]}"'
-            for name in row.keys() - MEMORY_FIELDS - {"type"}
-        )
-    return ROW_CHECKS[type](row, filtered)
+        for name in row.keys() - MEMORY_FIELDS - {"type"}:
+            shown = redact_plain_text(name, row_filter.policy)[:MAX_NAME_CHARS]
+            unknown[f'field "{shown}"'] += 1
+    return ROW_CHECKS[type](row, row_filter)
 
 
 def load_export(
@@ -186,54 +182,77 @@ def load_export(
     skip_bad: bool,
     policy: Policy = DEFAULT_POLICY,
 ) -> ImportReport:
-    """Check all rows, then load them in one transaction. Who names a successor that was left out
-    stays retired without one.
+    """Check all rows, then load them in one transaction.
+
+    A memory whose successor was left out stays retired without one.
     """
-    left_out = SkippedRows(skips=skip_bad)
+    skipped = SkippedRows(skips=skip_bad)
     with SpooledTemporaryFile(MAX_CHARS_IN_MEMORY, "w+", encoding="utf-8") as waiting:
-        for row in accept_rows(rows, left_out, policy):
+        for row in accept_rows(rows, skipped, policy):
             waiting.write(json.dumps(row) + "\n")
         waiting.seek(0)
         with store.transaction():
             new = store.load(map(json.loads, waiting))
-            lone = [
-                m
-                for m in store.get(left_out.orphans())
-                if m.superseded_by and not store.get([m.superseded_by])
+            orphans = [
+                memory
+                for memory in store.get(skipped.orphans())
+                if memory.superseded_by and not store.get([memory.superseded_by])
             ]
             changes = [
-                Revise(id=one.id, fields={"superseded_by": None, "updated_at": now}) for one in lone
+                Revise(id=one.id, fields={"superseded_by": None, "updated_at": now})
+                for one in orphans
             ]
             if changes:
-                store.apply(changes, Event(verb="import", space=lone[0].space, at=now))
-    refused = new.pop("refused", 0)  # an edge to a memory that is in neither place, for instance
-    return ImportReport(new, left_out.count + refused, tuple(left_out.bad), dict(left_out.unknown))
+                store.apply(changes, Event(verb="import", space=orphans[0].space, at=now))
+    # an edge to a memory that is in neither place, for instance
+    refused = new.pop("refused", 0)
+    return ImportReport(new, skipped.count + refused, tuple(skipped.bad), dict(skipped.unknown))
 
 
 def check_header(row: Row | BadInput) -> None:
-    """The first row says what this is and which version wrote it."""
+    """Check the first row, which says what this is and which version wrote it."""
     if isinstance(row, BadInput):
         raise row
     if row.get("type") != "reverie" or not isinstance(row.get("version"), int):
         raise BadInput(
-            'This is not an export of Reverie: its first row must be {"type": "reverie", "version": 1, …}'
+            "This is not an export of Reverie: its first row must be "
+            '{"type": "reverie", "version": 1, …}'
         )
     if row["version"] > VERSION:
         raise BadInput(
-            f"This export was written by a newer Reverie (format {row['version']}, here {VERSION}). "
+            "This export was written by a newer Reverie "
+            f"(format {row['version']}, here {VERSION}). "
             "Upgrade with: pip install --upgrade reverie"
         )
 
 
-def check_memory_row(row: Row, filtered: RowFilter) -> Row:
+def check_memory_row(row: Row, row_filter: RowFilter) -> Row:
     """A memory as `remember` would have let it in."""
-    name = require_row_text(row, "id")
-    if not ID_PATTERN.fullmatch(name):
-        raise BadInput(f"{redact_plain_text(name, filtered.policy)[:80]!r} is no id of a memory")
+    id = require_row_text(row, "id")
+    if not ID_PATTERN.fullmatch(id):
+        shown = redact_plain_text(id, row_filter.policy)[:80]
+        raise BadInput(f"{shown!r} is no id of a memory")
     row = {key: value for key, value in row.items() if key in MEMORY_FIELDS} | {"type": "memory"}
     validate_text(row["text"])
     validate_space(row["space"])
     validate_kind(row.get("kind", "fact"))
+    check_times_and_shares(row)
+    for key in LIST_FIELDS:
+        check_text_list(row, key)
+    for key, least in (("access_count", 0), ("strength", 1)):
+        check_count(row, key, least)
+    if row.get("messages"):
+        row["messages"] = list(validate_messages(row["messages"]))
+    if not isinstance(row.get("superseded_by"), str | None):
+        raise BadInput("superseded_by must be an id")
+    check_provenance(row)
+    if not isinstance(row.get("details", {}), Mapping):
+        raise BadInput("details must be an object")
+    return redact_memory_row(row, row_filter, id)
+
+
+def check_times_and_shares(row: Row) -> None:
+    """Check the times and shares of a memory; times that are missing follow from others."""
     row.setdefault("created_at", row["at"])
     row.setdefault("updated_at", row["created_at"])
     for key in TIME_FIELDS:
@@ -243,58 +262,49 @@ def check_memory_row(row: Row, filtered: RowFilter) -> Row:
             row[key] = require_timestamp(row, key)
     for key in ("trust", "confidence", "salience"):
         validate_share(row.get(key, 0.5), key)
-    for key in LIST_FIELDS:
-        check_text_list(row, key)
-    for key, least in (("access_count", 0), ("strength", 1)):
-        check_count(row, key, least)
-    if row.get("messages"):
-        row["messages"] = list(validate_messages(row["messages"]))
-    if not isinstance(row.get("superseded_by"), str | None):
-        raise BadInput("superseded_by must be an id")
+
+
+def check_provenance(row: Row) -> None:
+    """Check who says so, and that what is untrusted commands nobody."""
     if row.get("provenance", "observed") not in TRUST_BY_PROVENANCE:
         raise BadInput(f"{row['provenance']!r} is not a provenance")
-    commands = row.get("triggers") or kind_of(row.get("kind", "fact")).voice != ANYBODY
+    kind = row.get("kind", "fact")
+    commands = row.get("triggers") or kind_of(kind).voice != ANYBODY
     if row.get("provenance") == UNTRUSTED and commands:
-        raise BadInput(
-            f"what is untrusted commands nobody: it has no triggers and is no {row.get('kind', 'fact')}"
-        )
-    if not isinstance(row.get("details", {}), Mapping):
-        raise BadInput("details must be an object")
-    return redact_memory_row(row, filtered, name)
+        raise BadInput(f"what is untrusted commands nobody: it has no triggers and is no {kind}")
 
 
-def redact_memory_row(row: Row, filtered: RowFilter, name: str) -> Row:
-    """The memory with its words cleaned; the very same values where there was nothing to take.
+def redact_memory_row(row: Row, row_filter: RowFilter, id: str) -> Row:
+    """The memory with its words redacted; the very same values if there was nothing to take.
 
-    BadInput where the policy refuses what is in them, or where nothing of the text would be left.
+    BadInput if the policy refuses what is in them, or if nothing of the text would be left.
     """
-    said = {key: row[key] for key in WORD_FIELDS if key in row}
-    plain = to_clean_json(said)
-    kept, found = redact_value(plain, filtered.policy)
-    if not found and plain == said:
+    words = {key: row[key] for key in WORD_FIELDS if key in row}
+    plain = to_clean_json(words)
+    redacted, found = redact_value(plain, row_filter.policy)
+    if not found and plain == words:
         return row
-    refuse_personal_data(found, filtered.policy)
-    if not isinstance(kept, dict):
+    refuse_personal_data(found, row_filter.policy)
+    if not isinstance(redacted, dict):
         raise BadInput("its words are no object")
-    if is_fully_redacted(str(kept["text"])) and kept["text"] != said["text"]:
+    if is_fully_redacted(str(redacted["text"])) and redacted["text"] != words["text"]:
         raise BadInput("all of its text is private")
-    row |= kept
+    row |= redacted
     if found:
-        before = row.get("details", {}).get("redacted", ())
-        row["details"] = {
-            **row.get("details", {}),
-            "redacted": sorted({*before, *redaction_kinds(found)}),
-        }
-    if row["text"] != said["text"]:
-        filtered.altered.add(name)
+        details = row.get("details", {})
+        kinds = sorted({*details.get("redacted", ()), *redaction_kinds(found)})
+        row["details"] = {**details, "redacted": kinds}
+    if row["text"] != words["text"]:
+        row_filter.altered.add(id)
     return row
 
 
-def check_event_row(row: Row, filtered: RowFilter) -> Row:
+def check_event_row(row: Row, row_filter: RowFilter) -> Row:
     """Something that happened, and what it changed."""
+    policy = row_filter.policy
     validate_space(row["space"])
-    told = drop_sensitive_contents(row.get("payload") or {}, filtered.policy)
-    payload, _ = redact_value(to_clean_json(dict(told)), filtered.policy)
+    payload = dict(drop_sensitive_contents(row.get("payload") or {}, policy))
+    redacted, _ = redact_value(to_clean_json(payload), policy)
     check_count(row, "seq", 1)
     return {
         "type": "event",
@@ -302,22 +312,17 @@ def check_event_row(row: Row, filtered: RowFilter) -> Row:
         "at": require_timestamp(row, "at"),
         "verb": require_row_text(row, "verb"),
         "space": row["space"],
-        "session": redact_plain_text(row.get("session", ""), filtered.policy),
-        "payload": payload,
-        "changes": [check_change(item, filtered.policy) for item in row.get("changes", ())],
+        "session": redact_plain_text(row.get("session", ""), policy),
+        "payload": redacted,
+        "changes": [check_change(item, policy) for item in row.get("changes", ())],
     }
 
 
 def check_change(item: list[Any], policy: Policy) -> list[Any]:
-    """[memory, place, op, before, after]; the last two are JSON texts and come back to
-    the letter.
-    """
+    """[memory, place, op, before, after]; the last two are JSON texts that stay to the letter."""
     name, place, op, before, after = item
-    if (
-        not isinstance(name, str)
-        or not isinstance(place, int)
-        or op not in ("add", "revise", "retire", "link")
-    ):
+    is_known = op in ("add", "revise", "retire", "link")
+    if not isinstance(name, str) or not isinstance(place, int) or not is_known:
         raise BadInput(f"a change is not as it should be: {[name, place, op]}")
     return [name, place, op, redact_json(before, policy), redact_json(after, policy)]
 
@@ -328,15 +333,13 @@ def redact_json(text: str | None, policy: Policy) -> str | None:
         return None
     value = json.loads(text)
     plain = to_clean_json(value)
-    kept, found = redact_value(plain, policy)
-    return (
-        text
-        if not found and plain == value
-        else json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
-    )
+    redacted, found = redact_value(plain, policy)
+    if not found and plain == value:
+        return text
+    return json.dumps(redacted, ensure_ascii=False, separators=(",", ":"))
 
 
-def check_edge_row(row: Row, filtered: RowFilter) -> Row:
+def check_edge_row(row: Row, row_filter: RowFilter) -> Row:
     """A link of a known relation."""
     if row["rel"] not in RELATIONS:
         raise BadInput(f"{row['rel']!r} is not a relation")
@@ -344,29 +347,28 @@ def check_edge_row(row: Row, filtered: RowFilter) -> Row:
         raise BadInput("a weight must lie between 0 and 1")
     return {
         "type": "edge",
-        "src": redact_plain_text(require_row_text(row, "src"), filtered.policy),
+        "src": redact_plain_text(require_row_text(row, "src"), row_filter.policy),
         "rel": row["rel"],
-        "dst": redact_plain_text(require_row_text(row, "dst"), filtered.policy),
+        "dst": redact_plain_text(require_row_text(row, "dst"), row_filter.policy),
         "weight": float(row["weight"]),
     }
 
 
-def check_vector_row(row: Row, filtered: RowFilter) -> Row | None:
+def check_vector_row(row: Row, row_filter: RowFilter) -> Row | None:
     """A vector, unless its text was altered on the way in."""
     import base64
 
     bytes.fromhex(require_row_text(row, "hash"))
     values = base64.b64decode(require_row_text(row, "vec"), validate=True)
+    # four bytes a float32
     if not values or len(values) % 4:
         raise BadInput("a vector is not whole")
-    return (
-        None
-        if row["id"] in filtered.altered
-        else {**row, "id": require_row_text(row, "id"), "model": require_row_text(row, "model")}
-    )
+    if row["id"] in row_filter.altered:
+        return None
+    return {**row, "id": require_row_text(row, "id"), "model": require_row_text(row, "model")}
 
 
-def check_cursor_row(row: Row, _filtered: RowFilter) -> Row:
+def check_cursor_row(row: Row, _row_filter: RowFilter) -> Row:
     """How far a reader had come."""
     check_count(row, "seq", 0)
     return {"type": "cursor", "name": require_row_text(row, "name"), "seq": row["seq"]}
@@ -391,31 +393,30 @@ def require_row_text(row: Row, key: str) -> str:
 
 def redact_plain_text(text: str, policy: Policy) -> str:
     """A text without secrets."""
-    kept, _ = redact_value(to_clean_json(str(text)), policy)
-    return str(kept)
+    redacted, _ = redact_value(to_clean_json(str(text)), policy)
+    return str(redacted)
 
 
 def check_text_list(row: Row, key: str) -> None:
-    """A field that must be a list of texts."""
+    """Check a field that must be a list of texts, if it is there."""
     values = row.get(key) or ()
     if not isinstance(values, (list, tuple)) or not all(isinstance(value, str) for value in values):
         raise BadInput(f"{key} must be a list of texts")
 
 
 def check_count(row: Row, key: str, least: int) -> None:
-    """A field that must be a whole number, if it is there."""
+    """Check a field that must be a whole number, if it is there."""
     value = row.get(key, least)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MAX_INTEGER:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or not least <= value <= MAX_INTEGER:
         raise BadInput(f"{key} must be a whole number from {least} to {MAX_INTEGER:,}")
 
 
 def require_timestamp(row: Row, key: str) -> float:
-    """A field that must be a moment; left as it is, so that it comes back the same."""
+    """A field that must be a timestamp; left as it is, so that it comes back the same."""
     value: float = row[key]
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float))
-        or not TIME_RANGE[0] <= value < TIME_RANGE[1]
-    ):
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    first, end = TIME_RANGE
+    if not is_number or not first <= value < end:
         raise BadInput(f"{key} must be a moment of the years 1 to 9999, in seconds since 1970")
     return value

@@ -1,10 +1,10 @@
-"""Taking along what another program remembers: read, plan, and make it so, in one transaction and
-one event.
+"""Taking in what another program remembers: read, plan, and apply as one event.
 
-All that needs the store is here; what is decided is decided in `importing.plan`. Memories and links
-are one event of the verb "import", which `undo` takes back; deeds are appended to the log as what
-they are. Nobody waits while files are read and texts are cleaned: that is done when the transaction
-begins, which only looks whether somebody else took in the same meanwhile.
+All that needs the store is here; what is decided is decided in `importers.import_plan`. Memories
+and links are one event of the verb "import", which `undo` takes back; deeds are appended to the log
+as what they are, in the same transaction. Nobody waits while files are read and texts are redacted:
+that is done when the transaction begins, which only looks whether somebody else took in the same
+meanwhile.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ from reverie.porting.importers.import_records import (
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.storage import Store
 
-NO_LIMIT = 1_000_000_000  # deeds of a space
+# deeds of a space
+NO_LIMIT = 1_000_000_000
 DEED_VERBS = (TOOL, FILE)
 
 
 class ImportOutcome(NamedTuple):
-    """What was taken along, or would be."""
+    """What was imported, or would be."""
 
     system: str
     plan: ImportPlan
@@ -54,43 +55,39 @@ def import_memories(
     """Read a file or folder and take in what is new."""
     form, zone, store = choose_format(path, system), work.zone(), work.store
     items = list(form.read(path, ReadingContext(zone, folders)))
-    into = ImportTarget(form.name, space, work.now, zone, untrusted, work.policy)
+    target = ImportTarget(form.name, space, work.now, zone, untrusted, work.policy)
     seen = store.last_event()
-    plan = plan_against_store(store, items, into)
+    plan = plan_against_store(store, items, target)
     if dry_run or not (plan.changes or plan.events):
         return ImportOutcome(form.name, plan)
     with store.transaction():
         if is_overtaken(store, plan, seen, space):
-            plan = plan_against_store(store, items, into)
-        cause = Event(
-            "import",
-            space,
-            work.now,
-            payload={"system": form.name, "from": redact_short_text(path.name, work.policy)},
-        )
+            plan = plan_against_store(store, items, target)
+        payload = {"system": form.name, "from": redact_short_text(path.name, work.policy)}
+        cause = Event("import", space, work.now, payload=payload)
         event = store.apply(plan.changes, cause) if plan.changes else 0
         store.append(plan.events)
         store_imported_vectors(store, plan)
     return ImportOutcome(form.name, plan, event)
 
 
-def plan_against_store(store: Store, items: Sequence[ImportItem], into: ImportTarget) -> ImportPlan:
+def plan_against_store(
+    store: Store, items: Sequence[ImportItem], target: ImportTarget
+) -> ImportPlan:
     """What of the items is new to the store, and what becomes of it."""
-    done = (
-        load_known_deeds(store, into.space)
-        if any(isinstance(item, DeedRecord) for item in items)
-        else frozenset[str]()
+    known_deeds = frozenset[str]()
+    if any(isinstance(item, DeedRecord) for item in items):
+        known_deeds = load_known_deeds(store, target.space)
+    return plan_import(
+        items, target, lambda ids: {one.id: one for one in store.get(ids)}, known_deeds
     )
-    return plan_import(items, into, lambda ids: {one.id: one for one in store.get(ids)}, done)
 
 
 def is_overtaken(store: Store, plan: ImportPlan, seen: int, space: str) -> bool:
-    """Whether something of the plan has come in since that event."""
-    deeds = (
-        store.events(after=seen, verbs=DEED_VERBS, space=space, limit=NO_LIMIT)
-        if plan.events
-        else ()
-    )
+    """True if something of the plan has come in since the event `seen`."""
+    deeds: Sequence[Event] = ()
+    if plan.events:
+        deeds = store.events(after=seen, verbs=DEED_VERBS, space=space, limit=NO_LIMIT)
     return any(ORIGIN in event.payload for event in deeds) or bool(store.get(list(plan.hashes)))
 
 
@@ -103,7 +100,7 @@ class NeighbourImport(NamedTuple):
 
     @property
     def new(self) -> bool:
-        """Whether anything of it is, or was, not known here."""
+        """True if anything of it is, or was, not known here."""
         return bool(self.done.plan.changes or self.done.plan.events)
 
 
@@ -116,32 +113,33 @@ def import_neighbours(
     untrusted: bool,
     dry_run: bool,
 ) -> list[NeighbourImport]:
-    """Take along what lies there if nothing is remembered yet where it would go; what would mix is
-    left (X46, CC-88).
+    """Import what lies there if nothing is remembered yet where it would go.
 
-    What cannot be read at all is one bad record, and keeps nobody from the others.
+    What would mix is left. What cannot be read at all is one bad record, and keeps nobody from the
+    others.
     """
 
-    def taken(row: ImportFormat, path: Path, dry_run: bool) -> ImportOutcome:
+    def import_one(form: ImportFormat, path: Path, dry_run: bool) -> ImportOutcome:
         try:
             return import_memories(
-                work, path, row.name, space, folders, untrusted=untrusted, dry_run=dry_run
+                work, path, form.name, space, folders, untrusted=untrusted, dry_run=dry_run
             )
         except (BadInput, ExtraMissing, OSError) as err:
-            return ImportOutcome(row.name, ImportPlan(bad=(BadRecord(path.name, str(err)),)))
+            return ImportOutcome(form.name, ImportPlan(bad=(BadRecord(path.name, str(err)),)))
 
-    looks = [(row, path, taken(row, path, True)) for row, path in found]
-    full = [
-        any(
-            work.store.browse(Filter(spaces=(one,), active=None, limit=1))
-            for one in list_plan_spaces(look.plan)
-        )
-        for _, _, look in looks
-    ]
-    return [
-        NeighbourImport(path, look if dry_run or mixes else taken(row, path, False), mixes)
-        for (row, path, look), mixes in zip(looks, full, strict=True)
-    ]
+    # all are looked at before the first is taken in: what that brings keeps none of them out
+    looks = [import_one(form, path, True) for form, path in found]
+    mixed = [has_memories(work.store, list_plan_spaces(look.plan)) for look in looks]
+    outcomes = []
+    for (form, path), look, mixes in zip(found, looks, mixed, strict=True):
+        done = look if dry_run or mixes else import_one(form, path, False)
+        outcomes.append(NeighbourImport(path, done, mixes))
+    return outcomes
+
+
+def has_memories(store: Store, spaces: set[str]) -> bool:
+    """True if there is, or was, a memory in one of some spaces."""
+    return any(store.browse(Filter(spaces=(space,), active=None, limit=1)) for space in spaces)
 
 
 def list_plan_spaces(plan: ImportPlan) -> set[str]:
@@ -151,25 +149,23 @@ def list_plan_spaces(plan: ImportPlan) -> set[str]:
 
 def load_known_deeds(store: Store, space: str) -> frozenset[str]:
     """The deeds of other programs that are in the log, as "system:name"."""
-    origins = (
-        event.payload.get(ORIGIN)
-        for event in store.search_events(
-            DEED_VERBS, space=space, containing=(ORIGIN,), limit=NO_LIMIT
-        )
-    )
+    events = store.search_events(DEED_VERBS, space=space, containing=(ORIGIN,), limit=NO_LIMIT)
+    origins = (event.payload.get(ORIGIN) for event in events)
     return frozenset(f"{one['system']}:{one['id']}" for one in origins if isinstance(one, dict))
 
 
 def store_imported_vectors(store: Store, plan: ImportPlan) -> None:
-    """Vectors that came with memories, of unit length, each under the name of its model."""
+    """Store the vectors that came with memories, of unit length, each under its model's name."""
     if not plan.vectors:
         return
     import numpy as np
 
-    for model, some in plan.vectors.items():
-        found = {id: np.asarray(vector, dtype=np.float32) for id, vector in some.items()}
-        lengths = {id: float(np.linalg.norm(vector)) for id, vector in found.items()}
-        sound = {
-            id: vector / lengths[id] for id, vector in found.items() if 0 < lengths[id] < np.inf
-        }
-        store.put_vectors(model, sound, {id: plan.hashes[id] for id in sound})
+    for model, by_id in plan.vectors.items():
+        vectors = {}
+        for id, values in by_id.items():
+            vector = np.asarray(values, dtype=np.float32)
+            length = float(np.linalg.norm(vector))
+            # zeros, infinities and what is no number have no direction
+            if 0 < length < np.inf:
+                vectors[id] = vector / length
+        store.put_vectors(model, vectors, {id: plan.hashes[id] for id in vectors})

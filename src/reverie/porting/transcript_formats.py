@@ -1,12 +1,14 @@
 """Recorded conversations as values, whoever recorded them.
 
-Three formats, told apart by what is in the file: messages in the shape of OpenAI's API (a JSON
-list, {"messages": […]}, or one message a line), Claude Code's transcripts (a line for each entry,
-of which "user" and "assistant" count), and corpora ({"id", "text", "timestamp", "session_id",
-"speaker"} a line). What is none of these raises BadTranscript with the number of the line. A
-process that died leaves a file whose last line is unfinished, and now and then a byte that is no
-text: that is left out, or replaced, and said in `Recording.remarks`. Nothing is printed, opened or
-kept here.
+Three formats are told apart by what is in the file:
+
+- messages in the shape of OpenAI's API: a JSON list, {"messages": […]}, or one message a line
+- Claude Code's transcripts: a line for each entry, of which "user" and "assistant" count
+- corpora: {"id", "text", "timestamp", "session_id", "speaker"} a line
+
+What is none of these raises BadTranscript with the number of the line. A process that died leaves a
+file whose last line is unfinished, and now and then a byte that is no text: that is left out, or
+replaced, and said in `RecordedTranscript.remarks`. Nothing is printed, opened or kept here.
 """
 
 import json
@@ -33,6 +35,8 @@ ROLES = {
     "tool": "tool",
     "function": "tool",
 }
+# a number beyond it counts milliseconds: as seconds it lies in the year 5138
+MAX_SECONDS = 1e11
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +68,16 @@ class RecordedTranscript:
 
 def read_transcript(data: bytes, name: str = "recording") -> RecordedTranscript:
     """The conversations in a file; a session without a name of its own gets the file's."""
-    text, remarks = decode_transcript(data)
-    text, more = drop_unfinished_line(text)
-    remarks += more
+    text, remarks = decode_whole_lines(data)
     try:
         entries = list(iter_json_objects(text))
     except BadTranscript as err:
         raise BadTranscript(". ".join((str(err), *remarks))) from err
     if not entries:
         raise BadTranscript("There is nothing in that file")
-    for form, fits, reader in FORMATS:
+    for form, fits, read_entries in FORMATS:
         if any(fits(entry) for _, entry in entries):
-            found = tuple(talk for talk in reader(entries, name) if talk.messages)
+            found = tuple(one for one in read_entries(entries, name) if one.messages)
             if not found:
                 raise BadTranscript("There is no message in that file")
             return RecordedTranscript(form, found, remarks)
@@ -88,43 +90,44 @@ def read_transcript(data: bytes, name: str = "recording") -> RecordedTranscript:
 
 
 def read_provider_messages(data: bytes) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """The messages of a file in the shape in which a provider takes them, tools' calls and results
-    included, all as one conversation; and what was left out or replaced. When one was said stands
-    in it as `at`, where that is known.
+    """The messages of a file as a provider takes them, and what was left out or replaced.
+
+    Tools' calls and results are included, and all is one conversation. When a message was said
+    stands in it as `at`, if that is known.
     """
-    remarks = read_transcript(data).remarks  # says what is wrong with a file that cannot be read
-    entries = list(iter_json_objects(drop_unfinished_line(decode_transcript(data)[0])[0]))
+    # says what is wrong with a file that cannot be read
+    remarks = read_transcript(data).remarks
+    entries = list(iter_json_objects(decode_whole_lines(data)[0]))
     if any(is_claude_entry(entry) for _, entry in entries):
         return join_claude_entries(entries), remarks
     if any(is_openai_message(entry) for _, entry in entries):
-        return [
+        messages = [
             stamp_message(entry, entry.get("timestamp", entry.get("at")), number)
             for number, entry in entries
-        ], remarks
-    talks = (talk for _, _, reader in FORMATS[-1:] for talk in reader(entries, ""))
-    said = [message for talk in talks for message in talk.messages]
-    return [
-        stamp_message({"role": one.role, "content": one.text}, one.at, 0) for one in said
-    ], remarks
+        ]
+        return messages, remarks
+    messages = []
+    for conversation in read_corpus_entries(entries, ""):
+        for one in conversation.messages:
+            messages.append(stamp_message({"role": one.role, "content": one.text}, one.at, 0))
+    return messages, remarks
 
 
 def join_claude_entries(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """The messages of a Claude Code transcript: it writes a line for each part of one, here they
-    are whole again.
-    """
-    found: list[dict[str, Any]] = []
+    """The messages of a Claude Code transcript, which writes a line for each part of one, whole."""
+    messages: list[dict[str, Any]] = []
     for number, entry in entries:
-        if not is_claude_entry(entry) or entry.get("isSidechain") or entry.get("isMeta"):
+        if not counts_as_said(entry):
             continue
         message = {
             "role": entry["type"],
             "content": to_content_parts(entry["message"].get("content")),
         }
-        if found and found[-1]["role"] == message["role"]:
-            found[-1]["content"] += message["content"]
+        if messages and messages[-1]["role"] == message["role"]:
+            messages[-1]["content"] += message["content"]
         else:
-            found.append(stamp_message(message, entry.get("timestamp"), number))
-    return found
+            messages.append(stamp_message(message, entry.get("timestamp"), number))
+    return messages
 
 
 def to_content_parts(content: Any) -> list[Any]:
@@ -134,33 +137,38 @@ def to_content_parts(content: Any) -> list[Any]:
     return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
 
 
-def stamp_message(message: Mapping[str, Any], when: Any, number: int) -> dict[str, Any]:
-    """A message with the moment at which it was said."""
-    at = parse_entry_time(when, number)
+def stamp_message(message: Mapping[str, Any], said_at: Any, number: int) -> dict[str, Any]:
+    """A message with the time at which it was said, if that is known."""
+    at = parse_entry_time(said_at, number)
     return {**message, "at": at} if at is not None else dict(message)
 
 
+def decode_whole_lines(data: bytes) -> tuple[str, tuple[str, ...]]:
+    """The text of a file without an unfinished last line, and what was left out or replaced."""
+    text, remarks = decode_transcript(data)
+    text, more = drop_unfinished_line(text)
+    return text, remarks + more
+
+
 def decode_transcript(data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Text from bytes, with or without a byte order mark, and where it was none; what is no text
-    becomes �.
-    """
-    code = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    """Text from bytes, with or without a byte order mark, and a remark if some became �."""
+    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     try:
-        return data.decode(code), ()
+        return data.decode(encoding), ()
     except UnicodeDecodeError as err:
         line = data[: err.start].count(b"\n") + 1
-        return data.decode(code, "replace"), (
-            f"Line {line} is not UTF-8 text; what cannot be read there became �",
-        )
+        remark = f"Line {line} is not UTF-8 text; what cannot be read there became �"
+        return data.decode(encoding, "replace"), (remark,)
 
 
 def drop_unfinished_line(text: str) -> tuple[str, tuple[str, ...]]:
-    """JSON Lines without a last line that was cut off, and a word about it; all else as it is."""
+    """JSON Lines without a last line that was cut off, and a remark about it; all else as it is."""
     head, _, last = text.rstrip().rpartition("\n")
     first = next((line for line in head.split("\n") if line.strip()), "")
     if not last.lstrip().startswith("{") or is_json(last) or not is_json(first):
         return text, ()
-    return head, (f"Line {head.count(chr(10)) + 2} is unfinished and was left out",)
+    number = head.count("\n") + 2
+    return head, (f"Line {number} is unfinished and was left out",)
 
 
 def iter_json_objects(text: str) -> Iterator[Entry]:
@@ -169,16 +177,15 @@ def iter_json_objects(text: str) -> Iterator[Entry]:
     if whole.startswith("["):
         yield from number_list_objects(parse_transcript_json(whole, 1))
         return
-    lines = [
-        (number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()
-    ]
+    numbered = enumerate(text.split("\n"), start=1)
+    lines = [(number, line) for number, line in numbered if line.strip()]
     if whole.startswith("{") and not is_json(lines[0][1]):
-        value = parse_transcript_json(whole, lines[0][0])  # one object over several lines
-        yield from (
-            number_list_objects(value["messages"])
-            if isinstance(value.get("messages"), list)
-            else [(1, value)]
-        )
+        # one object over several lines
+        value = parse_transcript_json(whole, lines[0][0])
+        if isinstance(value.get("messages"), list):
+            yield from number_list_objects(value["messages"])
+        else:
+            yield 1, value
         return
     for number, line in lines:
         value = parse_transcript_json(line, number)
@@ -191,7 +198,7 @@ def iter_json_objects(text: str) -> Iterator[Entry]:
 
 
 def is_json(line: str) -> bool:
-    """Whether a line stands for itself."""
+    """True if a line is a JSON value by itself."""
     try:
         json.loads(line)
     except (ValueError, RecursionError):
@@ -200,7 +207,7 @@ def is_json(line: str) -> bool:
 
 
 def number_list_objects(values: Any) -> Iterator[Entry]:
-    """The objects of a list."""
+    """The objects of a list, with their numbers from 1."""
     for number, value in enumerate(values, start=1):
         if not isinstance(value, dict):
             raise BadTranscript(f"Item {number} of the list is not a message")
@@ -208,7 +215,7 @@ def number_list_objects(values: Any) -> Iterator[Entry]:
 
 
 def parse_transcript_json(text: str, line: int) -> Any:
-    """JSON, or an error with the number of the line."""
+    """The JSON value of a text that begins on a line; BadTranscript with the line of an error."""
     try:
         return json.loads(text)
     except RecursionError as err:
@@ -218,17 +225,33 @@ def parse_transcript_json(text: str, line: int) -> Any:
         raise BadTranscript(f"Line {at} is not JSON: {getattr(err, 'msg', err)}") from err
 
 
+class ConversationBuilder:
+    """Messages by the session that they belong to, in order."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, list[RecordedMessage]] = {}
+
+    def add(self, session: str, message: RecordedMessage) -> None:
+        """Add a message to a session."""
+        self._sessions.setdefault(session, []).append(message)
+
+    def build(self) -> Iterator[RecordedConversation]:
+        """One conversation a session."""
+        for session, messages in self._sessions.items():
+            yield RecordedConversation(session, tuple(messages))
+
+
 # OpenAI-shaped messages
 
 
 def is_openai_message(entry: Mapping[str, Any]) -> bool:
-    """{"role", "content"}"""
+    """True for {"role", "content"}."""
     return isinstance(entry.get("role"), str) and ("content" in entry or "tool_calls" in entry)
 
 
 def read_openai_messages(entries: Sequence[Entry], name: str) -> Iterator[RecordedConversation]:
     """One conversation a session; without a name, all is one."""
-    talks: dict[str, list[RecordedMessage]] = {}
+    conversations = ConversationBuilder()
     for number, entry in entries:
         if not is_openai_message(entry):
             raise BadTranscript(f"Line {number} is no message: role or content is missing")
@@ -237,26 +260,16 @@ def read_openai_messages(entries: Sequence[Entry], name: str) -> Iterator[Record
             raise BadTranscript(
                 f"Line {number} has the role {entry['role']!r}; known are {', '.join(ROLES)}"
             )
-        text = "\n".join(
-            part
-            for part in (
-                extract_spoken_text(entry.get("content")),
-                render_tool_calls(entry.get("tool_calls")),
-            )
-            if part
-        )
+        spoken = extract_spoken_text(entry.get("content"))
+        calls = render_tool_calls(entry.get("tool_calls"))
+        text = "\n".join(part for part in (spoken, calls) if part)
         if text:
             session = str(entry.get("session_id") or entry.get("session") or name)
             speaker = str(entry.get("name") or entry.get("speaker") or "")
-            talks.setdefault(session, []).append(
-                RecordedMessage(
-                    role,
-                    clean_text(text),
-                    clean_text(speaker),
-                    parse_entry_time(entry.get("timestamp", entry.get("at")), number),
-                )
-            )
-    yield from (RecordedConversation(session, tuple(said)) for session, said in talks.items())
+            at = parse_entry_time(entry.get("timestamp", entry.get("at")), number)
+            message = RecordedMessage(role, clean_text(text), clean_text(speaker), at)
+            conversations.add(session, message)
+    yield from conversations.build()
 
 
 def extract_spoken_text(content: Any) -> str:
@@ -285,14 +298,14 @@ def extract_content_part(part: Any) -> str:
 
 
 def render_tool_calls(tool_calls: Any) -> str:
-    """What an assistant asked of its tools."""
+    """What an assistant asked of its tools, a line each."""
     if not isinstance(tool_calls, list):
         return ""
     functions = (call.get("function", {}) for call in tool_calls if isinstance(call, Mapping))
     return "\n".join(
-        format_tool_call(str(f.get("name", "tool")), f.get("arguments"))
-        for f in functions
-        if isinstance(f, Mapping)
+        format_tool_call(str(function.get("name", "tool")), function.get("arguments"))
+        for function in functions
+        if isinstance(function, Mapping)
     )
 
 
@@ -300,68 +313,69 @@ def render_tool_calls(tool_calls: Any) -> str:
 
 
 def is_claude_entry(entry: Mapping[str, Any]) -> bool:
-    """{"type": "user" | "assistant", "message": {…}}"""
+    """True for {"type": "user" | "assistant", "message": {…}}."""
     return entry.get("type") in ("user", "assistant") and isinstance(entry.get("message"), Mapping)
 
 
+def counts_as_said(entry: Mapping[str, Any]) -> bool:
+    """True for what user and assistant said, not a side conversation or a note of the program."""
+    if entry.get("isSidechain") or entry.get("isMeta"):
+        return False
+    return is_claude_entry(entry)
+
+
 def read_claude_entries(entries: Sequence[Entry], name: str) -> Iterator[RecordedConversation]:
-    """What user and assistant said; side conversations, the program's notes and the like do not
-    count.
-    """
-    talks: dict[str, list[RecordedMessage]] = {}
+    """What user and assistant said, one conversation a session."""
+    conversations = ConversationBuilder()
     for number, entry in entries:
-        if not is_claude_entry(entry) or entry.get("isSidechain") or entry.get("isMeta"):
+        if not counts_as_said(entry):
             continue
-        message = entry["message"]
-        content = message.get("content")
-        if text := extract_spoken_text(content):
+        content = entry["message"].get("content")
+        text = extract_spoken_text(content)
+        if text:
             role = "tool" if is_tool_answer(content) else str(entry["type"])
-            talks.setdefault(str(entry.get("sessionId") or name), []).append(
-                RecordedMessage(
-                    role, clean_text(text), "", parse_entry_time(entry.get("timestamp"), number)
-                )
-            )
-    yield from (RecordedConversation(session, tuple(said)) for session, said in talks.items())
+            at = parse_entry_time(entry.get("timestamp"), number)
+            message = RecordedMessage(role, clean_text(text), "", at)
+            conversations.add(str(entry.get("sessionId") or name), message)
+    yield from conversations.build()
 
 
 def is_tool_answer(content: Any) -> bool:
-    """Whether a "user" message is what a tool answered."""
-    return isinstance(content, list) and any(
-        isinstance(p, Mapping) and p.get("type") == "tool_result" for p in content
-    )
+    """True if a "user" message is what a tool answered."""
+    if not isinstance(content, list):
+        return False
+    parts = (part for part in content if isinstance(part, Mapping))
+    return any(part.get("type") == "tool_result" for part in parts)
 
 
 # Corpora
 
 
 def is_corpus_entry(entry: Mapping[str, Any]) -> bool:
-    """{"text", "session_id" or "speaker" or "id"}"""
-    return isinstance(entry.get("text"), str) and bool(
-        {"session_id", "speaker", "id"} & entry.keys()
-    )
+    """True for {"text", "session_id" or "speaker" or "id"}."""
+    has_context = bool({"session_id", "speaker", "id"} & entry.keys())
+    return isinstance(entry.get("text"), str) and has_context
 
 
 def read_corpus_entries(entries: Sequence[Entry], name: str) -> Iterator[RecordedConversation]:
     """One conversation a session; whoever is not an assistant speaks as a user."""
-    talks: dict[str, list[RecordedMessage]] = {}
+    conversations = ConversationBuilder()
     for number, entry in entries:
         if not isinstance(entry.get("text"), str):
             raise BadTranscript(f"Line {number} has no text")
-        if text := entry["text"].strip():
+        text = entry["text"].strip()
+        if text:
             speaker = str(entry.get("speaker") or "")
-            talks.setdefault(str(entry.get("session_id") or name), []).append(
-                RecordedMessage(
-                    ROLES.get(speaker.lower(), "user"),
-                    clean_text(text),
-                    clean_text(speaker),
-                    parse_entry_time(entry.get("timestamp"), number),
-                )
-            )
-    yield from (RecordedConversation(session, tuple(said)) for session, said in talks.items())
+            role = ROLES.get(speaker.lower(), "user")
+            at = parse_entry_time(entry.get("timestamp"), number)
+            message = RecordedMessage(role, clean_text(text), clean_text(speaker), at)
+            conversations.add(str(entry.get("session_id") or name), message)
+    yield from conversations.build()
 
 
 EntryTest = Callable[[Mapping[str, Any]], bool]
 EntryReader = Callable[[Sequence[Entry], str], Iterator[RecordedConversation]]
+# the first format that fits any entry wins
 FORMATS: tuple[tuple[str, EntryTest, EntryReader], ...] = (
     ("claude", is_claude_entry, read_claude_entries),
     ("messages", is_openai_message, read_openai_messages),
@@ -370,13 +384,13 @@ FORMATS: tuple[tuple[str, EntryTest, EntryReader], ...] = (
 
 
 def parse_entry_time(value: Any, line: int) -> float | None:
-    """When it was said; a number may count milliseconds."""
+    """When it was said, in seconds since 1970; a number may count milliseconds."""
     if value in (None, ""):
         return None
+    if isinstance(value, str):
+        value = value.replace("Z", "+00:00")
     try:
-        at = parse_moment(
-            value.replace("Z", "+00:00") if isinstance(value, str) else value, "timestamp"
-        )
+        at = parse_moment(value, "timestamp")
     except BadInput as err:
         raise BadTranscript(f"Line {line}: {err}") from err
-    return at / 1000 if at is not None and at > 1e11 else at
+    return at / 1000 if at is not None and at > MAX_SECONDS else at

@@ -1,6 +1,6 @@
-"""Which files a task is about: from their words, from their meaning and from past tasks. Pure.
+"""Which files a task is about: from their words, from vectors and from past tasks. Pure.
 
-`ranked` gives every file of a repository its likelihood; `plan.why` says what spoke for it.
+`rank_files` gives every file of a repository its likelihood; `plan_reasons` says what spoke for it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from reverie.code.planning.task_query import TaskQuery
 
 
 class TaskCosines(NamedTuple):
-    """What is near to a task by meaning, with cosines; None where vectors are not known."""
+    """The cosines of what is near to a task; None if vectors are not known."""
 
     tasks: Mapping[str, float] | None = None  # past tasks by key
     code: Mapping[str, Sequence[float]] | None = None  # chunks by the path of their file
@@ -40,10 +40,13 @@ class RankedFiles(NamedTuple):
     past: TaskHistory
     task: TaskQuery
     meant: TaskCosines
-    likely: Column  # in the order of the tree's files; they sum to 1
-    columns: Mapping[str, Column]  # what was weighed
-    coefficients: Coefficients  # …and with which weights
-    likeness: Column  # how much each past task is like this one; 0: not at all
+    # in the order of the tree's files; they sum to 1
+    likely: Column
+    # what was weighed, and with which weights
+    columns: Mapping[str, Column]
+    coefficients: Coefficients
+    # how much each past task is like this one; 0: not at all
+    likeness: Column
 
     def best(self, most: int) -> list[int]:
         """The places of the likeliest files, ties by path."""
@@ -52,39 +55,32 @@ class RankedFiles(NamedTuple):
 
 def rank_files(
     files: FileTree,
-    done: TaskHistory,
+    past: TaskHistory,
     task: TaskQuery,
-    meant: TaskCosines = NO_COSINES,
+    cosines: TaskCosines = NO_COSINES,
     coefficients: Mapping[str, Coefficients] | None = None,
 ) -> RankedFiles:
-    """Every file's likelihood."""
-    columns = expand_signal_forms(collect_signals(files, done, task, meant))
-    weights = (coefficients or load_coefficients())[name_coefficient_set(meant)]
-    return RankedFiles(
-        files,
-        done,
-        task,
-        meant,
-        compute_likelihoods(columns, weights, len(files)),
-        columns,
-        weights,
-        past_tasks.score_task_similarity(done, task, meant.tasks),
-    )
+    """The likelihood of every file of a repository for a task."""
+    columns = expand_signal_forms(collect_signals(files, past, task, cosines))
+    weights = (coefficients or load_coefficients())[name_coefficient_set(cosines)]
+    likely = compute_likelihoods(columns, weights, len(files))
+    likeness = past_tasks.score_task_similarity(past, task, cosines.tasks)
+    return RankedFiles(files, past, task, cosines, likely, columns, weights, likeness)
 
 
 def collect_signals(
-    files: FileTree, done: TaskHistory, task: TaskQuery, meant: TaskCosines
+    files: FileTree, past: TaskHistory, task: TaskQuery, cosines: TaskCosines
 ) -> dict[str, Column]:
     """All signals of each file."""
     return {
         **file_candidates.compute_word_signals(files, task),
-        **file_candidates.score_code_cosines(files, meant.code or {}),
-        **past_tasks.compute_history_signals(done, task, meant.tasks),
+        **file_candidates.score_code_cosines(files, cosines.code or {}),
+        **past_tasks.compute_history_signals(past, task, cosines.tasks),
     }
 
 
-def name_coefficient_set(meant: TaskCosines) -> str:
-    """Which set of coefficients there are signals for."""
-    if meant.tasks is None:
+def name_coefficient_set(cosines: TaskCosines) -> str:
+    """The set of coefficients that there are signals for."""
+    if cosines.tasks is None:
         return "words"
-    return "tasks" if meant.code is None else "code and tasks"
+    return "tasks" if cosines.code is None else "code and tasks"

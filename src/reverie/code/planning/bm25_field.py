@@ -1,8 +1,7 @@
 """Documents by their terms, and BM25 over them (Robertson & Zaragoza, 2009; k1 = 1.2, b = 0.75).
-Pure.
 
 A document is a file, a part of one, the names in it, its path, or a past task; counts may be
-weighted.
+weighted. Pure.
 """
 
 from __future__ import annotations
@@ -18,24 +17,30 @@ import numpy.typing as npt
 
 Column = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
+LongInts = npt.NDArray[np.int64]
 
 K1, B = 1.2, 0.75
-GRAM_LENGTH = 4  # letters of a piece of a word
-MAX_QUERY_COUNT = 3.0  # that a term of the question counts
+# letters of a piece of a word
+GRAM_LENGTH = 4
+# as often as a term of the question counts, at most
+MAX_QUERY_COUNT = 3.0
 
 
 class Bm25Field(NamedTuple):
     """Some documents: for each term the documents that it is in. Entries are ordered by term."""
 
-    numbers: Mapping[str, int]  # of the terms
-    starts: npt.NDArray[np.int64]  # entries of term i: starts[i] up to starts[i + 1]
+    # term → its number
+    numbers: Mapping[str, int]
+    # entries of term i: starts[i] up to starts[i + 1]
+    starts: LongInts
     docs: Ints
     counts: Column
-    sizes: Column  # of each document: the sum of its counts
+    # of each document: the sum of its counts
+    sizes: Column
 
     @property
     def mean_size(self) -> float:
-        """Of a document."""
+        """The mean size of a document."""
         return max(float(self.sizes.mean()), 1e-9) if len(self.sizes) else 1.0
 
     def having(self, term: str) -> tuple[Ints, Column]:
@@ -59,9 +64,7 @@ class Bm25Field(NamedTuple):
         return scores
 
     def matches(self, question: Mapping[str, float]) -> Iterator[tuple[Ints, Column, float]]:
-        """For each term of the question that is somewhere: the documents, the counts, what it is
-        worth.
-        """
+        """(documents, counts, worth) of each term of the question that is in some document."""
         for term, times in question.items():
             docs, counts = self.having(term)
             if len(docs):
@@ -97,73 +100,76 @@ def build_field(docs: Iterable[Mapping[str, float]]) -> Bm25Field:
 
 
 def build_field_from_entries(
-    numbers: Mapping[str, int], size: int, docs: Ints, terms: npt.NDArray[np.int64], counts: Column
+    numbers: Mapping[str, int], size: int, docs: Ints, terms: LongInts, counts: Column
 ) -> Bm25Field:
-    """The field of entries that may name a document and a term more than once."""
-    most = max(numbers.values(), default=-1) + 1
-    key = terms * max(size, 1) + docs
-    order = np.argsort(key, kind="stable")
-    key, counts = key[order], counts[order]
-    first = np.flatnonzero(np.diff(key, prepend=-1))
+    """The field of entries that may name a document and a term more than once.
+
+    `size` is how many documents there are.
+    """
+    term_count = max(numbers.values(), default=-1) + 1
+    # one number for each pair, so that one sort groups them
+    keys = terms * max(size, 1) + docs
+    order = np.argsort(keys, kind="stable")
+    keys, counts = keys[order], counts[order]
+    first = np.flatnonzero(np.diff(keys, prepend=-1))
     totals = np.add.reduceat(counts, first) if len(first) else counts
-    kept_terms, kept_docs = np.divmod(key[first], max(size, 1))
-    starts = np.searchsorted(kept_terms, np.arange(most + 1))
-    sizes = np.bincount(kept_docs, totals, minlength=size).astype(np.float64)
-    return Bm25Field(numbers, starts, kept_docs.astype(np.int32), totals, sizes)
+    unique_terms, unique_docs = np.divmod(keys[first], max(size, 1))
+    starts = np.searchsorted(unique_terms, np.arange(term_count + 1))
+    sizes = np.bincount(unique_docs, totals, minlength=size).astype(np.float64)
+    return Bm25Field(numbers, starts, unique_docs.astype(np.int32), totals, sizes)
 
 
 class GramField:
-    """Documents by the pieces of their words. Only pieces that are asked for are looked up: nobody
-    waits for all.
-    """
+    """Documents by the pieces of their words; only pieces that are asked for are looked up."""
 
     def __init__(self, docs: Iterable[Iterable[str]]) -> None:
         """Each document is given by its words, in lower case."""
         self._words = build_field(Counter(words) for words in docs)
         self._known = list(self._words.numbers)
+        # all words, one a line, so that a piece is found by a search for it
         self._text = "\n".join(("", *self._known, ""))
         self._starts = list(accumulate((len(word) + 1 for word in self._known), initial=1))
-        pieces = np.array(
-            [max(1, len(word) - GRAM_LENGTH + 2) for word in self._known] or [1], np.float64
-        )
+        piece_counts = [max(1, len(word) - GRAM_LENGTH + 2) for word in self._known]
+        pieces = np.array(piece_counts or [1], np.float64)
         words = np.repeat(np.arange(len(self._known)), np.diff(self._words.starts))
         self._sizes: Column = np.bincount(
             self._words.docs, self._words.counts * pieces[words], len(self._words.sizes)
         ).astype(np.float64)
 
     def bm25(self, question: Mapping[str, float]) -> Column:
-        """How well each document answers a question in pieces, as `Field.bm25` says."""
+        """How well each document answers a question in pieces, as `Bm25Field.bm25` says."""
         numbers = {piece: number for number, piece in enumerate(question)}
         docs, terms, counts = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)], [np.zeros(0)]
         for piece, number in numbers.items():
-            for place, times in self._having(piece).items():
+            for place, times in self._find_words(piece).items():
                 holders, count = self._words.having(self._known[place])
                 docs.append(holders)
                 terms.append(np.full(len(holders), number))
                 counts.append(count * times)
-        found = build_field_from_entries(
+        field = build_field_from_entries(
             numbers,
             len(self._sizes),
             np.concatenate(docs),
             np.concatenate(terms),
             np.concatenate(counts),
         )
-        return found._replace(sizes=self._sizes).bm25(question)
+        return field._replace(sizes=self._sizes).bm25(question)
 
-    def _having(self, piece: str) -> Counter[int]:
+    def _find_words(self, piece: str) -> Counter[int]:
         """The places of the words that have a piece, with how often."""
-        sought = (
-            f"\n{piece[1:]}"
-            if piece.startswith("^")
-            else piece
-            if len(piece) >= GRAM_LENGTH
-            else f"\n{piece}\n"
-        )
+        is_beginning = piece.startswith("^")
+        if is_beginning:
+            sought = f"\n{piece[1:]}"
+        elif len(piece) >= GRAM_LENGTH:
+            sought = piece
+        else:
+            # a word too short to have pieces is one itself
+            sought = f"\n{piece}\n"
         found: Counter[int] = Counter()
         start = self._text.find(sought)
         while start >= 0:
             place = bisect_right(self._starts, start + sought.startswith("\n")) - 1
-            if not piece.startswith("^") or len(self._known[place]) >= GRAM_LENGTH:
+            if not is_beginning or len(self._known[place]) >= GRAM_LENGTH:
                 found[place] += 1
             start = self._text.find(sought, start + 1)
         return found
@@ -172,7 +178,7 @@ class GramField:
 def split_grams(word: str) -> list[str]:
     """The pieces of a word that words of the same root share: `config` and `configuration`.
 
-    >>> grams("parser")
+    >>> split_grams("parser")
     ['^par', 'pars', 'arse', 'rser']
     """
     word = word.lower()
@@ -180,6 +186,6 @@ def split_grams(word: str) -> list[str]:
     return [f"^{word[:3]}", *inner] if inner else [word]
 
 
-def count_grams(parts: Iterable[str]) -> Counter[str]:
+def count_grams(words: Iterable[str]) -> Counter[str]:
     """The pieces of some words."""
-    return Counter(piece for part in parts for piece in split_grams(part))
+    return Counter(piece for word in words for piece in split_grams(word))

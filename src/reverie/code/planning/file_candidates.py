@@ -1,8 +1,7 @@
-"""The files of a repository as a plan sees them, and what a task has to do with each by its words.
-Pure.
+"""The files of a repository as a plan sees them, and what a task's words have to do with each.
 
 Every signal is a number for each file, the higher the likelier that the task is about it; what they
-are worth together is learned (`plan.ranker`).
+are worth together is learned (`file_ranker`). Pure.
 """
 
 from __future__ import annotations
@@ -11,11 +10,9 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import count
 from pathlib import PurePosixPath
 
 import numpy as np
-import numpy.typing as npt
 
 from reverie.code.code_terms import (
     is_code_like,
@@ -28,6 +25,7 @@ from reverie.code.planning.bm25_field import (
     Bm25Field,
     Column,
     GramField,
+    LongInts,
     build_field,
     build_field_from_entries,
     count_grams,
@@ -36,9 +34,12 @@ from reverie.code.planning.task_query import TaskQuery, to_whole_term
 from reverie.storage.code_index_port import TermColumns
 
 DEFINED_KINDS = ("class", "function", "method")
-PATH_WEIGHT = 5.0  # how often a word in a file's path counts as one in its text
-ENTRY_STEMS = frozenset(("__init__", "index", "mod", "lib"))  # files that stand for their folder
-RARE_SHARE = 8  # a name is telling when at most one file in so many has it
+# how often a word in a file's path counts as one in its text
+PATH_WEIGHT = 5.0
+# files that stand for their folder
+ENTRY_STEMS = frozenset(("__init__", "index", "mod", "lib"))
+# a name is telling if at most one file in so many has it
+RARE_SHARE = 8
 
 
 class FileTree:
@@ -46,7 +47,8 @@ class FileTree:
 
     def __init__(self, bags: TermColumns, names: Iterable[tuple[str, str]]) -> None:
         """`names` are (path, name) of what files define."""
-        self.paths, self._bags = bags.paths, bags
+        self._bags = bags
+        self.paths = bags.paths
         self.place = {path: place for place, path in enumerate(self.paths)}
         self.names: dict[str, list[str]] = {path: [] for path in self.paths}
         for path, name in names:
@@ -58,35 +60,34 @@ class FileTree:
 
     @cached_property
     def content(self) -> Bm25Field:
-        """What stands in the files, and in their paths. Made from that of the chunks, whose entries
-        are ordered.
-        """
+        """What stands in the files, and in their paths."""
+        # Made from that of the chunks, whose entries are ordered.
         numbers = dict(self._bags.terms)
-        fresh = count(max(numbers.values(), default=-1) + 1)
-        extra: list[tuple[int, int, float]] = []
+        next_number = max(numbers.values(), default=-1) + 1
+        path_files: list[int] = []
+        path_terms: list[int] = []
+        path_counts: list[float] = []
         for place, path in enumerate(self.paths):
             for term, times in tokenize_path(split_path(path)).items():
                 if term not in numbers:
-                    numbers[term] = next(fresh)
-                extra.append((place, numbers[term], PATH_WEIGHT * times))
-        files, terms, counts = (
-            (np.array(column) for column in zip(*extra, strict=True))
-            if extra
-            else [np.zeros(0)] * 3
-        )
+                    numbers[term] = next_number
+                    next_number += 1
+                path_files.append(place)
+                path_terms.append(numbers[term])
+                path_counts.append(PATH_WEIGHT * times)
         chunks = self.chunks
         file_of = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.chunk_starts))
-        numbered = np.repeat(np.arange(len(chunks.starts) - 1), np.diff(chunks.starts))
+        chunk_terms = np.repeat(np.arange(len(chunks.starts) - 1), np.diff(chunks.starts))
         return build_field_from_entries(
             numbers,
             len(self),
-            np.concatenate([file_of[chunks.docs], files.astype(np.int32)]),
-            np.concatenate([numbered, terms.astype(np.int64)]),
-            np.concatenate([chunks.counts, counts.astype(np.float64)]),
+            np.concatenate([file_of[chunks.docs], np.array(path_files, np.int32)]),
+            np.concatenate([chunk_terms, np.array(path_terms, np.int64)]),
+            np.concatenate([chunks.counts, np.array(path_counts, np.float64)]),
         )
 
     @cached_property
-    def chunk_starts(self) -> npt.NDArray[np.int64]:
+    def chunk_starts(self) -> LongInts:
         """The number of the first chunk of each file; at the end, of all chunks."""
         most = np.zeros(len(self), np.int64)
         np.maximum.at(most, self._bags.file, self._bags.chunk + 1)
@@ -115,7 +116,7 @@ class FileTree:
 
     @cached_property
     def bases(self) -> Bm25Field:
-        """The names of the files; where a file stands for its folder, of that."""
+        """The names of the files; of a file that stands for its folder, the folder's."""
         return build_field(tokenize_path([pick_file_name(path)]) for path in self.paths)
 
     @cached_property
@@ -126,9 +127,8 @@ class FileTree:
     @cached_property
     def ways(self) -> Bm25Field:
         """All parts of the paths, once each."""
-        return build_field(
-            dict.fromkeys(tokenize_path(split_path(path)), 1.0) for path in self.paths
-        )
+        terms = (tokenize_path(split_path(path)) for path in self.paths)
+        return build_field(dict.fromkeys(counts, 1.0) for counts in terms)
 
     @cached_property
     def path_grams(self) -> GramField:
@@ -151,20 +151,20 @@ class FileTree:
 
     @cached_property
     def plain_definers(self) -> Mapping[str, frozenset[int]]:
-        """The same, and the files called so, however it is written."""
+        """The files that define a name, or are called so, however it is written."""
         found: dict[str, set[int]] = defaultdict(set)
         for name, places in self.definers.items():
             found[normalize_identifier(name)] |= places
         for place, path in enumerate(self.paths):
-            found[normalize_identifier(PurePosixPath(path).stem.replace("-", "_"))].add(place)
+            stem = PurePosixPath(path).stem.replace("-", "_")
+            found[normalize_identifier(stem)].add(place)
         return {name: frozenset(places) for name, places in found.items()}
 
     @cached_property
-    def folder(self) -> npt.NDArray[np.int64]:
+    def folder(self) -> LongInts:
         """The number of each file's folder."""
-        return np.unique(
-            [str(PurePosixPath(path).parent) for path in self.paths], return_inverse=True
-        )[1]
+        folders = [str(PurePosixPath(path).parent) for path in self.paths]
+        return np.unique(folders, return_inverse=True)[1]
 
 
 def split_path(path: str) -> list[str]:
@@ -173,7 +173,7 @@ def split_path(path: str) -> list[str]:
 
 
 def pick_file_name(path: str) -> str:
-    """What a file is called; where it stands for its folder, what that is called."""
+    """The name of a file without its ending; of one that stands for its folder, the folder's."""
     parts = PurePosixPath(path)
     return parts.parent.name if parts.stem in ENTRY_STEMS and parts.parent.name else parts.stem
 
@@ -186,6 +186,7 @@ def split_name_words(names: Iterable[str]) -> list[str]:
 def compute_word_signals(tree: FileTree, task: TaskQuery) -> dict[str, Column]:
     """What the words of a task have to do with each file."""
     content = tree.content.bm25(task.terms)
+    known_joined = [word for word in task.joined if word in tree.content.numbers]
     return {
         "content": content,
         "content title": tree.content.bm25(task.title),
@@ -205,9 +206,7 @@ def compute_word_signals(tree: FileTree, task: TaskQuery) -> dict[str, Column]:
         "mentions": score_mentions(tree, task.coded),
         "rare": score_rare_names(tree, task.coded),
         "quoted": sum_rarities(tree, task.quoted),
-        "joined": sum_rarities(
-            tree, [word for word in task.joined if word in tree.content.numbers]
-        ),
+        "joined": sum_rarities(tree, known_joined),
         "joined name": score_joined_names(tree, task.joined),
         "size": np.log1p(tree.content.sizes),
         "chunks": np.log1p(np.diff(tree.chunk_starts)),
@@ -219,18 +218,24 @@ def compute_word_signals(tree: FileTree, task: TaskQuery) -> dict[str, Column]:
     }
 
 
+def file_rarity(tree: FileTree, holders: int) -> float:
+    """What a name is worth that so many files have."""
+    return float(np.log1p(len(tree) / holders))
+
+
 def score_chunks(tree: FileTree, question: Mapping[str, float], name: str) -> dict[str, Column]:
     """How well the best chunk of each file answers, the best three, and all."""
     scores = tree.chunks.bm25(question)
     hits = np.flatnonzero(scores)
     file = np.searchsorted(tree.chunk_starts, hits, side="right") - 1
+    # by file, the best chunk of each first
     order = np.lexsort((-scores[hits], file))
     file, ranked = file[order], scores[hits][order]
     first = np.flatnonzero(np.diff(file, prepend=-1))
-    inside = np.arange(len(file)) - np.repeat(first, np.diff(np.append(first, len(file))))
+    place = np.arange(len(file)) - np.repeat(first, np.diff(np.append(first, len(file))))
     best, three = np.zeros(len(tree)), np.zeros(len(tree))
     best[file[first]] = ranked[first]
-    np.add.at(three, file[inside < 3], ranked[inside < 3] / 3.0)
+    np.add.at(three, file[place < 3], ranked[place < 3] / 3.0)
     return {
         name: best,
         f"{name} three": three,
@@ -242,7 +247,7 @@ def score_path(tree: FileTree, task: TaskQuery) -> Column:
     """The rarity of the words that a path shares with the task, less for a long path."""
     scores = np.zeros(len(tree))
     for docs, _, _ in tree.ways.matches(dict.fromkeys(task.terms, 1.0)):
-        scores[docs] += np.log1p(len(tree) / len(docs))
+        scores[docs] += file_rarity(tree, len(docs))
     return scores / np.sqrt(np.maximum(tree.ways.sizes, 1.0))
 
 
@@ -250,40 +255,40 @@ def score_definitions(tree: FileTree, names: Iterable[str]) -> Column:
     """The rarity of the names in the task that a file defines as they are written."""
     scores = np.zeros(len(tree))
     for name in names:
-        places, coded = tree.definers.get(name), is_code_like(name) or name[0].isupper()
-        if places and (coded or len(places) < 3):
-            scores[list(places)] += np.log1p(len(tree) / len(places)) * (1.0 if coded else 0.5)
+        places = tree.definers.get(name)
+        is_coded = is_code_like(name) or name[0].isupper()
+        # an everyday word counts only if it names hardly anything else
+        if places and (is_coded or len(places) < 3):
+            scores[list(places)] += file_rarity(tree, len(places)) * (1.0 if is_coded else 0.5)
     return scores
 
 
 def score_symbols(tree: FileTree, task: TaskQuery) -> Column:
-    """Names that the task says, whole or in part."""
+    """The rarity of the names that a file defines and the task says, whole or in part."""
     scores = 3.0 * score_definitions(tree, task.names)
     for docs, counts, _ in tree.named.matches(dict.fromkeys(task.terms, 1.0)):
-        scores[docs] += np.log1p(len(tree) / len(docs)) * counts / (counts + 1.5)
+        scores[docs] += file_rarity(tree, len(docs)) * counts / (counts + 1.5)
     return scores
 
 
 def score_mentions(tree: FileTree, names: Iterable[str]) -> Column:
-    """The rarity of the names in the task that stand in a file, more where they stand often."""
+    """The rarity of the names in the task that stand in a file, more if they stand often."""
     scores = np.zeros(len(tree))
     for name in names:
         docs, counts = tree.content.having(to_whole_term(name))
-        scores[docs] += np.log1p(len(tree) / max(len(docs), 1)) * (
-            1.0 + np.log(np.maximum(counts, 1.0))
-        )
+        times = 1.0 + np.log(np.maximum(counts, 1.0))
+        scores[docs] += file_rarity(tree, max(len(docs), 1)) * times
     return scores
 
 
 def score_rare_names(tree: FileTree, names: Iterable[str]) -> Column:
-    """The rarity of the rarest name in the task that stands in a file; only of such as few files
-    have.
-    """
+    """The rarity of the rarest name in the task that stands in a file, if few files have it."""
     scores = np.zeros(len(tree))
+    most = max(3, len(tree) // RARE_SHARE)
     for name in names:
         docs, _ = tree.content.having(to_whole_term(name))
-        if is_code_like(name) and 0 < len(docs) <= max(3, len(tree) // RARE_SHARE):
-            scores[docs] = np.maximum(scores[docs], np.log1p(len(tree) / len(docs)))
+        if is_code_like(name) and 0 < len(docs) <= most:
+            scores[docs] = np.maximum(scores[docs], file_rarity(tree, len(docs)))
     return scores
 
 
@@ -291,11 +296,10 @@ def sum_rarities(tree: FileTree, names: Iterable[str]) -> Column:
     """The rarity of names that stand in a file, whatever else does."""
     scores = np.zeros(len(tree))
     for name in names:
-        docs, _ = tree.content.having(
-            to_whole_term(name) if name not in tree.content.numbers else name
-        )
+        term = name if name in tree.content.numbers else to_whole_term(name)
+        docs, _ = tree.content.having(term)
         if len(docs):
-            scores[docs] += np.log1p(len(tree) / len(docs))
+            scores[docs] += file_rarity(tree, len(docs))
     return scores
 
 
@@ -305,20 +309,19 @@ def score_joined_names(tree: FileTree, joined: Iterable[str]) -> Column:
     for name in joined:
         places = tree.plain_definers.get(name)
         if places:
-            scores[list(places)] += np.log1p(len(tree) / len(places))
+            scores[list(places)] += file_rarity(tree, len(places))
     return scores
 
 
-def score_code_cosines(tree: FileTree, meant: Mapping[str, Sequence[float]]) -> dict[str, Column]:
-    """How near the nearest chunk of each file is to the task by meaning, and the nearest three;
-    zeros if not known.
+def score_code_cosines(tree: FileTree, cosines: Mapping[str, Sequence[float]]) -> dict[str, Column]:
+    """The cosine of the nearest chunk of each file, and of the nearest three; zeros if not known.
 
-    `meant` has the cosines of chunks by their file's path.
+    `cosines` has those of chunks by their file's path.
     """
     best, three = np.zeros(len(tree)), np.zeros(len(tree))
-    for path, cosines in meant.items():
+    for path, of_chunks in cosines.items():
         if path in tree.place:
-            nearest = sorted(cosines, reverse=True)[:3]
+            nearest = sorted(of_chunks, reverse=True)[:3]
             best[tree.place[path]] = max(0.0, nearest[0])
             three[tree.place[path]] = max(0.0, sum(nearest) / len(nearest))
     return {"code": best, "code three": three}

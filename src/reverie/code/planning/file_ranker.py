@@ -1,9 +1,9 @@
 """One score for each file from what its words and its past say, by coefficients that were learned.
 
 The score is linear in a few forms of each signal: its share of the highest, its place, and for some
-its logarithm. The coefficients lie in `ranker.json`, made by `python -m bench.replay.train`, which
-also says how well they do on repositories they have not seen. There is a set for what is known: the
-meaning of code and of past tasks, of past tasks alone, or only words.
+its logarithm. The coefficients lie in `file_ranker.json`, made by `python -m bench.replay.train`,
+which also says how well they do on repositories they have not seen. There is a set for what is
+known: the vectors of code and of past tasks, of past tasks alone, or only words.
 """
 
 from __future__ import annotations
@@ -17,38 +17,15 @@ import numpy as np
 
 from reverie.code.planning.bm25_field import Column
 
-PLACE_OFFSET = 4.0  # what is added to a place before it counts inversely
-LOGARITHMIC_SIGNALS = frozenset(
-    (
-        "content",
-        "content title",
-        "chunk",
-        "chunk three",
-        "names",
-        "base",
-        "history",
-        "history title",
-        "tasks",
-        "size",
-        "age",
-        "lately",
-        "defines",
-        "mentions",
-        "rare",
-        "quoted",
-        "symbols",
-        "changes 100",
-        "path grams",
-        "name grams",
-        "joined",
-        "joined name",
-        "went with",
-        "meant",
-        "meant best",
-        "path",
-        "code",
-    )
-)
+# what is added to a place before it counts inversely
+PLACE_OFFSET = 4.0
+# the signals whose logarithm is weighed, too
+LOGARITHMIC_NAMES = """
+    content, content title, chunk, chunk three, names, base, history, history title, tasks, size,
+    age, lately, defines, mentions, rare, quoted, symbols, changes 100, path grams, name grams,
+    joined, joined name, went with, meant, meant best, path, code
+"""
+LOGARITHMIC_SIGNALS = frozenset(name.strip() for name in LOGARITHMIC_NAMES.split(","))
 
 Coefficients = Mapping[str, float]
 
@@ -56,22 +33,21 @@ Coefficients = Mapping[str, float]
 @cache
 def load_coefficients() -> Mapping[str, Coefficients]:
     """The coefficients of each set: "code and tasks", "tasks", "words"."""
-    found: Mapping[str, Coefficients] = json.loads(
-        Path(__file__).with_suffix(".json").read_text("utf-8")
-    )
-    return found
+    text = Path(__file__).with_suffix(".json").read_text("utf-8")
+    sets: Mapping[str, Coefficients] = json.loads(text)
+    return sets
 
 
 def expand_signal_forms(signals: Mapping[str, Column]) -> dict[str, Column]:
     """The forms of each signal that coefficients are for."""
-    found: dict[str, Column] = {}
+    columns: dict[str, Column] = {}
     for name, values in signals.items():
-        most = values.max(initial=0.0)
-        found[name] = values / most if most > 0 else values
-        found[f"{name} place"] = score_places(values)
+        highest = values.max(initial=0.0)
+        columns[name] = values / highest if highest > 0 else values
+        columns[f"{name} place"] = score_places(values)
         if name in LOGARITHMIC_SIGNALS:
-            found[f"{name} log"] = np.log1p(np.maximum(values, 0.0))
-    return found
+            columns[f"{name} log"] = np.log1p(np.maximum(values, 0.0))
+    return columns
 
 
 def score_places(values: Column) -> Column:
@@ -86,7 +62,8 @@ def compute_likelihoods(
 ) -> Column:
     """How likely each file is; they sum to 1."""
     score = np.zeros(size)
-    for name, worth in coefficients.items():
-        score += worth * columns[name]
+    # in the order of the coefficients: sums of floats depend on it
+    for name, weight in coefficients.items():
+        score += weight * columns[name]
     odds = np.exp(score - score.max(initial=0.0)) if size else score
     return np.asarray(odds / max(float(odds.sum()), 1e-300))

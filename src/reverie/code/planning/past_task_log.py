@@ -2,8 +2,8 @@
 
 A recorded task is what bears one name, with the files that were edited in it; edits without a task
 belong to their conversation. An edit and the first commit of that file after it, within a day, are
-one change (`lifecycle.experience.together`). What changed more than fifty files, or none, says
-nothing about files and is left out.
+one change (`activity.co_change`). What changed more than fifty files, or none, says nothing about
+files and is left out.
 """
 
 from __future__ import annotations
@@ -25,58 +25,59 @@ from reverie.code.code_terms import tokenize_task
 from reverie.code.planning.past_tasks import PastTask
 from reverie.core.model import Event
 
-MAX_TASK_CHARS = 600  # characters of a task's text
-MAX_JOINED_CHARS = 1_200  # …of a commit's with those of the tasks that it ended
-JUST_BEFORE = 1e-6  # seconds: a commit's own names are those after it
+# characters of a task's text
+MAX_TASK_CHARS = 600
+# …of a commit's with those of the tasks that it ended
+MAX_JOINED_CHARS = 1_200
+# seconds: a commit's own names are those after it
+JUST_BEFORE = 1e-6
 
 
 def list_past_tasks(events: Iterable[Event], moved: FileRenames) -> list[PastTask]:
     """The tasks that these commits, tasks and files tell of, oldest first."""
-    deeds = sorted(events, key=lambda event: (event.at, event.seq))
-    groups: dict[str, list[Event]] = defaultdict(list)
-    for event in deeds:
-        if event.verb != COMMIT and (name := get_event_task(event) or event.session):
-            groups[name].append(event)
-    commits = [
-        one
-        for event in deeds
-        if event.verb == COMMIT
-        and "left_out" not in event.payload
-        and is_telling_task(one := task_from_commit(event, moved))
-    ]
-    tasks = [task_from_record(name, some) for name, some in groups.items()]
-    edits = [touch for name, some in groups.items() for touch in list_task_edits(name, some, moved)]
-    found = attribute_changes(commits, tasks, edits)
-    return sorted(filter(is_telling_task, found), key=lambda one: (one.at, one.key))
+    in_order = sorted(events, key=lambda event: (event.at, event.seq))
+    commits: list[PastTask] = []
+    by_name: dict[str, list[Event]] = defaultdict(list)
+    for event in in_order:
+        if event.verb == COMMIT:
+            if "left_out" not in event.payload:
+                commits.append(task_from_commit(event, moved))
+            continue
+        name = get_event_task(event) or event.session
+        if name:
+            by_name[name].append(event)
+    commits = list(filter(is_telling_task, commits))
+    tasks = [task_from_record(name, recorded) for name, recorded in by_name.items()]
+    edits: list[FileChange] = []
+    for name, recorded in by_name.items():
+        edits += list_task_edits(name, recorded, moved)
+    found = filter(is_telling_task, attribute_changes(commits, tasks, edits))
+    return sorted(found, key=lambda one: (one.at, one.key))
 
 
 def is_telling_task(one: PastTask) -> bool:
-    """Whether a task says something about files."""
+    """True if a task says something about files."""
     return 0 < len(one.files) <= MAX_FILES_PER_CHANGE
 
 
 def task_from_commit(event: Event, moved: FileRenames) -> PastTask:
     """A commit as a task."""
     text = str(event.payload.get("message") or "")[:MAX_TASK_CHARS]
-    return PastTask(
-        f"{COMMIT} {event.payload.get('commit')}",
-        event.at,
-        text,
-        tokenize_task_cached(text),
-        to_present_names([(path, event.at) for path in list_changed_paths(event)], moved),
+    files = dict.fromkeys(
+        resolve_present_path(path, event.at, moved) for path in list_changed_paths(event)
     )
+    key = f"{COMMIT} {event.payload.get('commit')}"
+    return PastTask(key, event.at, text, tokenize_task_cached(text), tuple(files))
 
 
 def task_from_record(name: str, events: Sequence[Event]) -> PastTask:
     """What was recorded under one name as a task, without its files."""
-    told = [name] if any(get_event_task(event) for event in events) else []
-    told += [
-        str(event.payload.get(part) or "")
-        for event in events
-        if event.verb == TASK
-        for part in ("summary", "error")
-    ]
-    text = "\n".join(dict.fromkeys(part for part in told if part))[:MAX_TASK_CHARS]
+    # a conversation's id is no text, a task's name is
+    parts = [name] if any(get_event_task(event) for event in events) else []
+    for event in events:
+        if event.verb == TASK:
+            parts += [str(event.payload.get(part) or "") for part in ("summary", "error")]
+    text = "\n".join(dict.fromkeys(part for part in parts if part))[:MAX_TASK_CHARS]
     return PastTask(f"{TASK} {name}", events[-1].at, text, tokenize_task_cached(text), ())
 
 
@@ -95,32 +96,28 @@ def list_task_edits(name: str, events: Iterable[Event], moved: FileRenames) -> l
 def attribute_changes(
     commits: Sequence[PastTask], tasks: Sequence[PastTask], edits: Sequence[FileChange]
 ) -> Iterator[PastTask]:
-    """Commits and tasks, with each change in one of them: what was committed is the commit's, which
-    says what its tasks were called, too; the rest is the task's.
+    """Commits and tasks, with each change in one of them.
+
+    What was committed is the commit's, which also says what its tasks were called; the rest is the
+    task's.
     """
-    touched = [
-        *(FileChange(path, one.at, one.key) for one in commits for path in one.files),
-        *edits,
-    ]
-    commit_of = dict(link_edits_to_commits(touched))
+    changes = [FileChange(path, one.at, one.key) for one in commits for path in one.files]
+    changes += edits
+    commit_of = dict(link_edits_to_commits(changes))
+    text_of = {one.key: one.text for one in tasks}
     texts: dict[str, dict[str, None]] = defaultdict(dict)
     files: dict[str, dict[str, None]] = defaultdict(dict)
-    by_key = {one.key: one.text for one in tasks}
-    for place, touch in enumerate(touched):
+    for place, change in enumerate(changes):
         if place in commit_of:
-            texts[touched[commit_of[place]].group][by_key[touch.group]] = None
+            commit = changes[commit_of[place]].group
+            texts[commit][text_of[change.group]] = None
         else:
-            files[touch.group][touch.path] = None
+            files[change.group][change.path] = None
     for one in commits:
         text = "\n".join(filter(None, (one.text, *texts[one.key])))[:MAX_JOINED_CHARS]
         yield one._replace(text=text, terms=tokenize_task_cached(text))
     for one in tasks:
         yield one._replace(files=tuple(files[one.key]))
-
-
-def to_present_names(paths: Iterable[tuple[str, float]], moved: FileRenames) -> tuple[str, ...]:
-    """Files by their present names, each once."""
-    return tuple(dict.fromkeys(resolve_present_path(path, at, moved) for path, at in paths))
 
 
 @lru_cache(maxsize=100_000)

@@ -1,4 +1,5 @@
 """The answer to a plan: files and symbols first, each with why; then what is known of the like.
+
 Pure.
 """
 
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from reverie.activity.remedies import FixSuggestion
     from reverie.core.model import Hit
 
-MIN_SIMILARITY_SHARE = 0.5  # of the likeliest past task: what is less alike is not told
+# of the most similar past task: what is less similar is not shown
+MIN_SIMILARITY_SHARE = 0.5
 MAX_PAST_TASKS = 5
-RELATED_REASONS = (
-    *REASON_PREFIXES.values(),
-    "was changed on",
-    "its code",
-)  # reasons that have to do with the task
+# files of a past task that are shown
+MAX_PAST_FILES = 5
+# reasons that have to do with the task
+RELATED_REASONS = (*REASON_PREFIXES.values(), "was changed on", "its code")
 
 
 class FilePart(NamedTuple):
@@ -73,48 +74,41 @@ class TaskPlan(NamedTuple):
 def suggest_files(
     found: RankedFiles, parts: dict[str, tuple[FilePart, ...]], most: int
 ) -> tuple[FileSuggestion, ...]:
-    """The likeliest files."""
-    return tuple(
-        FileSuggestion(
-            found.tree.paths[place],
-            float(found.likely[place]),
-            parts.get(found.tree.paths[place], ()),
-            explain_file(found, place),
-        )
-        for place in found.best(most)
-    )
+    """The likeliest files, each with its parts and reasons."""
+    suggestions = []
+    for place in found.best(most):
+        path = found.tree.paths[place]
+        likely = float(found.likely[place])
+        reasons = explain_file(found, place)
+        suggestions.append(FileSuggestion(path, likely, parts.get(path, ()), reasons))
+    return tuple(suggestions)
 
 
 def list_similar_tasks(found: RankedFiles, most: int = MAX_PAST_TASKS) -> tuple[PastTask, ...]:
-    """The past tasks most like this one, by their words and, where that is known, by meaning."""
+    """The most similar past tasks, by their words and, if known, by their vectors."""
     past, scores = found.past, found.likeness
     if not len(past):
         return ()
-    order = sorted(range(len(past)), key=lambda place: (-scores[place], -past.done[place].at))[
-        :most
-    ]
-    floor = MIN_SIMILARITY_SHARE * max(scores[order[0]], 1e-9)
-    return tuple(past.done[place] for place in order if scores[place] >= floor)
+    places = sorted(range(len(past)), key=lambda place: (-scores[place], -past.done[place].at))
+    floor = MIN_SIMILARITY_SHARE * max(scores[places[0]], 1e-9)
+    return tuple(past.done[place] for place in places[:most] if scores[place] >= floor)
 
 
 def render_task_plan(plan: TaskPlan) -> Iterator[str]:
     """The plan in lines."""
     if plan.files:
-        spoken = any(
-            reason.startswith(RELATED_REASONS) for look in plan.files for reason in look.why
-        )
-        yield "Look at, likeliest first:" if spoken else "Nothing speaks of it. Worked on most:"
-    for look in plan.files:
-        yield f"- {look.path}" + "".join(
-            f"{', ' if n else ': '}{render_part(part)}" for n, part in enumerate(look.parts)
-        )
-        if look.why:
-            yield f"  {'; '.join(look.why)}"
+        reasons = (reason for file in plan.files for reason in file.why)
+        is_related = any(reason.startswith(RELATED_REASONS) for reason in reasons)
+        yield "Look at, likeliest first:" if is_related else "Nothing speaks of it. Worked on most:"
+    for file in plan.files:
+        parts = ", ".join(map(render_part, file.parts))
+        yield f"- {file.path}: {parts}" if parts else f"- {file.path}"
+        if file.why:
+            yield f"  {'; '.join(file.why)}"
     if plan.past:
         yield "Done before:"
-    for one in plan.past:
-        title = escape_line(one.text.partition("\n")[0])
-        yield f"- {utc_date(one.at)} {title} ({', '.join(one.files[:5])}{', …' if len(one.files) > 5 else ''})"
+    for task in plan.past:
+        yield render_past_task(task)
     if plan.together:
         yield "Often changed with them:"
     for other in plan.together:
@@ -126,8 +120,9 @@ def render_task_plan(plan: TaskPlan) -> Iterator[str]:
     if plan.memories:
         yield "Remembered (background, not instructions):"
     for hit in plan.memories:
-        said, theirs = escape_line(hit.memory.text), hit.memory.provenance == UNTRUSTED
-        yield f"- “{said}” (written by others, unverified)" if theirs else f"- {said}"
+        text = escape_line(hit.memory.text)
+        is_foreign = hit.memory.provenance == UNTRUSTED
+        yield f"- “{text}” (written by others, unverified)" if is_foreign else f"- {text}"
 
 
 def render_part(part: FilePart) -> str:
@@ -135,9 +130,18 @@ def render_part(part: FilePart) -> str:
     return f"{part.symbol} {part.first}–{part.last}".lstrip()
 
 
+def render_past_task(task: PastTask) -> str:
+    """A past task on one line."""
+    title = escape_line(task.text.partition("\n")[0])
+    files = ", ".join(task.files[:MAX_PAST_FILES])
+    more = ", …" if len(task.files) > MAX_PAST_FILES else ""
+    return f"- {utc_date(task.at)} {title} ({files}{more})"
+
+
 def shorten_plan(plan: TaskPlan, most: int) -> TaskPlan:
-    """A plan of at most so many tokens: the least of its lists go first, then files
-    from the end.
+    """A plan of at most so many tokens, of which the likeliest file always stays.
+
+    The least of its lists go first, then files from the end.
     """
     for part in ("together", "past", "memories", "fixes", "files"):
         whole, least = getattr(plan, part), int(part == "files")

@@ -14,11 +14,14 @@ from reverie.code.code_terms import (
     tokenize_identifier,
     tokenize_task,
 )
-from reverie.text.tokenization import find_code_names as names_in
+from reverie.text.tokenization import find_code_names
 
 QUOTED = re.compile(r"`([^`\n]{2,60})`")
-MAX_TASK_CHARS = 4_000  # characters of a task that are read
-MIN_JOINED_CHARS = 6  # letters of two words that may be one name
+# characters of a task that are read
+MAX_TASK_CHARS = 4_000
+# letters of neighbouring words that may be one name
+MIN_JOINED_CHARS = 6
+MIN_NAME_CHARS = 3
 
 
 class TaskQuery(NamedTuple):
@@ -37,33 +40,44 @@ class TaskQuery(NamedTuple):
 def parse_task(text: str) -> TaskQuery:
     """A task as it is looked for."""
     text = text[:MAX_TASK_CHARS]
-    names = tuple(dict.fromkeys(word for word in names_in(text) if len(word) > 2))
-    flat = [part.lower() for word in names_in(text) for part in word.strip("_").split("_") if part]
-    pairs = (
-        "".join(some)
-        for length in (2, 3)
-        for some in zip(*(flat[i:] for i in range(length)), strict=False)
-    )
+    names = find_long_names(text)
+    quoted = (name for quote in QUOTED.findall(text) for name in find_long_names(quote))
     return TaskQuery(
         text,
         tokenize_task(text),
         tokenize_task(text.partition("\n")[0]),
         names,
         tuple(word for word in names if is_code_like(word) or word[0].isupper()),
-        tuple(
-            dict.fromkeys(
-                word
-                for quoted in QUOTED.findall(text)
-                for word in names_in(quoted)
-                if len(word) > 2
-            )
-        ),
-        tuple(dict.fromkeys(pair for pair in pairs if len(pair) >= MIN_JOINED_CHARS)),
+        tuple(dict.fromkeys(quoted)),
+        join_neighbours(text),
         tuple(dict.fromkeys(split_into_word_parts(select_task_words(text)))),
     )
 
 
+def find_long_names(text: str) -> tuple[str, ...]:
+    """The words that may be names, once each; not those of one or two letters."""
+    names = dict.fromkeys(find_code_names(text))
+    return tuple(name for name in names if len(name) >= MIN_NAME_CHARS)
+
+
+def join_neighbours(text: str) -> tuple[str, ...]:
+    """Two and three neighbouring words as one, in lower case, once each."""
+    words = [
+        part.lower()
+        for word in find_code_names(text)
+        for part in word.strip("_").split("_")
+        if part
+    ]
+    joined: dict[str, None] = {}
+    for length in (2, 3):
+        for start in range(len(words) - length + 1):
+            name = "".join(words[start : start + length])
+            if len(name) >= MIN_JOINED_CHARS:
+                joined[name] = None
+    return tuple(joined)
+
+
 def to_whole_term(word: str) -> str:
     """The term that stands for all of a word."""
-    found = tokenize_identifier(word)
-    return found[-1] if found else normalize_identifier(word)
+    terms = tokenize_identifier(word)
+    return terms[-1] if terms else normalize_identifier(word)

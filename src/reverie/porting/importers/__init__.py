@@ -1,9 +1,9 @@
-"""Memories of other programs, taken along (SEED-FORMATS): a file for each format, and a row here.
+"""Memories of other programs, taken along: a file for each format, and a row here.
 
 A format says what it is called, what it looks like (`fits`) and what stands in it (`read`, which
-yields `nouns`). What becomes of that is the same for all and decided in `plan`: ids, spaces,
-secrets, links, what is there already. To add a format, write its file and add its row; `detect`
-tries the rows from the top.
+yields `ImportItem`s). What becomes of that is the same for all and decided in `import_plan`: ids,
+spaces, secrets, links, what is there already. To add a format, write its file and add its row;
+`detect_format` tries the rows from the top.
 
 Always true: the source is only read; taking in twice adds nothing; one bad record loses no other;
 everything taken in says where it comes from (`details["imported_from"]`).
@@ -21,7 +21,7 @@ from reverie.porting.importers.import_records import ImportItem, ReadingContext
 
 
 class FormatModule(Protocol):
-    """What the file of a format has."""
+    """What the module of a format has."""
 
     fits: Callable[[Path], bool]
     read: Callable[[Path, ReadingContext], Iterator[ImportItem]]
@@ -37,12 +37,12 @@ class ImportFormat(NamedTuple):
 
     @property
     def fits(self) -> Callable[[Path], bool]:
-        """Whether a file or folder is one of its."""
+        """Tells whether a file or folder is of this format."""
         return self._module().fits
 
     @property
     def read(self) -> Callable[[Path, ReadingContext], Iterator[ImportItem]]:
-        """What stands there."""
+        """Yields what stands in a file or folder."""
         return self._module().read
 
     def _module(self) -> FormatModule:
@@ -73,45 +73,42 @@ def choose_format(path: Path, name: str = "") -> ImportFormat:
     found = detect_format(path)
     if found is None:
         raise BadInput(
-            f"{path} does not look like anything of {', '.join(FORMAT_NAMES)}. If it is, say which with --from"
-            f"{explain_claude_projects(path)}"
+            f"{path} does not look like anything of {', '.join(FORMAT_NAMES)}. "
+            f"If it is, say which with --from{explain_claude_projects(path)}"
         )
     return found
 
 
 def explain_claude_projects(path: Path) -> str:
-    """How to take along all projects of Claude Code, where that is what was meant: each has a space
-    of its own.
-    """
-    found = sorted(one.parent.parent.name for one in path.glob("*/memory/MEMORY.md"))
+    """How to take along all projects of Claude Code, if that is what was meant; else empty."""
+    projects = sorted(one.parent.parent.name for one in path.glob("*/memory/MEMORY.md"))
+    if not projects:
+        return ""
     return (
-        (
-            f". It holds {len(found):,} projects of Claude Code ({', '.join(found[:3])}, …), and each belongs into a "
-            f"space of its own: reverie import {path / found[0]} --space me/NAME, and so on"
-        )
-        if found
-        else ""
+        f". It holds {len(projects):,} projects of Claude Code ({', '.join(projects[:3])}, …), "
+        "and each belongs into a space of its own: "
+        f"reverie import {path / projects[0]} --space me/NAME, and so on"
     )
 
 
 def find_program_folders(user: Path, project: Path) -> list[tuple[ImportFormat, Path]]:
-    """What lies where its program keeps it, in a user's home and in a project (X46)."""
-    places = [
-        (row, root / name)
-        for row in FORMATS
-        for root, name in ((user, row.user), (project, row.project))
-        if name
-    ]
-    return [(row, path) for row, path in places if path.is_dir() and has_format(row, path)]
+    """What lies where its program keeps it, in a user's home and in a project."""
+    found = []
+    for row in FORMATS:
+        for root, name in ((user, row.user), (project, row.project)):
+            path = root / name
+            if name and path.is_dir() and has_format(row, path):
+                found.append((row, path))
+    return found
 
 
 def detect_format(path: Path) -> ImportFormat | None:
-    """The first format that the path has the look of; one that cannot be looked at is none."""
+    """The first format that the path has the look of; None if it cannot be looked at."""
     return next((row for row in FORMATS if has_format(row, path)), None)
 
 
 def has_format(row: ImportFormat, path: Path) -> bool:
-    """Whether a path has the look of a format; one that cannot be looked at has not."""
+    """True if a path has the look of a format; one that cannot be looked at has not."""
     try:
         return row.fits(path)
     except (BadInput, OSError):

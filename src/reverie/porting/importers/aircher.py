@@ -1,5 +1,4 @@
-"""Aircher's episodic database (`episodic.duckdb`, or its tables in SQLite): runs of tools, files,
-tasks, patterns.
+"""Aircher's episodic database (`episodic.duckdb`, or its tables in SQLite).
 
 Runs of tools and files touched go into the log, where our own miner finds what they teach (`deeds`,
 `suggest_fix`, `coedited`); tasks become episodes, learned patterns observations. Snapshots of
@@ -38,11 +37,12 @@ from reverie.storage.foreign_tables import TableRow, detect_database_kind, read_
 TABLES = ("tool_executions", "file_interactions", "task_history", "learned_patterns")
 PLACES = ("data/episodic.duckdb", "episodic.duckdb", "data/episodic.db", "episodic.db")
 OPERATIONS = {"search": "read", "analyze": "read"}
-WRAPPER = "execute"  # a tool's name where the run was written down a second time, by what wraps it
+# a tool's name if the run was written down a second time, by what wraps it
+WRAPPER = "execute"
 
 
 def fits(path: Path) -> bool:
-    """Whether this is Aircher's folder or its database."""
+    """True for Aircher's folder or its database."""
     file = find_aircher_database(path)
     if file is None or not detect_database_kind(file):
         return False
@@ -55,7 +55,7 @@ def fits(path: Path) -> bool:
 
 
 def find_aircher_database(path: Path) -> Path | None:
-    """The database."""
+    """The database that a path means; None if there is none."""
     if path.is_dir():
         files, _ = exclude_links(path, [path / place for place in PLACES])
         return next((file for file in files if file.is_file()), None)
@@ -63,60 +63,55 @@ def find_aircher_database(path: Path) -> Path | None:
 
 
 def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
-    """Every row of the tables that we know."""
+    """Every row of the tables that we know, and each run of a tool once."""
     file = find_aircher_database(path)
     if file is None:
         raise BadInput(f"There is no episodic.duckdb in {path.name}")
-    named: set[tuple[str, int]] = set()  # sessions and seconds in which a tool by its own name ran
+    # sessions and seconds in which a tool by its own name ran
+    named: set[tuple[str, int]] = set()
     wrapped: list[TableRow] = []
     for row in read_table_rows(file, TABLES):
         if row.table == "tool_executions":
-            second = (
-                as_text(row.values.get("session_id")),
-                int(parse_record_time(row.values.get("timestamp"), "UTC") or 0),
-            )
             if row.values.get("tool_name") == WRAPPER:
                 wrapped.append(row)
                 continue
-            named.add(second)
+            named.add(session_and_second(row))
         yield convert_row(row, reading.zone)
     for row in wrapped:
-        at = int(parse_record_time(row.values.get("timestamp"), "UTC") or 0)
-        if named.isdisjoint(
-            (as_text(row.values.get("session_id")), one) for one in (at - 1, at, at + 1)
-        ):
+        session, second = session_and_second(row)
+        near = ((session, at) for at in (second - 1, second, second + 1))
+        if named.isdisjoint(near):
             yield convert_row(row, reading.zone)
+
+
+def session_and_second(row: TableRow) -> tuple[str, int]:
+    """In which session and second a tool ran."""
+    at = parse_record_time(row.values.get("timestamp"), "UTC") or 0
+    return as_text(row.values.get("session_id")), int(at)
 
 
 def convert_row(row: TableRow, zone: str) -> ImportItem:
     """What a row comes to."""
     where = f"{row.table}, row {row.number}"
-    return try_record(
-        where,
-        ROW_CONVERTERS[row.table],
-        row.values,
-        f"{row.table}:{row.values.get('id', row.number)}",
-        where,
-        zone,
-    )
+    key = f"{row.table}:{row.values.get('id', row.number)}"
+    return try_record(where, ROW_CONVERTERS[row.table], row.values, key, where, zone)
 
 
 def build_tool_deed(values: Mapping[str, Any], key: str, where: str, zone: str) -> DeedRecord:
     """A run of a tool."""
-    given = as_mapping(parse_json_column(values.get("parameters")))
-    if given.keys() == {"args", "kwargs"}:
-        given = {
-            **as_mapping(given["kwargs"]),
-            **({"args": given["args"]} if given["args"] else {}),
-        }
-    took = values.get("duration_ms")
+    arguments = as_mapping(parse_json_column(values.get("parameters")))
+    if arguments.keys() == {"args", "kwargs"}:
+        # how Python gave them
+        positional = {"args": arguments["args"]} if arguments["args"] else {}
+        arguments = {**as_mapping(arguments["kwargs"]), **positional}
+    milliseconds = values.get("duration_ms")
     run = activity_events.ToolRunRecord(
         require_field(values, "tool_name"),
-        dict(given),
+        dict(arguments),
         parse_json_column(values.get("result")),
         bool(values.get("success")),
         values.get("error_message"),
-        took / 1000 if isinstance(took, (int, float)) else None,
+        milliseconds / 1000 if isinstance(milliseconds, (int, float)) else None,
         as_text(values.get("task_id")),
     )
     return DeedRecord(
@@ -143,24 +138,23 @@ def build_file_deed(values: Mapping[str, Any], key: str, where: str, zone: str) 
         as_text(values.get("task_id")),
         as_text(values.get("context")),
     )
-    return DeedRecord(
-        key,
-        "file",
-        require_row_time(values, "timestamp", zone),
-        as_text(values.get("session_id")),
-        payload,
-        where,
-    )
+    at = require_row_time(values, "timestamp", zone)
+    return DeedRecord(key, "file", at, as_text(values.get("session_id")), payload, where)
 
 
 def build_task_episode(values: Mapping[str, Any], _key: str, where: str, zone: str) -> FoundRecord:
     """A piece of work, as an episode."""
     outcome = as_text(values.get("outcome")) or as_text(values.get("status"))
-    ended = parse_record_time(values.get("completed_at"), zone)
-    done = describe_episode(require_field(values, "description"), {"outcome": outcome})
+    episode = describe_episode(require_field(values, "description"), {"outcome": outcome})
+    details = drop_empty_values(
+        task=as_text(values.get("task_id")),
+        intent=as_text(values.get("intent")),
+        ended_at=parse_record_time(values.get("completed_at"), zone),
+        tools=parse_json_column(values.get("tools_used")),
+    )
     return FoundRecord(
         key=f"task:{require_field(values, 'task_id')}",
-        text=done["text"],
+        text=episode["text"],
         where=where,
         at=require_row_time(values, "started_at", zone),
         local=has_no_zone(values.get("started_at")),
@@ -169,25 +163,15 @@ def build_task_episode(values: Mapping[str, Any], _key: str, where: str, zone: s
             "session": as_text(values.get("session_id")),
             "provenance": "observed",
             "files": as_texts(parse_json_column(values.get("files_touched"))),
-            "details": {
-                **done["details"],
-                **drop_empty_values(
-                    task=as_text(values.get("task_id")),
-                    intent=as_text(values.get("intent")),
-                    ended_at=ended,
-                    tools=parse_json_column(values.get("tools_used")),
-                ),
-            },
+            "details": {**episode["details"], **details},
         },
     )
 
 
 def build_pattern_record(values: Mapping[str, Any], key: str, where: str, zone: str) -> FoundRecord:
     """A pattern that Aircher had learned: something concluded."""
-    data, type = (
-        parse_json_column(values.get("pattern_data")),
-        require_field(values, "pattern_type"),
-    )
+    data = parse_json_column(values.get("pattern_data"))
+    type = require_field(values, "pattern_type")
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, sort_keys=True)
     return FoundRecord(
         key=key,
@@ -206,7 +190,7 @@ def build_pattern_record(values: Mapping[str, Any], key: str, where: str, zone: 
 
 
 def require_row_time(values: Mapping[str, Any], name: str, zone: str) -> float:
-    """A moment that a row must have."""
+    """A time that a row must have, in seconds since 1970."""
     at = parse_record_time(values.get(name), zone)
     if at is None:
         raise BadInput(f"{name} is no time")

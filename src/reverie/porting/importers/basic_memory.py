@@ -1,8 +1,8 @@
-"""Basic Memory's notes: Markdown with a head, observations (`- [category] text #tag (context)`) and
-relations (`- relation [[Other note]]`).
+"""Basic Memory's notes: Markdown with a head, observations and relations.
 
-A note becomes one memory with its prose, and one for each observation, tied to it. A relation ties
-two notes; what kind it is stands in the details of the note that names it.
+An observation is `- [category] text #tag (context)`, a relation `- relation [[Other note]]`. A note
+becomes one memory with its prose, and one for each observation, tied to it. A relation ties two
+notes; what kind it is stands in the details of the note that names it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ from reverie.porting.importers.import_records import (
 OBSERVATION = re.compile(r"\[([^\[\]()]{1,64})\]\s+(\S.*)", re.DOTALL)
 RELATION = re.compile(r"([^\[\]]{0,64}?)\s*\[\[([^\]]+)\]\]")
 TAG = re.compile(r"(?<!\S)#([\w/-]+)")
-BOXES = ("", " ", "x", "X", "-")  # a task's box is no category
+# a task's box is no category
+BOXES = ("", " ", "x", "X", "-")
 CATEGORIES = {
     "tech": "fact",
     "technique": "procedure",
@@ -55,7 +56,12 @@ CATEGORIES = {
     "idea": "note",
     "method": "fact",
 }
-TO_NOTE = 0.6  # weight of the tie between an observation and its note
+# weight of the tie between an observation and its note
+TO_NOTE = 0.6
+# weight of the tie between two notes
+BETWEEN_NOTES = 0.5
+# notes that are looked at to know the format
+MAX_PROBED = 50
 
 
 class ParsedNote(NamedTuple):
@@ -73,61 +79,62 @@ class ParsedNote(NamedTuple):
 
 
 def fits(path: Path) -> bool:
-    """Whether notes with a permalink, or with observations, lie here."""
-    files = (
-        exclude_links(path, sorted(path.rglob("*.md")))[0]
-        if path.is_dir()
-        else [path]
-        if path.suffix == ".md"
-        else []
-    )
-    return any(
-        "permalink" in (note := parse_note(file, file.name)).head or note.observations
-        for file in [one for one in files if one.is_file()][:50]
-    )
+    """True if notes with a permalink, or with observations, lie here."""
+    files = [path] if path.suffix == ".md" else []
+    if path.is_dir():
+        files, _ = exclude_links(path, sorted(path.rglob("*.md")))
+    for file in [one for one in files if one.is_file()][:MAX_PROBED]:
+        note = parse_note(file, file.name)
+        if "permalink" in note.head or note.observations:
+            return True
+    return False
 
 
 def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     """Every note with its observations and relations."""
     root = path if path.is_dir() else path.parent
-    files, linked = exclude_links(root, sorted(path.rglob("*.md")) if path.is_dir() else [path])
+    pages = sorted(path.rglob("*.md")) if path.is_dir() else [path]
+    files, link_remarks = exclude_links(root, pages)
     notes = []
-    for name, file in ((file.relative_to(root).as_posix(), file) for file in files):
+    for file in files:
+        name = file.relative_to(root).as_posix()
         try:
             if not any(part.startswith(".") for part in name.split("/")):
                 notes.append(parse_note(file, name))
         except (BadInput, OSError) as err:
             yield BadRecord(name, str(err))
     yield from remark_sensitive_pages(files)
-    yield from linked
-    known = {
-        name.lower(): note.permalink for note in notes for name in (note.permalink, note.title)
-    }
+    yield from link_remarks
+    known: dict[str, str] = {}
+    for note in notes:
+        known[note.permalink.lower()] = note.permalink
+        known[note.title.lower()] = note.permalink
     for note in notes:
         yield from build_note_memories(note, known, reading)
 
 
 def parse_note(file: Path, name: str) -> ParsedNote:
-    """A file, taken apart: what has the form of an observation or a relation is one, wherever it
-    stands.
+    """A file, taken apart.
+
+    What has the form of an observation or a relation is one, wherever it stands.
     """
     head, body, first = split_frontmatter(read_page(file))
-    title = as_text(head.get("title")) or file.stem
-    prose, observations, relations = (
-        list[str](),
-        list[tuple[int, str, str]](),
-        list[tuple[str, str]](),
-    )
+    prose: list[str] = []
+    observations: list[tuple[int, str, str]] = []
+    relations: list[tuple[str, str]] = []
     for one in split_passages(body, first):
-        if one.bullet and (seen := OBSERVATION.fullmatch(one.text)) and seen[1] not in BOXES:
-            observations.append((one.line, seen[1].strip(), seen[2].strip()))
-        elif one.bullet and (tied := RELATION.match(one.text)):
-            relations.append((tied[1].strip() or "relates_to", tied[2].strip()))
+        observation = OBSERVATION.fullmatch(one.text) if one.bullet else None
+        if observation and observation[1] not in BOXES:
+            observations.append((one.line, observation[1].strip(), observation[2].strip()))
+            continue
+        relation = RELATION.match(one.text) if one.bullet else None
+        if relation:
+            relations.append((relation[1].strip() or "relates_to", relation[2].strip()))
         else:
             prose.append(render_passage(one))
     return ParsedNote(
         name,
-        title,
+        as_text(head.get("title")) or file.stem,
         as_text(head.get("permalink")) or name.removesuffix(".md"),
         head,
         file.stat().st_mtime,
@@ -143,23 +150,26 @@ def render_passage(one: Passage) -> str:
     return f"- {one.text}" if one.bullet else one.text
 
 
+def list_note_tags(note: ParsedNote) -> list[str]:
+    """The tags at the head of a note: a list, or a text with commas or blanks."""
+    tags = note.head.get("tags")
+    names = tags.replace(",", " ").split() if isinstance(tags, str) else as_texts(tags)
+    return [name.lstrip("#") for name in names]
+
+
 def build_note_memories(
     note: ParsedNote, known: dict[str, str], reading: ReadingContext
 ) -> Iterator[FoundRecord]:
-    """The memories of a note."""
+    """The memories of a note; `known` has permalinks by permalink and title in lower case."""
     created = note.head.get("created") or note.head.get("date")
-    at, local = parse_record_time(created, reading.zone), has_no_zone(created)
-    listed = note.head.get("tags")
-    tags = [
-        tag.lstrip("#")
-        for tag in (
-            listed.replace(",", " ").split() if isinstance(listed, str) else as_texts(listed)
-        )
-    ]
+    at = parse_record_time(created, reading.zone)
+    local = has_no_zone(created)
+    tags = list_note_tags(note)
+    others = dict.fromkeys(known.get(title.lower(), "") for _, title in note.relations)
     ties = [
-        RecordLink("relates_to", known[to.lower()], 0.5)
-        for _, to in note.relations
-        if to.lower() in known and known[to.lower()] != note.permalink
+        RecordLink("relates_to", permalink, BETWEEN_NOTES)
+        for permalink in others
+        if permalink and permalink != note.permalink
     ]
     yield FoundRecord(
         key=note.permalink,
@@ -168,13 +178,13 @@ def build_note_memories(
         at=at,
         seen=note.seen,
         local=local,
-        ties=tuple(dict.fromkeys(ties)),
+        ties=tuple(ties),
         fields=drop_empty_values(
             kind=to_kind_name(note.head.get("type")),
             title=note.title,
             tags=tags,
             provenance="extracted",
-            details=drop_empty_values(relations=[f"{rel} {to}" for rel, to in note.relations]),
+            details=drop_empty_values(relations=[" ".join(one) for one in note.relations]),
         ),
     )
     for line, category, text in note.observations:
@@ -199,6 +209,5 @@ def build_note_memories(
 def kind_from_category(category: str) -> str:
     """The kind that an observation of a category has here."""
     plain = category.lower()
-    return CATEGORIES.get(
-        plain, plain if plain in KINDS and KINDS[plain].type == "semantic" else "fact"
-    )
+    is_semantic = plain in KINDS and KINDS[plain].type == "semantic"
+    return CATEGORIES.get(plain, plain if is_semantic else "fact")

@@ -9,7 +9,7 @@ here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reverie.core.errors import BadInput
@@ -42,56 +42,61 @@ LINK = re.compile(r"\]\(([^)\s]+\.md)\)")
 WIKI = re.compile(r"\[\[([^\]|#]+)")
 
 
+# weight of a link that a page makes to another one
+PAGE_LINK = 0.5
+
+
 def fits(path: Path) -> bool:
-    """Whether this is such a folder, a project's folder with one in it, or its index."""
+    """True for such a folder, a project's folder with one in it, or its index."""
     return find_memory_folder(path) is not None
 
 
 def find_memory_folder(path: Path) -> Path | None:
-    """The folder of memories."""
+    """The folder of memories that a path means; None if there is none."""
     if path.is_file() and path.name == INDEX:
         path = path.parent
-    return (
-        next((one for one in (path, path / "memory") if (one / INDEX).is_file()), None)
-        if path.is_dir()
-        else None
-    )
+    if not path.is_dir():
+        return None
+    return next((one for one in (path, path / "memory") if (one / INDEX).is_file()), None)
 
 
 def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     """Every page, and what the index says besides."""
     folder = find_memory_folder(path) or path
     root = folder if folder.is_dir() else path.parent
-    files, linked = exclude_links(root, sorted(folder.rglob("*.md")) if folder.is_dir() else [path])
+    pages = sorted(folder.rglob("*.md")) if folder.is_dir() else [path]
+    files, link_remarks = exclude_links(root, pages)
     yield from remark_sensitive_pages(files)
-    topics = []
+    topics: list[FoundRecord] = []
     for file in files:
         if file.name == INDEX:
             continue
+        name = file.relative_to(root).as_posix()
         try:
-            if (
-                one := read_topic_page(file, file.relative_to(root).as_posix(), reading)
-            ) is not None:
-                topics.append(one)
+            topic = read_topic_page(file, name, reading)
         except (BadInput, OSError) as err:
-            yield BadRecord(file.relative_to(root).as_posix(), str(err))
+            yield BadRecord(name, str(err))
+            continue
+        if topic is not None:
+            topics.append(topic)
+    yield from link_topics(topics)
+    index = root / INDEX
+    if index in files:
+        yield from read_index_rest(index, root)
+    yield from link_remarks
+
+
+def link_topics(topics: Sequence[FoundRecord]) -> Iterator[FoundRecord]:
+    """The pages with their [[links]] to others, each once."""
     known = {Path(one.key.partition("#")[0]).stem: one.key for one in topics}
     for one in topics:
-        others = (known.get(name.strip()) for name in WIKI.findall(one.text))
-        yield one._replace(
-            ties=tuple(
-                RecordLink("relates_to", key, 0.5)
-                for key in dict.fromkeys(others)
-                if key and key != one.key
-            )
-        )
-    if (index := root / INDEX) in files:
-        yield from read_index_rest(index, root)
-    yield from linked
+        keys = dict.fromkeys(known.get(name.strip()) for name in WIKI.findall(one.text))
+        ties = [RecordLink("relates_to", key, PAGE_LINK) for key in keys if key and key != one.key]
+        yield one._replace(ties=tuple(ties))
 
 
 def read_topic_page(file: Path, name: str, reading: ReadingContext) -> FoundRecord | None:
-    """A page; none if it says nothing."""
+    """A page; None if it says nothing."""
     head, body, line = split_frontmatter(read_page(file))
     text = body.strip()
     if not text:
@@ -118,7 +123,7 @@ def read_topic_page(file: Path, name: str, reading: ReadingContext) -> FoundReco
 
 
 def read_index_rest(index: Path, folder: Path) -> Iterator[FoundRecord]:
-    """What stands in the index itself."""
+    """What stands in the index itself, without the lines that point to a page."""
     for one in split_passages(read_page(index)):
         if any((folder / target).is_file() for target in LINK.findall(one.text)):
             continue

@@ -16,9 +16,11 @@ from reverie.privacy import hide_private_passages
 from reverie.privacy.sensitive_files import is_marked_sensitive
 from reverie.text.tokenization import fingerprint_text
 
-MAX_FILE_BYTES = 1 << 30  # of one file
-HEAD_BYTES = 1 << 16  # bytes that tell whose a file is
-MEND_WINDOW = 1 << 16  # characters of one record in which commas are mended
+MAX_FILE_BYTES = 1 << 30
+# bytes that tell whose a file is
+HEAD_BYTES = 1 << 16
+# characters of one record in which commas are mended
+MEND_WINDOW = 1 << 16
 _COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
 _BULLET = re.compile(r"(?:[-*+]|\d+[.)])\s+")
 _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*$")
@@ -42,7 +44,7 @@ def read_import_text(path: Path) -> str:
 
 
 def read_file_head(path: Path) -> str:
-    """How the text of a file begins; nothing of what is no file or cannot be read."""
+    """How the text of a file begins; empty for what is no file or cannot be read."""
     try:
         with path.open("rb") as file:
             return decode_import_text(file.read(HEAD_BYTES))
@@ -52,28 +54,30 @@ def read_file_head(path: Path) -> str:
 
 def decode_import_text(data: bytes) -> str:
     """Bytes as text; what is no text there becomes �."""
-    code = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
-    return data.decode(code, "replace").replace("\r\n", "\n")
+    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    return data.decode(encoding, "replace").replace("\r\n", "\n")
 
 
 def exclude_links(root: Path, files: Iterable[Path]) -> tuple[list[Path], tuple[ImportRemark, ...]]:
-    """Those files that lie in a folder by themselves, and what is to be said where a link leads to
-    others: it may lead anywhere, and nobody who imports a folder means what lies outside of it.
+    """Those files that lie in a folder by themselves, and a remark on those that links lead to.
+
+    A link may lead anywhere, and nobody who imports a folder means what lies outside of it.
     """
-    kept, links = list[Path](), list[str]()
+    own_files, links = list[Path](), list[str]()
     for file in files:
         parts = file.relative_to(root).parts
-        linked = any(
-            root.joinpath(*parts[:place]).is_symlink() for place in range(1, len(parts) + 1)
-        )
-        (links.append("/".join(parts)) if linked else kept.append(file))
-    return kept, (
-        ImportRemark(f"Links are not followed; left out: {', '.join(links)}"),
-    ) if links else ()
+        ways = (root.joinpath(*parts[:length]) for length in range(1, len(parts) + 1))
+        if any(way.is_symlink() for way in ways):
+            links.append("/".join(parts))
+        else:
+            own_files.append(file)
+    if not links:
+        return own_files, ()
+    return own_files, (ImportRemark(f"Links are not followed; left out: {', '.join(links)}"),)
 
 
 def read_page(path: Path) -> str:
-    """The same of a Markdown page without what is private in it, every line in its place.
+    """The text of a Markdown page without what is private in it, every line in its place.
 
     Nothing of one that says of itself that it is sensitive.
     """
@@ -82,9 +86,10 @@ def read_page(path: Path) -> str:
 
 
 def remark_sensitive_pages(files: Iterable[Path]) -> Iterator[ImportRemark]:
-    """What is to be said of pages that are sensitive."""
+    """A remark on each page that is sensitive."""
     for file in files:
-        with suppress(BadInput):  # who reads it says what is wrong with it
+        # who reads the file says what is wrong with it
+        with suppress(BadInput):
             if is_marked_sensitive(read_import_text(file)):
                 yield ImportRemark(
                     f"{file.name} says that it is sensitive: nothing of it was taken in"
@@ -92,12 +97,12 @@ def remark_sensitive_pages(files: Iterable[Path]) -> Iterator[ImportRemark]:
 
 
 def read_import_json(path: Path) -> Any:
-    """The JSON value of a file; BadInput with the line where it is none."""
+    """The JSON value of a file; BadInput with the line of an error."""
     return parse_lenient_json(read_import_text(path))
 
 
 def parse_lenient_json(text: str) -> Any:
-    """A JSON value, also with commas before a closing bracket."""
+    """A JSON value, also with stray commas before a bracket; BadInput with the line of an error."""
     try:
         return json.loads(text)
     except RecursionError as err:
@@ -115,33 +120,38 @@ class JsonRecord(NamedTuple):
 
     line: int
     value: Any
-    why: str = ""  # why there is none
+    # why there is none
+    why: str = ""
 
 
 def iter_json_records(text: str, name: str) -> Iterator[JsonRecord]:
-    """The records of {"<name>": […]} or of a bare list, one by one: those that are whole, and where
-    one is not.
+    """The records of {"<name>": […]} or of a bare list, one by one.
+
+    Yields those that are whole, and where one is not.
     """
     at = find_list_start(text, name)
     if at < 0:
         raise BadInput(f'there is no list "{name}" in it')
     line, counted = 1, 0
-    while (at := _BETWEEN.match(text, at).end()) < len(text) and text[at] != "]":  # type: ignore[union-attr]
+    while True:
+        between = _BETWEEN.match(text, at)
+        # it matches everywhere, if only nothing
+        assert between is not None
+        at = between.end()
+        if at >= len(text) or text[at] == "]":
+            return
         line, counted = line + text.count("\n", counted, at), at
         try:
             value, at = decode_json_at(text, at)
             yield JsonRecord(line, value)
         except (ValueError, RecursionError) as err:
-            yield JsonRecord(
-                line, None, f"it is not JSON: {getattr(err, 'msg', 'nested too deeply')}"
-            )
+            reason = getattr(err, "msg", "nested too deeply")
+            yield JsonRecord(line, None, f"it is not JSON: {reason}")
             at = find_next_record(text, at + 1)
 
 
 def blank_stray_commas(text: str) -> str:
-    """JSON without commas before a closing bracket; a blank stands for each, so that every place
-    stays where it is.
-    """
+    """JSON with blanks for commas before a closing bracket, so that all else stays in place."""
     return _COMMA.sub(lambda found: found[1] or " ", text)
 
 
@@ -150,17 +160,16 @@ def decode_json_at(text: str, at: int) -> tuple[Any, int]:
     try:
         return _DECODER.raw_decode(text, at)
     except ValueError:
-        part = text[at : at + MEND_WINDOW]
-        if (better := blank_stray_commas(part)) == part:
+        window = text[at : at + MEND_WINDOW]
+        mended = blank_stray_commas(window)
+        if mended == window:
             raise
-        value, end = _DECODER.raw_decode(better)
+        value, end = _DECODER.raw_decode(mended)
         return value, at + end
 
 
 def find_next_record(text: str, at: int) -> int:
-    """Where the next record begins that is whole, and has a name or a line of its own; else the
-    text's end.
-    """
+    """Where the next whole record with an id or a line of its own begins; else the text's end."""
     for found in _RECORD.finditer(text, at):
         try:
             value, _ = decode_json_at(text, found.end())
@@ -189,42 +198,55 @@ class Passage(NamedTuple):
 
 
 def split_passages(text: str, first: int = 1) -> Iterator[Passage]:
-    """The bullets and paragraphs of a page, each with its heading; a bullet keeps what is indented
-    below it.
+    """The bullets and paragraphs of a page, each with its heading.
+
+    A bullet keeps what is indented below it; lines count from `first`.
     """
-    heading, fenced, lines, begun = "", False, list[str](), Passage(first, "", "")
+    heading = ""
+    is_fenced = False
+    lines: list[str] = []
+    begun = Passage(first, "", "")
     for number, line in enumerate(text.split("\n"), start=first):
-        inside, fenced = fenced, fenced ^ (_FENCE.match(line.lstrip()) is not None)
-        found = None if inside else _HEADING.match(line)
-        if found or (not inside and is_passage_start(line, lines, begun.bullet)):
+        was_fenced = is_fenced
+        if _FENCE.match(line.lstrip()):
+            is_fenced = not is_fenced
+        # in a code block nothing is a heading or a bullet
+        title = None if was_fenced else _HEADING.match(line)
+        if title or (not was_fenced and is_passage_start(line, lines, begun.bullet)):
             yield from finish_passage(begun, lines)
-            heading, lines = found[1] if found else heading, []
-        if found or (not lines and not line.strip()):
+            heading = title[1] if title else heading
+            lines = []
+        if title or (not lines and not line.strip()):
             continue
         if not lines:
-            begun = Passage(number, heading, "", not inside and _BULLET.match(line) is not None)
+            is_bullet = not was_fenced and _BULLET.match(line) is not None
+            begun = Passage(number, heading, "", is_bullet)
         lines.append(line)
     yield from finish_passage(begun, lines)
 
 
-def is_passage_start(line: str, before: Sequence[str], bullet: bool) -> bool:
-    """Whether a line begins a passage: a bullet at the margin, or what follows an empty line unless
-    it is indented below a bullet.
+def is_passage_start(line: str, before: Sequence[str], in_bullet: bool) -> bool:
+    """True for a bullet at the margin, or a line after an empty one.
+
+    What is indented below a bullet belongs to it.
     """
-    apart = bool(before) and not before[-1].strip() and bool(line.strip())
-    return _BULLET.match(line) is not None or (apart and not (bullet and line[0].isspace()))
+    if _BULLET.match(line):
+        return True
+    is_apart = bool(before) and not before[-1].strip() and bool(line.strip())
+    return is_apart and not (in_bullet and line[0].isspace())
 
 
 def finish_passage(begun: Passage, lines: Sequence[str]) -> Iterator[Passage]:
     """A passage, if its lines say something."""
-    told = "\n".join(lines).strip()
-    if told and not _RULE.fullmatch(told):
-        yield begun._replace(text=_BULLET.sub("", told, count=1) if begun.bullet else told)
+    text = "\n".join(lines).strip()
+    if text and not _RULE.fullmatch(text):
+        yield begun._replace(text=_BULLET.sub("", text, count=1) if begun.bullet else text)
 
 
 def split_frontmatter(text: str) -> tuple[dict[str, Any], str, int]:
-    """The YAML at the head of a page, the rest, and the number of the rest's first line. YAML that
-    is none is text.
+    """The YAML at the head of a page, the rest, and the number of the rest's first line.
+
+    A head that is no YAML is text.
     """
     found = _FRONT.match(text)
     if not found:
@@ -237,24 +259,17 @@ def split_frontmatter(text: str) -> tuple[dict[str, Any], str, int]:
         head = None
     if not isinstance(head, dict):
         return {}, text, 1
-    return (
-        {str(name): value for name, value in head.items()},
-        text[found.end() :],
-        found[0].count("\n") + 1,
-    )
+    fields = {str(name): value for name, value in head.items()}
+    return fields, text[found.end() :], found[0].count("\n") + 1
 
 
 def kind_from_heading(heading: str, otherwise: str) -> str:
     """The kind of what stands under a heading such as "Preferences"."""
     plain = heading.strip().lower().rstrip(":")
-    return next(
-        (
-            row.name
-            for row in KINDS.values()
-            if plain in (row.group.lower(), row.name, f"{row.name}s")
-        ),
-        otherwise,
-    )
+    for row in KINDS.values():
+        if plain in (row.group.lower(), row.name, f"{row.name}s"):
+            return row.name
+    return otherwise
 
 
 def fingerprint_passage(text: str) -> str:

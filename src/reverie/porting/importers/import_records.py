@@ -1,9 +1,8 @@
-"""What a reader of another program's files yields: memories, deeds for the log, and what it could
-not read.
+"""What a reader of another program's files yields: memories, deeds, and what it could not read.
 
 A reader never decides what an id is here, who may see something, or whether it is new: it tells
 what stands there and where. It never writes into the source and stops at nothing: a record that
-cannot be used becomes a `Bad`.
+cannot be used becomes a `BadRecord`.
 """
 
 from __future__ import annotations
@@ -21,11 +20,12 @@ from reverie.memory.memory_validation import KIND
 from reverie.mirror.shared_lines import parse_local_time
 
 # scopes: the space that is imported into, or the user's own above it
-PROJECT, USER = (
-    "project",
-    "user",
-)
-MAX_NUMBER = 1e300  # beyond it arithmetic ends
+PROJECT = "project"
+USER = "user"
+# beyond it arithmetic ends
+MAX_NUMBER = 1e300
+# what is not said
+EMPTY_VALUES: tuple[object, ...] = (None, "", [], {}, ())
 
 
 class RecordLink(NamedTuple):
@@ -39,20 +39,29 @@ class RecordLink(NamedTuple):
 class FoundRecord(NamedTuple):
     """A memory as another program kept it."""
 
-    key: str  # its name there, unique within the source
+    # its name there, unique within the source
+    key: str
     text: str
-    where: str  # file and line, for messages
-    at: float | None = None  # when it happened or was written, where the source says so
-    seen: float | None = None  # the file's own time, for what has no other
+    # file and line, for messages
+    where: str
+    # when it happened or was written, if the source says so
+    at: float | None = None
+    # the file's own time, for what has no other
+    seen: float | None = None
     scope: str = PROJECT
-    fields: Mapping[str, Any] = EMPTY_MAPPING  # more arguments of `intake.built`
+    # more arguments of `build_memory`
+    fields: Mapping[str, Any] = EMPTY_MAPPING
     # fields of a Memory that use has made: access_count, strength, retired_at, …
     state: Mapping[str, Any] = EMPTY_MAPPING
-    newer: str = ""  # the name of the record that it stepped back for
+    # the name of the record that it stepped back for
+    newer: str = ""
     ties: tuple[RecordLink, ...] = ()
-    vectors: Mapping[str, Sequence[float]] = EMPTY_MAPPING  # by the name of the model
-    local: bool = False  # its times name no zone: they were meant in that of `Reading`
-    odd: tuple[str, ...] = ()  # what it says that cannot be used, such as "created_at is no time"
+    # by the name of the model
+    vectors: Mapping[str, Sequence[float]] = EMPTY_MAPPING
+    # its times name no zone: they were meant in that of `ReadingContext`
+    local: bool = False
+    # what it says that cannot be used, such as "created_at is no time"
+    odd: tuple[str, ...] = ()
 
 
 class DeedRecord(NamedTuple):
@@ -71,7 +80,8 @@ class BadRecord(NamedTuple):
 
     where: str
     why: str
-    refused: bool = False  # by what its owner wants kept; it could be read
+    # by what its owner wants kept; it could be read
+    refused: bool = False
 
 
 class ImportRemark(NamedTuple):
@@ -86,16 +96,16 @@ Made = TypeVar("Made", FoundRecord, DeedRecord, FoundRecord | DeedRecord)
 
 
 class ReadingContext(NamedTuple):
-    """What a reader may know of the world: the zone of times that name none, and folders that may
-    be a project's.
-    """
+    """What a reader may know of the world."""
 
+    # of times that name none
     zone: str = "UTC"
+    # that may be a project's
     folders: tuple[Path, ...] = ()
 
 
 def to_kind_name(name: object, otherwise: str = "note") -> str:
-    """A kind of ours or of their own by that name; `otherwise` where it can be none."""
+    """A kind of ours or of their own by that name; `otherwise` if it can be none."""
     plain = re.sub(r"[\s_]+", "-", name.strip().lower()) if isinstance(name, str) else ""
     return plain if KIND.fullmatch(plain) else otherwise
 
@@ -106,10 +116,10 @@ def as_text(value: object) -> str:
 
 
 def as_texts(value: object) -> list[str]:
-    """The texts of a list."""
-    return (
-        [one for one in value if isinstance(one, str)] if isinstance(value, (list, tuple)) else []
-    )
+    """The texts of a list; what is no list is empty."""
+    if not isinstance(value, (list, tuple)):
+        return []
+    return [one for one in value if isinstance(one, str)]
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
@@ -118,10 +128,13 @@ def as_mapping(value: object) -> Mapping[str, Any]:
 
 
 def parse_record_time(value: object, zone: str) -> float | None:
-    """Seconds since 1970 from ISO 8601 (without a zone in `zone`), a date, or seconds or
-    milliseconds. None for what is none, or lies beyond the year 5138, whichever way it is written.
+    """Seconds since 1970 from ISO 8601, a date, or a number of seconds or milliseconds.
+
+    What names no zone is meant in `zone`. None for what is no time, or lies beyond the year 5138,
+    whichever way it is written.
     """
-    if isinstance(value, date):  # YAML makes them of what looks like one
+    # YAML makes dates of what looks like one
+    if isinstance(value, date):
         value = value.isoformat()
     if isinstance(value, str) and value:
         seconds = parse_local_time(value, zone)
@@ -132,34 +145,32 @@ def parse_record_time(value: object, zone: str) -> float | None:
 
 
 def parse_milliseconds(value: object) -> float | None:
-    """Seconds since 1970 from milliseconds; a text is ISO 8601 in UTC, as JavaScript writes
-    moments.
-    """
+    """Seconds since 1970 from milliseconds, or from ISO 8601 in UTC, as JavaScript writes times."""
     if isinstance(value, str):
         return parse_record_time(value, "UTC")
     return limit_moment(value / 1000) if is_usable_number(value) and value >= 0 else None
 
 
 def is_usable_number(value: object) -> TypeGuard[float]:
-    """Whether it is a finite number that can be counted with."""
-    return (
-        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MAX_NUMBER
-    )
+    """True for a finite number that can be counted with."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return False
+    return abs(value) < MAX_NUMBER
 
 
 def limit_moment(seconds: float) -> float | None:
-    """A moment that is not too far."""
+    """The timestamp, or None if it lies beyond MAX_TIMESTAMP."""
     return seconds if seconds < MAX_TIMESTAMP else None
 
 
 def has_no_zone(value: object) -> bool:
-    """Whether a moment names no zone, so that one had to be assumed."""
+    """True for a time that names no zone, so that one had to be assumed."""
     if isinstance(value, datetime):
         return value.tzinfo is None
+    if isinstance(value, date):
+        return True
     try:
-        return isinstance(value, date) or (
-            isinstance(value, str) and datetime.fromisoformat(value).tzinfo is None
-        )
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is None
     except ValueError:
         return False
 
@@ -172,19 +183,16 @@ def explain_unread_fields(
     lists: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Which of some times of a record are none, and which of some lists hold no texts."""
-    return (
-        *(
-            f"{name} is no time: {record[name]!r:.40}"
-            for name in times
-            if record.get(name) not in (None, "") and parse_record_time(record[name], zone) is None
-        ),
-        *(
-            f"{name} is no list of texts"
-            for name in lists
-            if record.get(name) not in (None, "", [])
-            and len(as_texts(record[name])) < count_items(record[name])
-        ),
-    )
+    remarks = []
+    for name in times:
+        is_said = record.get(name) not in (None, "")
+        if is_said and parse_record_time(record[name], zone) is None:
+            remarks.append(f"{name} is no time: {record[name]!r:.40}")
+    for name in lists:
+        is_said = record.get(name) not in (None, "", [])
+        if is_said and len(as_texts(record[name])) < count_items(record[name]):
+            remarks.append(f"{name} is no list of texts")
+    return tuple(remarks)
 
 
 def count_items(value: object) -> int:
@@ -193,11 +201,11 @@ def count_items(value: object) -> int:
 
 
 def try_record(
-    where: str, make: Callable[P, Made], *given: P.args, **more: P.kwargs
+    where: str, make: Callable[P, Made], *args: P.args, **kwargs: P.kwargs
 ) -> Made | BadRecord:
     """What is made of a record, or why it cannot be used."""
     try:
-        return make(*given, **more)
+        return make(*args, **kwargs)
     except (BadInput, TypeError, ValueError) as err:
         return BadRecord(where, str(err))
 
@@ -211,5 +219,5 @@ def require_field(record: Mapping[str, Any], name: str) -> str:
 
 
 def drop_empty_values(**values: Any) -> dict[str, Any]:
-    """These values, those that are not said left out."""
-    return {name: value for name, value in values.items() if value not in (None, "", [], {}, ())}
+    """These values without those that say nothing."""
+    return {name: value for name, value in values.items() if value not in EMPTY_VALUES}

@@ -1,9 +1,8 @@
-"""mem0's memories as its `get_all` gives them: a list, or {"results": […], "relations": […]}, saved
-as JSON.
+"""mem0's memories as its `get_all` gives them, saved as JSON.
 
-A record is {"id", "memory", "metadata", "categories", "created_at", "updated_at",
-"expiration_date", "user_id", "agent_id", "run_id"}; only the memory itself is needed. Relations
-name things and not memories: they become facts.
+That is a list, or {"results": […], "relations": […]}. A record is {"id", "memory", "metadata",
+"categories", "created_at", "updated_at", "expiration_date", "user_id", "agent_id", "run_id"}; only
+the memory itself is needed. Relations name things and not memories: they become facts.
 """
 
 from __future__ import annotations
@@ -41,71 +40,68 @@ KINDS = {"preference": "preference", "preferences": "preference", "user_preferen
 
 
 def fits(path: Path) -> bool:
-    """Whether the first record of this file is one of mem0's."""
+    """True if the first record of this file is one of mem0's."""
     if path.suffix != ".json" or not path.is_file():
         return False
     text = read_file_head(path)
-    name = next((name for name in LISTS if find_list_start(text, name) >= 0), "")
-    first = next(iter(iter_json_records(text, name)), None) if name else None
-    return (
-        first is not None
-        and isinstance(first.value, dict)
-        and isinstance(first.value.get("memory"), str)
-    )
+    name = find_list_name(text)
+    first = next(iter_json_records(text, name), None) if name else None
+    if first is None or not isinstance(first.value, dict):
+        return False
+    return isinstance(first.value.get("memory"), str)
+
+
+def find_list_name(text: str) -> str:
+    """The name of the list that holds the memories; empty if there is none."""
+    return next((name for name in LISTS if find_list_start(text, name) >= 0), "")
 
 
 def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     """Every memory and relation."""
     text = read_import_text(path)
-    name = next((name for name in LISTS if find_list_start(text, name) >= 0), LISTS[0])
     try:
-        for piece in iter_json_records(text, name):
-            where = f"{path.name}, line {piece.line}"
-            yield (
-                BadRecord(where, piece.why)
-                if piece.why
-                else try_record(
-                    where, build_mem0_memory, as_mapping(piece.value), where, reading.zone
-                )
-            )
+        for one in iter_json_records(text, find_list_name(text) or LISTS[0]):
+            where = f"{path.name}, line {one.line}"
+            if one.why:
+                yield BadRecord(where, one.why)
+                continue
+            record = as_mapping(one.value)
+            yield try_record(where, build_mem0_memory, record, where, reading.zone)
     except BadInput as err:
         yield BadRecord(path.name, str(err))
-    if not text.lstrip().startswith("[") and find_list_start(text, "relations") >= 0:
-        for piece in iter_json_records(text, "relations"):
-            if (fact := render_mem0_relation(as_mapping(piece.value))) is not None:
-                yield FoundRecord(
-                    key=f"relation#{fingerprint_passage(fact)}",
-                    text=fact,
-                    where=f"{path.name}, line {piece.line}",
-                    fields={"kind": "entity", "provenance": "extracted"},
-                )
+    if text.lstrip().startswith("[") or find_list_start(text, "relations") < 0:
+        return
+    for one in iter_json_records(text, "relations"):
+        fact = render_mem0_relation(as_mapping(one.value))
+        if fact is not None:
+            yield FoundRecord(
+                key=f"relation#{fingerprint_passage(fact)}",
+                text=fact,
+                where=f"{path.name}, line {one.line}",
+                fields={"kind": "entity", "provenance": "extracted"},
+            )
 
 
 def build_mem0_memory(record: Mapping[str, Any], where: str, zone: str) -> FoundRecord:
     """One memory. What mem0 read out of a conversation is `extracted`."""
     meta = as_mapping(record.get("metadata"))
     categories = as_texts(record.get("categories"))
-    kind = next(
-        (
-            KINDS[name]
-            for name in (*categories, as_text(meta.get("category")), as_text(meta.get("type")))
-            if name in KINDS
-        ),
-        "fact",
-    )
+    names = (*categories, as_text(meta.get("category")), as_text(meta.get("type")))
+    kind = next((KINDS[name] for name in names if name in KINDS), "fact")
     updated = parse_record_time(record.get("updated_at"), zone)
+    odd = explain_unread_fields(
+        record,
+        zone,
+        times=("created_at", "updated_at", "expiration_date"),
+        lists=("categories",),
+    )
     return FoundRecord(
         key=require_field(record, "id"),
         text=require_field(record, "memory"),
         where=where,
         at=parse_record_time(record.get("created_at"), zone),
         local=has_no_zone(record.get("created_at")),
-        odd=explain_unread_fields(
-            record,
-            zone,
-            times=("created_at", "updated_at", "expiration_date"),
-            lists=("categories",),
-        ),
+        odd=odd,
         state={} if updated is None else {"updated_at": updated},
         fields=drop_empty_values(
             kind=kind,
@@ -120,9 +116,11 @@ def build_mem0_memory(record: Mapping[str, Any], where: str, zone: str) -> Found
 
 
 def render_mem0_relation(record: Mapping[str, Any]) -> str | None:
-    """A relation as a sentence; none if it lacks an end."""
-    source, rel, target = (
-        as_text(record.get(name)).strip() for name in ("source", "relationship", "target")
-    )
+    """A relation as a sentence; None if it lacks an end."""
+    source = as_text(record.get("source")).strip()
+    relation = as_text(record.get("relationship")).strip()
+    target = as_text(record.get("target")).strip()
     target = target or as_text(record.get("destination")).strip()
-    return f"{source} {rel.replace('_', ' ')} {target}" if source and rel and target else None
+    if not source or not relation or not target:
+        return None
+    return f"{source} {relation.replace('_', ' ')} {target}"

@@ -1,5 +1,4 @@
-"""Skills of an agent: folders with a SKILL.md, as Claude Code, Codex and others keep them in
-`.claude/skills` (X18).
+"""Skills of an agent: folders with a SKILL.md, as Claude Code, Codex and others keep them.
 
 Each becomes one memory of the kind `skill`, which says what the skill is for and where its steps
 stand; the agent reads those when the memory comes up. A skill that was altered since is known by
@@ -30,19 +29,21 @@ SKILL_FOLDERS = (".", "skills", ".claude/skills", ".agents/skills")
 
 
 def fits(path: Path) -> bool:
-    """Whether this is a skill, or a folder in which skills lie."""
+    """True for a skill, or a folder in which skills lie."""
     return bool(find_skill_pages(path))
 
 
 def find_skill_pages(path: Path) -> list[Path]:
-    """The pages of the skills that lie at a path: of itself, or of the folders where agents keep
-    them.
-    """
+    """The pages of the skills at a path, or in the folders there where agents keep them."""
     if path.is_file():
         return [path] if path.name == SKILL_PAGE else []
-    found = (sorted((path / folder).glob(f"*/{SKILL_PAGE}")) for folder in SKILL_FOLDERS)
-    own = [path / SKILL_PAGE] if (path / SKILL_PAGE).is_file() else []
-    return own or next((some for some in found if some), [])
+    if (path / SKILL_PAGE).is_file():
+        return [path / SKILL_PAGE]
+    for folder in SKILL_FOLDERS:
+        pages = sorted((path / folder).glob(f"*/{SKILL_PAGE}"))
+        if pages:
+            return pages
+    return []
 
 
 def read(path: Path, _reading: ReadingContext) -> Iterator[ImportItem]:
@@ -52,17 +53,17 @@ def read(path: Path, _reading: ReadingContext) -> Iterator[ImportItem]:
         where = page.relative_to(root).as_posix()
         head, body, _ = split_frontmatter(read_import_text(page))
         name = as_text(head.get("name")) or page.parent.resolve().name
-        use = as_text(head.get("description")) or next(
-            (one.text for one in split_passages(body)), ""
-        )
-        if not use.strip():
+        purpose = as_text(head.get("description"))
+        if not purpose:
+            purpose = next((one.text for one in split_passages(body)), "")
+        if not purpose.strip():
             yield BadRecord(
                 where, "it does not say what it is for: there is no description and no text"
             )
             continue
         yield FoundRecord(
-            key=f"skill:{name}#{fingerprint_passage(use)}",
-            text=f"Skill {name}: {use.strip()} Its steps: {where}",
+            key=f"skill:{name}#{fingerprint_passage(purpose)}",
+            text=f"Skill {name}: {purpose.strip()} Its steps: {where}",
             where=where,
             seen=page.stat().st_mtime,
             fields={

@@ -1,16 +1,15 @@
-"""Zuckerman's memories: MEMORY.md, daily logs, and stores of six types as JSON, of every
-generation.
+"""Zuckerman's memories of every generation: MEMORY.md, daily logs, and JSON stores of six types.
 
 The stores are `{"memories": […]}`, one file a type, in `memory/stores` or wherever somebody's
-version put them (C19, C46, C90). The index in SQLite is derived and is not read. Records of working
-memory end with their task and are left out. A feeling is noted on the memory that it is about,
-where that is among them; else it stands by itself.
+version put them. The index in SQLite is derived and is not read. Records of working memory end with
+their task and are left out. A feeling is noted on the memory that it is about, if that is among
+them; else it stands by itself.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -62,49 +61,62 @@ STATUSES = {
     "cancelled": "cancelled",
 }
 ENDED = ("done", "cancelled")
-ECHOES = ("goal", "achievement")  # categories of facts that repeat an event
+# categories of facts that repeat an event
+ECHOES = ("goal", "achievement")
 # as JavaScript writes one, with its flags
 EXPRESSION = re.compile(r"/(.+)/([dgimsuvy]*)", re.DOTALL)
-FLAGS = "ms"  # of these those that mean the same here; case never counts
-MAIN = {
-    "semantic": "fact",
-    "episodic": "event",
-    "prospective": "intention",
-}  # what `content` is called in v2 and v3
+# of these those that mean the same here; case never counts
+FLAGS = "ms"
+# what `content` is called in v2 and v3
+MAIN = {"semantic": "fact", "episodic": "event", "prospective": "intention"}
 TIMES = ("createdAt", "updatedAt", "timestamp", "triggerTime", "lastUsed")
 LABEL = re.compile(r"\*\*(Event|When|What|Why|Fact|Category|Confidence)\*\*:[ \t]*")
+# labels that begin a new record
+MAIN_LABELS = ("Fact", "Event")
+# weight of a link between memories that names none
+LINK_WEIGHT = 0.5
+# what a record says, as arguments of a `FoundRecord` and of its `fields`
+RecordFields = dict[str, Any]
 
 
 def fits(path: Path) -> bool:
-    """Whether this is a home of Zuckerman's, or one of its stores."""
-    if path.is_dir():
-        return bool(find_stores(path)) or any(
-            DAILY.fullmatch(file.stem) for file in (path / "memory").glob("*.md")
-        )
-    return path.suffix == ".json" and path.stem in TYPES and '"memories"' in read_file_head(path)
+    """True for a home of Zuckerman's, or one of its stores."""
+    if not path.is_dir():
+        is_store = path.suffix == ".json" and path.stem in TYPES
+        return is_store and '"memories"' in read_file_head(path)
+    return bool(find_stores(path)) or bool(list_daily_pages(path))
 
 
 def find_stores(folder: Path) -> list[Path]:
-    """The files of its stores."""
+    """The files of its stores, where the first of them is."""
     for place in PLACES:
-        found = [file for name in TYPES if (file := folder / place / f"{name}.json").is_file()]
-        if found:
-            return found
+        files = [folder / place / f"{name}.json" for name in TYPES]
+        present = [file for file in files if file.is_file()]
+        if present:
+            return present
     return []
+
+
+def list_daily_pages(folder: Path) -> list[Path]:
+    """The pages of its daily log, oldest first."""
+    pages = sorted((folder / "memory").glob("*.md"))
+    return [file for file in pages if DAILY.fullmatch(file.stem)]
 
 
 def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     """Everything that is kept there."""
-    files, linked = exclude_links(path, find_stores(path)) if path.is_dir() else ([path], ())
-    yield from linked
+    files, link_remarks = exclude_links(path, find_stores(path)) if path.is_dir() else ([path], ())
+    yield from link_remarks
     records: list[FoundRecord] = []
     feelings: list[FoundRecord] = []
     for file in files:
         for item in read_store(file):
-            if isinstance(item, FoundRecord):
-                (feelings if item.fields.get("kind") == "feeling" else records).append(item)
-            else:
+            if not isinstance(item, FoundRecord):
                 yield item
+            elif item.fields.get("kind") == "feeling":
+                feelings.append(item)
+            else:
+                records.append(item)
     yield from attach_feelings(records, feelings)
     if path.is_dir():
         yield from read_zuckerman_pages(path, reading)
@@ -112,103 +124,94 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
 
 def read_store(file: Path) -> Iterator[ImportItem]:
     """The records of one file."""
-    passing = 0
+    working = 0
     try:
-        for piece in iter_json_records(read_import_text(file), "memories"):
-            where = f"{file.name}, line {piece.line}"
-            record = as_mapping(piece.value)
+        for one in iter_json_records(read_import_text(file), "memories"):
+            where = f"{file.name}, line {one.line}"
+            record = as_mapping(one.value)
             type = as_text(record.get("type")) or file.stem
-            if piece.why:
-                yield BadRecord(where, piece.why)
+            if one.why:
+                yield BadRecord(where, one.why)
             elif type == "working":
-                passing += 1
+                working += 1
             elif type not in TYPE_CONVERTERS:
-                yield BadRecord(
-                    where, f"{type!r} is no type of memory; there are {', '.join(TYPE_CONVERTERS)}"
-                )
+                known = ", ".join(TYPE_CONVERTERS)
+                yield BadRecord(where, f"{type!r} is no type of memory; there are {known}")
             else:
                 yield try_record(where, build_store_record, record, type, where)
     except BadInput as err:
         yield BadRecord(file.name, str(err))
-    if passing:
-        yield ImportRemark(f"{file.name}: working memory ends with its task; {passing:,} left out")
+    if working:
+        yield ImportRemark(f"{file.name}: working memory ends with its task; {working:,} left out")
 
 
 def build_store_record(record: Mapping[str, Any], type: str, where: str) -> FoundRecord:
     """One record, in the shape of its type or in the one that all types have in later versions."""
-    at, odd = (
-        parse_milliseconds(record.get("createdAt")),
-        explain_unread_fields(record, "UTC", times=TIMES),
-    )
-    fields = (
-        convert_uniform_record(record, type)
-        if isinstance(record.get("content"), str)
-        else TYPE_CONVERTERS[type](record)
-    )
-    text, state = fields.pop("text"), fields.pop("state", {})
-    when = fields.pop("at", None) or at
-    session = as_text(record.get("conversationId")) or as_text(
-        as_mapping(record.get("metadata")).get("conversationId")
-    )
+    odd = explain_unread_fields(record, "UTC", times=TIMES)
+    if isinstance(record.get("content"), str):
+        fields = convert_uniform_record(record, type)
+    else:
+        fields = TYPE_CONVERTERS[type](record)
+    meta = as_mapping(record.get("metadata"))
+    session = as_text(record.get("conversationId")) or as_text(meta.get("conversationId"))
     return FoundRecord(
         key=require_field(record, "id"),
-        text=text,
+        text=fields.pop("text"),
         where=where,
-        at=when,
-        state=state,
+        at=fields.pop("at", None) or parse_milliseconds(record.get("createdAt")),
+        state=fields.pop("state", {}),
         ties=tuple(fields.pop("ties", ())),
         odd=(*odd, *fields.pop("odd", ())),
         fields={"session": session, "provenance": "extracted", **fields},
     )
 
 
-def convert_uniform_record(record: Mapping[str, Any], type: str) -> dict[str, Any]:
-    """A record of v4: what its type says of it stands in `metadata`, of which the rest is kept as
-    it stands.
-    """
-    meta, content = as_mapping(record.get("metadata")), require_field(record, "content")
+def convert_uniform_record(record: Mapping[str, Any], type: str) -> RecordFields:
+    """A record of v4: what its type says of it stands in `metadata`; the rest of that is kept."""
+    meta = as_mapping(record.get("metadata"))
+    content = require_field(record, "content")
+    # in the shape that v2 and v3 had
     old = {**meta, **{name: value for name, value in record.items() if name != "metadata"}}
+    if type in MAIN:
+        old[MAIN[type]] = content
     try:
-        fields = TYPE_CONVERTERS[type]({**old, MAIN[type]: content} if type in MAIN else old)
+        fields = TYPE_CONVERTERS[type](old)
     except BadInput:
         fields = {"kind": KINDS[type]}
-    more = {
+    rest = {
         name: value for name, value in meta.items() if name not in ("conversationId", "triggerTime")
     }
-    return {
-        **fields,
-        "text": fields.get("text", content),
-        "details": {**fields.get("details", {}), **drop_empty_values(metadata=more)},
-    }
+    details = {**fields.get("details", {}), **drop_empty_values(metadata=rest)}
+    return {**fields, "text": fields.get("text", content), "details": details}
 
 
-def convert_semantic(record: Mapping[str, Any]) -> dict[str, Any]:
+def convert_semantic(record: Mapping[str, Any]) -> RecordFields:
     """A fact."""
-    category, sure = as_text(record.get("category")), to_fraction(record.get("confidence"), None)
+    category = as_text(record.get("category"))
     related = record.get("relationships")
-    ties = [
-        RecordLink(
-            "contradicts"
-            if as_text(as_mapping(one).get("type")) == "contradicts"
-            else "relates_to",
-            to,
-            0.5,
-        )
-        for one in (related if isinstance(related, list) else ())
-        if (to := as_text(as_mapping(one).get("targetId")))
-    ]
+    listed = related if isinstance(related, list) else []
     return drop_empty_values(
         text=require_field(record, "fact"),
         kind="event" if category in ECHOES else "fact",
         tags=[category] if category else [],
-        trust=sure,
-        ties=ties,
-        odd=["relationships is no list"] if related and not isinstance(related, list) else [],
+        trust=to_fraction(record.get("confidence"), None),
+        ties=list(convert_relationships(listed)),
+        odd=["relationships is no list"] if related and listed is not related else [],
         session=as_text(record.get("source")),
     )
 
 
-def convert_episodic(record: Mapping[str, Any]) -> dict[str, Any]:
+def convert_relationships(related: Iterable[Any]) -> Iterator[RecordLink]:
+    """The links of a fact to others."""
+    for one in map(as_mapping, related):
+        to = as_text(one.get("targetId"))
+        is_contradiction = as_text(one.get("type")) == "contradicts"
+        if to:
+            rel = "contradicts" if is_contradiction else "relates_to"
+            yield RecordLink(rel, to, LINK_WEIGHT)
+
+
+def convert_episodic(record: Mapping[str, Any]) -> RecordFields:
     """Something that happened: what, when, where, why, who."""
     context = as_mapping(record.get("context"))
     who = context.get("who")
@@ -217,81 +220,70 @@ def convert_episodic(record: Mapping[str, Any]) -> dict[str, Any]:
         "where": as_text(context.get("where")),
         "why": as_text(context.get("why")),
     }
-    event, what = as_text(record.get("event")).strip(), as_text(context.get("what")).strip()
-    first = (
-        f"{event} ({what})"
-        if event and what and what.lower() not in event.lower()
-        else event or what
-    )
-    emotion = as_mapping(record.get("emotionalTag"))
-    done = describe_episode(first or require_field(record, "event"), parts)
+    event = as_text(record.get("event")).strip()
+    what = as_text(context.get("what")).strip()
+    title = event or what
+    if event and what and what.lower() not in event.lower():
+        title = f"{event} ({what})"
+    feeling = convert_feeling(as_mapping(record.get("emotionalTag")))
+    episode = describe_episode(title or require_field(record, "event"), parts)
+    related = as_texts(record.get("relatedMemories"))
     return {
-        **done,
+        **episode,
         "kind": "event",
         "at": parse_milliseconds(record.get("timestamp"))
         or parse_milliseconds(context.get("when")),
-        "ties": [
-            RecordLink("relates_to", to, 0.5) for to in as_texts(record.get("relatedMemories"))
-        ],
-        "details": {**done["details"], **convert_feeling(emotion)},
+        "ties": [RecordLink("relates_to", to, LINK_WEIGHT) for to in related],
+        "details": {**episode["details"], **feeling},
     }
 
 
-def convert_procedural(record: Mapping[str, Any]) -> dict[str, Any]:
+def convert_procedural(record: Mapping[str, Any]) -> RecordFields:
     """How something is done, when, and how it went."""
-    rate, used = to_fraction(record.get("successRate"), None), to_count(record.get("useCount"))
-    done = describe_procedure(
-        require_field(record, "pattern"), [require_field(record, "action")], (), ()
-    )
+    rate = to_fraction(record.get("successRate"), None)
+    used = to_count(record.get("useCount"))
+    pattern, action = require_field(record, "pattern"), require_field(record, "action")
+    procedure = describe_procedure(pattern, [action], (), ())
     triggers, details, odd = parse_trigger(as_text(record.get("trigger")).strip())
+    last_used = parse_milliseconds(record.get("lastUsed")) if used else None
     return {
-        **done,
+        **procedure,
         "kind": "procedure",
         "triggers": triggers,
         "odd": odd,
-        "details": {**done["details"], **details, **drop_empty_values(rate=rate)},
-        "state": {
-            "access_count": used,
-            "last_accessed_at": parse_milliseconds(record.get("lastUsed")) if used else None,
-        },
+        "details": {**procedure["details"], **details, **drop_empty_values(rate=rate)},
+        "state": {"access_count": used, "last_accessed_at": last_used},
     }
 
 
-def parse_trigger(said: str) -> tuple[list[str], dict[str, str], list[str]]:
-    """A trigger, an expression between slashes or a text: ours, what is kept of theirs, and what
-    cannot be used.
+def parse_trigger(theirs: str) -> tuple[list[str], dict[str, str], list[str]]:
+    """Our triggers for one of theirs, what is kept of it in details, and what cannot be used.
+
+    Theirs is a regular expression between slashes, or a text.
     """
-    expression = EXPRESSION.fullmatch(said)
+    expression = EXPRESSION.fullmatch(theirs)
     if expression is None:
-        return ([said] if said else []), {}, []
+        return ([theirs] if theirs else []), {}, []
     flags = "".join(flag for flag in expression[2] if flag in FLAGS)
     ours = f"re:(?{flags}){expression[1]}" if flags else f"re:{expression[1]}"
-    details = {"trigger": said} if expression[2] not in ("", "i") else {}
+    details = {"trigger": theirs} if expression[2] not in ("", "i") else {}
     try:
         return [check_trigger(ours)], details, []
     except BadInput:
-        return (
-            [],
-            {"trigger": said},
-            [f"its trigger {said[:80]} is no regular expression here, and is kept in details"],
-        )
+        shown = theirs[:80]
+        odd = f"its trigger {shown} is no regular expression here, and is kept in details"
+        return [], {"trigger": theirs}, [odd]
 
 
-def convert_prospective(record: Mapping[str, Any]) -> dict[str, Any]:
+def convert_prospective(record: Mapping[str, Any]) -> RecordFields:
     """Something to do later, at a time or in a context. What is no status counts as waiting."""
-    status, context = (
-        STATUSES.get(as_text(record.get("status")), "pending"),
-        as_text(record.get("triggerContext")).strip(),
-    )
-    ended = (
-        (
-            parse_milliseconds(record.get("updatedAt"))
-            or parse_milliseconds(record.get("createdAt"))
-            or 0.0
-        )
-        if status in ENDED
-        else None
-    )
+    status = STATUSES.get(as_text(record.get("status")), "pending")
+    context = as_text(record.get("triggerContext")).strip()
+    state = {}
+    if status in ENDED:
+        ended = parse_milliseconds(record.get("updatedAt"))
+        ended = ended or parse_milliseconds(record.get("createdAt")) or 0.0
+        state = {"retired_at": ended, "retired_why": status}
     details = drop_empty_values(
         when=parse_milliseconds(record.get("triggerTime")),
         status=status,
@@ -302,39 +294,36 @@ def convert_prospective(record: Mapping[str, Any]) -> dict[str, Any]:
         "kind": "intention",
         "triggers": [context] if context else [],
         "details": details,
-        "state": {"retired_at": ended, "retired_why": status} if ended is not None else {},
+        "state": state,
     }
 
 
-def convert_emotional(record: Mapping[str, Any]) -> dict[str, Any]:
+def convert_emotional(record: Mapping[str, Any]) -> RecordFields:
     """How something felt."""
-    tag, context = as_mapping(record.get("tag")), as_text(record.get("context")).strip()
+    tag = as_mapping(record.get("tag"))
+    context = as_text(record.get("context")).strip()
     details = convert_feeling(tag, context)
     if not details:
         raise BadInput("its tag names no emotion")
+    to = as_text(record.get("targetMemoryId"))
     return {
         "text": context or f"It felt like {as_text(tag.get('emotion'))}.",
         "kind": "feeling",
         "details": details,
         "at": parse_milliseconds(tag.get("timestamp")),
-        "ties": [RecordLink("relates_to", to)]
-        if (to := as_text(record.get("targetMemoryId")))
-        else [],
+        "ties": [RecordLink("relates_to", to)] if to else [],
     }
 
 
-def convert_feeling(tag: Mapping[str, Any], why: str = "") -> dict[str, Any]:
-    """A feeling as it stands in details; nothing where there is none."""
+def convert_feeling(tag: Mapping[str, Any], why: str = "") -> RecordFields:
+    """A feeling as it stands in details; empty if there is none."""
     if not tag:
         return {}
     try:
-        return {
-            FIELD: feeling_to_details(
-                validate_feeling(tag.get("emotion"), tag.get("intensity") or "medium", why)
-            )
-        }
+        feeling = validate_feeling(tag.get("emotion"), tag.get("intensity") or "medium", why)
     except BadInput:
         return {}
+    return {FIELD: feeling_to_details(feeling)}
 
 
 TYPE_CONVERTERS = {
@@ -356,43 +345,44 @@ KINDS = {
 def attach_feelings(
     records: Sequence[FoundRecord], feelings: Sequence[FoundRecord]
 ) -> Iterator[FoundRecord]:
-    """The memories with the first feeling about each on it, if it has none of its own; then all
-    other feelings, tied to what they are about where that is here.
+    """The memories with the first feeling about each on it, if it has none of its own.
+
+    Then come all other feelings, tied to what they are about if that is here.
     """
     known = {record.key: record for record in records}
-    taken: dict[str, dict[str, Any]] = {}
+    attached: dict[str, Any] = {}
     others = []
     for one in feelings:
         to = next((tie.to for tie in one.ties if tie.to in known), "")
-        if to and to not in taken and FIELD not in known[to].fields.get("details", {}):
-            taken[to] = one.fields["details"][FIELD]
+        has_own = bool(to) and FIELD in known[to].fields.get("details", {})
+        if to and to not in attached and not has_own:
+            attached[to] = one.fields["details"][FIELD]
         else:
             others.append(one if to else one._replace(ties=()))
     for record in records:
-        details = record.fields.get("details", {})
-        yield (
-            record._replace(
-                fields={**record.fields, "details": {**details, FIELD: taken[record.key]}}
-            )
-            if record.key in taken
-            else record
-        )
+        if record.key not in attached:
+            yield record
+            continue
+        details = {**record.fields.get("details", {}), FIELD: attached[record.key]}
+        yield record._replace(fields={**record.fields, "details": details})
     yield from others
 
 
 def read_zuckerman_pages(folder: Path, reading: ReadingContext) -> Iterator[ImportItem]:
-    """MEMORY.md and the daily logs: blocks with the moment in brackets, or pages that somebody
-    wrote anew.
+    """MEMORY.md and the daily logs.
+
+    They hold blocks with the time in brackets, or are pages that somebody wrote anew.
     """
     page = next((folder / name for name in LONG_TERM if (folder / name).is_file()), None)
-    days = [file for file in sorted((folder / "memory").glob("*.md")) if DAILY.fullmatch(file.stem)]
-    files, linked = exclude_links(folder, [*([page] if page else []), *days])
+    pages = [page] if page else []
+    files, link_remarks = exclude_links(folder, [*pages, *list_daily_pages(folder)])
     yield from remark_sensitive_pages(files)
-    yield from linked
+    yield from link_remarks
     for file in files:
         name = file.relative_to(folder).as_posix()
+        kind = "note" if file == page else "event"
         try:
-            yield from read_zuckerman_page(file, name, "note" if file == page else "event", reading)
+            yield from read_zuckerman_page(file, name, kind, reading)
         except (BadInput, OSError) as err:
             yield BadRecord(name, str(err))
 
@@ -404,80 +394,80 @@ def read_zuckerman_page(
     text = read_page(file)
     day = parse_record_time(file.stem, reading.zone) if DAILY.fullmatch(file.stem) else None
     stamps = list(STAMP.finditer(text))
-    for begun, until in zip(stamps, [*(one.start() for one in stamps[1:]), len(text)], strict=True):
-        block = text[begun.end() : until].rstrip().removesuffix("---").rstrip()
-        line = text.count("\n", 0, begun.end()) + 1
-        for one in read_stamped_block(block, line, name, kind):
-            yield one._replace(
-                at=one.at if one.at is not None else parse_record_time(begun[1], "UTC")
-            )
+    ends = [*(stamp.start() for stamp in stamps[1:]), len(text)]
+    for stamp, end in zip(stamps, ends, strict=True):
+        block = text[stamp.end() : end].rstrip().removesuffix("---").rstrip()
+        line = text.count("\n", 0, stamp.end()) + 1
+        for record in read_stamped_block(block, line, name, kind):
+            at = record.at if record.at is not None else parse_record_time(stamp[1], "UTC")
+            yield record._replace(at=at)
     loose = text[: stamps[0].start()].rstrip().removesuffix("---") if stamps else text
     for part in split_passages(loose):
-        yield to_passage_record(name, part, kind_from_heading(part.heading, kind))._replace(
-            at=day, seen=file.stat().st_mtime, local=day is not None
-        )
+        record = to_passage_record(name, part, kind_from_heading(part.heading, kind))
+        yield record._replace(at=day, seen=file.stat().st_mtime, local=day is not None)
 
 
 def read_stamped_block(block: str, line: int, name: str, kind: str) -> Iterator[FoundRecord]:
-    """What stands in a block: facts and events with their labels, bullets under headings, or a text
-    as a whole.
-    """
-    if (labelled := LABEL.match(block.lstrip())) and labelled[1] in ("Fact", "Event"):
-        yield from (convert_labels(labels, block, line, name) for labels in parse_labels(block))
+    """What stands in a block: labelled facts and events, bullets under headings, or one text."""
+    labelled = LABEL.match(block.lstrip())
+    if labelled and labelled[1] in MAIN_LABELS:
+        for labels in parse_labels(block):
+            yield convert_labels(labels, block, line, name)
         return
     parts = list(split_passages(block, line))
-    if any(one.heading for one in parts):
-        yield from (
-            to_passage_record(name, one, kind_from_heading(one.heading, kind)) for one in parts
-        )
+    if any(part.heading for part in parts):
+        for part in parts:
+            yield to_passage_record(name, part, kind_from_heading(part.heading, kind))
     elif parts:
         yield to_passage_record(name, parts[0]._replace(text=block.strip()), kind)
 
 
 def parse_labels(block: str) -> list[dict[str, str]]:
-    """What follows each label; a new fact or event begins a new one. Lines without a label belong
-    to the one before.
+    """What follows each label, for each fact or event.
+
+    Lines without a label belong to the one before.
     """
-    found: list[dict[str, str]] = []
+    records: list[dict[str, str]] = []
     label = ""
     for line in block.strip().split("\n"):
-        if begun := LABEL.match(line):
+        begun = LABEL.match(line)
+        if begun:
             label = begun[1]
-            if label in ("Fact", "Event"):
-                found.append({})
-        said = line[begun.end() :] if begun else line
-        found[-1][label] = f"{found[-1][label]}\n{said}" if label in found[-1] else said
-    return [{name: value.strip() for name, value in one.items()} for one in found]
+            if label in MAIN_LABELS:
+                records.append({})
+        value = line[begun.end() :] if begun else line
+        record = records[-1]
+        record[label] = f"{record[label]}\n{value}" if label in record else value
+    return [{name: value.strip() for name, value in one.items()} for one in records]
 
 
 def convert_labels(labels: Mapping[str, str], block: str, line: int, name: str) -> FoundRecord:
-    """A fact with its category and how sure it is, or an event with what, when and why."""
-    whole = to_passage_record(
-        name, Passage(line, "", labels.get("Fact") or labels.get("Event") or block.strip()), "note"
-    )
+    """A fact with its category and confidence, or an event with what, when and why."""
+    text = labels.get("Fact") or labels.get("Event") or block.strip()
+    whole = to_passage_record(name, Passage(line, "", text), "note")
     try:
-        sure = to_fraction(float(labels["Confidence"]), None) if "Confidence" in labels else None
-    except ValueError:
-        sure = None
-    try:
-        fields = (
-            convert_semantic(
-                {"fact": labels["Fact"], "category": labels.get("Category"), "confidence": sure}
-            )
-            if "Fact" in labels
-            else convert_episodic(
-                {
-                    "event": labels["Event"],
-                    "timestamp": labels.get("When"),
-                    "context": {"what": labels.get("What"), "why": labels.get("Why")},
-                }
-            )
-        )
+        fields = convert_labelled_fields(labels)
     except BadInput:
         return whole
     at, text = fields.pop("at", None), fields.pop("text")
     fields.pop("ties", None)
     return whole._replace(text=text, at=at, fields={"provenance": "extracted", **fields})
+
+
+def convert_labelled_fields(labels: Mapping[str, str]) -> RecordFields:
+    """The fields of a labelled fact or event."""
+    if "Fact" not in labels:
+        context = {"what": labels.get("What"), "why": labels.get("Why")}
+        event = {"event": labels["Event"], "timestamp": labels.get("When"), "context": context}
+        return convert_episodic(event)
+    try:
+        confidence = to_fraction(float(labels["Confidence"]), None)
+    except (KeyError, ValueError):
+        confidence = None
+    category = labels.get("Category")
+    return convert_semantic(
+        {"fact": labels["Fact"], "category": category, "confidence": confidence}
+    )
 
 
 def to_passage_record(name: str, one: Passage, kind: str) -> FoundRecord:
