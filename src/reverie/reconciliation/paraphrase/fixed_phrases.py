@@ -2,7 +2,7 @@
 
 A word in capitals is a mark of ours: it stands for what several phrases say. What comes first is
 replaced first, so "isn't" is "is not" when "is not allowed" is looked for. Only data;
-`vocabulary.phrased` applies it.
+`concept_vocabulary.replace_phrases` applies it.
 """
 
 PHRASES: tuple[tuple[str, str], ...] = (

@@ -1,9 +1,9 @@
-"""Tables of English as people write it about code: what means the same, what excludes what, what
-announces a change.
+"""Tables of English as people write it about code: synonyms, contrasts, opposites, small words.
 
-Only data. `statement` reads texts by them. Every row is a line that one can add to; a word belongs
-in a table when it is common in talk about software and means the same nearly everywhere. Words are
-given in lower case; nouns and verbs in their plain form, other forms are found by their stem.
+Only data, which `concept_vocabulary` and `statement_parser` read. Every row is a line that one can
+add to; a word belongs in a table when it is common in talk about software and means the same nearly
+everywhere. Words are given in lower case; nouns and verbs in their plain form, other forms are
+found by their stem.
 """
 
 # One line: words that say the same. The first is what all of them are read as.
