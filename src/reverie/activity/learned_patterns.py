@@ -1,5 +1,4 @@
-"""What work has taught so far, in one list: fixes of errors, files that change together, workflows
-(D8-D10). Pure.
+"""What work has taught so far, in one list: fixes of errors, files that change together, workflows.
 
 | type | data | confidence | times |
 |---|---|---|---|
@@ -40,7 +39,7 @@ def list_learned_patterns(
     touched: Sequence[FileChange],
     now: float,
 ) -> list[LearnedPattern]:
-    """All that is known, the surest first."""
+    """All patterns, the surest first."""
     found = [
         *list_error_fixes(lessons),
         *list_workflow_patterns(procedures),
