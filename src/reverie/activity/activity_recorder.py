@@ -107,7 +107,7 @@ class ActivityRecorder:
 
 
 def redact_event(event: Event, policy: Policy) -> Event:
-    """An event without secrets and the contents of sensitive files; long texts are cut after that."""
+    """An event without secrets and contents of sensitive files; long texts are cut after that."""
     from reverie.activity.activity_events import shorten_payload
     from reverie.privacy import redact_value
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 from reverie.activity.co_change import MAX_FILES_PER_CHANGE
 
 GIT_LOG_FORMAT = "%x01%H%x1f%ct%x1f%at%x1f%s"
-MAX_MESSAGE_CHARS = 300  # characters
+# Longer messages are cut, changes of longer paths left out.
+MAX_MESSAGE_CHARS = 300
 MAX_PATH_CHARS = 400
 
 # Words of a message that says that it puts something right.
@@ -91,7 +92,9 @@ def parse_git_time(seconds: str) -> float:
 
 
 def get_rewrite_key(payload: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """What a commit and its rewritten version share: author's time and message; None where unknown."""
+    """The (author's time, message) that a commit shares with its rewritten version; None if not
+    known.
+    """
     at, message = payload.get("authored"), payload.get("message")
     return (at, message) if at and message else None
 

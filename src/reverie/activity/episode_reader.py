@@ -38,7 +38,7 @@ def read_experience(work: WorkContext, event: Event) -> ReaderDecision:
 
 
 def get_event_project(event: Event) -> str:
-    """The space of an event's project: what happened in a conversation's own space happened there."""
+    """The space of an event's project, which a conversation's own space lies in."""
     above, _, last = event.space.rpartition("/")
     return above if "/" in above and last == event.session else lesson_space_of(event)
 

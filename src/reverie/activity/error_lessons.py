@@ -78,12 +78,15 @@ _EDIT_TOOLS = frozenset(
     )
 )
 _READING_COMMAND = re.compile(
-    r"^(?:ls|cat|head|tail|less|grep|rg|ag|find|fd|pwd|cd|echo|which|wc|diff|file|stat|tree|env|printenv|ps|top|df|du|"
-    r"nvidia-smi|sed -n|git (?:status|diff|log|show|branch|blame)|kubectl (?:get|describe|logs)|docker (?:ps|logs)|"
+    r"^(?:ls|cat|head|tail|less|grep|rg|ag|find|fd|pwd|cd|echo|which|wc|diff|file|stat|tree|env|"
+    r"printenv|ps|top|df|du|"
+    r"nvidia-smi|sed -n|git (?:status|diff|log|show|branch|blame)|kubectl (?:get|describe|logs)|"
+    r"docker (?:ps|logs)|"
     r"man|type|whoami|date|jq|awk|sleep|true|open|code)\b"
 )
 _CHECKING_COMMAND = re.compile(
-    r"^(?:(?:python3?|uv run|poetry run|npx|pnpm|yarn)(?: -m)? )*(?:pytest|tox|mypy|pyright|flake8|pylint|jest|vitest|"
+    r"^(?:(?:python3?|uv run|poetry run|npx|pnpm|yarn)(?: -m)? )*(?:pytest|tox|mypy|pyright|"
+    r"flake8|pylint|jest|vitest|"
     r"eslint|ruff check|tsc --noEmit|cargo (?:test|check|clippy)|go (?:test|vet)|"
     r"npm (?:test|run (?:test|lint|check)))\b(?!.*--(?:fix|write)\b)"
 )
@@ -95,18 +98,27 @@ _GIT_ERROR = re.compile(
 _FAILURE_TEXT = re.compile(
     r"(?:^|\n)\s*(?:Exit code [1-9]|(?:\S+: )?(?:fatal|panic)\b|Traceback |FAIL(?:ED|URE)?\b|! |"
     r"make(?:\[\d+\])?: \*\*\* )|"
-    r"\b(?:command not found|No such file or directory|Permission denied|Connection refused|ModuleNotFoundError|"
-    r"ImportError|Unauthorized|ECONNREFUSED|EADDRINUSE|ENOENT|EACCES|not recognized as|cannot find|could not find|"
-    r"No module named|BUILD FAILED|Could not|unable to|is not installed|OutOfMemoryError|timed out)\b|"
-    r"\b\w*(?:Error|Exception)\b(?::|\(|\[)|\berror(?:\[\w+\])?:|npm ERR!|\bBadConnection\b|ConnectionBad",
+    r"\b(?:command not found|No such file or directory|Permission denied|Connection refused|"
+    r"ModuleNotFoundError|"
+    r"ImportError|Unauthorized|ECONNREFUSED|EADDRINUSE|ENOENT|EACCES|not recognized as|"
+    r"cannot find|could not find|"
+    r"No module named|BUILD FAILED|Could not|unable to|is not installed|OutOfMemoryError|"
+    r"timed out)\b|"
+    r"\b\w*(?:Error|Exception)\b(?::|\(|\[)|\berror(?:\[\w+\])?:|npm ERR!|\bBadConnection\b|"
+    r"ConnectionBad",
     re.IGNORECASE,
 )
 _ENVIRONMENT_ERROR = re.compile(
-    r"command not found|No module named|ModuleNotFound|not installed|refused|Unauthorized|permission denied|Access "
-    r"denied|must be logged in|credentials|expired|token|does not exist|not found|could not find|couldn'?t find|cannot "
-    r"find|unresolved import|undeclared crate|missing|not up to date|out of date|unsupported|version|already in use|"
-    r"EADDRINUSE|ENOENT|ECONN|timed? ?out|lookup failed|no space|not running|not running|locked|acquiring|environment "
-    r"variable|not set|Undefined control|cannot connect|couldn'?t be resolved|cannot resolve|failed to resolve|"
+    r"command not found|No module named|ModuleNotFound|not installed|refused|Unauthorized|"
+    r"permission denied|Access "
+    r"denied|must be logged in|credentials|expired|token|does not exist|not found|could not find|"
+    r"couldn'?t find|cannot "
+    r"find|unresolved import|undeclared crate|missing|not up to date|out of date|unsupported|"
+    r"version|already in use|"
+    r"EADDRINUSE|ENOENT|ECONN|timed? ?out|lookup failed|no space|not running|not running|locked|"
+    r"acquiring|environment "
+    r"variable|not set|Undefined control|cannot connect|couldn'?t be resolved|cannot resolve|"
+    r"failed to resolve|"
     r"peer dep|conflict|certificate|ssl",
     re.IGNORECASE,
 )

@@ -43,7 +43,8 @@ ERROR_LINE_PATTERNS = tuple(
     for pattern, flags in (
         (r"^E {3,}(?=\S*(?:Error|Exception|Failed|Warning|Exit)\b)", 0),  # pytest
         (
-            r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|Group)(?: \[\w+\])?(?::|$)",
+            r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|"
+            r"Group)(?: \[\w+\])?(?::|$)",
             0,
         ),
         (r"^Exception in thread|^Caused by: ", 0),  # Java
@@ -51,7 +52,8 @@ ERROR_LINE_PATTERNS = tuple(
         (r"^\s*--- FAIL: |^\s+\S+_test\.go:\d+: ", 0),  # go test
         (r"^\s*\d+:\d+\s+error\s", 0),  # eslint
         (
-            r"\berror(?: ?\[?[A-Z]+\d+\]?)?: |\bfatal error\b|\berror TS\d+|: undefined reference to|"
+            r"\berror(?: ?\[?[A-Z]+\d+\]?)?: |\bfatal error\b|\berror TS\d+|"
+            r": undefined reference to|"
             r"^(?:\[ERROR\])? +symbol: ",
             0,
         ),  # the last: javac
@@ -63,8 +65,10 @@ ERROR_LINE_PATTERNS = tuple(
         (r"^CMake Error|^make(?:\[\d+\])?: \*\*\*", 0),
         (r"^(?:fatal|error|ERROR|Error|FAILED|panic|ERR!)\b\S*:?", 0),
         (
-            r"\b(?:fatal|panic|command not found|[Nn]o such file|[Pp]ermission denied|[Cc]onnection refused|not found|"
-            r"cannot|could not|couldn't|unable to|denied|refused|failed|invalid|unknown|unrecognized|unexpected|"
+            r"\b(?:fatal|panic|command not found|[Nn]o such file|[Pp]ermission denied|"
+            r"[Cc]onnection refused|not found|"
+            r"cannot|could not|couldn't|unable to|denied|refused|failed|invalid|unknown|"
+            r"unrecognized|unexpected|"
             r"missing|near \")",
             0,
         ),
@@ -81,7 +85,8 @@ NOISE_LINE = re.compile(
 RUST_PANIC = re.compile(r"(\bpanicked at \S+:)\n")  # Rust says on the next line why
 ERROR_CODE = re.compile(
     r"\b([A-Za-z_]\w*(?:Error|Exception|Interrupt|Warning|Exit))\b|\b(TS\d+)|error\[(E\d+)\]|"
-    r"\b(E(?!RROR\b)[A-Z]{3,}\d*|[A-Z]{1,4}\d{3,4})\b|\[([a-z]+(?:-[a-z]+)+|-W[\w=-]+|syntax|misc|operator|index)\]\s*$"
+    r"\b(E(?!RROR\b)[A-Z]{3,}\d*|[A-Z]{1,4}\d{3,4})\b|\[([a-z]+(?:-[a-z]+)+|-W[\w=-]+|syntax|"
+    r"misc|operator|index)\]\s*$"
 )
 
 QUOTED_TEXT = re.compile(
@@ -112,14 +117,17 @@ VOLATILE_PATTERNS = tuple(
         (r"(?<![\w<>/])(?:~|\.{1,2})?/(?:[\w.@+~%-]+/)*[\w.@+~%-]*[\w@~%-]", "<path>"),
         (r"(?<![\w<>/])(?:[\w.@+~-]+/)+[\w.@+~-]*[\w~]", "<path>"),
         (
-            r"\b[\w-]+(?:\.[\w-]+)*\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|ya?ml|toml|c|cc|cpp|cxx|h|hpp|o|so|a|rs|go|java|rb|"
-            r"php|sh|txt|md|csv|cfg|ini|lock|log|sql|db|xml|html|css|mk|cmake|sqlite3?|pl|pm|patch|diff|whl|gz|zip|tar|tgz|"
+            r"\b[\w-]+(?:\.[\w-]+)*\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|ya?ml|toml|c|cc|cpp|"
+            r"cxx|h|hpp|o|so|a|rs|go|java|rb|"
+            r"php|sh|txt|md|csv|cfg|ini|lock|log|sql|db|xml|html|css|mk|cmake|sqlite3?|pl|pm|"
+            r"patch|diff|whl|gz|zip|tar|tgz|"
             r"bz2|xz|jar|ipynb|proto|png|jpe?g|svg|pdf)\b",
             "<path>",
         ),
         (r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", "<hash>"),
         (
-            r"(?<![\w<])[-+]?v?\d[\d_,]*(?:\.\d+)*(?:e[-+]?\d+)?(?:ns|us|µs|ms|s|m|h|[KMG]i?B|B|%)?(?![\w>])",
+            r"(?<![\w<])[-+]?v?\d[\d_,]*(?:\.\d+)*(?:e[-+]?\d+)?(?:ns|us|µs|ms|s|m|h|[KMG]i?B|B|"
+            r"%)?(?![\w>])",
             "<n>",
         ),
     )

@@ -64,7 +64,7 @@ LOG_ARGUMENTS = (
     "--no-show-signature",
     f"--format={GIT_LOG_FORMAT}",
 )
-MAX_KNOWN_COMMITS = 1_000_000  # commits of one repository
+MAX_KNOWN_COMMITS = 1_000_000
 CHUNK_BYTES = 1 << 16
 
 
@@ -82,23 +82,24 @@ class GitImport(NamedTuple):
 def import_git_history(work: WorkContext, folder: Path, space: str) -> GitImport:
     """Take in what is new in the history of the repository at `folder`: each commit once, whoever
     else is at it.
-
-    Of a commit that was rewritten the first version is kept: it is one occasion.
     """
-    firsts = list_root_commits(folder)
+    roots = list_root_commits(folder)
     seen = work.store.search_events(
-        (COMMIT,), space=space, containing=[firsts[0]], limit=MAX_KNOWN_COMMITS
+        (COMMIT,), space=space, containing=[roots[0]], limit=MAX_KNOWN_COMMITS
     )
-    mine = [event for event in seen if event.payload.get("repository") == firsts[0]]
-    last = str(max(mine, key=lambda event: event.seq).payload.get("commit")) if mine else ""
-    cut = firsts if is_shallow_clone(folder) else []  # these seem to have made all files at once
-    left = [*cut, *([last] if last and is_ancestor_commit(folder, last) else [])]
-    found = list(read_git_commits(folder, tuple(f"^{id}" for id in left)))
-    done = GitImport(firsts[0], known=len(mine))
-    if not found:
+    known = [event for event in seen if event.payload.get("repository") == roots[0]]
+    # The roots of a shallow clone seem to have made all files at once.
+    left_out = list(roots) if is_shallow_clone(folder) else []
+    if known:
+        last = str(max(known, key=lambda event: event.seq).payload.get("commit"))
+        if last and is_ancestor_commit(folder, last):
+            left_out.append(last)
+    commits = list(read_git_commits(folder, tuple(f"^{id}" for id in left_out)))
+    done = GitImport(roots[0], known=len(known))
+    if not commits:
         return done
     with work.store.transaction():
-        return append_new_commits(work, found, done, space)
+        return append_new_commits(work, commits, done, space)
 
 
 def append_new_commits(

@@ -2,7 +2,7 @@
 
 | type | data | confidence | times |
 |---|---|---|---|
-| `error_fix` | error, ran, changed, worked, failed, memory | that it works again, by its record | tried |
+| `error_fix` | error, ran, changed, worked, failed, memory | that it works again | tried |
 | `co_edit` | files (two) | the share of the occasions of the busier one | occasions |
 | `workflow` | steps, approved, memory | that of the procedure | pieces of work |
 """

@@ -236,7 +236,7 @@ def estimate_success(worked: int, failed: int, alone: int = 0) -> float:
 
 
 def read_remedy_counts(record: Mapping[str, Any]) -> tuple[int, int, int]:
-    """(how often a remedy worked, how often it failed, how often the error went away without it)."""
+    """How often a remedy (worked, failed, was not needed as the error went away without it)."""
     return (
         to_count(record.get("worked")),
         to_count(record.get("failed")),

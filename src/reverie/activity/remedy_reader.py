@@ -37,15 +37,12 @@ def learn_from_run(work: WorkContext, event: Event) -> ReaderDecision:
     if work.settings.is_off(home, event.session):
         return ReaderDecision()
     if event.verb == TASK:
-        return (
-            find_new_workflows(work, event, home)
-            if read_success(event.payload) is not None
-            else ReaderDecision()
-        )
-    if (
-        not get_run_command(event)
-        or (attempt := remedies.find_fix_attempt(list_earlier_events(work, event), event)) is None
-    ):
+        has_ended = read_success(event.payload) is not None
+        return find_new_workflows(work, event, home) if has_ended else ReaderDecision()
+    if not get_run_command(event):
+        return ReaderDecision()
+    attempt = remedies.find_fix_attempt(list_earlier_events(work, event), event)
+    if attempt is None:
         return ReaderDecision()
     known = work.store.browse(
         Filter(
@@ -56,12 +53,8 @@ def learn_from_run(work: WorkContext, event: Event) -> ReaderDecision:
             limit=MAX_KNOWN,
         )
     )
-    return update_remedies(
-        work,
-        event,
-        attempt,
-        [memory for memory in known if remedies.concerns_remedy(memory, attempt)],
-    )
+    same = [memory for memory in known if remedies.concerns_remedy(memory, attempt)]
+    return update_remedies(work, event, attempt, same)
 
 
 def update_remedies(

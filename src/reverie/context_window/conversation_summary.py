@@ -98,7 +98,7 @@ def condense_messages(
 def summarize_by_model(
     made: CondenseDraft, about: ConversationFacts, llm: LanguageModel | None
 ) -> CondensedMessages | None:
-    """The draft with lines that a model wrote; None without one, or where its answer is no summary."""
+    """The draft with lines that a model wrote; None without one or without a useful answer."""
     if llm is None or not made.lines or not made.placed:
         return None
     from reverie.llm import summary_task

@@ -30,10 +30,8 @@ from reverie.text.tokenization import fingerprint_text
 if TYPE_CHECKING:
     from reverie.storage import Store
 
-PASSAGE_CHARS, OVERLAP_CHARS = (
-    1_600,
-    320,
-)  # characters: 400 and 80 tokens (CONSTANTS: chunk / overlap)
+# 400 and 80 tokens.
+PASSAGE_CHARS, OVERLAP_CHARS = 1_600, 320
 # Newest passages of a conversation among which the same one is looked for.
 MAX_KNOWN_PASSAGES = 5_000
 # Roles that speak with words of others.
@@ -66,7 +64,7 @@ class ExcerptTarget(NamedTuple):
 def store_evicted_parts(
     store: Store, gone: Sequence[EvictedPart], home: ExcerptTarget, now: float
 ) -> int:
-    """Write down what left, as far as it is not known; how many passages that is. One transaction."""
+    """Write down what left and is not known yet, in one transaction; the number of passages."""
     if not gone:
         return 0
     with store.transaction():

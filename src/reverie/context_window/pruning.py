@@ -76,7 +76,8 @@ class PruningPlan(NamedTuple):
             return ""
         return (
             f"What has to stay takes {self.after:,} tokens and the limit is {self.limit:,}: "
-            "raise the limit, mark less as sticky, or shorten the system prompt or the newest messages"
+            "raise the limit, mark less as sticky, or shorten the system prompt or the newest "
+            "messages"
         )
 
 

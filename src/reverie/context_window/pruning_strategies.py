@@ -68,7 +68,7 @@ def score_by_aircher(scene: WindowSnapshot) -> list[float]:
 
 
 class StrategyWeights(NamedTuple):
-    """What "ours" looks at, and how much (bench.window: chosen on one half of the conversations)."""
+    """What "ours" looks at, and how much: chosen by bench.window on one half of its conversations."""
 
     half: float = 0.5  # worth of the oldest beside the newest, all else equal
     near: float = 1.0  # times more for what speaks of all that the newest speak of
@@ -124,7 +124,8 @@ STRATEGIES: dict[str, PruningStrategy] = {
         PruningStrategy("aircher", "type × task × 2^(−minutes/60) × dependants", score_by_aircher),
         PruningStrategy(
             "ours",
-            "what is told for each token, near the newest and rested on; results become a line first",
+            "what is told for each token, near the newest and rested on; "
+            "results become a line first",
             score_by_information,
             stubs=True,
             steady=0.2,

@@ -18,21 +18,19 @@ LINE = re.compile(rf"({ANSWER}|{RESULT}) ({MOVED}|{LEFT})(, without \d+ pictures
 
 
 def render_stub(item: ContextItem, *, kept: bool = True) -> str:
-    """The line that stands for an item's answers; `kept` tells if they are in memory from now on."""
+    """The line that stands for an item's answers; `kept` if they are in memory from now on."""
     where = MOVED if kept else LEFT
+    tokens = f"{item.answer_tokens:,} tokens"
     if not item.tool:
-        return f"{cut_at_word(item.text, MAX_OPENING_CHARS)} [{item.answer_tokens:,} tokens of this answer were {where}]"
-    what = (
-        f"result of {cut_at_word(item.tool[1:-1], MAX_CALL_CHARS)}"
-        if item.answer_count == 1
-        else "result"
-    )
-    whole = (
-        f", without {item.picture_count} picture{'s' * (item.picture_count > 1)}"
-        if item.picture_count
-        else ""
-    )
-    return f"[{what}, {item.answer_tokens:,} tokens in all, was {where}{whole}{RECALL if kept else ''}]"
+        return f"{cut_at_word(item.text, MAX_OPENING_CHARS)} [{tokens} of this answer were {where}]"
+    what = "result"
+    if item.answer_count == 1:
+        what = f"result of {cut_at_word(item.tool[1:-1], MAX_CALL_CHARS)}"
+    without = ""
+    if item.picture_count:
+        plural = "s" if item.picture_count > 1 else ""
+        without = f", without {item.picture_count} picture{plural}"
+    return f"[{what}, {tokens} in all, was {where}{without}{RECALL if kept else ''}]"
 
 
 def cut_at_word(text: str, most: int) -> str:

@@ -71,7 +71,7 @@ def find_by_words(work: WorkContext, new: Memory, *, older: bool) -> list[Neighb
 def find_farther_by_words(
     work: WorkContext, new: Memory, vector: Floats, known: Sequence[Neighbour], *, older: bool
 ) -> list[Neighbour]:
-    """Memories that share words with a short text and lie between MIN_WORD_COSINE and MIN_COSINE."""
+    """Memories that share words with a short text, from MIN_WORD_COSINE up to MIN_COSINE."""
     if len(known) >= MAX_WORD_NEIGHBOURS or len(new.text) > SHORT_TEXT_CHARS:
         return []
     near = {neighbour.id for neighbour in known}

@@ -1,4 +1,4 @@
-"""The reader that reconciles new memories: duplicates are merged, contradictions decided or flagged.
+"""The reader that reconciles new memories: merges duplicates, decides or flags contradictions.
 
 Reads the events that add memories or give them another text. An event is ready when its memories
 have vectors. Where there is no embedder, or it has not answered for PATIENCE_SECONDS, or nothing

@@ -1,4 +1,4 @@
-"""When a conversation is condensed: early enough, not for a handful of messages, not all the time."""
+"""When a conversation is condensed: early enough, not for few messages, not all the time."""
 
 # Between two times.
 COOLDOWN_SECONDS = 300.0

@@ -61,7 +61,10 @@ NUMBER_NOUNS = (
 _LIMB = re.compile(r"[,;:](?=\s)|[!?()—–\n]|\.(?=\s|$)|\b(?:but|because|since)\b", re.IGNORECASE)
 _CLAUSES = frozenset(("NOLONGER", "USEDTO", "GONE", "stop", "stopped", "retired"))
 _LEADING = r"(?:(?:in|on|by|with|at|from|to|the|a|an|using)\s+)*"
-_END = r"(?=\s+(?:to|in|into|for|during|is|are|must|should|can|may|has|have|will|on|when|from|now|these)\b|\s*$)"
+_END = (
+    r"(?=\s+(?:to|in|into|for|during|is|are|must|should|can|may|has|have|will|on|when|from|now|"
+    r"these)\b|\s*$)"
+)
 _NAMED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
