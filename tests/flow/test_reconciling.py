@@ -18,7 +18,8 @@ from reverie.core.errors import BadInput, Conflict
 from reverie.extraction.rule_extraction import extract_lessons
 from reverie.pipeline.decided_pairs import load_settled_pairs
 from reverie.pipeline.leases import SETTLE_LEASE
-from reverie.reconciliation.neighbour_lookup import MIN_COSINE, find_nearest_rows
+from reverie.reconciliation.merge_rules import MIN_COSINE
+from reverie.reconciliation.neighbour_lookup import find_nearest_rows
 from reverie.reconciliation.reconcile_reader import PATIENCE_SECONDS
 from reverie.runtime.mind import Mind
 from reverie.runtime.settle import READERS, has_work_left, run_settle_step

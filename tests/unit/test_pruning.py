@@ -6,7 +6,7 @@ import pytest
 
 from reverie.context_window.context_items import TYPE_WEIGHTS, ContextItem
 from reverie.context_window.provider_messages import MessageFacts, split_context_items
-from reverie.context_window.pruning import plan_pruning
+from reverie.context_window.pruning import PruningGoal, plan_pruning
 from reverie.context_window.pruning_strategies import STRATEGIES
 from reverie.context_window.relevance_score import score_relevance
 from reverie.context_window.stub_lines import MOVED
@@ -85,7 +85,7 @@ def test_items_go_in_the_order_of_the_formula():
         an_item(8),
         an_item(9),
     ]
-    made = plan_pruning(items, 1_000, NOON, strategy="aircher")
+    made = plan_pruning(items, PruningGoal(1_000, NOON, strategy="aircher"))
     assert ["3", "4", "5"] == sorted(one.item.id for one in made.going)
     assert (1_000, 700) == (made.before, made.after)
     assert sorted(one.worth for one in made.going) == sorted(made.worth[2:])[:3]
@@ -114,8 +114,8 @@ def test_what_later_messages_rest_on_stays():
 def test_nothing_goes_below_eighty_percent():
     """D51, D66: 80 % of the limit is where it begins, so that an answer has room."""
     items = [an_item(n) for n in range(10)]
-    assert () == plan_pruning(items, 1_251, NOON).going
-    assert plan_pruning(items, 1_250, NOON).going
+    assert () == plan_pruning(items, PruningGoal(1_251, NOON)).going
+    assert plan_pruning(items, PruningGoal(1_250, NOON)).going
 
 
 def test_a_plan_that_cannot_fit_says_so():
@@ -125,7 +125,7 @@ def test_a_plan_that_cannot_fit_says_so():
         an_item(1),
         an_item(2, sticky="newest"),
     ]
-    made = plan_pruning(items, 500, NOON)
+    made = plan_pruning(items, PruningGoal(500, NOON))
     assert (["1"], 1_000, False) == ([one.item.id for one in made.going], made.after, made.fits)
     assert "takes 1,000 tokens and the limit is 500: raise the limit" in made.trouble
 

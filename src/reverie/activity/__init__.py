@@ -1,12 +1,11 @@
 """Experience of work: what was run and edited, what broke, what fixed it, what changes together.
-Pure.
 
-`deeds` are the events of a log that tell of work, and how their payloads are read and written. What
-is learned from them is worked out by `signature` (which errors are the same), `remedies` (what made
-an error go away), `together` (files that change together), `workflows` (commands that recur) and
-`commits` (a repository's history as deeds).
+`activity_events` are the events of the log that tell of work, and how their payloads are read and
+written. What is learned from them is worked out by `failure_signature` (which errors are the same),
+`remedies` (what made an error go away), `co_change` (files that change together), `workflows`
+(commands that recur) and `commit_history` (a repository's history as events).
 
-Only remedies are kept, as memories of kind `learning`: they surface, fade, are forgotten and
+Only remedies are stored, as memories of kind `learning`: they surface, fade, are retired and
 exported like any other. The rest is worked out from the log whenever somebody asks: nothing can be
 out of date, and an export has all of it.
 """

@@ -1,10 +1,9 @@
-"""What was done, as events of the log: runs of tools, files read and edited, tasks, commits (D6,
-D7, D11, D13, X31).
+"""Events of the log that tell what was done: runs of tools, files read and edited, tasks, commits.
 
-`tool`    tool, command, parameters, result, ok, error, duration (seconds), task
-`file`    path, operation, lines, context (the tool that did it), summary, ok, task
-`task`    task, outcome ("started", "success", "failure", …), summary, error
-`commit`  commit, repository, message, fix, files: [path, added, deleted, name before]
+    `tool`    tool, command, parameters, result, ok, error, duration (seconds), task
+    `file`    path, operation, lines, context (the tool that did it), summary, ok, task
+    `task`    task, outcome ("started", "success", "failure", …), summary, error
+    `commit`  commit, repository, message, fix, files: [path, added, deleted, name before]
 
 Payloads are bounded before anything else is done with them, so that a tool that answers with a
 gigabyte costs as little as one that answers with a word.
@@ -31,20 +30,19 @@ from reverie.text.injection_fence import FENCE, remove_injections
 OPERATIONS = ("read", "edit", "write", "create", "delete", "rename")
 CHANGING_OPERATIONS = frozenset(OPERATIONS) - {"read"}
 
-MAX_ANSWER_CHARS = (
-    4_000  # characters of an answer or an error that are kept: the first half and the last
-)
-MAX_VALUE_CHARS = 2_000  # of one parameter
+# Of a result or an error the first half of these characters and the last are kept; of a
+# parameter, of a label that names a tool or task, fewer.
+MAX_ANSWER_CHARS = 4_000
+MAX_VALUE_CHARS = 2_000
 ANSWER_FIELDS = ("result", "error")
-# what tells a deed, and how much of it is kept
-LABEL_FIELDS, MAX_LABEL_CHARS = (
-    ("tool", "task", "context"),
-    200,
-)
-CUT_MARGIN = 4_000  # characters beside each cut that are kept until secrets have been taken out
-CUT_MARK = "\ue0f0…"  # stands at such a cut, and in no text of anybody's
+LABEL_FIELDS, MAX_LABEL_CHARS = ("tool", "task", "context"), 200
+# Texts are bounded before secrets are taken out of them, and no cut may go through a secret: so
+# many more characters are kept beside each cut until then.
+CUT_MARGIN = 4_000
+# Stands at such a cut, and in no text of anybody's.
+CUT_MARK = "\ue0f0…"
 OMITTED_COUNT = re.compile(r" ([\d,]+) characters …\n?")
-# characters of an answer that are looked through for what Reverie put there, before any cut
+# Characters of an answer that are searched for injected text before any cut.
 MAX_SCANNED_CHARS = 100_000
 MAX_ITEMS, MAX_DEPTH = 50, 5
 
@@ -58,71 +56,61 @@ PATH_PARAMETERS = ("file_path", "path", "filename", "notebook_path")
 def keep_text_ends(text: str, most: int) -> str:
     """A text, or its first and last part with a mark between them: errors stand at either end.
 
-    Each is NEAR longer than will be kept: secrets are taken out later, and no cut may go through
-    one (`shortened`).
+    Each is CUT_MARGIN longer than will be kept, until `shorten_payload`.
     """
     wide = most // 2 + CUT_MARGIN
-    return (
-        text
-        if len(text) <= 2 * wide
-        else f"{text[:wide]}\n{CUT_MARK} {len(text) - 2 * wide:,} characters …"
-        + (f"{tags_in_cut(text, wide, len(text) - wide)}\n{text[-wide:]}")
-    )
+    if len(text) <= 2 * wide:
+        return text
+    omitted = f"{CUT_MARK} {len(text) - 2 * wide:,} characters …"
+    tags = tags_in_cut(text, wide, len(text) - wide)
+    return f"{text[:wide]}\n{omitted}{tags}\n{text[-wide:]}"
 
 
 def shorten_payload(payload: Mapping[str, Any]) -> dict[str, Any]:
     """A payload as the log keeps it, once it holds no secret: of long texts the ends."""
-    return {
-        name: trim_label(value)
-        if name in LABEL_FIELDS
-        else bound_value(
-            value,
-            MAX_ANSWER_CHARS if name in ANSWER_FIELDS else MAX_VALUE_CHARS,
-            cut=trim_text_ends,
-        )
-        for name, value in payload.items()
-    }
+    short: dict[str, Any] = {}
+    for name, value in payload.items():
+        most = MAX_ANSWER_CHARS if name in ANSWER_FIELDS else MAX_VALUE_CHARS
+        if name in LABEL_FIELDS:
+            short[name] = trim_label(value)
+        else:
+            short[name] = bound_value(value, most, cut=trim_text_ends)
+    return short
 
 
 def trim_text_ends(text: str, most: int) -> str:
-    """The ends of a text without what `ends` kept for longer; what stood beside its cut may be half
-    of a secret.
-    """
+    """The ends of a text without the margins of `keep_text_ends`, which may be half a secret."""
     half = most // 2
     start, cut, rest = text.partition(CUT_MARK)
     number = OMITTED_COUNT.match(rest)
     if not cut or number is None:
-        return (
-            text
-            if len(text) <= most
-            else f"{text[:half]}\n… {len(text) - 2 * half:,} characters …\n{text[-half:]}"
-        )
+        if len(text) <= most:
+            return text
+        return f"{text[:half]}\n… {len(text) - 2 * half:,} characters …\n{text[-half:]}"
     start, rest = start.removesuffix("\n"), rest[number.end() :]
     first, last = start[:-CUT_MARGIN][:half], rest[CUT_MARGIN:][-half:]
-    gone = int(number[1].replace(",", "")) + len(start) + len(rest) - len(first) - len(last)
-    return f"{first}\n… {gone:,} characters …\n{last}"
+    dropped = len(start) + len(rest) - len(first) - len(last)
+    omitted = int(number[1].replace(",", "")) + dropped
+    return f"{first}\n… {omitted:,} characters …\n{last}"
 
 
 def keep_label_start(text: str) -> str:
-    """A label, or its beginning, NEAR longer than will be kept."""
-    return (
-        text
-        if len(text) <= MAX_LABEL_CHARS + CUT_MARGIN
-        else text[: MAX_LABEL_CHARS + CUT_MARGIN] + CUT_MARK
-    )
+    """A label, or its beginning, CUT_MARGIN longer than will be kept."""
+    most = MAX_LABEL_CHARS + CUT_MARGIN
+    return text if len(text) <= most else text[:most] + CUT_MARK
 
 
 def trim_label(text: Any) -> str:
     """A label as the log keeps it, once it holds no secret."""
-    whole = str(text)
-    return (whole.removesuffix(CUT_MARK)[:-CUT_MARGIN] if whole.endswith(CUT_MARK) else whole)[
-        :MAX_LABEL_CHARS
-    ]
+    label = str(text)
+    if label.endswith(CUT_MARK):
+        label = label.removesuffix(CUT_MARK)[:-CUT_MARGIN]
+    return label[:MAX_LABEL_CHARS]
 
 
 def keep_new_text(text: str, most: int) -> str:
-    """The same of what a tool gave back, without what Reverie put there, such as an answer of
-    `recall` (CC-62).
+    """The ends of what a tool gave back, without what Reverie put there, such as an answer of
+    `recall`.
     """
     if len(text) > MAX_SCANNED_CHARS:
         return remove_injections(keep_text_ends(text, most))
@@ -135,30 +123,23 @@ def bound_value(
     depth: int = MAX_DEPTH,
     cut: Callable[[str, int], str] = keep_text_ends,
 ) -> Any:
-    """A snapshot of a value for the log: JSON values, of which no text, list or depth is larger
-    than allowed.
-    """
+    """A JSON snapshot of a value, with no text, list or depth larger than allowed."""
+    type_name = f"({type(value).__name__})"
     if isinstance(value, (Mapping, list, tuple, set, frozenset)):
-        return (
-            f"({type(value).__name__})"
-            if depth <= 0
-            else bound_collection(value, most, depth - 1, cut)
-        )
-    if (
-        value is None
-        or isinstance(value, (bool, float))
-        or (isinstance(value, int) and value.bit_length() < 64)
-    ):
+        return bound_collection(value, most, depth - 1, cut) if depth > 0 else type_name
+    if value is None or isinstance(value, (bool, float)):
         return value
+    if isinstance(value, int):
+        return value if value.bit_length() < 64 else type_name
     if isinstance(value, (bytes, bytearray)):
         value = bytes(value[: 2 * most]).decode("utf-8", "replace")
-    return f"({type(value).__name__})" if isinstance(value, int) else cut(str(value), most)
+    return cut(str(value), most)
 
 
 def bound_collection(
     values: Mapping[Any, Any] | Iterable[Any], most: int, depth: int, cut: Callable[[str, int], str]
 ) -> Any:
-    """The first MOST_ITEMS of some values, each bounded."""
+    """The first MAX_ITEMS of some values, each bounded."""
     if isinstance(values, Mapping):
         return {
             str(key)[:200]: bound_value(values[key], most, depth, cut)
@@ -168,7 +149,7 @@ def bound_collection(
 
 
 class ToolRunRecord(NamedTuple):
-    """One run of a tool, as it is told by whoever ran it."""
+    """One run of a tool, as reported by whoever ran it."""
 
     tool: str
     parameters: Any = None
@@ -182,13 +163,7 @@ class ToolRunRecord(NamedTuple):
 def make_tool_payload(run: ToolRunRecord) -> dict[str, Any]:
     """What the log keeps of a run."""
     given = bound_value(run.parameters)
-    command = (
-        next((given[name] for name in COMMAND_PARAMETERS if isinstance(given.get(name), str)), "")
-        if isinstance(given, Mapping)
-        else given
-        if isinstance(given, str)
-        else ""
-    )
+    command = find_command(given)
     payload = {
         "tool": keep_label_start(str(run.tool)),
         "command": command,
@@ -202,6 +177,18 @@ def make_tool_payload(run: ToolRunRecord) -> dict[str, Any]:
     return {name: value for name, value in payload.items() if value not in (None, "", {}, [])}
 
 
+def find_command(parameters: Any) -> str:
+    """The command among a tool's parameters, or the one text that it was given; else empty."""
+    if isinstance(parameters, Mapping):
+        return first_text(parameters.get(name) for name in COMMAND_PARAMETERS)
+    return parameters if isinstance(parameters, str) else ""
+
+
+def first_text(values: Iterable[Any]) -> str:
+    """The first of these values that is a text; else empty."""
+    return next((value for value in values if isinstance(value, str)), "")
+
+
 def make_file_payload(
     path: str,
     operation: str,
@@ -211,22 +198,18 @@ def make_file_payload(
     task: str,
     context: str = "",
 ) -> dict[str, Any]:
-    """What the log keeps of something done to a file; BadInput for what is no path, operation or
-    range.
+    """What the log keeps of something done to a file.
+
+    BadInput for what is no path, operation or range of lines (first, last).
     """
     if not isinstance(path, str) or not path.strip():
         raise BadInput("A file has a path")
     if operation not in OPERATIONS:
         raise BadInput(f"{operation!r} is not one of {', '.join(OPERATIONS)}")
-    whole = [] if lines is None else list(lines)
-    if lines is not None and (
-        len(whole) != 2 or not all(isinstance(n, int) for n in whole) or whole[0] > whole[1]
-    ):
-        raise BadInput(f"lines={lines!r} must be the first and the last line")
     payload = {
         "path": normalize_event_path(path),
         "operation": operation,
-        "lines": whole,
+        "lines": check_line_range(lines),
         "summary": keep_text_ends(summary, MAX_VALUE_CHARS),
         "ok": bool(ok),
         "task": keep_label_start(task),
@@ -235,37 +218,45 @@ def make_file_payload(
     return {name: value for name, value in payload.items() if value not in ("", [])}
 
 
+def check_line_range(lines: Sequence[int] | None) -> list[int]:
+    """[first, last], or nothing where no lines are named; BadInput for anything else."""
+    if lines is None:
+        return []
+    ends = list(lines)
+    if len(ends) != 2 or not all(isinstance(end, int) for end in ends) or ends[0] > ends[1]:
+        raise BadInput(f"lines={lines!r} must be the first and the last line")
+    return ends
+
+
 def normalize_event_path(path: str) -> str:
     """A path as the log has it: with slashes, without a leading "./"."""
     return path.strip().replace("\\", "/").removeprefix("./")
 
 
 def matches_activity(event: Event, tool: str, file: str, task: str) -> bool:
-    """Whether a deed is one of this tool, this task, and touches a file whose path ends so or holds
-    it as a part.
+    """True if an event is one of this tool and task, and names a path that holds `file`; an empty
+    one means any.
     """
     payload = event.payload
-    paths = [
-        str(payload.get("path") or ""),
-        *list_parameter_texts(event),
-        *(str(name) for row in payload.get("files") or () for name in (row[0], row[-1])),
-    ]
-    return (
-        (not tool or str(payload.get("tool", "")).lower() == tool.lower())
-        and (not task or get_event_task(event) == task)
-        and (not file or any(file in path for path in paths))
-    )
+    if tool and str(payload.get("tool", "")).lower() != tool.lower():
+        return False
+    if task and get_event_task(event) != task:
+        return False
+    paths = [str(payload.get("path") or ""), *list_parameter_texts(event)]
+    for row in payload.get("files") or ():
+        paths += [str(row[0]), str(row[-1])]
+    return not file or any(file in path for path in paths)
 
 
 def list_parameter_texts(event: Event) -> list[str]:
-    """Texts that a tool was given, and the command that it ran."""
+    """The command that a tool ran, and the texts that it was given."""
     given = event.payload.get("parameters")
     inner = list(given.values()) if isinstance(given, Mapping) else [given]
     return [text for text in (get_run_command(event), *inner) if isinstance(text, str)]
 
 
 def get_event_task(event: Event) -> str:
-    """The piece of work that a deed belongs to; empty if that is not said."""
+    """The task that an event belongs to; empty if it names none."""
     return get_payload_task(event.payload)
 
 
@@ -275,58 +266,36 @@ def get_run_command(event: Event) -> str:
 
 
 def get_run_folder(event: Event) -> str:
-    """Where a run of a tool says that its command ran: a parameter, and `cd` before it; empty if it
-    does not say.
-    """
+    """The folder that a run names: a parameter, and `cd` before its command; empty if none."""
     given = event.payload.get("parameters")
-    named = [given.get(name) for name in FOLDER_PARAMETERS] if isinstance(given, Mapping) else []
-    first = next((folder for folder in named if isinstance(folder, str)), "")
+    folder = ""
+    if isinstance(given, Mapping):
+        folder = first_text(given.get(name) for name in FOLDER_PARAMETERS)
     before = LEADING_CHANGES.match(" ".join(get_run_command(event).split()))
     moves = CHANGE_FOLDER.findall(before[0]) if before else []
-    return normpath(join(first, *moves)) if first or moves else ""
+    return normpath(join(folder, *moves)) if folder or moves else ""
 
 
 def get_run_error(event: Event) -> str:
-    """What a run that failed said: its error, and its answer where errors are no texts of their
-    own.
-    """
-    told = [event.payload.get(name) for name in ("error", "result", "output", "stderr")]
-    return "\n".join(text for text in told if isinstance(text, str) and text.strip())
+    """What a failed run said: its error, and its answer where errors are no texts of their own."""
+    texts = [event.payload.get(name) for name in ("error", "result", "output", "stderr")]
+    return "\n".join(text for text in texts if isinstance(text, str) and text.strip())
 
 
 def list_changed_paths(event: Event) -> list[str]:
-    """Paths that a deed changed, if it went well: a `file` that was, and the files of a commit."""
+    """Paths that an event changed: of a `file` event if it went well, and the files of a commit."""
     payload = event.payload
     if event.verb == COMMIT:
         return [str(row[0]) for row in payload.get("files") or () if row]
-    changed = (
-        event.verb == FILE
-        and payload.get("ok") is not False
-        and payload.get("operation") in CHANGING_OPERATIONS
-    )
-    return [normalize_event_path(str(payload["path"]))] if changed and payload.get("path") else []
+    path = payload.get("path")
+    if event.verb != FILE or not path or payload.get("ok") is False:
+        return []
+    if payload.get("operation") not in CHANGING_OPERATIONS:
+        return []
+    return [normalize_event_path(str(path))]
 
 
-def derive_file_payload(payload: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a run of a tool that reads or edits one file did to it, as the payload of a `file`."""
-    operation, given = FILE_TOOLS.get(str(payload.get("tool")).lower()), payload.get("parameters")
-    paths = [given.get(name) for name in PATH_PARAMETERS] if isinstance(given, Mapping) else []
-    path = next((path for path in paths if isinstance(path, str) and path.strip()), None)
-    return (
-        make_file_payload(
-            path,
-            operation,
-            None,
-            "",
-            payload.get("ok") is True,
-            get_payload_task(payload),
-            str(payload.get("tool")),
-        )
-        if operation and path
-        else None
-    )
-
-
+# Tools of coding agents that touch one file, and what they do to it. In lower case.
 FILE_TOOLS = {
     "read": "read",
     "view": "read",
@@ -340,16 +309,28 @@ FILE_TOOLS = {
     "write_file": "write",
     "create_file": "create",
 }
-"""Tools of coding agents that touch one file, and what they do to it. In small letters."""
+
+
+def derive_file_payload(payload: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The `file` payload of a run of a tool that reads or edits one file; None of other runs."""
+    tool = str(payload.get("tool"))
+    operation = FILE_TOOLS.get(tool.lower())
+    given = payload.get("parameters")
+    paths = [given.get(name) for name in PATH_PARAMETERS] if isinstance(given, Mapping) else []
+    path = next((path for path in paths if isinstance(path, str) and path.strip()), None)
+    if not operation or not path:
+        return None
+    ok, task = payload.get("ok") is True, get_payload_task(payload)
+    return make_file_payload(path, operation, None, "", ok, task, tool)
 
 
 def get_payload_task(payload: Mapping[str, Any]) -> str:
-    """The piece of work that a payload names."""
+    """The task that a payload names; empty if none."""
     return str(payload.get("task") or "")
 
 
 class ToolStats(NamedTuple):
-    """How a tool did over a window (X31). Durations in seconds; None where none was told."""
+    """How a tool did over a window. Durations in seconds; None where none was reported."""
 
     tool: str
     runs: int
@@ -361,9 +342,7 @@ class ToolStats(NamedTuple):
 
 
 class WorkStatistics(NamedTuple):
-    """How work went over a window: each tool, files read again, errors met again (X31,
-    D61, D62).
-    """
+    """How work went over a window: each tool, files read again, errors met again."""
 
     tools: tuple[ToolStats, ...] = ()
     reads: int = 0
@@ -373,40 +352,37 @@ class WorkStatistics(NamedTuple):
 
 
 def measure_work(events: Iterable[Event]) -> WorkStatistics:
-    """Statistics of these deeds, most used tools first."""
-    deeds = sorted(events, key=lambda event: (event.at, event.seq))
+    """Statistics of these activity events, most used tools first."""
+    ordered = sorted(events, key=lambda event: (event.at, event.seq))
     runs: dict[str, list[Event]] = {}
-    for event in deeds:
+    met = Counter[str]()
+    for event in ordered:
         if event.verb == TOOL:
             runs.setdefault(str(event.payload.get("tool") or "tool"), []).append(event)
-    reads, rereads = count_file_reads(event for event in deeds if event.verb == FILE)
-    met = Counter(
-        compute_failure_signature(get_run_error(event)).key
-        for event in deeds
-        if read_success(event.payload) is False and get_run_error(event)
-    )
-    tools = sorted(
-        (measure_tool_runs(tool, some) for tool, some in runs.items()),
-        key=lambda one: (-one.runs, one.tool),
-    )
+        if read_success(event.payload) is False and (error := get_run_error(event)):
+            met[compute_failure_signature(error).key] += 1
+    reads, rereads = count_file_reads(event for event in ordered if event.verb == FILE)
+    tools = [measure_tool_runs(tool, events) for tool, events in runs.items()]
+    tools.sort(key=lambda stats: (-stats.runs, stats.tool))
     return WorkStatistics(tuple(tools), reads, rereads, met.total(), met.total() - len(met))
 
 
-def count_file_reads(deeds: Iterable[Event]) -> tuple[int, int]:
-    """How often files were read, and how often again without having changed (D61); deeds in order
-    of time.
+def count_file_reads(events: Iterable[Event]) -> tuple[int, int]:
+    """(reads of files, reads again by the same task or session without a change since).
+
+    Events are `file` events in order of time.
     """
     reads = rereads = 0
-    readers: dict[str, set[str]] = {}  # of a file, those who have read it since it last changed
-    for event in deeds:
-        path, who = (
-            normalize_event_path(str(event.payload.get("path") or "")),
-            get_event_task(event) or event.session,
-        )
+    # For each file, those who have read it since it last changed.
+    readers: dict[str, set[str]] = {}
+    for event in events:
+        path = normalize_event_path(str(event.payload.get("path") or ""))
+        reader = get_event_task(event) or event.session
         if event.payload.get("operation") == "read":
             known = readers.setdefault(path, set())
-            reads, rereads = reads + 1, rereads + (who in known)
-            known.add(who)
+            reads += 1
+            rereads += reader in known
+            known.add(reader)
         elif list_changed_paths(event):
             readers.pop(path, None)
     return reads, rereads
@@ -414,24 +390,25 @@ def count_file_reads(deeds: Iterable[Event]) -> tuple[int, int]:
 
 def measure_tool_runs(tool: str, runs: Sequence[Event]) -> ToolStats:
     """How one tool did in these runs."""
-    said = [done for event in runs if (done := read_success(event.payload)) is not None]
-    taken = sorted(
-        float(seconds)
-        for event in runs
-        if isinstance(seconds := event.payload.get("duration"), (int, float))
-        and math.isfinite(seconds)
+    outcomes = [read_success(event.payload) for event in runs]
+    known = [outcome for outcome in outcomes if outcome is not None]
+    durations = [event.payload.get("duration") for event in runs]
+    seconds = sorted(
+        float(value)
+        for value in durations
+        if isinstance(value, (int, float)) and math.isfinite(value)
     )
     return ToolStats(
         tool,
         len(runs),
-        said.count(False),
-        said.count(True) / len(said) if said else None,
-        compute_percentile(taken, 0.5),
-        compute_percentile(taken, 0.95),
+        known.count(False),
+        known.count(True) / len(known) if known else None,
+        compute_percentile(seconds, 0.5),
+        compute_percentile(seconds, 0.95),
         runs[-1].at,
     )
 
 
 def compute_percentile(ordered: Sequence[float], share: float) -> float | None:
-    """A percentile of values in order, by nearest rank."""
+    """A percentile of sorted values, by nearest rank; None of none."""
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None

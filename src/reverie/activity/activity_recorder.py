@@ -1,12 +1,11 @@
-"""Writing down what tools do, without being in their way: hand over, and go on (CC-75, D13).
+"""Writing down what tools do, without being in their way.
 
-`put` takes microseconds: the event stands in a queue, and a thread of ours takes secrets out of it
-and appends it to the log. The thread lives only while there is something to write, so none is left
-behind; it is no daemon, so the end of the program waits for what it has in hand. Nothing that goes
-wrong there reaches whoever recorded: `lost` counts the events that could not be written, and
-`trouble` says why the last one could not.
+`enqueue` takes microseconds: the event waits in a queue, and a thread of ours takes secrets out of
+it and appends it to the log. The thread lives only while there is something to write, so none is
+left behind; it is no daemon, so the end of the program waits for what it has in hand.
 
-At most MOST events wait; what comes on top of that is lost, and counted.
+Always true: nothing that goes wrong there reaches whoever recorded. `lost` counts the events that
+could not be written, or were more than MAX_WAITING, and `trouble` says why the last one was not.
 """
 
 from __future__ import annotations
@@ -21,13 +20,16 @@ from reverie.core.privacy_policy import Policy
 from reverie.memory.memory_validation import to_clean_json
 from reverie.privacy.sensitive_files import drop_sensitive_contents
 
-MAX_WAITING = 10_000  # events that wait
-BATCH_SIZE = 200  # of one transaction
-LINGER_SECONDS = 0.05  # seconds that the thread waits for more before it ends
+# Events that wait; what comes on top of that is lost, and counted.
+MAX_WAITING = 10_000
+# Events of one transaction.
+BATCH_SIZE = 200
+# How long the thread waits for more before it ends.
+LINGER_SECONDS = 0.05
 
 
 class ActivityRecorder:
-    """A queue in front of a log."""
+    """A queue in front of the event log."""
 
     def __init__(
         self, append: Callable[[Sequence[Event]], object], policy: Callable[[], Policy]
@@ -40,13 +42,11 @@ class ActivityRecorder:
         self.lost, self.trouble = 0, ""
 
     def enqueue(self, event: Event) -> None:
-        """Have this written soon. Its payload is not to be altered any more."""
+        """Have this event written soon. Its payload is not to be altered any more."""
         with self._changed:
             if len(self._waiting) >= MAX_WAITING:
-                self.lost, self.trouble = (
-                    self.lost + 1,
-                    f"more than {MAX_WAITING:,} events waited to be written",
-                )
+                self.lost += 1
+                self.trouble = f"more than {MAX_WAITING:,} events waited to be written"
                 return
             self._waiting.append(event)
             if self._is_running():
@@ -55,25 +55,25 @@ class ActivityRecorder:
                 self._start_thread()
 
     def flush(self, within: float = 30.0) -> bool:
-        """Wait until everything is written; whether it is."""
+        """Wait until everything is written, `within` seconds at most; True if it is."""
         with self._changed:
             alone = not self._is_running()
-        if alone:  # no thread could be started: the program is about to end, or has forked
+        # Without a thread the program is about to end, or has forked: the caller writes.
+        if alone:
             while self._waiting:
-                self._write(
-                    [self._waiting.popleft() for _ in range(min(BATCH_SIZE, len(self._waiting)))]
-                )
+                self._write(self._pop_batch())
             return True
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting and not self._busy, within)
 
     def _is_running(self) -> bool:
-        """Whether there is a thread; after a fork the parent's is none of ours."""
+        """True if there is a thread; after a fork the parent's is none of ours."""
         return self._thread is not None and self._thread.is_alive()
 
     def _start_thread(self) -> None:
         thread = threading.Thread(target=self._run, name="reverie-recorder", daemon=False)
-        with suppress(RuntimeError):  # the interpreter is shutting down: `flush` writes what waits
+        # While the interpreter shuts down no thread can be started: `flush` writes what waits.
+        with suppress(RuntimeError):
             thread.start()
             self._thread, self._busy = thread, False
 
@@ -85,28 +85,29 @@ class ActivityRecorder:
                 self._changed.notify_all()
 
     def _take_batch(self) -> list[Event] | None:
-        """What is to be written next; None if nothing has come for a while, and then the thread
-        ends.
-        """
+        """What is to be written next; None if nothing has come for a while, and the thread ends."""
         with self._changed:
             if not self._changed.wait_for(lambda: bool(self._waiting), LINGER_SECONDS):
                 self._thread = None
                 return None
             self._busy = True
-            return [self._waiting.popleft() for _ in range(min(BATCH_SIZE, len(self._waiting)))]
+            return self._pop_batch()
+
+    def _pop_batch(self) -> list[Event]:
+        return [self._waiting.popleft() for _ in range(min(BATCH_SIZE, len(self._waiting)))]
 
     def _write(self, batch: Sequence[Event]) -> None:
         try:
             policy = self._policy()
             self._append([redact_event(event, policy) for event in batch])
-        except Exception as err:  # whatever it is, it is not the tool's fault
-            self.lost, self.trouble = self.lost + len(batch), f"{type(err).__name__}: {err}"
+        # Whatever it is, it is not the tool's fault.
+        except Exception as err:
+            self.lost += len(batch)
+            self.trouble = f"{type(err).__name__}: {err}"
 
 
 def redact_event(event: Event, policy: Policy) -> Event:
-    """An event without secrets, and without what stands in sensitive files; long texts are cut
-    after that.
-    """
+    """An event without secrets and contents of sensitive files; long texts are cut after that."""
     from reverie.activity.activity_events import shorten_payload
     from reverie.privacy import redact_value
 

@@ -1,4 +1,4 @@
-"""Files that change together (D9, CC-76; CONSTANTS: co-edit). Pure.
+"""Files that change together, counted by occasions.
 
 Two files were changed together on an *occasion*: in one commit, in one task, or within 300 seconds
 of each other. Many edits on one occasion are one: edits are tied to each other, and what hangs
@@ -7,8 +7,9 @@ commit of that file after it, within a day, are the same change: they count once
 occasions on it is a pattern. Each counts 2^(−age/180 days), and what is left of all of them
 together must be at least 0.1: habits that were given up fade away.
 
-Edits that failed do not count, nor do commits and tasks of more than 50 files: they say nothing of
-any two. Where a commit renamed a file, what was known of the old name holds for the new one.
+Pure. Edits that failed do not count, nor do commits and tasks of more than 50 files: they say
+nothing of any two. Where a commit renamed a file, what was known of the old name holds for the new
+one.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ from reverie.core.model import Event
 
 WITHIN_SECONDS = 300.0  # seconds
 MIN_OCCASIONS = 3  # occasions
-HALF_LIFE_DAYS = 180.0  # days until an occasion counts half
+# Days until an occasion counts half.
+HALF_LIFE_DAYS = 180.0
 MIN_WEIGHT = 0.1
-MAX_FILES_PER_CHANGE = 50  # of a commit or task
-COMMIT_WITHIN_SECONDS = (
-    DAY  # seconds after an edit within which a commit of the file is that of the edit
-)
+# Of a commit or task with more files, none counts.
+MAX_FILES_PER_CHANGE = 50
+# A commit of a file within this time of an edit is the commit of that edit.
+COMMIT_WITHIN_SECONDS = DAY
 
 FileRenames = Mapping[str, Sequence[tuple[float, str]]]  # old name → (when, new name), in order
 
@@ -56,7 +58,7 @@ class CoChange(NamedTuple):
 
     @property
     def share(self) -> float:
-        """On how many of its occasions the other one changed too, 0..1."""
+        """The share (0..1) of the asked file's occasions on which the other one changed too."""
         return min(1.0, self.occasions / self.of)
 
 
@@ -71,12 +73,12 @@ class FilePair(NamedTuple):
 
     @property
     def share(self) -> float:
-        """On how many of its occasions the other one changed too, 0..1."""
+        """The share (0..1) of the busier file's occasions on which the other one changed too."""
         return min(1.0, self.occasions / self.of)
 
 
 def collect_renames(events: Iterable[Event]) -> FileRenames:
-    """What commits renamed."""
+    """For each old name when it was renamed and to what, in order."""
     found: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for event in events:
         for row in event.payload.get("files") or ():
@@ -98,91 +100,79 @@ def resolve_present_path(path: str, at: float, moved: FileRenames) -> str:
 
 def list_former_paths(path: str, moved: FileRenames) -> set[str]:
     """All names that a file ever had, as far as it is known under this one."""
-    found, todo = {path}, [path]
     before: dict[str, list[str]] = defaultdict(list)
     for old, moves in moved.items():
         for _, new in moves:
             before[new].append(old)
-    while todo:
-        for old in before[todo.pop()]:
+    found, queue = {path}, [path]
+    while queue:
+        for old in before[queue.pop()]:
             if old not in found:
                 found.add(old)
-                todo.append(old)
+                queue.append(old)
     return found
 
 
 def list_file_changes(events: Iterable[Event], moved: FileRenames) -> list[FileChange]:
-    """Each file that these deeds changed, under its present name."""
-    found = []
+    """Each file that these events changed, under its present name."""
+    changes = []
     for event in events:
-        group = (
-            f"{COMMIT} {event.payload.get('commit')}"
-            if event.verb == COMMIT
-            else get_event_task(event)
-        )
-        # a commit's own names are those after it
-        before = event.at - 1e-6 if event.verb != COMMIT else event.at
-        found += [
-            FileChange(resolve_present_path(path, before, moved), event.at, group)
-            for path in list_changed_paths(event)
-        ]
-    sizes: dict[str, set[str]] = defaultdict(set)
-    for touch in found:
-        sizes[touch.group].add(touch.path)
+        is_commit = event.verb == COMMIT
+        group = f"{COMMIT} {event.payload.get('commit')}" if is_commit else get_event_task(event)
+        # A commit names its files as they are called after it.
+        named_at = event.at if is_commit else event.at - 1e-6
+        for path in list_changed_paths(event):
+            present = resolve_present_path(path, named_at, moved)
+            changes.append(FileChange(present, event.at, group))
+    paths: dict[str, set[str]] = defaultdict(set)
+    for change in changes:
+        paths[change.group].add(change.path)
     return [
-        touch
-        for touch in found
-        if not touch.group or len(sizes[touch.group]) <= MAX_FILES_PER_CHANGE
+        change
+        for change in changes
+        if not change.group or len(paths[change.group]) <= MAX_FILES_PER_CHANGE
     ]
+
+
+def group_by_path(changes: Iterable[FileChange]) -> dict[str, list[FileChange]]:
+    """The changes of each file."""
+    by_path: dict[str, list[FileChange]] = defaultdict(list)
+    for change in changes:
+        by_path[change.path].append(change)
+    return by_path
 
 
 def find_co_changes(
-    path: str, touched: Iterable[FileChange], now: float, least: int = MIN_OCCASIONS
+    path: str, changes: Iterable[FileChange], now: float, least: int = MIN_OCCASIONS
 ) -> list[CoChange]:
-    """Files that change together with this one, those that do it most first."""
-    by_path: dict[str, list[FileChange]] = defaultdict(list)
-    for touch in touched:
-        by_path[touch.path].append(touch)
+    """Files that change together with this one, the strongest first."""
+    by_path = group_by_path(changes)
     own = by_path.pop(path, [])
-    of = len(find_occasions(own, own))
-    found = [
-        one
-        for other, some in by_path.items()
-        if (one := measure_co_change(other, own, some, of, now, least))
-    ]
+    own_occasions = len(find_occasions(own, own))
+    found = []
+    for other, others in by_path.items():
+        occasions = find_occasions(own, others)
+        if is_pattern(occasions, now, least):
+            weight = sum_decayed_weights(occasions, now)
+            found.append(CoChange(other, len(occasions), own_occasions, weight, max(occasions)))
     return sorted(found, key=lambda one: (-one.weight, one.path))
 
 
-def measure_co_change(
-    other: str,
-    ones: Sequence[FileChange],
-    others: Sequence[FileChange],
-    of: int,
-    now: float,
-    least: int,
-) -> CoChange | None:
-    """How two files change together; None where they do not, or do not any more."""
-    moments = find_occasions(ones, others)
-    weight = sum_decayed_weights(moments, now)
-    return (
-        CoChange(other, len(moments), of, weight, max(moments))
-        if (len(moments) >= least and weight >= MIN_WEIGHT)
-        else None
-    )
+def is_pattern(occasions: Sequence[float], now: float, least: int) -> bool:
+    """True if two files met on enough occasions, and not all of them long ago."""
+    return len(occasions) >= least and sum_decayed_weights(occasions, now) >= MIN_WEIGHT
 
 
 def sum_decayed_weights(moments: Iterable[float], now: float) -> float:
-    """What is left of some occasions together."""
+    """The sum of 2^(−age/180 days) over some occasions."""
     return math.fsum(2.0 ** (-max(0.0, now - at) / DAY / HALF_LIFE_DAYS) for at in moments)
 
 
 def find_all_co_changes(
-    touched: Iterable[FileChange], now: float, least: int = MIN_OCCASIONS
+    changes: Iterable[FileChange], now: float, least: int = MIN_OCCASIONS
 ) -> list[FilePair]:
-    """Every two files that change together, by the same rules as `together`."""
-    by_path: dict[str, list[FileChange]] = defaultdict(list)
-    for touch in touched:
-        by_path[touch.path].append(touch)
+    """Every two files that change together, by the same rules as `find_co_changes`."""
+    by_path = group_by_path(changes)
     often = {
         path: len(find_occasions(some, some))
         for path, some in by_path.items()
@@ -190,23 +180,18 @@ def find_all_co_changes(
     }
     found = []
     for (one, other), met in count_near_changes(by_path).items():
-        moments = find_occasions(by_path[one], by_path[other]) if met >= least else []
-        if len(moments) >= least and sum_decayed_weights(moments, now) >= MIN_WEIGHT:
+        occasions = find_occasions(by_path[one], by_path[other]) if met >= least else []
+        if is_pattern(occasions, now, least):
+            busier = max(often[one], often[other])
             found.append(
-                FilePair(
-                    (one, other),
-                    len(moments),
-                    max(often[one], often[other]),
-                    moments[0],
-                    moments[-1],
-                )
+                FilePair((one, other), len(occasions), busier, occasions[0], occasions[-1])
             )
     return found
 
 
 def count_near_changes(by_path: Mapping[str, Sequence[FileChange]]) -> Counter[tuple[str, str]]:
-    """How often two files were changed in one group or within 300 seconds: at least as often as on
-    one occasion.
+    """How often two files were changed in one group or within 300 seconds: at least their
+    occasions.
     """
     met: Counter[tuple[str, str]] = Counter()
     groups: dict[str, set[str]] = defaultdict(set)
@@ -230,34 +215,32 @@ def count_near_changes(by_path: Mapping[str, Sequence[FileChange]]) -> Counter[t
 
 
 def find_occasions(ones: Sequence[FileChange], others: Sequence[FileChange]) -> list[float]:
-    """When both were changed, once for each occasion: the last moment of it. The same from either
-    side.
+    """The occasions on which both files were changed, each as its last moment, in order.
+
+    The same from either side: linked changes are one occasion (a union-find over all of both).
     """
     nodes = [*ones, *others]
-    root = list(range(len(nodes)))
+    parent = list(range(len(nodes)))
 
-    def top(node: int) -> int:
-        while root[node] != node:
-            root[node] = node = root[root[node]]
+    def find_root(node: int) -> int:
+        while parent[node] != node:
+            parent[node] = node = parent[parent[node]]
         return node
 
-    for a, b in (
-        *link_by_group(nodes),
-        *link_by_time(nodes, len(ones)),
-        *link_edits_to_commits(nodes),
-    ):
-        root[top(a)] = top(b)
+    by_time = link_by_time(nodes, len(ones))
+    for a, b in (*link_by_group(nodes), *by_time, *link_edits_to_commits(nodes)):
+        parent[find_root(a)] = find_root(b)
     sides: dict[int, set[bool]] = defaultdict(set)
     ends: dict[int, float] = {}
-    for place, touch in enumerate(nodes):
-        one = top(place)
-        sides[one].add(place < len(ones))
-        ends[one] = max(touch.at, ends.get(one, touch.at))
-    return sorted(ends[one] for one, both in sides.items() if len(both) == 2)
+    for place, change in enumerate(nodes):
+        root = find_root(place)
+        sides[root].add(place < len(ones))
+        ends[root] = max(change.at, ends.get(root, change.at))
+    return sorted(ends[root] for root, both in sides.items() if len(both) == 2)
 
 
 def link_by_group(nodes: Sequence[FileChange]) -> list[tuple[int, int]]:
-    """Places of touches that belong to the same commit or task, each with the first of them."""
+    """Places of changes that belong to the same commit or task, each with the first of them."""
     first: dict[str, int] = {}
     return [
         (place, first.setdefault(touch.group, place))
@@ -268,43 +251,41 @@ def link_by_group(nodes: Sequence[FileChange]) -> list[tuple[int, int]]:
 
 def link_edits_to_commits(nodes: Sequence[FileChange]) -> list[tuple[int, int]]:
     """Places of edits, each with the first commit of the same file within a day after it."""
-    known: dict[str, list[tuple[float, int]]] = defaultdict(list)
-    for place, touch in enumerate(nodes):
-        if is_commit_change(touch):
-            known[touch.path].append((touch.at, place))
-    for some in known.values():
-        some.sort()
-    found = []
-    for place, touch in enumerate(nodes):
-        some = known[touch.path] if not is_commit_change(touch) and touch.path in known else []
-        first = bisect_left(some, (touch.at, -1))
-        if first < len(some) and some[first][0] <= touch.at + COMMIT_WITHIN_SECONDS:
-            found.append((place, some[first][1]))
-    return found
+    commits: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    for place, change in enumerate(nodes):
+        if is_commit_change(change):
+            commits[change.path].append((change.at, place))
+    for of_file in commits.values():
+        of_file.sort()
+    links = []
+    for place, change in enumerate(nodes):
+        if is_commit_change(change) or change.path not in commits:
+            continue
+        of_file = commits[change.path]
+        first = bisect_left(of_file, (change.at, -1))
+        if first < len(of_file) and of_file[first][0] <= change.at + COMMIT_WITHIN_SECONDS:
+            links.append((place, of_file[first][1]))
+    return links
 
 
 def is_commit_change(touch: FileChange) -> bool:
-    """Whether a file was changed by a commit."""
+    """True if a file was changed by a commit."""
     return touch.group.startswith(f"{COMMIT} ")
 
 
 def link_by_time(nodes: Sequence[FileChange], border: int) -> list[tuple[int, int]]:
-    """Places of touches of either side within 300 seconds; commits have their own moment, which
-    says nothing.
+    """Places of changes of either side within 300 seconds; nodes from `border` on are the other's.
+
+    Commits are left out: when a commit is made says nothing about when its files were changed.
     """
-    ones, others = (
-        sorted(
-            (touch.at, place)
-            for place, touch in enumerate(nodes)
-            if (place < border) == left and not is_commit_change(touch)
-        )
-        for left in (True, False)
-    )
-    found = []
+    edits = [
+        (change.at, place) for place, change in enumerate(nodes) if not is_commit_change(change)
+    ]
+    ones = sorted(edit for edit in edits if edit[1] < border)
+    others = sorted(edit for edit in edits if edit[1] >= border)
+    links = []
     for at, place in ones:
-        first, last = (
-            bisect_left(others, (at - WITHIN_SECONDS, -1)),
-            bisect_right(others, (at + WITHIN_SECONDS, len(nodes))),
-        )
-        found += [(place, other) for _, other in others[first:last]]
-    return found
+        first = bisect_left(others, (at - WITHIN_SECONDS, -1))
+        last = bisect_right(others, (at + WITHIN_SECONDS, len(nodes)))
+        links += [(place, other) for _, other in others[first:last]]
+    return links

@@ -1,9 +1,9 @@
 """A repository's history as experience: each commit is a piece of work, with the files that it
-changed. Pure.
+changed.
 
-Reads what `git log --numstat -z` prints with FORMAT, as it comes. A commit of more than 50 files
-keeps only how many they were: it was a move, an import or a new formatter, and says nothing about
-any two files.
+Reads what `git log --numstat -z` prints with GIT_LOG_FORMAT, as it comes. A commit of more than 50
+files keeps only how many they were: it was a move, an import or a new formatter, and says nothing
+about any two files. Pure.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 from reverie.activity.co_change import MAX_FILES_PER_CHANGE
 
 GIT_LOG_FORMAT = "%x01%H%x1f%ct%x1f%at%x1f%s"
-MAX_MESSAGE_CHARS = 300  # characters
+# Longer messages are cut, changes of longer paths left out.
+MAX_MESSAGE_CHARS = 300
 MAX_PATH_CHARS = 400
 
+# Words of a message that says that it puts something right.
 FIX_WORDS = re.compile(
     r"\b(?:bug ?)?fix(?:e[sd]|ing)?\b|\bhot ?fix|\bbugs?\b|\bregressions?\b|\bcrash(?:es|ed)?\b|"
     r"\brepairs?\b|\bresolves? (?:#|issue)",
@@ -37,7 +39,7 @@ class Commit(NamedTuple):
 
     @property
     def fixes(self) -> bool:
-        """Whether it says that it puts something right."""
+        """True if its message says that it puts something right."""
         return FIX_WORDS.search(self.message) is not None
 
 
@@ -53,16 +55,16 @@ def parse_git_log(chunks: Iterable[bytes]) -> Iterator[Commit]:
             head, files = part[1:].split("\x1f", 3), []
         elif part.count("\t") >= 2:
             added, deleted, path = part.split("\t", 2)
-            was = () if path else (next(parts, ""),)
-            files.append(
-                (path or next(parts, ""), parse_line_count(added), parse_line_count(deleted), *was)
-            )
+            # Of a renamed file the path is empty, and the old and the new name follow.
+            before = () if path else (next(parts, ""),)
+            path = path or next(parts, "")
+            files.append((path, parse_line_count(added), parse_line_count(deleted), *before))
     if head:
         yield make_commit(head, files)
 
 
 def split_nul_fields(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """What stands between NUL bytes."""
+    """The fields between NUL bytes."""
     rest = b""
     for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\0")
@@ -72,12 +74,12 @@ def split_nul_fields(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def parse_line_count(count: str) -> int:
-    """A number of lines; git writes "-" for binary files."""
+    """A number of lines; 0 for the "-" that git writes for binary files."""
     return int(count) if count.isdecimal() else 0
 
 
 def make_commit(head: list[str], files: list[tuple[Any, ...]]) -> Commit:
-    """One commit of what git printed."""
+    """A commit from git's head line and its files."""
     id, at, authored, message = (*head, "", "", "")[:4]
     return Commit(
         id, parse_git_time(at), message[:MAX_MESSAGE_CHARS], tuple(files), parse_git_time(authored)
@@ -85,13 +87,13 @@ def make_commit(head: list[str], files: list[tuple[Any, ...]]) -> Commit:
 
 
 def parse_git_time(seconds: str) -> float:
-    """A time as git writes it."""
+    """Seconds since 1970; 0 for what is no time."""
     return float(seconds) if seconds.lstrip("-").isdecimal() else 0.0
 
 
 def get_rewrite_key(payload: Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """What a commit and its rewritten version share: author's time and message. None where they are
-    not known.
+    """The (author's time, message) that a commit shares with its rewritten version; None if not
+    known.
     """
     at, message = payload.get("authored"), payload.get("message")
     return (at, message) if at and message else None
@@ -99,18 +101,20 @@ def get_rewrite_key(payload: Mapping[str, Any]) -> tuple[Any, ...] | None:
 
 def make_commit_payload(commit: Commit, repository: str, message: str) -> dict[str, Any]:
     """What the log keeps of a commit; `message` is its own, without secrets."""
-    few = len(commit.files) <= MAX_FILES_PER_CHANGE
+    is_small = len(commit.files) <= MAX_FILES_PER_CHANGE
     renamed = [file for file in commit.files if len(file) > 3 and file[0] != file[3]]
-    kept = commit.files if few else renamed  # names must be followed, whatever else a commit did
-    files = [list(file) for file in kept if len(str(file[0])) <= MAX_PATH_CHARS]
-    told: dict[str, Any] = {
+    # Names must be followed, whatever else a commit did.
+    kept = commit.files if is_small else renamed
+    payload: dict[str, Any] = {
         "commit": commit.id,
         "repository": repository,
         "message": message,
         "fix": commit.fixes,
         "authored": commit.authored,
-        "files": files,
+        "files": [list(file) for file in kept if len(str(file[0])) <= MAX_PATH_CHARS],
     }
     if renamed:
-        told["renames"] = len(renamed)
-    return told if few else {**told, "left_out": len(commit.files)}
+        payload["renames"] = len(renamed)
+    if not is_small:
+        payload["left_out"] = len(commit.files)
+    return payload

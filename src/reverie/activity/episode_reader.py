@@ -1,7 +1,7 @@
-"""What hosts record of goals, tasks, steps and tools becomes episodes, where it matters (C22, X28).
+"""The reader that turns recorded goals, tasks, steps and tools into episodes, where they matter.
 
-`lifecycle.episode.EVENTFUL` says what matters. The same told twice by one conversation is one
-episode: a test that fails fifty times is not fifty memories.
+`episodes.EVENTFUL` says what matters. The same reported twice by one conversation is one episode: a
+test that fails fifty times is not fifty memories.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from reverie.pipeline.conversation_events import lesson_space_of
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.text.tokenization import fold_text
 
-RECENT_EPISODES = 50  # newest episodes of a conversation among which the same is looked for
+# Newest episodes of a conversation among which the same one is looked for.
+RECENT_EPISODES = 50
 NAME = "experience"
 
 
@@ -37,7 +38,7 @@ def read_experience(work: WorkContext, event: Event) -> ReaderDecision:
 
 
 def get_event_project(event: Event) -> str:
-    """Where it belongs: what happened in a conversation's own space happened to its project."""
+    """The space of an event's project, which a conversation's own space lies in."""
     above, _, last = event.space.rpartition("/")
     return above if "/" in above and last == event.session else lesson_space_of(event)
 

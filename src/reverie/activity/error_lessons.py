@@ -1,7 +1,7 @@
-"""Lessons from errors: a command failed, later the same command went well; what was done in between
-fixed it.
+"""Lessons from errors in conversations: a command failed, later the same command went well; what
+was done in between fixed it.
 
-Nobody says so: it is observed (A67, X28). Only what a stranger could use is kept: something of the
+Nobody says so: it is observed. Only what a stranger could use is kept: something of the
 surroundings was put right by a command (a missing package, a service that did not run), or an error
 of the tools by a change of one or two files. Tests that fail while their code is being written
 teach nothing.
@@ -15,10 +15,13 @@ from typing import Any, NamedTuple
 from reverie.text.text_signals import find_file_names
 from reverie.text.tokenization import shorten_line
 
-MAX_STEPS = 3  # things done in between; after more nobody knows which of them it was
-MAX_SPAN = 30  # messages between failure and success
+# Things done in between; after more nobody knows which of them it was.
+MAX_STEPS = 3
+# Messages between failure and success.
+MAX_SPAN = 30
 MAX_COMMAND_CHARS, MAX_ERROR_CHARS = 120, 160  # characters shown
-MAX_OPEN_FAILURES = 50  # failures that wait for their success
+# Failures that wait for their success.
+MAX_OPEN_FAILURES = 50
 
 
 class AgentCall(NamedTuple):
@@ -42,10 +45,10 @@ class ErrorFix(NamedTuple):
     @property
     def text(self) -> str:
         """The lesson in one sentence."""
-        done = [f"running `{one}`" for one in self.ran] + (
-            [f"changing {' and '.join(self.changed)}"] if self.changed else []
-        )
-        return f"`{self.command}` failed with “{self.error}”; fixed by {' and '.join(done)}."
+        steps = [f"running `{command}`" for command in self.ran]
+        if self.changed:
+            steps.append(f"changing {' and '.join(self.changed)}")
+        return f"`{self.command}` failed with “{self.error}”; fixed by {' and '.join(steps)}."
 
 
 class OpenFailure(NamedTuple):
@@ -75,12 +78,15 @@ _EDIT_TOOLS = frozenset(
     )
 )
 _READING_COMMAND = re.compile(
-    r"^(?:ls|cat|head|tail|less|grep|rg|ag|find|fd|pwd|cd|echo|which|wc|diff|file|stat|tree|env|printenv|ps|top|df|du|"
-    r"nvidia-smi|sed -n|git (?:status|diff|log|show|branch|blame)|kubectl (?:get|describe|logs)|docker (?:ps|logs)|"
+    r"^(?:ls|cat|head|tail|less|grep|rg|ag|find|fd|pwd|cd|echo|which|wc|diff|file|stat|tree|env|"
+    r"printenv|ps|top|df|du|"
+    r"nvidia-smi|sed -n|git (?:status|diff|log|show|branch|blame)|kubectl (?:get|describe|logs)|"
+    r"docker (?:ps|logs)|"
     r"man|type|whoami|date|jq|awk|sleep|true|open|code)\b"
 )
 _CHECKING_COMMAND = re.compile(
-    r"^(?:(?:python3?|uv run|poetry run|npx|pnpm|yarn)(?: -m)? )*(?:pytest|tox|mypy|pyright|flake8|pylint|jest|vitest|"
+    r"^(?:(?:python3?|uv run|poetry run|npx|pnpm|yarn)(?: -m)? )*(?:pytest|tox|mypy|pyright|"
+    r"flake8|pylint|jest|vitest|"
     r"eslint|ruff check|tsc --noEmit|cargo (?:test|check|clippy)|go (?:test|vet)|"
     r"npm (?:test|run (?:test|lint|check)))\b(?!.*--(?:fix|write)\b)"
 )
@@ -92,18 +98,27 @@ _GIT_ERROR = re.compile(
 _FAILURE_TEXT = re.compile(
     r"(?:^|\n)\s*(?:Exit code [1-9]|(?:\S+: )?(?:fatal|panic)\b|Traceback |FAIL(?:ED|URE)?\b|! |"
     r"make(?:\[\d+\])?: \*\*\* )|"
-    r"\b(?:command not found|No such file or directory|Permission denied|Connection refused|ModuleNotFoundError|"
-    r"ImportError|Unauthorized|ECONNREFUSED|EADDRINUSE|ENOENT|EACCES|not recognized as|cannot find|could not find|"
-    r"No module named|BUILD FAILED|Could not|unable to|is not installed|OutOfMemoryError|timed out)\b|"
-    r"\b\w*(?:Error|Exception)\b(?::|\(|\[)|\berror(?:\[\w+\])?:|npm ERR!|\bBadConnection\b|ConnectionBad",
+    r"\b(?:command not found|No such file or directory|Permission denied|Connection refused|"
+    r"ModuleNotFoundError|"
+    r"ImportError|Unauthorized|ECONNREFUSED|EADDRINUSE|ENOENT|EACCES|not recognized as|"
+    r"cannot find|could not find|"
+    r"No module named|BUILD FAILED|Could not|unable to|is not installed|OutOfMemoryError|"
+    r"timed out)\b|"
+    r"\b\w*(?:Error|Exception)\b(?::|\(|\[)|\berror(?:\[\w+\])?:|npm ERR!|\bBadConnection\b|"
+    r"ConnectionBad",
     re.IGNORECASE,
 )
 _ENVIRONMENT_ERROR = re.compile(
-    r"command not found|No module named|ModuleNotFound|not installed|refused|Unauthorized|permission denied|Access "
-    r"denied|must be logged in|credentials|expired|token|does not exist|not found|could not find|couldn'?t find|cannot "
-    r"find|unresolved import|undeclared crate|missing|not up to date|out of date|unsupported|version|already in use|"
-    r"EADDRINUSE|ENOENT|ECONN|timed? ?out|lookup failed|no space|not running|not running|locked|acquiring|environment "
-    r"variable|not set|Undefined control|cannot connect|couldn'?t be resolved|cannot resolve|failed to resolve|"
+    r"command not found|No module named|ModuleNotFound|not installed|refused|Unauthorized|"
+    r"permission denied|Access "
+    r"denied|must be logged in|credentials|expired|token|does not exist|not found|could not find|"
+    r"couldn'?t find|cannot "
+    r"find|unresolved import|undeclared crate|missing|not up to date|out of date|unsupported|"
+    r"version|already in use|"
+    r"EADDRINUSE|ENOENT|ECONN|timed? ?out|lookup failed|no space|not running|not running|locked|"
+    r"acquiring|environment "
+    r"variable|not set|Undefined control|cannot connect|couldn'?t be resolved|cannot resolve|"
+    r"failed to resolve|"
     r"peer dep|conflict|certificate|ssl",
     re.IGNORECASE,
 )
@@ -123,34 +138,29 @@ _NOISE_LINE = re.compile(
 
 
 def parse_agent_calls(text: str) -> list[AgentCall]:
-    """What an assistant's message asks of tools, where that is written into it: `[Bash {"command":
-    "…"}]`.
-    """
-    return [
-        call
-        for match in _CALL.finditer(text)
-        if (call := parse_agent_call(match["tool"], match["given"])) is not None
-    ]
+    """The tool calls that are written into an assistant's message: `[Bash {"command": "…"}]`."""
+    calls = [parse_agent_call(match["tool"], match["given"]) for match in _CALL.finditer(text)]
+    return [call for call in calls if call is not None]
 
 
 def parse_agent_call(tool: str, given: str) -> AgentCall | None:
-    """One call; None where neither a command nor an edited file can be read from it."""
+    """One call from its JSON; None where neither a command nor an edited file can be read."""
     try:
         values: Any = json.loads(given)
     except (ValueError, RecursionError):
-        values = dict(_NAMED_VALUE.findall(given))  # cut off: it was long
+        # A long call was cut off: what is whole of it still counts.
+        values = dict(_NAMED_VALUE.findall(given))
     if not isinstance(values, Mapping):
         return None
     command = str(values.get("command") or values.get("cmd") or "")
     path = str(values.get("file_path") or values.get("path") or values.get("filename") or "")
-    return AgentCall(
-        tool, strip_command_noise(command), path if tool.lower() in _EDIT_TOOLS else ""
-    )
+    file = path if tool.lower() in _EDIT_TOOLS else ""
+    return AgentCall(tool, strip_command_noise(command), file)
 
 
 def strip_command_noise(command: str) -> str:
-    """A command without what changes from call to call: folders, redirections, what only shortens
-    its output.
+    """A command without what varies from call to call: folders, redirections, what shortens its
+    output.
     """
     command = re.sub(r"^(?:cd \S+ *(?:&&|;) *)+", "", " ".join(command.split()))
     command = re.sub(
@@ -160,42 +170,42 @@ def strip_command_noise(command: str) -> str:
 
 
 def has_failure_text(result: str) -> bool:
-    """Whether a tool's answer tells of an error."""
+    """True if a tool's answer tells of an error."""
     return _FAILURE_TEXT.search(result) is not None
 
 
 def is_read_command(command: str) -> bool:
-    """Whether a command only looks at something: it changes nothing and mends nothing."""
+    """True if a command only looks at something: it changes nothing and fixes nothing."""
     return _READING_COMMAND.match(command) is not None
 
 
 def is_idle_command(command: str, error: str) -> bool:
-    """Whether a command can have mended nothing: it looks, tests, or keeps in git what is there
-    already.
+    """True if a command can have fixed nothing: it looks, tests, or saves in git what is there.
 
     The last counts only where the error is not git's own affair.
     """
-    kept = _GIT_SAVE_COMMAND.match(command) is not None and not _GIT_ERROR.search(error)
-    return is_read_command(command) or kept or _CHECKING_COMMAND.match(command) is not None
+    only_saves = _GIT_SAVE_COMMAND.match(command) is not None and not _GIT_ERROR.search(error)
+    return is_read_command(command) or only_saves or _CHECKING_COMMAND.match(command) is not None
 
 
 def is_test_failure(error: str) -> bool:
-    """Whether an error is that of a test whose code is being written: what is done about it teaches
+    """True for an error of a test whose code is being written: what is done about it teaches
     nothing.
     """
     return _TEST_FAILURE.search(error) is not None
 
 
 def find_error_line(result: str) -> str:
-    """The line that says most about an error."""
+    """The line that says most about an error: one about the surroundings, any that tells of an
+    error, or the first.
+    """
     lines = [
         _ERROR_PREFIX.sub("", line.strip())
         for line in result.splitlines()
         if not _NOISE_LINE.match(line)
     ]
-    telling = [line for line in lines if _ENVIRONMENT_ERROR.search(line)] or [
-        line for line in lines if _FAILURE_TEXT.search(line)
-    ]
+    telling = [line for line in lines if _ENVIRONMENT_ERROR.search(line)]
+    telling = telling or [line for line in lines if _FAILURE_TEXT.search(line)]
     return shorten_line((telling or lines or [""])[0].strip("` \t"), MAX_ERROR_CHARS)
 
 
@@ -221,33 +231,32 @@ def pair_calls_with_results(
 
 
 def find_error_fixes(messages: Sequence[tuple[str, str]]) -> tuple[list[ErrorFix], list[int]]:
-    """What these messages (role, text) teach about errors, and where the failures are that still
-    wait for a success.
-    """
-    found: list[ErrorFix] = []
+    """(fixes that these messages (role, text) teach, places of failures that still wait)."""
+    fixes: list[ErrorFix] = []
     waiting: dict[str, OpenFailure] = {}
     for place, call, result in pair_calls_with_results(messages):
         if call is None:
-            waiting = {} if _USER_REJECTS.match(result) else waiting  # what was done was not wanted
-            continue
-        if call.command and has_failure_text(result):
-            if call.command not in waiting or place - waiting[call.command].place > MAX_SPAN:
+            # "No, undo that": what was done was not wanted.
+            if _USER_REJECTS.match(result):
+                waiting = {}
+        elif call.command and has_failure_text(result):
+            known = waiting.get(call.command)
+            if known is None or place - known.place > MAX_SPAN:
                 waiting[call.command] = OpenFailure(place, find_error_line(result))
                 waiting = dict(list(waiting.items())[-MAX_OPEN_FAILURES:])
-            continue
-        if call.command and (failure := waiting.pop(call.command, None)):
-            if fix := judge_error_fix(call.command, failure, place):
-                found.append(fix)
-            continue
-        waiting = {command: add_fix_step(failure, call) for command, failure in waiting.items()}
-    recent = len(messages) - MAX_SPAN
-    return found, sorted(failure.place for failure in waiting.values() if failure.place >= recent)
+        elif call.command in waiting:
+            fix = judge_error_fix(call.command, waiting.pop(call.command), place)
+            if fix:
+                fixes.append(fix)
+        else:
+            waiting = {command: add_fix_step(failure, call) for command, failure in waiting.items()}
+    earliest = len(messages) - MAX_SPAN
+    open_places = [failure.place for failure in waiting.values() if failure.place >= earliest]
+    return fixes, sorted(open_places)
 
 
 def add_fix_step(failure: OpenFailure, call: AgentCall) -> OpenFailure:
-    """The failure after one more thing was done about it; looking at something does nothing, nor
-    does testing.
-    """
+    """The failure after one more thing was done about it; looking and testing do nothing."""
     if call.command and not is_idle_command(call.command, failure.error):
         return failure._replace(ran=(*failure.ran, call.command), steps=failure.steps + 1)
     if call.file and call.file not in failure.changed:
@@ -256,20 +265,17 @@ def add_fix_step(failure: OpenFailure, call: AgentCall) -> OpenFailure:
 
 
 def judge_error_fix(command: str, failure: OpenFailure, place: int) -> ErrorFix | None:
-    """A lesson, unless nothing or too much was done, it took too long, or it was only work in
-    progress.
+    """The fix of a failure; None if nothing or too much was done, it took too long, or it was work
+    in progress.
     """
-    ran = tuple(dict.fromkeys(one for one in failure.ran if len(one) <= MAX_COMMAND_CHARS))
-    surroundings = _ENVIRONMENT_ERROR.search(failure.error) is not None
-    work = is_test_failure(failure.error) or (not ran and not surroundings)
-    if (
-        not failure.error
-        or not 1 <= len({*ran, *failure.changed}) <= MAX_STEPS
-        or failure.steps > MAX_STEPS
-        or place - failure.place > MAX_SPAN
-        or work
-        or len(command) > MAX_COMMAND_CHARS
-    ):
+    ran = tuple(dict.fromkeys(step for step in failure.ran if len(step) <= MAX_COMMAND_CHARS))
+    steps = len({*ran, *failure.changed})
+    if not failure.error or len(command) > MAX_COMMAND_CHARS or place - failure.place > MAX_SPAN:
+        return None
+    if not 1 <= steps <= MAX_STEPS or failure.steps > MAX_STEPS:
+        return None
+    is_surroundings = _ENVIRONMENT_ERROR.search(failure.error) is not None
+    if is_test_failure(failure.error) or (not ran and not is_surroundings):
         return None
     return ErrorFix(command, failure.error, ran, failure.changed, failure.place, place)
 

@@ -1,5 +1,4 @@
-r"""Which errors are the same: what is left of an error's text when all that changes from run to run
-is taken out.
+r"""Which errors are the same: what is left of an error's text without what changes from run to run.
 
 Of an output, only the lines that tell the error count, at most three; in them paths, numbers,
 addresses, hashes, ids and times become marks. Names stay: `No module named 'yaml'` and `No module
@@ -15,10 +14,13 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-MAX_SCANNED_CHARS = 20_000  # characters of an output, from its end and its beginning
-MAX_LINES = 3  # that tell an error
+# Characters of an output, from its end and from its beginning.
+MAX_SCANNED_CHARS = 20_000
+# Lines that tell an error.
+MAX_LINES = 3
 MAX_LINE_CHARS = 300  # characters of one
-MIN_SHARED_WORDS = 0.8  # share of words in common from which two errors of one code are alike
+# Share of words in common from which two errors of one code are alike.
+MIN_SHARED_WORDS = 0.8
 
 
 class FailureSignature(NamedTuple):
@@ -41,7 +43,8 @@ ERROR_LINE_PATTERNS = tuple(
     for pattern, flags in (
         (r"^E {3,}(?=\S*(?:Error|Exception|Failed|Warning|Exit)\b)", 0),  # pytest
         (
-            r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|Group)(?: \[\w+\])?(?::|$)",
+            r"^(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Iteration|"
+            r"Group)(?: \[\w+\])?(?::|$)",
             0,
         ),
         (r"^Exception in thread|^Caused by: ", 0),  # Java
@@ -49,7 +52,8 @@ ERROR_LINE_PATTERNS = tuple(
         (r"^\s*--- FAIL: |^\s+\S+_test\.go:\d+: ", 0),  # go test
         (r"^\s*\d+:\d+\s+error\s", 0),  # eslint
         (
-            r"\berror(?: ?\[?[A-Z]+\d+\]?)?: |\bfatal error\b|\berror TS\d+|: undefined reference to|"
+            r"\berror(?: ?\[?[A-Z]+\d+\]?)?: |\bfatal error\b|\berror TS\d+|"
+            r": undefined reference to|"
             r"^(?:\[ERROR\])? +symbol: ",
             0,
         ),  # the last: javac
@@ -61,8 +65,10 @@ ERROR_LINE_PATTERNS = tuple(
         (r"^CMake Error|^make(?:\[\d+\])?: \*\*\*", 0),
         (r"^(?:fatal|error|ERROR|Error|FAILED|panic|ERR!)\b\S*:?", 0),
         (
-            r"\b(?:fatal|panic|command not found|[Nn]o such file|[Pp]ermission denied|[Cc]onnection refused|not found|"
-            r"cannot|could not|couldn't|unable to|denied|refused|failed|invalid|unknown|unrecognized|unexpected|"
+            r"\b(?:fatal|panic|command not found|[Nn]o such file|[Pp]ermission denied|"
+            r"[Cc]onnection refused|not found|"
+            r"cannot|could not|couldn't|unable to|denied|refused|failed|invalid|unknown|"
+            r"unrecognized|unexpected|"
             r"missing|near \")",
             0,
         ),
@@ -79,7 +85,8 @@ NOISE_LINE = re.compile(
 RUST_PANIC = re.compile(r"(\bpanicked at \S+:)\n")  # Rust says on the next line why
 ERROR_CODE = re.compile(
     r"\b([A-Za-z_]\w*(?:Error|Exception|Interrupt|Warning|Exit))\b|\b(TS\d+)|error\[(E\d+)\]|"
-    r"\b(E(?!RROR\b)[A-Z]{3,}\d*|[A-Z]{1,4}\d{3,4})\b|\[([a-z]+(?:-[a-z]+)+|-W[\w=-]+|syntax|misc|operator|index)\]\s*$"
+    r"\b(E(?!RROR\b)[A-Z]{3,}\d*|[A-Z]{1,4}\d{3,4})\b|\[([a-z]+(?:-[a-z]+)+|-W[\w=-]+|syntax|"
+    r"misc|operator|index)\]\s*$"
 )
 
 QUOTED_TEXT = re.compile(
@@ -110,14 +117,17 @@ VOLATILE_PATTERNS = tuple(
         (r"(?<![\w<>/])(?:~|\.{1,2})?/(?:[\w.@+~%-]+/)*[\w.@+~%-]*[\w@~%-]", "<path>"),
         (r"(?<![\w<>/])(?:[\w.@+~-]+/)+[\w.@+~-]*[\w~]", "<path>"),
         (
-            r"\b[\w-]+(?:\.[\w-]+)*\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|ya?ml|toml|c|cc|cpp|cxx|h|hpp|o|so|a|rs|go|java|rb|"
-            r"php|sh|txt|md|csv|cfg|ini|lock|log|sql|db|xml|html|css|mk|cmake|sqlite3?|pl|pm|patch|diff|whl|gz|zip|tar|tgz|"
+            r"\b[\w-]+(?:\.[\w-]+)*\.(?:py|pyi|js|mjs|cjs|jsx|ts|tsx|json|ya?ml|toml|c|cc|cpp|"
+            r"cxx|h|hpp|o|so|a|rs|go|java|rb|"
+            r"php|sh|txt|md|csv|cfg|ini|lock|log|sql|db|xml|html|css|mk|cmake|sqlite3?|pl|pm|"
+            r"patch|diff|whl|gz|zip|tar|tgz|"
             r"bz2|xz|jar|ipynb|proto|png|jpe?g|svg|pdf)\b",
             "<path>",
         ),
         (r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", "<hash>"),
         (
-            r"(?<![\w<])[-+]?v?\d[\d_,]*(?:\.\d+)*(?:e[-+]?\d+)?(?:ns|us|µs|ms|s|m|h|[KMG]i?B|B|%)?(?![\w>])",
+            r"(?<![\w<])[-+]?v?\d[\d_,]*(?:\.\d+)*(?:e[-+]?\d+)?(?:ns|us|µs|ms|s|m|h|[KMG]i?B|B|"
+            r"%)?(?![\w>])",
             "<n>",
         ),
     )
@@ -155,19 +165,20 @@ def extract_error_lines(error: str) -> list[str]:
         for line in text.splitlines()
         if line.strip() and not NOISE_LINE.match(line)
     ]
-    for telling in ERROR_LINE_PATTERNS:
-        if found := [line.strip() for line in lines if telling.search(line)]:
-            return (
-                pick_python_errors(found, telling)
-                if telling in ERROR_LINE_PATTERNS[:2]
-                else found[:MAX_LINES]
-            )
+    for pattern in ERROR_LINE_PATTERNS:
+        found = [line.strip() for line in lines if pattern.search(line)]
+        if found:
+            return pick_python_errors(found, pattern)
     return [line.strip() for line in lines[-1:]]
 
 
-def pick_python_errors(found: list[str], telling: re.Pattern[str]) -> list[str]:
-    """Of several exceptions the last one is what was seen; pytest tells each failed test's own."""
-    return found[:MAX_LINES] if telling is ERROR_LINE_PATTERNS[0] else found[-1:]
+def pick_python_errors(found: list[str], pattern: re.Pattern[str]) -> list[str]:
+    """The first MAX_LINES; of several Python exceptions the last one, which is what was seen.
+
+    pytest, the first pattern, tells each failed test's own.
+    """
+    is_python = pattern is ERROR_LINE_PATTERNS[1]
+    return found[-1:] if is_python else found[:MAX_LINES]
 
 
 @lru_cache(maxsize=4_096)
@@ -188,26 +199,24 @@ def normalize_error_line(line: str) -> str:
 
 
 def replace_quoted_text(match: re.Match[str]) -> str:
-    """What stands in quotes: several words that are no code vary, what is one name stays."""
+    """A quotation as it stays: a name or a piece of code; a longer text becomes a mark."""
     inner = next(part for part in match.groups() if part is not None)
-    return (
-        f"'{inner}'"
-        if " " not in inner or re.search(r"[(<\[*&]", inner) or len(inner) < 40
-        else "'<text>'"
-    )
+    is_name = " " not in inner or len(inner) < 40 or re.search(r"[(<\[*&]", inner)
+    return f"'{inner}'" if is_name else "'<text>'"
 
 
 def find_error_code(lines: list[str]) -> str:
-    """What kind of error these lines tell, where that has a name."""
+    """The name of the kind of error that these lines tell; empty if it has none."""
     for line in lines:
-        if found := ERROR_CODE.search(line):
+        found = ERROR_CODE.search(line)
+        if found:
             return next(part for part in found.groups() if part)
     return ""
 
 
 def compare_signatures(one: FailureSignature, other: FailureSignature) -> float:
-    """How far two errors are the same, 0..1: 1 for equal signatures, less where one of them says a
-    little more.
+    """How far two errors are the same, 0..1: 1 for equal signatures, less where one says a little
+    more.
 
     0 where codes or names differ, or where each has words that the other has not: one word for
     another is a name.

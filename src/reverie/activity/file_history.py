@@ -1,17 +1,16 @@
-"""The history of one file: who touched it when, with what, and what broke (issue 5, part 7; D7).
-Pure.
+"""The history of one file: who touched it when, with what, and what broke.
 
-Deeds that count: what was done to the file, commits that changed it, runs of tools whose command
+Events that count: what was done to the file, commits that changed it, runs of tools whose command
 names it, and runs that failed with an error that names it. A file that had another name is
 followed. After a change, the next run of a command that had gone well before, in the same
-conversation, and now fails is what the change broke.
+conversation, and now fails is what the change broke. Pure.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from reverie.activity import COMMIT, FILE, TOOL
 from reverie.activity.activity_events import (
@@ -51,22 +50,24 @@ class FileTouch(NamedTuple):
     broke: tuple[str, ...] = ()  # commands that failed next and had not before, each with its error
 
 
-def build_file_history(names: Collection[str], deeds: Iterable[Event]) -> list[FileTouch]:
-    """The history of a file that bore these names, newest first; `deeds` are events that may name
-    it.
-    """
-    known = sorted(deeds, key=lambda event: (event.at, event.seq), reverse=True)
-    failed = {
+def build_file_history(names: Collection[str], events: Iterable[Event]) -> list[FileTouch]:
+    """The history of a file that bore these names, newest first, from events that may name it."""
+    ordered = sorted(events, key=lambda event: (event.at, event.seq), reverse=True)
+    touches = [touch for event in ordered if (touch := match_file_touch(event, names)) is not None]
+    # A tool that edits a file is logged as a run and as a `file`: the run has the error.
+    errors = {
         (event.at, event.session): get_error_line(event)
-        for event in known
+        for event in ordered
         if event.verb == TOOL and derive_file_payload(event.payload)
     }
-    found = [one for event in known if (one := match_file_touch(event, names)) is not None]
-    return [one._replace(error=one.error or failed.get((one.at, one.session), "")) for one in found]
+    return [
+        touch._replace(error=touch.error or errors.get((touch.at, touch.session), ""))
+        for touch in touches
+    ]
 
 
 def add_broken_commands(found: Iterable[FileTouch], runs: Iterable[Event]) -> list[FileTouch]:
-    """The same with what each change broke; `runs` are the runs of tools around them."""
+    """The touches with what each change broke; `runs` are the runs of tools around them."""
     theirs = group_runs_by_session(runs)
     return [
         one._replace(broke=find_broken_commands(one, theirs.get(one.session, ()))) for one in found
@@ -76,70 +77,66 @@ def add_broken_commands(found: Iterable[FileTouch], runs: Iterable[Event]) -> li
 def match_file_touch(event: Event, names: Collection[str]) -> FileTouch | None:
     """How an event touched a file, if it did."""
     payload = event.payload
-    base = FileTouch(
-        event.seq, event.at, "", "", read_success(payload), event.session, get_event_task(event)
+    ok, task = read_success(payload), get_event_task(event)
+    base = FileTouch(event.seq, event.at, "", "", ok, event.session, task)
+    if event.verb == FILE:
+        path = find_named_path([str(payload.get("path") or "")], names)
+        return complete_file_touch(base, payload, path) if path else None
+    if event.verb == COMMIT:
+        path = find_named_path(list_changed_paths(event), names)
+        message = get_payload_text(payload, "message")
+        return base._replace(how=COMMIT, path=path, ok=None, context=message) if path else None
+    return match_run_touch(base, event, names)
+
+
+def complete_file_touch(base: FileTouch, payload: Mapping[str, Any], path: str) -> FileTouch:
+    """The touch of a `file` event."""
+    return base._replace(
+        how=str(payload.get("operation") or "edit"),
+        path=path,
+        lines=tuple(n for n in payload.get("lines") or () if isinstance(n, int)),
+        context=get_payload_text(payload, "context"),
+        summary=get_payload_text(payload, "summary"),
     )
-    if event.verb == FILE and (path := find_named_path([str(payload.get("path") or "")], names)):
-        lines = tuple(n for n in payload.get("lines") or () if isinstance(n, int))
-        return base._replace(
-            how=str(payload.get("operation") or "edit"),
-            path=path,
-            lines=lines,
-            context=get_payload_text(payload, "context"),
-            summary=get_payload_text(payload, "summary"),
-        )
-    if event.verb == COMMIT and (path := find_named_path(list_changed_paths(event), names)):
-        return base._replace(
-            how=COMMIT, path=path, ok=None, context=get_payload_text(payload, "message")
-        )
-    if event.verb != TOOL or derive_file_payload(
-        payload
-    ):  # a tool that reads or edits one file is in the log as that, too
+
+
+def match_run_touch(base: FileTouch, event: Event, names: Collection[str]) -> FileTouch | None:
+    """How a run of a tool touched a file: its command names it, or its error does."""
+    # A tool that reads or edits one file is in the log as that, too.
+    if event.verb != TOOL or derive_file_payload(event.payload):
         return None
     command = get_run_command(event)
-    if path := find_mentioned_path(command, names):
-        return base._replace(
-            how=RUN_NAMES_FILE, path=path, context=command, error=get_error_line(event)
-        )
-    if read_success(payload) is False and (
-        path := find_mentioned_path(get_run_error(event), names)
-    ):
-        return base._replace(
-            how=ERROR_NAMES_FILE,
-            path=path,
-            context=command or get_payload_text(payload, "tool"),
-            error=get_error_line(event),
-        )
-    return None
+    path = find_mentioned_path(command, names)
+    if path:
+        error = get_error_line(event)
+        return base._replace(how=RUN_NAMES_FILE, path=path, context=command, error=error)
+    path = find_mentioned_path(get_run_error(event), names) if base.ok is False else ""
+    if not path:
+        return None
+    context = command or get_payload_text(event.payload, "tool")
+    return base._replace(
+        how=ERROR_NAMES_FILE, path=path, context=context, error=get_error_line(event)
+    )
 
 
 def find_named_path(paths: Iterable[str], names: Collection[str]) -> str:
     """The first of the paths that is one of the names, or ends with one; empty if none does."""
-    return next(
-        (
-            path
-            for path in map(normalize_event_path, paths)
-            for name in names
-            if path == name or path.endswith(f"/{name}")
-        ),
-        "",
-    )
+    for path in map(normalize_event_path, paths):
+        if any(path == name or path.endswith(f"/{name}") for name in names):
+            return path
+    return ""
 
 
-def find_mentioned_path(words: str, names: Iterable[str]) -> str:
-    """The first of the names that stands in a text as a path of its own, or as the end of one."""
-    return next(
-        (
-            name
-            for name in names
-            if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w/-]|\.\w)", words)
-        ),
-        "",
-    )
+def find_mentioned_path(text: str, names: Iterable[str]) -> str:
+    """The first of the names that stands in a text as a path or as the end of one; else empty."""
+    for name in names:
+        if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w/-]|\.\w)", text):
+            return name
+    return ""
 
 
 def get_payload_text(payload: Mapping[str, object], name: str) -> str:
-    """What stands under a name, if it is a text."""
+    """What stands under a name of a payload, if it is a text; else empty."""
     value = payload.get(name)
     return value if isinstance(value, str) else ""
 

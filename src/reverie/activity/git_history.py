@@ -1,12 +1,12 @@
-"""Taking in the history of a repository: each commit becomes an event, once (D9, D14).
+"""Importing the history of a repository: each commit becomes an event, once.
 
 The log itself says how far we are: the newest commit of that repository in it. What is new since
 then is asked of git and appended in one transaction; where history was rewritten, what is known
 already is left out. Merges are passed over: what they brought stands in the commits that they
 joined.
 
-Nothing of the repository is run and nothing is fetched: no hook, pager, filter, external diff,
-signature check or remote, whatever its configuration says.
+Always true: nothing of the repository is run and nothing is fetched: no hook, pager, filter,
+external diff, signature check or remote, whatever its configuration says.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ LOG_ARGUMENTS = (
     "--no-show-signature",
     f"--format={GIT_LOG_FORMAT}",
 )
-MAX_KNOWN_COMMITS = 1_000_000  # commits of one repository
+MAX_KNOWN_COMMITS = 1_000_000
 CHUNK_BYTES = 1 << 16
 
 
 class GitImport(NamedTuple):
-    """What a repository's history came to."""
+    """What an import of a repository's history came to."""
 
     repository: str  # the id of its first commit: the same in every whole clone
     commits: int = 0  # that are new
@@ -82,62 +82,64 @@ class GitImport(NamedTuple):
 def import_git_history(work: WorkContext, folder: Path, space: str) -> GitImport:
     """Take in what is new in the history of the repository at `folder`: each commit once, whoever
     else is at it.
-
-    Of a commit that was rewritten the first version is kept: it is one occasion.
     """
-    firsts = list_root_commits(folder)
+    roots = list_root_commits(folder)
     seen = work.store.search_events(
-        (COMMIT,), space=space, containing=[firsts[0]], limit=MAX_KNOWN_COMMITS
+        (COMMIT,), space=space, containing=[roots[0]], limit=MAX_KNOWN_COMMITS
     )
-    mine = [event for event in seen if event.payload.get("repository") == firsts[0]]
-    last = str(max(mine, key=lambda event: event.seq).payload.get("commit")) if mine else ""
-    cut = firsts if is_shallow_clone(folder) else []  # these seem to have made all files at once
-    left = [*cut, *([last] if last and is_ancestor_commit(folder, last) else [])]
-    found = list(read_git_commits(folder, tuple(f"^{id}" for id in left)))
-    done = GitImport(firsts[0], known=len(mine))
-    if not found:
+    known = [event for event in seen if event.payload.get("repository") == roots[0]]
+    # The roots of a shallow clone seem to have made all files at once.
+    left_out = list(roots) if is_shallow_clone(folder) else []
+    if known:
+        last = str(max(known, key=lambda event: event.seq).payload.get("commit"))
+        if last and is_ancestor_commit(folder, last):
+            left_out.append(last)
+    commits = list(read_git_commits(folder, tuple(f"^{id}" for id in left_out)))
+    done = GitImport(roots[0], known=len(known))
+    if not commits:
         return done
     with work.store.transaction():
-        return append_new_commits(work, found, done, space)
+        return append_new_commits(work, commits, done, space)
 
 
 def append_new_commits(
     work: WorkContext, found: Iterable[Commit], done: GitImport, space: str
 ) -> GitImport:
-    """Write down those of the commits that are not in the log."""
+    """Append those of the commits that are not in the log, and count them."""
     seen = work.store.search_events((COMMIT,), space=space, limit=MAX_KNOWN_COMMITS)
-    known = {str(event.payload.get("commit")) for event in seen}
-    twins = {get_rewrite_key(event.payload) for event in seen} - {None}
+    known_ids = {str(event.payload.get("commit")) for event in seen}
+    # Of a commit that was rewritten the first version is kept: it is one occasion.
+    known_keys = {get_rewrite_key(event.payload) for event in seen} - {None}
     new: list[Event] = []
-    for one in found:
-        event = to_commit_event(one, done.repository, space, work.policy)
-        if one.id not in known and get_rewrite_key(event.payload) not in twins:
+    for commit in found:
+        event = to_commit_event(commit, done.repository, space, work.policy)
+        if commit.id not in known_ids and get_rewrite_key(event.payload) not in known_keys:
             new.append(event)
-            done = count_commit(done, one, event)
+            done = count_commit(done, commit, event)
     work.store.append(new)
     return done
 
 
 def read_git_commits(folder: Path, since: tuple[str, ...]) -> Iterator[Commit]:
-    """Commits from the oldest to the newest, as git tells them."""
+    """Commits from the oldest to the newest, as git tells them; BadInput if it fails."""
     with start_git(folder, (*LOG_ARGUMENTS, "HEAD", *since, "--")) as git:
-        assert git.stdout
-        with closing(git.stdout):
-            yield from parse_git_log(iter(lambda: git.stdout.read(CHUNK_BYTES), b""))  # type: ignore[union-attr]
-        said = git.stderr.read() if git.stderr else b""
+        output = git.stdout
+        assert output
+        with closing(output):
+            yield from parse_git_log(iter(lambda: output.read(CHUNK_BYTES), b""))
+        complaint = git.stderr.read() if git.stderr else b""
     if git.returncode:
-        raise BadInput(f"git could not tell the history of {folder}: {get_first_line(said)}")
+        raise BadInput(f"git could not tell the history of {folder}: {get_first_line(complaint)}")
 
 
 def list_root_commits(folder: Path) -> list[str]:
     """The ids of a repository's first commits, the oldest first; BadInput where there is none."""
     with start_git(folder, ("rev-list", "--max-parents=0", "HEAD", "--")) as git:
-        told, said = git.communicate()
-    ids = told.decode("ascii", "replace").split()
+        output, complaint = git.communicate()
+    ids = output.decode("ascii", "replace").split()
     if git.returncode or not ids:
-        raise BadInput(
-            f"There is no history to learn from in {folder}: {get_first_line(said) or 'no commit yet'}"
-        )
+        why = get_first_line(complaint) or "no commit yet"
+        raise BadInput(f"There is no history to learn from in {folder}: {why}")
     return ids[::-1]
 
 
@@ -150,20 +152,20 @@ def get_repository_id(folder: Path) -> str:
 
 
 def is_shallow_clone(folder: Path) -> bool:
-    """Whether the history was cut off somewhere (`git clone --depth`)."""
+    """True if the history was cut off somewhere (`git clone --depth`)."""
     with start_git(folder, ("rev-parse", "--is-shallow-repository")) as git:
         return git.communicate()[0].strip() == b"true"
 
 
 def is_ancestor_commit(folder: Path, commit: str) -> bool:
-    """Whether this commit is still part of the present history."""
+    """True if this commit is still part of the present history."""
     with start_git(folder, ("merge-base", "--is-ancestor", commit, "HEAD")) as git:
         git.communicate()
     return git.returncode == 0
 
 
 def start_git(folder: Path, words: tuple[str, ...]) -> subprocess.Popen[bytes]:
-    """Git, at work in a folder."""
+    """A git process at work in a folder; BadInput where there is no folder or no git."""
     try:
         return subprocess.Popen(
             [*GIT_COMMAND, *words],
@@ -180,25 +182,20 @@ def start_git(folder: Path, words: tuple[str, ...]) -> subprocess.Popen[bytes]:
         raise BadInput(f"{folder} is no folder") from err
 
 
-def get_first_line(said: bytes) -> str:
-    """What git complained about."""
-    return next(iter(said.decode("utf-8", "replace").splitlines()), "")
+def get_first_line(complaint: bytes) -> str:
+    """The first line of what git complained about; empty if nothing."""
+    return next(iter(complaint.decode("utf-8", "replace").splitlines()), "")
 
 
 def to_commit_event(commit: Commit, repository: str, space: str, policy: Policy) -> Event:
     """A commit as an event, free of secrets."""
-    told = to_clean_json(
-        make_commit_payload(commit, repository, redact_short_text(commit.message, policy))
-    )
-    told["files"] = [
-        [
-            redact_short_text(file[0], policy),
-            *file[1:3],
-            *(redact_short_text(name, policy) for name in file[3:]),
-        ]
-        for file in told["files"]
-    ]
-    return Event(verb=COMMIT, space=space, at=commit.at, payload=told)
+    message = redact_short_text(commit.message, policy)
+    payload = to_clean_json(make_commit_payload(commit, repository, message))
+    files = []
+    for path, added, deleted, *before in payload["files"]:
+        names = [redact_short_text(name, policy) for name in before]
+        files.append([redact_short_text(path, policy), added, deleted, *names])
+    return Event(verb=COMMIT, space=space, at=commit.at, payload={**payload, "files": files})
 
 
 def count_commit(done: GitImport, commit: Commit, event: Event) -> GitImport:

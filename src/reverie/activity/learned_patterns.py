@@ -1,9 +1,8 @@
-"""What work has taught so far, in one list: fixes of errors, files that change together, workflows
-(D8-D10). Pure.
+"""What work has taught so far, in one list: fixes of errors, files that change together, workflows.
 
 | type | data | confidence | times |
 |---|---|---|---|
-| `error_fix` | error, ran, changed, worked, failed, memory | that it works again, by its record | tried |
+| `error_fix` | error, ran, changed, worked, failed, memory | that it works again | tried |
 | `co_edit` | files (two) | the share of the occasions of the busier one | occasions |
 | `workflow` | steps, approved, memory | that of the procedure | pieces of work |
 """
@@ -40,7 +39,7 @@ def list_learned_patterns(
     touched: Sequence[FileChange],
     now: float,
 ) -> list[LearnedPattern]:
-    """All that is known, the surest first."""
+    """All patterns, the surest first."""
     found = [
         *list_error_fixes(lessons),
         *list_workflow_patterns(procedures),

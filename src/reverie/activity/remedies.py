@@ -1,13 +1,13 @@
-"""What made an error go away: the same command failed, then went well; what was done in between is
-the remedy (D10).
+"""Remedies of errors: the same command failed, then went well; what was done in between fixed it.
 
 A remedy is a memory of kind `learning`. Its `details["remedy"]` keeps the error's signature, what
 was run and changed, and its record: how often it worked, how often the same error came again all
 the same, and how often the error went away without anything being done. How far it is believed is
-the mean of Beta(1 + worked, 1 + failed + alone). A command that next fails with another error, or
-that was run in another folder, tells nothing. Whoever asks about an error gets remedies of errors
-that are the same, with their record, or none (CC-79). What conversations taught about errors
-(`extract.fixes`) is asked too. Pure.
+the mean of Beta(1 + worked, 1 + failed + alone).
+
+A command that next fails with another error, or that was run in another folder, tells nothing.
+Whoever asks about an error gets remedies of errors that are the same, with their record, or none.
+What conversations taught about errors (`error_lessons`) is searched too. Pure.
 """
 
 from __future__ import annotations
@@ -43,14 +43,18 @@ from reverie.core.model import Event, Memory, Revise
 from reverie.memory.episodes import read_success
 
 KIND, REMEDY = "learning", "remedy"  # the kind, and the name in the details
-MAX_EVENTS_BETWEEN = 30  # between failure and success
-MAX_SECONDS_BETWEEN = 7_200.0  # after which they have nothing to do with each other
-MAX_REMEDY_STEPS = 4  # things done in between; after more nobody knows which of them it was
+# Between failure and success; later they have nothing to do with each other.
+MAX_EVENTS_BETWEEN = 30
+MAX_SECONDS_BETWEEN = 7_200.0
+# Things done in between; after more nobody knows which of them it was.
+MAX_REMEDY_STEPS = 4
 MAX_COMMAND_CHARS = 160  # characters
-MAX_EVIDENCE_EVENTS = 20  # events that are named as evidence
-# into another folder, and stays there
+# Events that are named as evidence.
+MAX_EVIDENCE_EVENTS = 20
+# A command that goes into another folder and stays there.
 FOLDER_CHANGE = re.compile(r"\s*(?:cd|pushd|popd)\b(?![^&;|]*(?:&&|;))")
-MIN_CHANCE = 0.5  # a remedy that failed more often than it worked is no advice
+# A remedy that failed more often than it worked is no advice.
+MIN_CHANCE = 0.5
 
 
 class FixAttempt(NamedTuple):
@@ -63,12 +67,12 @@ class FixAttempt(NamedTuple):
 
     @property
     def worked(self) -> bool:
-        """Whether it went well this time."""
+        """True if it went well this time."""
         return read_success(self.rerun.payload) is True
 
     @property
     def is_without_fix(self) -> bool:
-        """Whether nothing was done."""
+        """True if nothing was done."""
         return not self.fix.ran and not self.fix.changed
 
 
@@ -98,7 +102,7 @@ def find_fix_attempt(before: Sequence[Event], again: Event) -> FixAttempt | None
     """What was tried between a command's last failure and this run of it; None where nothing can be
     told from that.
 
-    `before` are the deeds of the same conversation before this run, oldest first.
+    `before` are the events of the same conversation before this run, oldest first.
     """
     command = strip_command_noise(get_run_command(again))
     if not command or len(command) > MAX_COMMAND_CHARS or read_success(again.payload) is None:
@@ -153,24 +157,19 @@ def make_fix_attempt(
     return made if made.worked or came_again else None
 
 
-def list_successful_calls(deeds: Iterable[Event]) -> list[AgentCall]:
-    """What went well of these deeds, as calls: commands, and files changed."""
-    ran = [
-        AgentCall("", strip_command_noise(get_run_command(event)), "")
-        for event in deeds
-        if event.verb == TOOL
-        and get_run_command(event)
-        and read_success(event.payload) is not False
+def list_successful_calls(events: Iterable[Event]) -> list[AgentCall]:
+    """What went well of these events, as calls: commands first, then files changed."""
+    events = list(events)
+    commands = [
+        get_run_command(event)
+        for event in events
+        if event.verb == TOOL and read_success(event.payload) is not False
     ]
-    return [
-        *ran,
-        *(
-            AgentCall("", "", path)
-            for event in deeds
-            if event.verb == FILE
-            for path in list_changed_paths(event)
-        ),
-    ]
+    calls = [AgentCall("", strip_command_noise(command), "") for command in commands if command]
+    for event in events:
+        if event.verb == FILE:
+            calls += [AgentCall("", "", path) for path in list_changed_paths(event)]
+    return calls
 
 
 def describe_remedy(attempt: FixAttempt) -> dict[str, Any]:
@@ -198,36 +197,35 @@ def describe_remedy(attempt: FixAttempt) -> dict[str, Any]:
 
 
 def concerns_remedy(memory: Memory, attempt: FixAttempt) -> bool:
-    """Whether this attempt says something of a remedy: it was tried against the same error, or
-    nothing was.
+    """True if an attempt tells about a remedy: the same error, and the same done about it or
+    nothing.
     """
     record = get_remedy_record(memory)
+    if record.get("key") != attempt.error.key:
+        return False
     if attempt.is_without_fix:
-        return record.get("key") == attempt.error.key
-    return (
-        record.get("key"),
-        tuple(record.get("ran") or ()),
-        tuple(record.get("changed") or ()),
-    ) == (attempt.error.key, attempt.fix.ran, attempt.fix.changed)
+        return True
+    ran, changed = tuple(record.get("ran") or ()), tuple(record.get("changed") or ())
+    return (ran, changed) == (attempt.fix.ran, attempt.fix.changed)
 
 
 def record_attempt(memory: Memory, attempt: FixAttempt, now: float) -> Revise:
-    """A remedy that was tried once more: it worked again, or the same error came back, or went away
-    without it.
-    """
+    """The remedy's record with one more attempt: it worked again, failed, or was not needed."""
     record = dict(get_remedy_record(memory))
-    name = "alone" if attempt.is_without_fix else "worked" if attempt.worked else "failed"
-    record[name] = to_count(record.get(name)) + 1
-    if name == "worked":
+    outcome = "worked" if attempt.worked else "failed"
+    if attempt.is_without_fix:
+        outcome = "alone"
+    record[outcome] = to_count(record.get(outcome)) + 1
+    if outcome == "worked":
         record["last_at"] = attempt.rerun.at
-    known = [*(record.get("events") or ()), attempt.failed.seq, attempt.rerun.seq]
-    record["events"] = list(dict.fromkeys(known))[-MAX_EVIDENCE_EVENTS:]
+    events = [*(record.get("events") or ()), attempt.failed.seq, attempt.rerun.seq]
+    record["events"] = list(dict.fromkeys(events))[-MAX_EVIDENCE_EVENTS:]
     fields: dict[str, Any] = {
         "details": {**memory.details, REMEDY: record},
         "updated_at": now,
         "confidence": estimate_success(*read_remedy_counts(record)),
     }
-    if name == "worked":
+    if outcome == "worked":
         fields |= {"access_count": memory.access_count + 1, "last_accessed_at": now}
     return Revise(id=memory.id, fields=fields)
 
@@ -238,9 +236,7 @@ def estimate_success(worked: int, failed: int, alone: int = 0) -> float:
 
 
 def read_remedy_counts(record: Mapping[str, Any]) -> tuple[int, int, int]:
-    """How often a remedy worked, how often it failed, and how often the error went
-    away without it.
-    """
+    """How often a remedy (worked, failed, was not needed as the error went away without it)."""
     return (
         to_count(record.get("worked")),
         to_count(record.get("failed")),
@@ -249,8 +245,8 @@ def read_remedy_counts(record: Mapping[str, Any]) -> tuple[int, int, int]:
 
 
 def get_remedy_record(memory: Memory) -> Mapping[str, Any]:
-    """What a remedy keeps of its error and its record; nothing where the memory is none. Details
-    are anybody's.
+    """What a remedy keeps of its error and its record; empty where the memory is none. Details are
+    anybody's.
     """
     record = memory.details.get(REMEDY)
     return record if isinstance(record, Mapping) else {}
@@ -260,69 +256,66 @@ def find_fix_suggestions(error: str, learned: Iterable[Memory]) -> list[FixSugge
     """Remedies of this error, the likeliest first; empty where none is known of an error that is
     the same.
     """
-    asked, line = (
-        compute_failure_signature(error),
-        compute_failure_signature(find_error_line(error)),
-    )
-    found = [
-        one
-        for memory in learned
-        if (one := suggest_from_memory(asked, line, memory)) and one.chance >= MIN_CHANCE
-    ]
-    return sorted(found, key=lambda one: (-one.likeness * one.chance, -one.last_at, one.memory.id))
+    asked = compute_failure_signature(error)
+    line = compute_failure_signature(find_error_line(error))
+    found = [suggest_from_memory(asked, line, memory) for memory in learned]
+    good = [one for one in found if one and one.chance >= MIN_CHANCE]
+    return sorted(good, key=lambda one: (-one.likeness * one.chance, -one.last_at, one.memory.id))
 
 
 def rank_known_remedies(learned: Iterable[Memory]) -> list[FixSuggestion]:
-    """All remedies with a record, of the errors met most often first (D12)."""
-    kept = [(memory, get_remedy_record(memory)) for memory in learned if get_remedy_record(memory)]
-    found = [make_suggestion(memory, record, 1.0) for memory, record in kept]
+    """All remedies with a record, those tried most often first."""
+    records = [(memory, get_remedy_record(memory)) for memory in learned]
+    found = [make_suggestion(memory, record, 1.0) for memory, record in records if record]
     return sorted(found, key=lambda one: (-one.worked - one.failed, -one.last_at, one.memory.id))
 
 
 def make_suggestion(memory: Memory, record: Mapping[str, Any], alike: float) -> FixSuggestion:
     """A remedy with its record."""
     worked, failed, alone = read_remedy_counts(record)
-    ran, changed, events = (tuple(record.get(name) or ()) for name in ("ran", "changed", "events"))
     return FixSuggestion(
         memory,
         alike,
         estimate_success(worked, failed, alone),
         worked,
         failed,
-        tuple(map(str, ran)),
-        tuple(map(str, changed)),
-        float(record.get("last_at") or memory.at),
-        tuple(map(to_count, events)),
-        alone,
+        ran=tuple(map(str, record.get("ran") or ())),
+        changed=tuple(map(str, record.get("changed") or ())),
+        last_at=float(record.get("last_at") or memory.at),
+        events=tuple(map(to_count, record.get("events") or ())),
+        alone=alone,
     )
 
 
 def suggest_from_memory(
     asked: FailureSignature, line: FailureSignature, memory: Memory
 ) -> FixSuggestion | None:
-    """What a memory has to say about an error, if anything."""
+    """What a memory has to say about an error: a remedy, or a sentence that a conversation taught.
+
+    `line` is the signature of the error's most telling line alone, which such a sentence quotes.
+    """
     record = get_remedy_record(memory)
-    if isinstance(key := record.get("key"), str):
-        alike = compare_signatures(asked, FailureSignature(key, str(record.get("code") or ""), ""))
+    key = record.get("key")
+    if isinstance(key, str):
+        known = FailureSignature(key, str(record.get("code") or ""), "")
+        alike = compare_signatures(asked, known)
         return make_suggestion(memory, record, alike) if alike else None
-    if (said := FIX_SENTENCE.search(memory.text)) is None:
+    sentence = FIX_SENTENCE.search(memory.text)
+    if sentence is None:
         return None
-    known = compute_failure_signature(said["error"].rstrip("…"))
-    met = known.key and (known.key == line.key or known.key in asked.key.splitlines())
-    return (
-        FixSuggestion(
-            memory,
-            1.0,
-            estimate_success(1, 0),
-            memory.strength,
-            0,
-            tuple(RAN_COMMAND.findall(said["done"])),
-            memory.files,
-            memory.at,
-            (),
-        )
-        if met
-        else None
+    quoted = compute_failure_signature(sentence["error"].rstrip("…"))
+    if not quoted.key or not (quoted.key == line.key or quoted.key in asked.key.splitlines()):
+        return None
+    return FixSuggestion(
+        memory,
+        1.0,
+        estimate_success(1, 0),
+        memory.strength,
+        0,
+        ran=tuple(RAN_COMMAND.findall(sentence["done"])),
+        changed=memory.files,
+        last_at=memory.at,
+        events=(),
     )
 
 

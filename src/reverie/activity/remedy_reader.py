@@ -1,11 +1,10 @@
-"""What made an error go away is learned as the log is read: remedies, and workflows that wait for
-approval (D10, D12).
+"""The reader that learns what made an error go away, and workflows that wait for approval.
 
-A run of a tool is held against the last failure of the same command in its conversation
-(`experience.remedies`): a remedy that worked is kept, or counted once more; one that did not help
-is counted too, and an error that went away by itself counts against all its remedies. When a piece
-of work has ended, sequences of commands that recur become procedures that wait in `pending`: they
-surface only once somebody approves, unless `settings.curate` is "off".
+A run of a tool is compared with the last failure of the same command in its conversation
+(`remedies`): a remedy that worked is kept, or counted once more; one that did not help is counted
+too, and an error that went away by itself counts against all its remedies. When a task has ended,
+sequences of commands that recur become procedures that wait in `pending`: they surface only once
+somebody approves, unless `settings.curate` is "off".
 """
 
 from __future__ import annotations
@@ -23,9 +22,12 @@ from reverie.memory.memory_validation import build_memory
 from reverie.pipeline.event_reader import EventReader, ReaderDecision, WorkContext
 from reverie.privacy.untrusted_text import screen_for_injection
 
-MAX_LOOKBACK = 20_000  # numbers of the log that are looked back for a failure
-MAX_WORKFLOW_RUNS = 2_000  # newest runs of tools in which workflows are looked for
-MAX_KNOWN = 5_000  # remedies, and procedures, of a space
+# Sequence numbers of the log that are looked back for a failure.
+MAX_LOOKBACK = 20_000
+# Newest runs of tools in which workflows are looked for.
+MAX_WORKFLOW_RUNS = 2_000
+# Remedies, and procedures, of a space.
+MAX_KNOWN = 5_000
 NAME = "remedy"
 
 
@@ -35,15 +37,12 @@ def learn_from_run(work: WorkContext, event: Event) -> ReaderDecision:
     if work.settings.is_off(home, event.session):
         return ReaderDecision()
     if event.verb == TASK:
-        return (
-            find_new_workflows(work, event, home)
-            if read_success(event.payload) is not None
-            else ReaderDecision()
-        )
-    if (
-        not get_run_command(event)
-        or (attempt := remedies.find_fix_attempt(list_earlier_events(work, event), event)) is None
-    ):
+        has_ended = read_success(event.payload) is not None
+        return find_new_workflows(work, event, home) if has_ended else ReaderDecision()
+    if not get_run_command(event):
+        return ReaderDecision()
+    attempt = remedies.find_fix_attempt(list_earlier_events(work, event), event)
+    if attempt is None:
         return ReaderDecision()
     known = work.store.browse(
         Filter(
@@ -54,12 +53,8 @@ def learn_from_run(work: WorkContext, event: Event) -> ReaderDecision:
             limit=MAX_KNOWN,
         )
     )
-    return update_remedies(
-        work,
-        event,
-        attempt,
-        [memory for memory in known if remedies.concerns_remedy(memory, attempt)],
-    )
+    same = [memory for memory in known if remedies.concerns_remedy(memory, attempt)]
+    return update_remedies(work, event, attempt, same)
 
 
 def update_remedies(
@@ -72,7 +67,8 @@ def update_remedies(
             [remedies.record_attempt(memory, attempt, work.now) for memory in met], rests_on=met
         )
     if any(not memory.active for memory in same) or (not same and not attempt.worked):
-        return ReaderDecision()  # somebody let go of it, and that stands
+        # Somebody retired it, and that stands.
+        return ReaderDecision()
     if same:
         return ReaderDecision(
             [remedies.record_attempt(same[0], attempt, work.now)], rests_on=same[:1]
@@ -86,11 +82,12 @@ def update_remedies(
         **remedies.describe_remedy(attempt),
         policy=work.policy,
     )
-    return ReaderDecision([Add(screen_for_injection(memory))])  # the error is a tool's words
+    # The error is a tool's words, which may hold an injection.
+    return ReaderDecision([Add(screen_for_injection(memory))])
 
 
 def list_earlier_events(work: WorkContext, event: Event) -> list[Event]:
-    """The deeds of the same conversation before this one, oldest first."""
+    """The events of the same conversation before this one, oldest first."""
     return work.store.events(
         after=max(0, event.seq - MAX_LOOKBACK),
         before=event.seq,
@@ -103,26 +100,23 @@ def list_earlier_events(work: WorkContext, event: Event) -> list[Event]:
 
 
 def find_new_workflows(work: WorkContext, event: Event, home: str) -> ReaderDecision:
-    """Workflows that have become three occasions by the end of this piece of work."""
+    """Workflows that have recurred often enough by the end of this task, as procedures."""
     runs = work.store.search_events((TOOL,), space=home, until=event.at, limit=MAX_WORKFLOW_RUNS)
-    known = {
-        tuple(memory.details.get(SHAPE_DETAIL) or ())
-        for memory in work.store.browse(
-            Filter(
-                spaces=(home,),
-                kinds=(procedure.KIND,),
-                having=SHAPE_DETAIL,
-                active=None,
-                limit=MAX_KNOWN,
-            )
+    stored = work.store.browse(
+        Filter(
+            spaces=(home,),
+            kinds=(procedure.KIND,),
+            having=SHAPE_DETAIL,
+            active=None,
+            limit=MAX_KNOWN,
         )
-    }
-    new = [
-        to_pending_procedure(home, one, work)
-        for one in find_workflows(runs)
-        if one.shape not in known
-    ]
-    return ReaderDecision([Add(apply_curate_setting(one, work.settings.curate)) for one in new])
+    )
+    known = {tuple(memory.details.get(SHAPE_DETAIL) or ()) for memory in stored}
+    new = [workflow for workflow in find_workflows(runs) if workflow.shape not in known]
+    pending = [to_pending_procedure(home, workflow, work) for workflow in new]
+    return ReaderDecision(
+        [Add(apply_curate_setting(memory, work.settings.curate)) for memory in pending]
+    )
 
 
 def to_pending_procedure(home: str, workflow: CommandWorkflow, work: WorkContext) -> Memory:

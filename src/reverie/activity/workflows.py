@@ -1,16 +1,16 @@
-"""Commands that are run one after the other again and again: candidates for procedures. Pure.
+"""Workflows: commands that are run one after the other again and again, candidates for procedures.
 
 Commands are compared without what changes from time to time: quoted texts, paths, numbers, hashes.
 What only looks (`ls`, `git status`) is passed over. A sequence of two to six different commands
 that occurs in at least three pieces of work (tasks, or conversations) is a workflow; one that is
-part of a longer one, as often, is not told by itself.
+part of a longer one, as often, is not listed by itself. Pure.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.activity import TOOL
@@ -29,6 +29,17 @@ SHAPE_DETAIL = "workflow"
 QUOTED_TEXT = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
 
 
+Shape = tuple[str, ...]
+
+
+class CommandStep(NamedTuple):
+    """A command of a piece of work."""
+
+    shape: str  # without what changes from time to time
+    command: str
+    at: float
+
+
 class CommandWorkflow(NamedTuple):
     """Commands in their order."""
 
@@ -45,57 +56,63 @@ def normalize_step(command: str) -> str:
 
 def find_workflows(events: Iterable[Event], least: int = MIN_OCCASIONS) -> list[CommandWorkflow]:
     """Sequences that recur, the most frequent first, the longer of two that are as frequent."""
-    works: dict[str, list[tuple[str, str, float]]] = defaultdict(list)
+    found: dict[Shape, dict[str, Sequence[CommandStep]]] = defaultdict(dict)
+    for work, steps in collect_steps(events).items():
+        for run in iterate_step_runs(steps):
+            found[tuple(step.shape for step in run)][work] = run
+    often = {shape: runs for shape, runs in found.items() if len(runs) >= least}
+    workflows = [
+        make_workflow(shape, runs)
+        for shape, runs in often.items()
+        if not is_part_of_longer(shape, often)
+    ]
+    return sorted(workflows, key=lambda one: (-one.occasions, -len(one.steps), one.steps))
+
+
+def collect_steps(events: Iterable[Event]) -> dict[str, list[CommandStep]]:
+    """For each piece of work the commands that went well and did something, repetitions once."""
+    works: dict[str, list[CommandStep]] = defaultdict(list)
     for event in sorted(events, key=lambda event: (event.at, event.seq)):
         command = strip_command_noise(get_run_command(event))
         work = get_event_task(event) or event.session
-        if (
-            event.verb == TOOL
-            and work
-            and command
-            and read_success(event.payload) is not False
-            and not is_read_command(command)
-        ):
-            step = (normalize_step(command), command[:MAX_COMMAND_CHARS], event.at)
-            if not works[work] or works[work][-1][0] != step[0]:
-                works[work].append(step)
-    where: dict[tuple[str, ...], dict[str, Sequence[tuple[str, str, float]]]] = defaultdict(dict)
-    for work, steps in works.items():
-        for run in iterate_step_runs(steps):
-            where[tuple(step[0] for step in run)][work] = run
-    often = {key: some for key, some in where.items() if len(some) >= least}
-    found = [
-        make_workflow(key, some)
-        for key, some in often.items()
-        if not any(
-            len(other) > len(key) and len(often[other]) >= len(some) and is_subsequence(key, other)
-            for other in often
-        )
-    ]
-    return sorted(found, key=lambda one: (-one.occasions, -len(one.steps), one.steps))
+        if event.verb != TOOL or not work or not command or is_read_command(command):
+            continue
+        if read_success(event.payload) is False:
+            continue
+        step = CommandStep(normalize_step(command), command[:MAX_COMMAND_CHARS], event.at)
+        if not works[work] or works[work][-1].shape != step.shape:
+            works[work].append(step)
+    return works
 
 
-def iterate_step_runs(
-    steps: Sequence[tuple[str, str, float]],
-) -> Iterable[Sequence[tuple[str, str, float]]]:
+def is_part_of_longer(
+    shape: Shape, often: Mapping[Shape, Mapping[str, Sequence[CommandStep]]]
+) -> bool:
+    """True if a sequence is part of a longer one that occurs as often."""
+    return any(
+        len(other) > len(shape)
+        and len(often[other]) >= len(often[shape])
+        and is_subsequence(shape, other)
+        for other in often
+    )
+
+
+def iterate_step_runs(steps: Sequence[CommandStep]) -> Iterator[Sequence[CommandStep]]:
     """Every stretch of different commands."""
     for length in range(MIN_STEPS, MAX_STEPS + 1):
         for first in range(len(steps) - length + 1):
             run = steps[first : first + length]
-            if len({step[0] for step in run}) == length:
+            if len({step.shape for step in run}) == length:
                 yield run
 
 
-def is_subsequence(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
-    """Whether a sequence is a stretch of another."""
-    return any(
-        whole[first : first + len(part)] == part for first in range(len(whole) - len(part) + 1)
-    )
+def is_subsequence(part: Shape, whole: Shape) -> bool:
+    """True if a sequence is a stretch of another."""
+    starts = range(len(whole) - len(part) + 1)
+    return any(whole[first : first + len(part)] == part for first in starts)
 
 
-def make_workflow(
-    key: tuple[str, ...], some: dict[str, Sequence[tuple[str, str, float]]]
-) -> CommandWorkflow:
-    """A workflow as it was last run."""
-    last = sorted(some.values(), key=lambda run: run[-1][2])[-1]
-    return CommandWorkflow(tuple(step[1] for step in last), len(some), last[-1][2], key)
+def make_workflow(shape: Shape, runs: Mapping[str, Sequence[CommandStep]]) -> CommandWorkflow:
+    """A workflow as it was last run; `runs` are its steps in each piece of work."""
+    last = sorted(runs.values(), key=lambda run: run[-1].at)[-1]
+    return CommandWorkflow(tuple(step.command for step in last), len(runs), last[-1].at, shape)

@@ -8,9 +8,9 @@ order of a run: first what died half-way is mended, then duplicates go, then the
 
 from reverie.consolidation import archiving
 from reverie.reconciliation import pair_passes
+from reverie.reconciliation.merge_rules import NEAR_COSINE
 from reverie.reconciliation.pair_passes import (
     MERGE_COSINE,
-    NEAR_COSINE,
     PROBE_COSINE,
     RELATED_COSINE,
 )

@@ -1,15 +1,14 @@
 """What a context consists of: items. An item stays or goes as a whole.
 
 An item is one message, or a tool's call with all that answers it. Its type decides how much it
-weighs (CONSTANTS: ctx type weights); what is sticky never goes, and says why.
+weighs; what is sticky never goes, and says why.
 """
 
 from typing import NamedTuple
 
 SYSTEM = "system_prompt"
 
-# What an item of a type weighs; of a type that is not here 1.0 (D45–D50; CONSTANTS: ctx type
-# weights).
+# What an item of a type weighs; of a type that is not here 1.0.
 TYPE_WEIGHTS: dict[str, float] = {
     SYSTEM: 100.0,  # never goes
     "task_state": 2.0,  # a list of what is to be done, a plan

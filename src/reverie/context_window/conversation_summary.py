@@ -1,10 +1,10 @@
-"""A conversation condensed, by words or by a model, and what of it is written down (C100–C110).
+"""Condensing a conversation, by words or by a model, and writing down an episode of what left.
 
-`condensed` decides and changes nothing: a model that is away, or whose answer is not good enough,
-leaves what was chosen without it (CC-71). `tell` writes down one episode that says in a few lines
-what left, so that the day's log has it, each line with who said it, and none that addresses the
-agent; the passages are kept by `leaving`. Facts, preferences and procedures are learned from the
-turns, as always, and so only once.
+`condense_messages` decides and changes nothing: a model that is away, or whose answer is not good
+enough, leaves what was chosen without it. `record_episode` writes one episode that says in a few
+lines what left, so that the day's log has it, each line with who said it, and none that addresses
+the agent. Passages are kept by `evicted_excerpts`; facts, preferences and procedures are learned
+from the turns, as always, and so only once.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from reverie.storage import Store
 
 BY_WORDS = "words"
-MAX_EPISODE_LINES = 12  # lines of an episode
-MAX_KNOWN_EPISODES = (
-    1_000  # newest episodes of a conversation among which the same one is looked for
-)
+# Lines of an episode.
+MAX_EPISODE_LINES = 12
+# Newest episodes of a conversation among which the same one is looked for.
+MAX_KNOWN_EPISODES = 1_000
 
 
 class ConversationFacts(NamedTuple):
@@ -98,9 +98,7 @@ def condense_messages(
 def summarize_by_model(
     made: CondenseDraft, about: ConversationFacts, llm: LanguageModel | None
 ) -> CondensedMessages | None:
-    """The same with lines that a model wrote; None without one, or where its answer is
-    no summary.
-    """
+    """The draft with lines that a model wrote; None without one or without a useful answer."""
     if llm is None or not made.lines or not made.placed:
         return None
     from reverie.llm import summary_task
@@ -124,42 +122,35 @@ def make_episode(
     made: CondensedMessages, numbers: Sequence[int], policy: Policy
 ) -> CondensedEpisode | None:
     """The episode of what left just now; None if nothing can be said of it."""
-    now_gone = [numbers[place] for item in made.left for place in item.messages]
+    gone = [numbers[place] for item in made.left for place in item.messages]
     lines = [
         line
         for line in made.lines
-        if line.number in set(now_gone) and not find_prompt_injection(line.text)
+        if line.number in set(gone) and not find_prompt_injection(line.text)
     ]
-    return (
-        CondensedEpisode(
-            tuple(lines[:MAX_EPISODE_LINES]),
-            (min(now_gone), max(now_gone)),
-            made.by,
-            find_last_question(made, policy),
-        )
-        if lines
-        else None
-    )
+    if not lines:
+        return None
+    span = (min(gone), max(gone))
+    question = find_last_question(made, policy)
+    return CondensedEpisode(tuple(lines[:MAX_EPISODE_LINES]), span, made.by, question)
 
 
 def find_last_question(made: CondensedMessages, policy: Policy) -> str:
-    """What the user had asked for when what left was said, not what a tool answered; empty if that
-    is nowhere.
-    """
+    """What the user had asked for when what left was said, not what a tool answered; else empty."""
     first = min(item.messages[0] for item in made.left)
-    before = [
-        one.text
-        for place, message in zip(made.origin, made.messages, strict=True)
-        if place < first
-        for one in split_message(message, place)
-        if one.role == "user"
-    ]
-    words = [text for text in before if not is_summary(text)]
-    return cut_at_word(redact_short_text(words[-1], policy), MAX_LINE_CHARS) if words else ""
+    texts: list[str] = []
+    for place, message in zip(made.origin, made.messages, strict=True):
+        if place < first:
+            said = split_message(message, place)
+            texts += [one.text for one in said if one.role == "user"]
+    questions = [text for text in texts if not is_summary(text)]
+    return (
+        cut_at_word(redact_short_text(questions[-1], policy), MAX_LINE_CHARS) if questions else ""
+    )
 
 
 def record_episode(store: Store, one: CondensedEpisode, compact: Event, policy: Policy) -> bool:
-    """Write an episode down, unless one of the same messages is known; whether it was. One
+    """Write an episode down, unless one of the same messages is known; True if it was written. One
     transaction.
 
     `compact` is the event by which hosts say that they shorten a context: readers that wait for

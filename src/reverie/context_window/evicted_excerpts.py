@@ -11,7 +11,7 @@ lines that stand for what has gone before, are not kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core import clock
@@ -30,15 +30,14 @@ from reverie.text.tokenization import fingerprint_text
 if TYPE_CHECKING:
     from reverie.storage import Store
 
-PASSAGE_CHARS, OVERLAP_CHARS = (
-    1_600,
-    320,
-)  # characters: 400 and 80 tokens (CONSTANTS: chunk / overlap)
-MAX_KNOWN_PASSAGES = (
-    5_000  # newest passages of a conversation among which the same one is looked for
-)
-TOOL_ROLES = ("tool", "function")  # roles that speak with words of others
-MAX_HEAD_CHARS = 200  # characters of a tool's call that stand above each passage of its result
+# 400 and 80 tokens.
+PASSAGE_CHARS, OVERLAP_CHARS = 1_600, 320
+# Newest passages of a conversation among which the same one is looked for.
+MAX_KNOWN_PASSAGES = 5_000
+# Roles that speak with words of others.
+TOOL_ROLES = ("tool", "function")
+# Characters of a tool's call that stand above each passage of its result.
+MAX_HEAD_CHARS = 200
 PATH_PATTERN = re.compile(r"[\w.-]*(?:/[\w.-]+)+|\b[\w-]+\.[a-z]{1,5}\b")
 MAX_FILES = 5
 
@@ -55,9 +54,7 @@ class EvictedPart(NamedTuple):
 
 
 class ExcerptTarget(NamedTuple):
-    """Where passages are kept: the conversation's space and name, and what is taken out of a text
-    there.
-    """
+    """Where passages are kept: the conversation's space and name, and what is redacted there."""
 
     space: str
     session: str
@@ -67,9 +64,7 @@ class ExcerptTarget(NamedTuple):
 def store_evicted_parts(
     store: Store, gone: Sequence[EvictedPart], home: ExcerptTarget, now: float
 ) -> int:
-    """Write down what left, as far as it is not known; how many passages that is. One
-    transaction.
-    """
+    """Write down what left and is not known yet, in one transaction; the number of passages."""
     if not gone:
         return 0
     with store.transaction():
@@ -142,18 +137,18 @@ def make_passages(
             )
 
 
-def split_into_passages(text: str) -> Iterable[str]:
+def split_into_passages(text: str) -> Iterator[str]:
     """A text in pieces that overlap, cut at the end of a line or a word where there is one."""
     start = 0
     while len(text) - start > PASSAGE_CHARS:
         piece = text[start : start + PASSAGE_CHARS]
-        end = (
-            max(piece.rfind("\n", PASSAGE_CHARS // 2), piece.rfind(" ", PASSAGE_CHARS - 100), 0)
-            or PASSAGE_CHARS
-        )
+        line_end = piece.rfind("\n", PASSAGE_CHARS // 2)
+        word_end = piece.rfind(" ", PASSAGE_CHARS - 100)
+        end = max(line_end, word_end, 0) or PASSAGE_CHARS
         yield piece[:end].strip()
         start += max(end - OVERLAP_CHARS, 1)
-    if rest := text[start:].strip():
+    rest = text[start:].strip()
+    if rest:
         yield rest
 
 

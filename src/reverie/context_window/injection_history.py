@@ -3,9 +3,7 @@
 Two sets with different lives. `surfaced` is what was prepared under the present topic: it is not
 prepared again until the topic changes or every 50 turns. `injected` is what the agent really was
 given: it is not given again for 45 minutes, whatever the topic. Nothing here grows without bound:
-both forget with time, and hold `MOST` ids at most.
-
-Sources: jcode design A (state resets) and B (timing); numbers are CONSTANTS, column "ours".
+both forget with time, and hold MAX_IDS ids at most.
 """
 
 from collections import OrderedDict
@@ -15,24 +13,33 @@ from reverie.context_window import EMPTY_BLOCK, Block
 from reverie.core.model import Event, Filter, Record, visible_spaces
 from reverie.storage import Store
 
-TOPIC_COSINE = 0.3  # cosine of two contexts below which they look like different topics
-TOPIC_TURNS = 2  # … on so many turns in a row: once fires at every short remark
-RESET_TURNS = 50  # turns after which important memories may surface again
-INJECTED_SECONDS = 45 * 60.0  # seconds that something given counts as still known to the agent
-FRESH_SECONDS = 10 * 60.0  # seconds that a prepared block may wait for its turn
-SAME_SECONDS = 90.0  # seconds within which the same block is not given twice
-SIMILAR_SECONDS = 180.0  # seconds within which a block that shares OVERLAP of its ids is not given
+# Cosine of two contexts below which they look like different topics …
+TOPIC_COSINE = 0.3
+# … on so many turns in a row: once fires at every short remark.
+TOPIC_TURNS = 2
+# Turns after which important memories may surface again.
+RESET_TURNS = 50
+# How long something given counts as still known to the agent.
+INJECTED_SECONDS = 45 * 60.0
+# How long a prepared block may wait for its turn.
+FRESH_SECONDS = 10 * 60.0
+# Within this time the same block is not given twice, …
+SAME_SECONDS = 90.0
+# … nor within this time one that shares SIMILAR_OVERLAP of its ids.
+SIMILAR_SECONDS = 180.0
 SIMILAR_OVERLAP = 0.8
-IDENTICAL_SECONDS = 30.0  # seconds within which the same context is not looked at twice
-MAX_IDS = 2_000  # ids remembered per set
-# newest memories above a project that are looked at for echoes: a fraction of a millisecond
+# Within this time the same context is not looked at twice.
+IDENTICAL_SECONDS = 30.0
+# Ids remembered per set.
+MAX_IDS = 2_000
+# Newest memories above a project that are checked for echoes: a fraction of a millisecond.
 MAX_ECHOES = 50
 
 
 class InjectionHistory:
     """The state of one conversation. Only its companion's background thread and `take` touch it.
 
-    No dataclass, as in `model`: a hook makes one at every prompt, and waits for its imports.
+    No dataclass, as in `core.model`: a hook makes one at every prompt, and waits for its imports.
     """
 
     __slots__ = (
@@ -65,9 +72,7 @@ class InjectionHistory:
             self.surfaced.clear()
 
     def note_similarity(self, similarity: float | None) -> bool:
-        """Take note of how alike this context is to the last one; True when the topic
-        has changed.
-        """
+        """Note how similar this context is to the last one; True when the topic has changed."""
         self.drifting = (
             self.drifting + 1 if similarity is not None and similarity < TOPIC_COSINE else 0
         )
@@ -78,7 +83,7 @@ class InjectionHistory:
         return True
 
     def is_repeated_context(self, context: str, now: float) -> bool:
-        """Whether this very context was looked at a moment ago; if not, it is looked at now."""
+        """True if this very context was looked at a moment ago; if not, it is noted."""
         last, at = self.last_context
         if context == last and 0 <= now - at < IDENTICAL_SECONDS:
             return True
@@ -94,20 +99,18 @@ class InjectionHistory:
         return self.surfaced.keys() | self.injected.keys()
 
     def mark_prepared(self, block: Block, now: float) -> None:
-        """A block waits for the next turn."""
+        """Note that a block waits for the next turn."""
         _remember_ids(self.surfaced, block.ids, now)
 
     def mark_dropped(self, block: Block) -> None:
-        """A block was never given: its memories may be prepared again."""
+        """Note that a block was never given: its memories may be prepared again."""
         for id in block.ids:
             if id not in self.injected:
                 self.surfaced.pop(id, None)
 
     def may_inject(self, block: Block, now: float) -> bool:
-        """Whether a waiting block is still worth giving: fresh, not just given, and with something
-        new in it.
-
-        What is due is always new.
+        """True if a waiting block is still worth giving: fresh, not just given, and with something
+        new in it. What is due is always new.
         """
         ids = frozenset(block.ids)
         if not ids or not 0 <= now - block.prepared_at < FRESH_SECONDS:
@@ -124,7 +127,7 @@ class InjectionHistory:
         )
 
     def mark_injected(self, ids: Sequence[str], now: float) -> None:
-        """The agent was given these."""
+        """Note that the agent was given these."""
         _remember_ids(self.injected, ids, now)
         _remember_ids(self.surfaced, ids, now)
         self.last_given = (frozenset(ids), now)
@@ -132,7 +135,7 @@ class InjectionHistory:
 
 def find_own_memories(store: Store, attention: InjectionHistory) -> frozenset[str]:
     """Memories above a conversation's project that came out of it all the same: it must not hear
-    them back (X10).
+    them back.
 
     In its own spaces its name says enough; above them, a conversation of another project may have
     the same name. Of what was learned the event says where. What was kept by hand is taken for this
@@ -157,9 +160,7 @@ def find_own_memories(store: Store, attention: InjectionHistory) -> frozenset[st
 
 
 def resume_history(store: Store, attention: InjectionHistory, space: str, now: float) -> None:
-    """A conversation that goes on in a new process: what it was given lately still counts as given
-    (CC-45).
-    """
+    """Continue a conversation in a new process: what it was given lately still counts as given."""
     lately = store.events(
         session=attention.session, space=space, verbs=("turn",), newest=True, limit=100
     )
@@ -171,7 +172,7 @@ def resume_history(store: Store, attention: InjectionHistory, space: str, now: f
 def is_from_conversation(
     history: Sequence[Record], spaces: Sequence[str], begun: Sequence[Event]
 ) -> bool:
-    """Whether a memory of this session's name came out of the conversation that lies in these
+    """True if a memory of this session's name came out of the conversation that lies in these
     spaces.
     """
     cause = next((record.event for record in history if record.op == "add"), None)
@@ -188,10 +189,8 @@ def compute_overlap(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def replaces_waiting_block(newer: Block, waiting: Block, now: float) -> bool:
-    """Whether a newer block takes the place of one that still waits: a similar one does not, while
-    that is fresh.
-
-    One with another reminder does.
+    """True if a newer block takes the place of one that still waits: a similar one does not, while
+    that is fresh. One with another reminder does.
     """
     if {memory.id for memory in newer.due} - {memory.id for memory in waiting.due}:
         return True

@@ -16,12 +16,14 @@ from reverie.context_window.context_items import ContextItem
 from reverie.text.tokenization import STOP_WORDS
 
 WORD = re.compile(r"\w(?:[\w./:@-]*\w)?")
-# characters of an item that are looked at: two thirds from its beginning, one from its end
+# Characters of an item that are read: two thirds from its beginning, one from its end.
 MAX_SCANNED_CHARS = 3_000
-# share of the items in which a word may occur and still be a name that one rests on another by
+# Share of the items in which a word may occur and still be a name that one rests on another by, …
 MAX_NAME_SHARE = 0.05
-MIN_NAME_ITEMS = 8  # … or so many of them, in a short conversation
-MAX_DEPENDANTS = 5  # dependants that count: what everything rests on is no more worth than that
+# … or so many of them, in a short conversation.
+MIN_NAME_ITEMS = 8
+# What everything rests on is no more worth than that.
+MAX_DEPENDANTS = 5
 
 
 class ItemTopics(NamedTuple):
@@ -33,7 +35,7 @@ class ItemTopics(NamedTuple):
 
 
 def compute_item_topics(items: Sequence[ContextItem], newest: Iterable[int]) -> list[ItemTopics]:
-    """The gist of every item; `newest` are the places of those that say what is worked on."""
+    """The topics of every item; `newest` are the places of those that say what is worked on."""
     said = [
         frozenset(
             word for word in WORD.findall(keep_scanned_text(item.text)) if word not in STOP_WORDS
@@ -78,5 +80,5 @@ def count_dependants(said: Sequence[frozenset[str]], often: Counter[str]) -> lis
 
 
 def is_name(word: str) -> bool:
-    """Whether a word looks like a name: an identifier, a path, a number, a word with a capital."""
+    """True if a word looks like a name: an identifier, a path, a number, a word with a capital."""
     return not word.isalpha() or not word.islower()

@@ -1,5 +1,4 @@
-"""The course of one conversation, as its window needs to know it: when each message came, for which
-task, its number.
+"""The index of one conversation's messages: when each came, for which task, its number.
 
 A message is known again by what it says: a host may pass the whole conversation each time or go on
 with what it was given back. The last question and the last message may differ the next time, for a
@@ -9,7 +8,6 @@ present list, or in what was given back, is remembered.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any, NamedTuple
 
 from reverie.context_window.provider_messages import MessageFacts
@@ -19,8 +17,8 @@ from reverie.context_window.window_fitting import (
     PriorFit,
     find_changing_places,
     fingerprint_with_calls,
+    read_message_time,
 )
-from reverie.text.host_messages import get_field
 
 
 class MessagePlace(NamedTuple):
@@ -49,26 +47,23 @@ class MessageIndex:
     )  # by the print of the message before it
 
     def locate_messages(self, messages: Sequence[Any], now: float, task: str) -> list[MessagePlace]:
-        """Where each message stands; one that was not there before came just now, unless it says
-        when (`at`).
-        """
-        found = []
-        marks = [fingerprint_with_calls(message) for message in messages]
-        there = set(marks)
-        for message, mark, ahead in zip(messages, marks, [0, *marks], strict=False):
-            if (
-                mark not in self.seen
-                and (loose := self.changing.get(ahead))
-                and loose.print not in there
-            ):
-                self.seen[mark] = loose.place
-            elif mark not in self.seen:
-                at = get_field(message, "at")
-                came = float(at) if isinstance(at, (int, float)) and isfinite(at) else now
-                self.seen[mark] = MessagePlace(self.end, MessageFacts(came, task))
-                self.end += 1
-            found.append(self.seen[mark])
-        return found
+        """Where each message stands; a new one came just now, unless it says when (`at`)."""
+        places = []
+        prints = [fingerprint_with_calls(message) for message in messages]
+        there = set(prints)
+        for message, mark, print_before in zip(messages, prints, [0, *prints], strict=False):
+            if mark not in self.seen:
+                changed = self.changing.get(print_before)
+                if changed and changed.print not in there:
+                    self.seen[mark] = changed.place
+                else:
+                    at = read_message_time(message)
+                    self.seen[mark] = MessagePlace(
+                        self.end, MessageFacts(now if at is None else at, task)
+                    )
+                    self.end += 1
+            places.append(self.seen[mark])
+        return places
 
     def remember_fit(
         self, messages: Sequence[Any], places: Sequence[MessagePlace], fitted: FittedMessages
@@ -85,18 +80,15 @@ class MessageIndex:
         given: Sequence[Any],
         origin: Sequence[int],
     ) -> None:
-        """The host passed `messages` and was `given` others back; `origin` are the places of those
-        in `messages`.
+        """Remember what the host passed and what it was given back.
+
+        `places` say where `messages` stand, `origin` where in `messages` those `given` back stood.
         """
-        both = ((messages, places), (given, [places[index] for index in origin]))
-        marks = [
-            ([fingerprint_with_calls(message) for message in some], back) for some, back in both
-        ]
-        self.seen = {
-            mark: place for some, back in marks for mark, place in zip(some, back, strict=True)
-        }
-        self.changing = {
-            some[n - 1] if n else 0: ChangingMessage(some[n], back[n])
-            for (some, back), (passed, _) in zip(marks, both, strict=True)
-            for n in find_changing_places(passed)
-        }
+        back = [places[index] for index in origin]
+        self.seen, self.changing = {}, {}
+        for passed, stand in ((messages, places), (given, back)):
+            prints = [fingerprint_with_calls(message) for message in passed]
+            self.seen.update(zip(prints, stand, strict=True))
+            for n in find_changing_places(passed):
+                print_before = prints[n - 1] if n else 0
+                self.changing[print_before] = ChangingMessage(prints[n], stand[n])

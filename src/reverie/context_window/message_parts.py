@@ -21,8 +21,9 @@ from reverie.text.host_messages import (
 )
 from reverie.text.token_counts import Tokenizer
 
-MESSAGE_OVERHEAD = 4  # tokens that a message takes beside its text
-# tokens of a picture or a document whose size is not known (Anthropic: 1,600 at most)
+# Tokens that a message takes beside its text.
+MESSAGE_OVERHEAD = 4
+# Tokens of a picture or a document whose size is not known (Anthropic: 1,600 at most).
 PICTURE_TOKENS = 1_500
 MAX_DEPTH = 4
 TOOL_ROLES = ("tool", "function")
@@ -48,7 +49,7 @@ OPAQUE_PARTS = {
 
 
 def has_known_shape(message: Any) -> bool:
-    """Whether a message can be read: it has a role and a content, or calls tools, or is an item of
+    """True if a message can be read: it has a role and a content, or calls tools, or is an item of
     known type.
     """
     if item_type_of(message) in ITEM_TYPES:
@@ -72,24 +73,23 @@ def get_message_text(message: Any) -> str:
     if isinstance(content, str) and role_of(message) != "assistant":
         return content
     parts = [get_content_text(content)]
-    if (kind := item_type_of(message)) is not None:
-        parts.append(
-            get_content_text(get_field(message, "summary"))
-            if kind == REASONING
-            else format_call_item(parse_item_call(message))
-        )
+    kind = item_type_of(message)
+    if kind == REASONING:
+        parts.append(get_content_text(get_field(message, "summary")))
+    elif kind is not None:
+        parts.append(format_call_item(parse_item_call(message)))
     for call in as_sequence(get_field(message, "tool_calls")):
         function = get_field(call, "function") or get_field(call, "custom")
-        parts.append(
-            f"{get_field(function, 'name')} {get_field(function, 'arguments') or get_field(function, 'input') or ''}"
-        )
-    if (function := get_field(message, "function_call")) is not None:
+        given = get_field(function, "arguments") or get_field(function, "input") or ""
+        parts.append(f"{get_field(function, 'name')} {given}")
+    function = get_field(message, "function_call")
+    if function is not None:
         parts.append(f"{get_field(function, 'name')} {get_field(function, 'arguments') or ''}")
     return "\n".join(part for part in parts if part)
 
 
 def format_call_item(call: tuple[Any, Any] | None) -> str:
-    """A call that is an item by itself."""
+    """The text of a call that is an item by itself; empty of none."""
     if call is None:
         return ""
     tool, given = call
@@ -102,13 +102,12 @@ def get_content_text(content: Any, depth: int = MAX_DEPTH) -> str:
         return content
     if not depth:
         return ""
-    return "\n".join(
-        text for part in as_sequence(content) if (text := get_part_text(part, depth - 1))
-    )
+    texts = [get_part_text(part, depth - 1) for part in as_sequence(content)]
+    return "\n".join(text for text in texts if text)
 
 
 def get_part_text(part: Any, depth: int) -> str:
-    """What one part says."""
+    """What one part of a content says."""
     if isinstance(part, str):
         return part
     kind = get_field(part, "type")
@@ -123,24 +122,16 @@ def get_part_text(part: Any, depth: int) -> str:
 
 
 def describe_document(part: Any, what: str, depth: int) -> str:
-    """The title and the text of a document; of one that is no text, and of a picture, that it was
-    there.
-    """
-    names = (
-        get_field(part, "title"),
-        get_field(part, "filename"),
-        get_field(get_field(part, "file"), "filename"),
-    )
+    """The title and the text of a document; else, as for a picture, a note that it was there."""
+    file_name = get_field(get_field(part, "file"), "filename")
+    names = (get_field(part, "title"), get_field(part, "filename"), file_name)
     title = next((name for name in names if isinstance(name, str)), "")
-    if (inner := get_document_source(part)) is None:
+    source = get_document_source(part)
+    if source is None:
         return f"[{what} {title}]" if title else f"[{what}]"
     context = get_field(part, "context")
-    return "\n".join(
-        filter(
-            None,
-            (title, context if isinstance(context, str) else "", get_content_text(inner, depth)),
-        )
-    )
+    texts = (title, context if isinstance(context, str) else "", get_content_text(source, depth))
+    return "\n".join(filter(None, texts))
 
 
 def get_document_source(part: Any) -> Any:
@@ -165,9 +156,7 @@ def count_message_tokens(message: Any, text: str, tokenizer: Tokenizer) -> int:
 
 
 def count_nontext_tokens(content: Any, tokenizer: Tokenizer, depth: int = MAX_DEPTH) -> int:
-    """The tokens of what is in a content beside its words: pictures, documents, parts of no known
-    type.
-    """
+    """The tokens of a content beside its words: pictures, documents, parts of no known type."""
     if not depth:
         return 0
     return sum(
@@ -211,7 +200,7 @@ def list_parts(content: Any) -> Sequence[Any]:
 
 
 def to_counted_json(value: Any) -> str:
-    """A value as a provider counts it."""
+    """A value as the JSON that a provider counts."""
     try:
         return dumps(value if value is not None else {}, ensure_ascii=False, default=str)
     except (ValueError, TypeError, RecursionError):
@@ -219,5 +208,5 @@ def to_counted_json(value: Any) -> str:
 
 
 def as_sequence(value: Any) -> Sequence[Any]:
-    """A list, or nothing."""
+    """The value if it is a list or tuple; else an empty one."""
     return value if isinstance(value, (list, tuple)) else ()

@@ -4,10 +4,12 @@ their order.
 A tool's call and everything that answers it are one item: several calls at once, several answers in
 one message, OpenAI's role "tool", Anthropic's parts `tool_use` and `tool_result`, the older
 `function_call`. In OpenAI's Responses each call stands by itself, and what was thought before it:
-without that the call is refused. What is of no known shape, a call that nobody has answered and an
-answer that nobody asked for stay where they are. The first message of the user stays, so that no
-conversation begins with the assistant; where user and assistant take turns strictly, they do so
-afterwards (`mended`).
+without that the call is refused.
+
+Always true: what is of no known shape, a call that nobody has answered and an answer that nobody
+asked for stay where they are. The first message of the user stays, so that no conversation begins
+with the assistant; where user and assistant take turns strictly, they do so afterwards
+(`keep_alternation`).
 """
 
 import re
@@ -61,19 +63,39 @@ __all__ = [
     "split_context_items",
 ]
 
-NEWEST_KEPT = 4  # newest messages that stay whatever they weigh
-NO_ID = ""  # stands for the id of a call or an answer that has none
+# Newest messages that stay whatever they weigh.
+NEWEST_KEPT = 4
+# Stands for the id of a call or an answer that has none.
+NO_ID = ""
+# Types of parts that an assistant's plain answer is made of.
 ANSWER_PART_TYPES = (
     "text",
     "output_text",
-)  # types of parts that an assistant's plain answer is made of
+)
+# Outputs that may be any words.
 TEXT_OUTPUT_TYPES = (
     "function_call_output",
     "custom_tool_call_output",
-)  # outputs that may be any words
+)
 PLANNING_TOOL = re.compile(r"todo|plan|task", re.IGNORECASE)
 READING_TOOL = re.compile(r"read|view|open|cat\b|get_file|file_content", re.IGNORECASE)
 MAPPING_TOOL = re.compile(r"graph|symbol|callers|references|code_map", re.IGNORECASE)
+
+
+# Types by the names of the tools that were called; the first that fits.
+TOOL_TYPES = (
+    (PLANNING_TOOL, "task_state"),
+    (MAPPING_TOOL, "graph_result"),
+    (READING_TOOL, "code_snippet"),
+)
+ROLE_TYPES = {
+    "system": SYSTEM,
+    "developer": SYSTEM,
+    "user": "user_message",
+    "assistant": "assistant_message",
+    "tool": "tool_result",
+    "function": "tool_result",
+}
 
 
 class MessageFacts(NamedTuple):
@@ -106,42 +128,37 @@ def make_context_item(
     sticky: str,
 ) -> ContextItem:
     """The messages of a span as one item."""
-    some = [messages[place] for place in span]
+    members = [messages[place] for place in span]
     facts = [known(place) for place in span]
-    tool = (
-        list(dict.fromkeys(line for message in some for line in describe_calls(message)))
-        if len(some) > 1
-        else []
-    )
-    texts = [get_message_text(message) for message in some]
-    weights = [
-        count_message_tokens(message, text, tokenizer)
-        for message, text in zip(some, texts, strict=True)
-    ]
-    contents = (
-        list_shortenable_contents(some)
-        if tool
-        else get_plain_answer(some[0])
-        if len(some) == 1
-        else []
-    )
+    texts = [get_message_text(message) for message in members]
+    tool: list[str] = []
+    contents: list[Any] = []
+    if len(members) > 1:
+        calls = [line for message in members for line in describe_calls(message)]
+        tool = list(dict.fromkeys(calls))
+        contents = list_shortenable_contents(members) if tool else []
+    else:
+        contents = get_plain_answer(members[0])
     answers = [get_content_text(content) for content in contents]
-    name = str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}"
-    stays = sticky or ("marked" if any(fact.sticky for fact in facts) else "")
+    beside_text = sum(count_nontext_tokens(content, tokenizer) for content in contents)
+    if not sticky and any(fact.sticky for fact in facts):
+        sticky = "marked"
     return ContextItem(
-        name,
+        str(span[0]) if len(span) == 1 else f"{span[0]}-{span[-1]}",
         tuple(span),
-        classify_item(some, tool),
+        classify_item(members, tool),
         "\n".join(texts),
-        tokens=sum(weights),
+        tokens=sum(
+            count_message_tokens(message, text, tokenizer)
+            for message, text in zip(members, texts, strict=True)
+        ),
         at=max(fact.at for fact in facts),
         task=facts[-1].task,
-        sticky=stays,
+        sticky=sticky,
         tool="; ".join(tool),
         answer_count=len(answers),
         picture_count=sum(map(count_pictures, contents)),
-        answer_tokens=sum(map(tokenizer.count, answers))
-        + sum(count_nontext_tokens(one, tokenizer) for one in contents),
+        answer_tokens=sum(map(tokenizer.count, answers)) + beside_text,
         is_stub=bool(answers) and all(map(is_stub, answers)),
     )
 
@@ -150,7 +167,7 @@ def make_context_item(
 
 
 def group_messages(messages: Sequence[Any]) -> Iterator[tuple[range, bool]]:
-    """(places that belong together, whether nothing is missing in them), in order.
+    """(places that belong together, True if nothing is missing in them), in order.
 
     All answers that follow a call directly belong to it, also a second one to the same id: ids may
     be missing, or the same again.
@@ -188,14 +205,14 @@ def find_output_end(messages: Sequence[Any], place: int) -> int:
 
 
 def may_answer_calls(made: Sequence[str], came: Sequence[str]) -> bool:
-    """Whether some of these answers may belong to these calls; one without an id belongs to
+    """True if some of these answers may belong to these calls; one without an id belongs to
     whatever stands before.
     """
     return bool(came) and (NO_ID in made or NO_ID in came or not set(made).isdisjoint(came))
 
 
 def has_all_answers(made: Sequence[str], came: Sequence[str]) -> bool:
-    """Whether each call has its answer; where ids are missing, whether there are as many."""
+    """True if each call has its answer; where ids are missing, if there are as many."""
     if NO_ID in made or NO_ID in came:
         return len(came) >= len(made)
     return Counter(made) <= Counter(came)
@@ -210,44 +227,36 @@ class ProviderToolCall(NamedTuple):
 
 
 def list_tool_calls(message: Any) -> list[ProviderToolCall]:
-    """What a message asks of tools."""
+    """The tool calls that a message makes."""
     if role_of(message) != "assistant":
         return []
-    found = []
+    calls = []
     for call in as_sequence(get_field(message, "tool_calls")):
         function = get_field(call, "function") or get_field(call, "custom")
-        found.append(
-            ProviderToolCall(
-                get_call_id(call, "id"),
-                get_field(function, "name"),
-                get_field(function, "arguments"),
-            )
-        )
-    found += [
-        ProviderToolCall(get_call_id(part, "id"), get_field(part, "name"), get_field(part, "input"))
-        for part in as_sequence(get_field(message, "content"))
-        if get_field(part, "type") == "tool_use"
-    ]
-    if (function := get_field(message, "function_call")) is not None:
-        found.append(
-            ProviderToolCall(
-                f"function {get_field(function, 'name')}",
-                get_field(function, "name"),
-                get_field(function, "arguments"),
-            )
-        )
-    if (item := parse_item_call(message)) is not None:
-        found.append(ProviderToolCall(get_call_id(message, "call_id"), *item))
-    return found
+        name, given = get_field(function, "name"), get_field(function, "arguments")
+        calls.append(ProviderToolCall(get_call_id(call, "id"), name, given))
+    for part in as_sequence(get_field(message, "content")):
+        if get_field(part, "type") == "tool_use":
+            name, given = get_field(part, "name"), get_field(part, "input")
+            calls.append(ProviderToolCall(get_call_id(part, "id"), name, given))
+    function = get_field(message, "function_call")
+    if function is not None:
+        name, given = get_field(function, "name"), get_field(function, "arguments")
+        calls.append(ProviderToolCall(f"function {name}", name, given))
+    item = parse_item_call(message)
+    if item is not None:
+        calls.append(ProviderToolCall(get_call_id(message, "call_id"), *item))
+    return calls
 
 
 def get_call_id(thing: Any, name: str) -> str:
-    """The id of a call, NAMELESS where it has none."""
-    return NO_ID if (found := get_field(thing, name)) is None else str(found)
+    """The id of a call, NO_ID where it has none."""
+    found = get_field(thing, name)
+    return NO_ID if found is None else str(found)
 
 
 def describe_calls(message: Any) -> list[str]:
-    """What a message asks of tools, a line for each call."""
+    """A line for each tool call that a message makes."""
     return [format_tool_call(call.tool, call.given) for call in list_tool_calls(message)]
 
 
@@ -275,8 +284,8 @@ def list_answered_ids(message: Any) -> list[str]:
 
 
 def list_shortenable_contents(some: Sequence[Any]) -> list[Any]:
-    """The contents that may be shortened in calls with their answers; none where the assistant's
-    own answer is by.
+    """The contents that may be shortened in calls with their answers; none beside the assistant's
+    own answer.
     """
     if any(get_plain_answer(message) for message in some):
         return []
@@ -297,20 +306,15 @@ def list_tool_contents(message: Any) -> list[Any]:
 
 
 def get_plain_answer(message: Any) -> list[Any]:
-    """What an assistant answered in words alone; nothing where there is more to its message than
-    text.
-    """
-    content = get_field(message, "content")
-    if (
-        role_of(message) != "assistant"
-        or not isinstance(message, Mapping)
-        or list_tool_calls(message)
-    ):
+    """The content that an assistant answered in words alone; none where there is more than text."""
+    if role_of(message) != "assistant" or not isinstance(message, Mapping):
         return []
-    plain = isinstance(content, str) or all(
-        get_field(part, "type") in ANSWER_PART_TYPES for part in as_sequence(content)
-    )
-    return [content] if plain and get_content_text(content) else []
+    content = get_field(message, "content")
+    types = [get_field(part, "type") for part in as_sequence(content)]
+    is_text = isinstance(content, str) or all(kind in ANSWER_PART_TYPES for kind in types)
+    if not is_text or list_tool_calls(message):
+        return []
+    return [content] if get_content_text(content) else []
 
 
 # What stays
@@ -318,29 +322,38 @@ def get_plain_answer(message: Any) -> list[Any]:
 
 def find_pinned_items(messages: Sequence[Any], spans: Sequence[range]) -> dict[int, str]:
     """Why items stay whatever they weigh, by the place of their first message."""
-    why: dict[int, str] = {}
-    asked = [span[0] for span in spans if len(span) == 1 and role_of(messages[span[0]]) == "user"]
+    pinned: dict[int, str] = {}
+    questions = []
     for span in spans:
         first = span[0]
-        role = role_of(messages[first])
-        if role in SYSTEM_ROLES:
-            why[first] = "system"
-        elif role not in SPEAKER_ROLES:
-            why[first] = "no known shape" if role not in TOOL_ROLES else "no pair"
-        elif not has_known_shape(messages[first]):
-            why[first] = "no known shape"
-        elif span[-1] >= len(messages) - NEWEST_KEPT:
-            why[first] = "newest"
-    for place, reason in ((asked[:1], "first question"), (asked[-1:], "last question")):
-        for first in place:
-            why.setdefault(first, reason)
-    return why
+        if len(span) == 1 and role_of(messages[first]) == "user":
+            questions.append(first)
+        reason = explain_shape(messages[first])
+        if not reason and span[-1] >= len(messages) - NEWEST_KEPT:
+            reason = "newest"
+        if reason:
+            pinned[first] = reason
+    if questions:
+        pinned.setdefault(questions[0], "first question")
+        pinned.setdefault(questions[-1], "last question")
+    return pinned
+
+
+def explain_shape(message: Any) -> str:
+    """Why a message stays for its role or shape; empty if it may go."""
+    role = role_of(message)
+    if role in SYSTEM_ROLES:
+        return "system"
+    if role in TOOL_ROLES:
+        return "no pair"
+    return "" if role in SPEAKER_ROLES and has_known_shape(message) else "no known shape"
 
 
 def has_strict_turns(messages: Sequence[Any]) -> bool:
-    """Whether user and assistant strictly alternate, system messages apart."""
-    roles = [role for message in messages if (role := role_of(message)) not in SYSTEM_ROLES]
-    return set(roles) <= set(SPEAKER_ROLES) and all(a != b for a, b in pairwise(roles))
+    """True if user and assistant strictly alternate, system messages apart."""
+    roles = [role_of(message) for message in messages]
+    speakers = [role for role in roles if role not in SYSTEM_ROLES]
+    return set(speakers) <= set(SPEAKER_ROLES) and all(a != b for a, b in pairwise(speakers))
 
 
 def keep_alternation(
@@ -349,11 +362,11 @@ def keep_alternation(
     """Which of the items `going` (by place in `items`) may go if the roles are still to alternate.
 
     A stretch that goes as a whole has to be of even length; of an odd one an item stays, the one of
-    most worth among those that leave an even number of places before and after them.
+    most worth among those that leave an even number of messages before and after them.
     """
     kept: set[int] = set()
-    for run in iterate_leaving_stretches(items, going):
-        odd = [place for place in run if items[place].message_count % 2]
+    for stretch in iterate_leaving_stretches(items, going):
+        odd = [place for place in stretch if items[place].message_count % 2]
         if len(odd) % 2:
             kept.add(max(odd[::2], key=lambda place: (worth[place], place)))
     return going - kept
@@ -375,33 +388,21 @@ def iterate_leaving_stretches(items: Sequence[ContextItem], going: set[int]) -> 
 # What is said
 
 
-def classify_item(some: Sequence[Any], tool: Sequence[str]) -> str:
-    """A key of TYPES, or what stands for it."""
-    role = role_of(some[0])
+def classify_item(members: Sequence[Any], tool: Sequence[str]) -> str:
+    """A key of TYPE_WEIGHTS, or "unknown"; `tool` are the item's calls, a line each."""
     if not tool:
-        return {
-            "system": SYSTEM,
-            "developer": SYSTEM,
-            "user": "user_message",
-            "assistant": "assistant_message",
-            "tool": "tool_result",
-            "function": "tool_result",
-        }.get(role, "unknown")
-    if any(has_own_words(message) for message in some[1:] if role_of(message) == "user"):
+        return ROLE_TYPES.get(role_of(members[0]), "unknown")
+    if any(role_of(message) == "user" and has_own_words(message) for message in members[1:]):
         return "user_message"
     names = [line[1:].split(" ", 1)[0].rstrip("]") for line in tool]
-    for pattern, type in (
-        (PLANNING_TOOL, "task_state"),
-        (MAPPING_TOOL, "graph_result"),
-        (READING_TOOL, "code_snippet"),
-    ):
+    for pattern, type in TOOL_TYPES:
         if all(pattern.search(name) for name in names):
             return type
     return "tool_result"
 
 
 def has_own_words(message: Any) -> bool:
-    """Whether a message that answers tools holds words of the user as well."""
+    """True if a message that answers tools holds words of the user as well."""
     return any(
         get_field(part, "type") == "text" and str(get_field(part, "text") or "").strip()
         for part in as_sequence(get_field(message, "content"))

@@ -1,9 +1,9 @@
 """What leaves a context that has become too full: decided here, done by whoever sends the messages.
 
-From START of the limit on, the least worth goes until DOWN of it is left (D51, D66, CC-78;
-CONSTANTS: ctx removal). What is sticky never goes. A provider keeps the beginning of a prompt that
-is unchanged in its cache, and reads all after the first change anew: where the strategy says what a
-change costs, the plan may spare what is old and of little worth, to leave that beginning as it is.
+From START_SHARE of the limit on, the least worth goes until TARGET_SHARE of it is left. A provider
+keeps the beginning of a prompt that is unchanged in its cache, and reads all after the first change
+anew: where the strategy says what a change costs, the plan may spare what is old and of little
+worth, to leave that beginning as it is.
 
 Always true: nothing sticky goes, an item goes as a whole or not at all, and where `alternate` is
 asked for, no two neighbours of one role appear that were not there. If what is sticky alone does
@@ -27,9 +27,12 @@ from reverie.context_window.stub_lines import render_stub
 from reverie.core.errors import BadInput
 from reverie.text.token_counts import estimate_tokens
 
-START_SHARE, TARGET_SHARE = 0.80, 0.70  # shares of the limit
-MIN_STUB_TOKENS = 200  # tokens of an answer from which a line in their place is worth having
-# shares of the prompt that a plan tries to leave as they are
+# Shares of the limit: from 80 % down to 70 %, so that the prompt's beginning changes once for
+# every tenth of the window and not at each call.
+START_SHARE, TARGET_SHARE = 0.80, 0.70
+# Tokens of an answer from which a line in their place is worth having.
+MIN_STUB_TOKENS = 200
+# Shares of the prompt that a plan tries to leave as they are.
 SPARED_SHARES = (
     0.0,
     0.15,
@@ -63,19 +66,18 @@ class PruningPlan(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether what stays is within the limit."""
+        """True if what stays is within the limit."""
         return self.after <= self.limit
 
     @property
     def trouble(self) -> str:
         """What to do where it does not fit; else empty."""
+        if self.fits:
+            return ""
         return (
-            ""
-            if self.fits
-            else (
-                f"What has to stay takes {self.after:,} tokens and the limit is {self.limit:,}: raise the limit, mark less "
-                "as sticky, or shorten the system prompt or the newest messages"
-            )
+            f"What has to stay takes {self.after:,} tokens and the limit is {self.limit:,}: "
+            "raise the limit, mark less as sticky, or shorten the system prompt or the newest "
+            "messages"
         )
 
 
@@ -88,42 +90,54 @@ class PruningStep(NamedTuple):
     saves: int
 
 
+class PruningGoal(NamedTuple):
+    """How far a context is to be brought down, and by what."""
+
+    limit: int  # tokens
+    now: float
+    task: str = ""
+    strategy: str = DEFAULT
+    start: float = START_SHARE
+    target: float = TARGET_SHARE
+    alternate: bool = False  # whether user and assistant are to take turns strictly
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that are aimed at."""
+        return int(self.target * self.limit)
+
+
 def plan_pruning(
     items: Sequence[ContextItem],
-    limit: int,
-    now: float,
+    goal: PruningGoal,
     *,
-    task: str = "",
-    strategy: str = DEFAULT,
-    start: float = START_SHARE,
-    down: float = TARGET_SHARE,
-    alternate: bool = False,
     may_shorten: bool = True,
     kept: bool = True,
     count: Callable[[str], int] = estimate_tokens,
 ) -> PruningPlan:
-    """What goes, so that `down` of the limit is left; nothing below `start` of it.
+    """What goes, so that `goal.target` of the limit is left; nothing below `goal.start` of it.
 
-    `kept` tells whether what goes is kept in memory, for the lines that stand for it.
+    `kept` tells if what goes is kept in memory, for the lines that stand for it. BadInput for what
+    is no strategy or limit.
     """
-    chosen = get_pruning_strategy(strategy, limit)
+    strategy = get_pruning_strategy(goal.strategy, goal.limit)
     before = sum(item.tokens for item in items)
-    if before < start * limit:
-        return PruningPlan(limit, before, before, prefix=before, strategy=strategy)
-    worth = chosen.worth(WindowSnapshot(items, now, task))
-    steps = list_pruning_steps(
-        items, worth, count if chosen.stubs and may_shorten else None, kept=kept
-    )
-    goal = int(down * limit)
-    best = spare_prompt_start(items, steps, before - goal, chosen) if chosen.steady else steps
-    done = take_fewest_steps(items, best, worth, before - goal, alternate=alternate)
-    if chosen.contiguous:
-        done = close_gaps(items, done, steps, worth, alternate=alternate)
-    return finish_plan(items, done, worth, PruningPlan(limit, before, before, strategy=strategy))
+    empty = PruningPlan(goal.limit, before, before, strategy=goal.strategy)
+    if before < goal.start * goal.limit:
+        return empty._replace(prefix=before)
+    worth = strategy.worth(WindowSnapshot(items, goal.now, goal.task))
+    count_stub = count if strategy.stubs and may_shorten else None
+    steps = list_pruning_steps(items, worth, count_stub, kept=kept)
+    excess = before - goal.tokens
+    ordered = spare_prompt_start(items, steps, excess, strategy) if strategy.steady else steps
+    done = take_fewest_steps(items, ordered, worth, excess, alternate=goal.alternate)
+    if strategy.contiguous:
+        done = close_gaps(items, done, steps, worth, alternate=goal.alternate)
+    return finish_plan(items, done, worth, empty)
 
 
 def get_pruning_strategy(strategy: str, limit: int) -> PruningStrategy:
-    """The row of that name; BadInput for what is none, and for what is no limit."""
+    """The strategy of that name; BadInput for what is none, and for what is no limit."""
     if not isinstance(strategy, str) or strategy not in STRATEGIES:
         raise BadInput(f"{strategy!r} is not a strategy; there are {', '.join(STRATEGIES)}")
     if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 < limit < inf:
@@ -138,40 +152,42 @@ def list_pruning_steps(
     *,
     kept: bool = True,
 ) -> list[PruningStep]:
-    """All that may be done, the least worth first: with `count`, long results are shortened before
-    their item goes.
+    """All that may be done, the least worth first.
+
+    With `count`, long results are shortened before their item goes: what is left of the item is
+    worth as much in fewer tokens.
     """
     steps = []
     for place, item in enumerate(items):
         if item.sticky:
             continue
-        head = item.tokens
+        left = item.tokens
         if count and item.answer_tokens >= MIN_STUB_TOKENS:
             line = render_stub(item, kept=kept)
             saves = item.answer_tokens - count(line) * item.answer_count
             if saves > item.answer_tokens // 2:
                 steps.append(PruningStep(worth[place], place, line, saves))
-                head -= saves
-        again = worth[place] * item.tokens / head if head < item.tokens else worth[place]
-        steps.append(PruningStep(again, place, "", head))
+                left -= saves
+        density = worth[place] * item.tokens / left if left < item.tokens else worth[place]
+        steps.append(PruningStep(density, place, "", left))
     return sorted(steps, key=lambda step: (step.worth, step.place))
 
 
 def spare_prompt_start(
-    items: Sequence[ContextItem], steps: Sequence[PruningStep], excess: int, chosen: PruningStrategy
+    items: Sequence[ContextItem],
+    steps: Sequence[PruningStep],
+    excess: int,
+    strategy: PruningStrategy,
 ) -> Sequence[PruningStep]:
-    """The steps without those before the place up to which the prompt is best left as it is."""
+    """The steps without those before the place up to which the prompt is best left as it is.
+
+    Best is what costs least: the share of worth that is lost, and the share of the prompt that has
+    to be read anew, times `strategy.steady`.
+    """
     total = sum(item.tokens for item in items)
-    everything = sum(step.worth * step.saves for step in steps) or 1.0
-    ends = []
-    place, seen = 0, 0
-    for share in SPARED_SHARES:
-        while place < len(items) and seen < share * total:
-            seen += items[place].tokens
-            place += 1
-        ends.append(place)
-    tried = []
-    for end in dict.fromkeys(ends):
+    all_worth = sum(step.worth * step.saves for step in steps) or 1.0
+    best: tuple[float, int, Sequence[PruningStep]] | None = None
+    for end in list_spared_ends(items, total):
         later = [step for step in steps if step.place >= end]
         lost, first, saved = 0.0, len(items), 0
         for step in later:
@@ -180,10 +196,25 @@ def spare_prompt_start(
             saved += step.saves
             lost += step.worth * step.saves
             first = min(first, step.place)
+        if saved < excess:
+            continue
         anew = sum(item.tokens for item in items[first:]) - saved
-        if saved >= excess:
-            tried.append((lost / everything + chosen.steady * anew / total, end, later))
-    return min(tried, key=lambda one: one[:2])[2] if tried else steps
+        cost = lost / all_worth + strategy.steady * anew / total
+        if best is None or (cost, end) < best[:2]:
+            best = (cost, end, later)
+    return best[2] if best else steps
+
+
+def list_spared_ends(items: Sequence[ContextItem], total: int) -> list[int]:
+    """The places at which each of SPARED_SHARES of the prompt's tokens ends, each once."""
+    ends = []
+    place, seen = 0, 0
+    for share in SPARED_SHARES:
+        while place < len(items) and seen < share * total:
+            seen += items[place].tokens
+            place += 1
+        ends.append(place)
+    return list(dict.fromkeys(ends))
 
 
 def take_fewest_steps(
@@ -194,16 +225,15 @@ def take_fewest_steps(
     *,
     alternate: bool,
 ) -> dict[int, PruningStep]:
-    """The first steps that set `excess` tokens free, or all of them if they do not; by place, the
-    last one counts.
+    """The first steps that set `excess` tokens free, or all if they do not, by place.
+
+    Of two steps at one place the later counts.
     """
     low, high = 0, len(steps)
     while low < high:
         middle = (low + high) // 2
-        if (
-            count_freed_tokens(items, take_steps(items, steps[:middle], worth, alternate=alternate))
-            >= excess
-        ):
+        done = take_steps(items, steps[:middle], worth, alternate=alternate)
+        if count_freed_tokens(items, done) >= excess:
             high = middle
         else:
             low = middle + 1
@@ -217,7 +247,7 @@ def take_steps(
     *,
     alternate: bool,
 ) -> dict[int, PruningStep]:
-    """What these steps come to, roles in order."""
+    """The outcome of these steps by place, with the roles kept in order."""
     done: dict[int, PruningStep] = {}
     lines: dict[int, PruningStep] = {}
     for step in steps:
@@ -234,7 +264,7 @@ def take_steps(
 
 
 def count_freed_tokens(items: Sequence[ContextItem], done: dict[int, PruningStep]) -> int:
-    """The tokens that are set free."""
+    """The tokens that these steps set free."""
     return sum(step.saves if step.stub else items[place].tokens for place, step in done.items())
 
 
@@ -248,9 +278,8 @@ def close_gaps(
 ) -> dict[int, PruningStep]:
     """The same, and all that is older than the newest of it."""
     newest = max(done, default=-1)
-    return take_steps(
-        items, [step for step in steps if step.place <= newest], worth, alternate=alternate
-    )
+    older = [step for step in steps if step.place <= newest]
+    return take_steps(items, older, worth, alternate=alternate)
 
 
 def finish_plan(
@@ -261,30 +290,25 @@ def finish_plan(
 ) -> PruningPlan:
     """The plan as a caller reads it."""
     ranks = sorted(worth)
-    going = tuple(
-        PrunedItem(
-            items[place],
-            worth[place],
-            explain_step(items[place], 1 - bisect_right(ranks, worth[place]) / len(ranks), step),
-            step.stub,
-            step.saves if step.stub else items[place].tokens,
-        )
-        for place, step in sorted(done.items())
-    )
+    going = []
+    for place, step in sorted(done.items()):
+        item, value = items[place], worth[place]
+        share_above = 1 - bisect_right(ranks, value) / len(ranks)
+        freed = step.saves if step.stub else item.tokens
+        why = explain_step(item, share_above, step)
+        going.append(PrunedItem(item, value, why, step.stub, freed))
     first = min(done, default=len(items))
     return empty._replace(
-        after=empty.before - sum(one.tokens for one in going),
-        going=going,
+        after=empty.before - sum(pruned.tokens for pruned in going),
+        going=tuple(going),
         worth=tuple(worth),
         prefix=sum(item.tokens for item in items[:first]),
     )
 
 
-def explain_step(item: ContextItem, above: float, step: PruningStep) -> str:
-    """Why it goes, in a few words; `above` is the share of the items that are worth more."""
-    what = (
-        f"{item.answer_tokens:,} tokens of an answer become a line"
-        if step.stub
-        else item.type.replace("_", " ")
-    )
-    return f"{what}; {above:.0%} of the items are worth more"
+def explain_step(item: ContextItem, share_above: float, step: PruningStep) -> str:
+    """Why it goes, in a few words; `share_above` is the share of the items that are worth more."""
+    what = item.type.replace("_", " ")
+    if step.stub:
+        what = f"{item.answer_tokens:,} tokens of an answer become a line"
+    return f"{what}; {share_above:.0%} of the items are worth more"

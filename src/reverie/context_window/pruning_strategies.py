@@ -1,7 +1,7 @@
-"""Ways of saying which items are worth their room. The least worth goes first.
+"""Ways of scoring which items are worth their room. The least worth goes first.
 
-A row is a name, what it means, and a function from a scene to a number for each item. Four are what
-others do and stand here to be compared with (docs/why-window.md); "ours" is the default.
+A row is a name, what it means, and a function from a snapshot to a number for each item. Four are
+what others do and stand here to be compared with (docs/why-window.md); "ours" is the default.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ class WindowSnapshot(NamedTuple):
 
 
 class PruningStrategy(NamedTuple):
-    """A way of choosing."""
+    """A way of choosing what goes."""
 
     name: str
     meaning: str
@@ -36,10 +36,11 @@ def score_by_age(scene: WindowSnapshot) -> list[float]:
     return [float(place) for place, _ in enumerate(scene.items)]
 
 
-# CONSTANTS: importance terms; newer is more, as it should be.
+# The importance formula; newer is more.
 BASE_IMPORTANCE, RECENCY_WEIGHT, LENGTH_WEIGHT = 0.5, 0.3, 0.1
 ROLE_BONUS = {"user_message": 0.1, "system_prompt": 0.2, "task_state": 0.15}
-LONG_TEXT_CHARS = 1_000  # characters from which a text counts as long
+# Characters from which a text counts as long.
+LONG_TEXT_CHARS = 1_000
 
 
 def score_by_importance(scene: WindowSnapshot) -> list[float]:
@@ -55,7 +56,7 @@ def score_by_importance(scene: WindowSnapshot) -> list[float]:
 
 
 def score_by_aircher(scene: WindowSnapshot) -> list[float]:
-    """The formula; what rests on an item are the later ones that use a name it brought up."""
+    """Aircher's formula; what rests on an item are the later ones that use a name it brought up."""
     return [
         score_relevance(
             item._replace(dependant_count=item.dependant_count + gist.dependant_count),
@@ -67,9 +68,7 @@ def score_by_aircher(scene: WindowSnapshot) -> list[float]:
 
 
 class StrategyWeights(NamedTuple):
-    """What "ours" looks at, and how much (bench.window: chosen on one half of the
-    conversations).
-    """
+    """What "ours" looks at, and how much: chosen by bench.window on one half of its conversations."""
 
     half: float = 0.5  # worth of the oldest beside the newest, all else equal
     near: float = 1.0  # times more for what speaks of all that the newest speak of
@@ -87,8 +86,8 @@ def score_by_information(
     """What an item tells for each token it takes: rare words, names that later items rest on,
     nearness to the newest.
 
-    Beside the formula's type, task and dependants; age counts by place, so that a night's pause
-    makes nothing old.
+    Beside the formula's type, task and dependants. Age counts by place and not by minutes, so that
+    a night's pause makes nothing old.
     """
     newest = [
         place
@@ -96,23 +95,17 @@ def score_by_information(
         if item.sticky in ("newest", "last question")
     ]
     last = max(1, len(scene.items) - 1)
-    found = []
-    for place, (item, gist) in enumerate(
-        zip(scene.items, compute_item_topics(scene.items, newest), strict=True)
-    ):
-        current = TASK_FACTOR if scene.task and item.task == scene.task else 1.0
-        rests = 1.0 + DEPENDANT_WEIGHT * (item.dependant_count + gist.dependant_count)
+    topics = compute_item_topics(scene.items, newest)
+    scores = []
+    for place, (item, topic) in enumerate(zip(scene.items, topics, strict=True)):
+        told = min(topic.rarity, weights.enough) ** weights.telling / item.tokens
         age = weights.half ** (1 - place / last)
-        told = min(gist.rarity, weights.enough) ** weights.telling / item.tokens
-        found.append(
-            told
-            * age
-            * current
-            * rests
-            * TYPE_WEIGHTS.get(item.type, 1.0)
-            * (1 + weights.near * gist.focus_share)
-        )
-    return found
+        current = TASK_FACTOR if scene.task and item.task == scene.task else 1.0
+        dependants = 1.0 + DEPENDANT_WEIGHT * (item.dependant_count + topic.dependant_count)
+        type_weight = TYPE_WEIGHTS.get(item.type, 1.0)
+        near = 1 + weights.near * topic.focus_share
+        scores.append(told * age * current * dependants * type_weight * near)
+    return scores
 
 
 STRATEGIES: dict[str, PruningStrategy] = {
@@ -131,7 +124,8 @@ STRATEGIES: dict[str, PruningStrategy] = {
         PruningStrategy("aircher", "type × task × 2^(−minutes/60) × dependants", score_by_aircher),
         PruningStrategy(
             "ours",
-            "what is told for each token, near the newest and rested on; results become a line first",
+            "what is told for each token, near the newest and rested on; "
+            "results become a line first",
             score_by_information,
             stubs=True,
             steady=0.2,

@@ -1,15 +1,16 @@
-"""How much an item matters just now: Aircher's formula (D42–D50, CC-78).
+"""How much an item matters just now: Aircher's formula.
 
 1.0 × 2^(−minutes / 60) × 2.0 if it belongs to the task at hand × its type's weight × (1 + 0.2 ·
-dependants). The document writes e^(−m/60) and calls it a half-life; ours is one (CONSTANTS: ctx
-decay).
+dependants). Aircher writes e^(−m/60) and calls it a half-life; ours is one.
 """
 
 from reverie.context_window.context_items import TYPE_WEIGHTS, ContextItem
 
-HALF_LIFE_MINUTES = 60.0  # minutes
-TASK_FACTOR = 2.0  # times more for what belongs to the task at hand
-DEPENDANT_WEIGHT = 0.2  # more for each item that rests on it (X32)
+HALF_LIFE_MINUTES = 60.0
+# Times more for what belongs to the task at hand.
+TASK_FACTOR = 2.0
+# More for each item that rests on it.
+DEPENDANT_WEIGHT = 0.2
 
 
 def score_relevance(item: ContextItem, now: float, task: str = "") -> float:

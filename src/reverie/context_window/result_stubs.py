@@ -1,4 +1,4 @@
-"""What stands in the place of a long answer: one line (`lines`) in the message that held it.
+"""What stands in the place of a long answer: one line (`stub_lines`) in the message that held it.
 
 Shortened is only what tools and the assistant answered, never what the user said: the order of
 roles and the pairs of calls and results stay as they were, at a few tokens each. An assistant's
@@ -38,7 +38,7 @@ def replace_with_stub(message: Any, line: str) -> Any:
 
 
 def replace_part_content(part: Any, line: str) -> Any:
-    """A part of a content, a tool's answer shortened."""
+    """A part of a content, a tool's answer replaced by a line."""
     return (
         {**part, "content": line}
         if isinstance(part, Mapping) and part.get("type") == "tool_result"

@@ -1,16 +1,16 @@
 """A conversation made to fit: what to send, and what left it.
 
-`fit` is pure: it takes the messages and what is known of them, and returns the messages to send.
-Those that stay are the very objects that were given, in their order; where an answer became a line,
-a copy stands in its place and the given object is not altered. Nothing is written down here:
-`Companion.fit` hands `leaving` to be remembered.
+`fit_messages` is pure: it takes the messages and what is known of them, and returns the messages to
+send. Those that stay are the very objects that were given, in their order; where an answer became a
+line, a copy stands in its place and the given object is not altered. Nothing is written down here:
+`Companion.fit` hands `leaving_items` to be remembered.
 
-A host may go on with what it was given back, or pass its whole conversation each time: `Before`
+A host may go on with what it was given back, or pass its whole conversation each time: `PriorFit`
 knows what was there the last time and takes the same out again, so that the prompt's beginning
 stays the same from call to call.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf, isfinite
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from reverie.context_window.provider_messages import (
 from reverie.context_window.pruning import (
     START_SHARE,
     TARGET_SHARE,
+    PruningGoal,
     PruningPlan,
     get_pruning_strategy,
     plan_pruning,
@@ -39,7 +40,8 @@ from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.text.host_messages import get_field, hash_message, role_of
 from reverie.text.token_counts import QuarterEstimate, Tokenizer
 
-PACE_SECONDS = 60.0  # seconds between two messages of which nobody knows when they came
+# Between two messages of which nobody knows when they came.
+PACE_SECONDS = 60.0
 
 
 class FitRequest(NamedTuple):
@@ -108,59 +110,58 @@ def fit_messages(
     get_pruning_strategy(wish.strategy, wish.limit)
     carried = before if has_same_beginning(given, before.fingerprints) else NO_PRIOR_FIT
     there = [place for place in range(len(given)) if place not in carried.gone]
-    sent = [
-        replace_with_stub(given[place], carried.stubs[place])
-        if place in carried.stubs
-        else given[place]
-        for place in there
-    ]
+    sent = apply_fit(given, carried.gone, carried.stubs)
     total = sum(
         count_message_tokens(message, get_message_text(message), wish.tokenizer) for message in sent
     )
     if total < wish.start * wish.limit:
-        return FittedMessages(
-            sent,
-            PruningPlan(wish.limit, total, total, prefix=total, strategy=wish.strategy),
-            carried,
-        )
+        room = PruningPlan(wish.limit, total, total, prefix=total, strategy=wish.strategy)
+        return FittedMessages(sent, room, carried)
     facts = known or space_message_times(given, now)
+
+    def facts_of_sent(place: int) -> MessageFacts:
+        return mark_sticky(facts(there[place]), sent[place], wish)
+
     items = [
         item._replace(messages=tuple(there[place] for place in item.messages))
-        for item in split_context_items(
-            sent, lambda place: mark_sticky(facts(there[place]), sent[place], wish), wish.tokenizer
-        )
+        for item in split_context_items(sent, facts_of_sent, wish.tokenizer)
     ]
-    made = plan_pruning(
-        items,
-        wish.limit,
-        now,
-        task=wish.task,
-        strategy=wish.strategy,
-        start=wish.start,
-        down=wish.down,
-        alternate=has_strict_turns(sent),
-        kept=wish.kept,
-        count=wish.tokenizer.count,
-    )
-    gone = carried.gone | {
-        place for one in made.going if not one.stub for place in one.item.messages
-    }
-    lines = {
-        **carried.stubs,
-        **{place: one.stub for one in made.going if one.stub for place in one.item.messages},
-    }
-    kept = [
-        replace_with_stub(message, lines[place]) if place in lines else message
-        for place, message in enumerate(given)
+    goal = make_pruning_goal(wish, now, alternate=has_strict_turns(sent))
+    plan = plan_pruning(items, goal, kept=wish.kept, count=wish.tokenizer.count)
+    gone, stubs = set(carried.gone), dict(carried.stubs)
+    for pruned in plan.going:
+        if pruned.stub:
+            stubs.update(dict.fromkeys(pruned.item.messages, pruned.stub))
+        else:
+            gone.update(pruned.item.messages)
+    fit = NO_PRIOR_FIT
+    if gone or stubs:
+        fit = PriorFit(fingerprint_messages(given), frozenset(gone), stubs)
+    return FittedMessages(apply_fit(given, gone, stubs), plan, fit)
+
+
+def make_pruning_goal(wish: FitRequest, now: float, *, alternate: bool) -> PruningGoal:
+    """The pruning goal of a request."""
+    return PruningGoal(wish.limit, now, wish.task, wish.strategy, wish.start, wish.down, alternate)
+
+
+def apply_fit(
+    messages: Sequence[Any], gone: Collection[int], stubs: Mapping[int, str]
+) -> list[Any]:
+    """The messages without those that are gone, and with a line in place of long answers."""
+    return [
+        replace_with_stub(message, stubs[place]) if place in stubs else message
+        for place, message in enumerate(messages)
         if place not in gone
     ]
-    loose = find_changing_places(given)
-    prints = tuple(
-        None if place in loose else fingerprint_with_calls(message)
-        for place, message in enumerate(given)
-    )
-    return FittedMessages(
-        kept, made, PriorFit(prints, frozenset(gone), lines) if gone or lines else NO_PRIOR_FIT
+
+
+def fingerprint_messages(messages: Sequence[Any]) -> tuple[int | None, ...]:
+    """The fingerprint of each message; None of one that may differ the next time."""
+    changing = find_changing_places(messages)
+    return tuple(
+        None if place in changing else fingerprint_with_calls(message)
+        for place, message in enumerate(messages)
     )
 
 
@@ -168,13 +169,14 @@ def repeat_prior_fit(
     messages: Sequence[Any], wish: FitRequest, now: float, before: PriorFit, hindered: str
 ) -> FittedMessages:
     """The messages that are to be sent where nothing more may go for now."""
-    return fit_messages(messages, wish._replace(start=inf), now, before=before)._replace(
-        hindered=hindered
-    )
+    fitted = fit_messages(messages, wish._replace(start=inf), now, before=before)
+    return fitted._replace(hindered=hindered)
 
 
 def check_message_list(messages: Any) -> Sequence[Any]:
-    """A list of messages; what kind of messages they are does not matter."""
+    """A list of messages; what kind of messages they are does not matter. BadInput for anything
+    else.
+    """
     if isinstance(messages, (str, bytes, bytearray, Mapping)) or not isinstance(messages, Sequence):
         raise BadInput(
             'A list of messages is wanted, such as [{"role": "user", "content": "…"}], not '
@@ -184,7 +186,7 @@ def check_message_list(messages: Any) -> Sequence[Any]:
 
 
 def has_same_beginning(messages: Sequence[Any], prints: Sequence[int | None]) -> bool:
-    """Whether a conversation begins with what these are the prints of."""
+    """True if a conversation begins with the messages of these fingerprints."""
     return len(prints) <= len(messages) and all(
         known is None or fingerprint_with_calls(message) == known
         for message, known in zip(messages, prints, strict=False)
@@ -222,22 +224,25 @@ def fingerprint_with_calls(message: Any) -> int:
 
 def space_message_times(messages: Sequence[Any], now: float) -> Callable[[int], MessageFacts]:
     """What the messages say of themselves: `at`, in seconds since 1970, and `task`; else one came
-    every PACE.
+    every PACE_SECONDS.
     """
 
     def known(place: int) -> MessageFacts:
-        at, task = get_field(messages[place], "at"), get_field(messages[place], "task")
-        since = (len(messages) - 1 - place) * PACE_SECONDS
-        return MessageFacts(
-            float(at) if isinstance(at, (int, float)) and isfinite(at) else now - since,
-            task if isinstance(task, str) else "",
-        )
+        at, task = read_message_time(messages[place]), get_field(messages[place], "task")
+        if at is None:
+            at = now - (len(messages) - 1 - place) * PACE_SECONDS
+        return MessageFacts(at, task if isinstance(task, str) else "")
 
     return known
 
 
+def read_message_time(message: Any) -> float | None:
+    """When a message says that it came (`at`), in seconds since 1970; None if it does not."""
+    at = get_field(message, "at")
+    return float(at) if isinstance(at, (int, float)) and isfinite(at) else None
+
+
 def mark_sticky(known: MessageFacts, message: Any, wish: FitRequest) -> MessageFacts:
-    """The same, and whether the caller wants it to stay."""
-    return (
-        known._replace(sticky=True) if wish.sticky is not None and wish.sticky(message) else known
-    )
+    """The same, sticky if the caller wants the message to stay."""
+    wanted = wish.sticky is not None and wish.sticky(message)
+    return known._replace(sticky=True) if wanted else known

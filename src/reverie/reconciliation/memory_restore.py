@@ -1,6 +1,4 @@
-"""Bringing a memory back, with what it had stepped back for: what `restore` does, and a person's
-edit of its line.
-"""
+"""Restoring a retired memory together with what its retirement changed elsewhere."""
 
 from __future__ import annotations
 
@@ -16,20 +14,19 @@ if TYPE_CHECKING:
 
 
 def plan_restore(store: Store, memory: Memory, now: float) -> tuple[list[Change], list[list[str]]]:
-    """The changes by which a memory counts again, and the pair that is decided by that: it is not
-    undone unasked.
+    """The changes that make a memory active again, and the pairs of ids that this settles: they are
+    not merged or retired again unasked.
     """
     edges = [
-        e
-        for e in store.edges([memory.id], ("supersedes", "derived_from"))
-        if e.dst == memory.id and (e.rel == "supersedes" or e.src == memory.superseded_by)
+        edge
+        for edge in store.edges([memory.id], ("supersedes", "derived_from"))
+        if edge.dst == memory.id and (edge.rel == "supersedes" or edge.src == memory.superseded_by)
     ]
     changes = memory_changes.restore_memory(memory, edges, now)
-    heir = (
-        resolve_merged(load_merge_families(store, [memory]), memory.id)
-        if memory.retired_why == "merged"
-        else None
-    )
-    changes += memory_changes.unmerge_memory(heir, memory, now) if heir else []
-    other = heir.id if heir else memory.superseded_by
-    return changes, [sorted((memory.id, other))] if other else []
+    heir = None
+    if memory.retired_why == "merged":
+        heir = resolve_merged(load_merge_families(store, [memory]), memory.id)
+    if heir:
+        changes += memory_changes.unmerge_memory(heir, memory, now)
+    successor = heir.id if heir else memory.superseded_by
+    return changes, [sorted((memory.id, successor))] if successor else []

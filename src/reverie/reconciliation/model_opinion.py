@@ -1,14 +1,13 @@
 """What follows from a language model's opinion about two memories between which a question is open.
 
-Pure: values in, changes out. The opinion is data: it can answer the question only as rules would
-have been allowed to.
+The opinion is data: it can answer the question only as the rules would have been allowed to.
 
-- One memory goes only where the other comes from as good a source, and holds every number,
-  identifier and name of it if they are to say the same. What the user put right yields to nothing
-  that is weaker.
+- One memory is retired only where the other comes from as good a source and, if they are to say the
+  same, holds its every number, identifier and name. What the user corrected yields to nothing
+  weaker.
 - What cannot be decided so stays as it is, or becomes a flag, for a person.
 
-Always true: nothing is erased and no text is altered; every outcome is one of `Outcome`.
+Pure: values in, changes out. Always true: nothing is erased and no text is altered.
 """
 
 from __future__ import annotations
@@ -19,22 +18,19 @@ from typing import Literal
 from reverie.core.model import Change, Edge, Memory
 from reverie.memory.memory_changes import flag_contradiction, supersede_memory
 from reverie.reconciliation.merge_rules import (
-    OPPOSED_RELATIONS,
+    SURE_BRIDGE,
     can_merge,
-    can_yield,
     is_mixed_authorship,
-    is_sure_conflict,
-    pick_believed,
+    pick_successor,
     plan_merge,
 )
 from reverie.reconciliation.paraphrase.statement_comparison import Verdict
+from reverie.reconciliation.paraphrase.wording_vote import OPPOSED_RELATIONS
 from reverie.reconciliation.review_questions import clear_question
 
-MIN_CONFIDENCE = 0.7
-"""Below this an opinion that two say the same, or have nothing to do with each other, is left to a
-person: what rules need to make one memory of two (reconcile.SURE_BRIDGE). A model that does not say
-how sure it is counts as 0.5.
-"""
+# Below this an opinion that two say the same, or have nothing to do with each other, is left to a
+# person: no less than the rules need. A model that does not say how sure it is counts as 0.5.
+MIN_CONFIDENCE = SURE_BRIDGE
 
 OpinionOutcome = Literal[
     "merged",  # they say the same and one stands for both
@@ -46,46 +42,42 @@ OpinionOutcome = Literal[
 
 
 def apply_opinion(
-    old: Memory, new: Memory, said: Verdict, ties: Sequence[Edge], now: float
+    old: Memory, new: Memory, opinion: Verdict, ties: Sequence[Edge], now: float
 ) -> tuple[OpinionOutcome, list[Change]]:
-    """The outcome, and the changes that make it so. `ties` are the edges that hold the question
+    """The outcome of an opinion, and its changes. `ties` are the edges that keep the question
     open.
     """
-    older, newer, undone = clear_question(old, new, ties)
-    if (
-        said.relation == "same"
-        and said.confidence >= MIN_CONFIDENCE
-        and (two := choose_stand_in(older, newer))
-    ):
-        return "merged", [*undone, *plan_merge(*two, now)]
-    if said.relation == "apart" and said.confidence >= MIN_CONFIDENCE:
-        return "parted", undone
-    if said.relation in OPPOSED_RELATIONS:
-        winner = pick_believed(older, newer, max(older.at, newer.at))
-        if winner is newer and is_sure_conflict(said, newer) and can_yield(older, newer):
-            return "superseded", [*undone, *supersede_memory(older, newer, now)]
-        if not is_mixed_authorship(older, newer) and not any(
-            tie.rel == "contradicts" for tie in ties
-        ):
-            return "flagged", [*undone, *flag_contradiction(newer, older, now)]
+    older, newer, untied = clear_question(old, new, ties)
+    confident = opinion.confidence >= MIN_CONFIDENCE
+    if opinion.relation == "same" and confident and (pair := choose_stand_in(older, newer)):
+        return "merged", [*untied, *plan_merge(*pair, now)]
+    if opinion.relation == "apart" and confident:
+        return "parted", untied
+    if opinion.relation in OPPOSED_RELATIONS:
+        # Said last by whoever is newer, so that only the older one can lose.
+        if pick_successor(older, newer, opinion, max(older.at, newer.at)):
+            return "superseded", [*untied, *supersede_memory(older, newer, now)]
+        already_flagged = any(tie.rel == "contradicts" for tie in ties)
+        if not already_flagged and not is_mixed_authorship(older, newer):
+            return "flagged", [*untied, *flag_contradiction(newer, older, now)]
     return "left", []
 
 
 def choose_stand_in(old: Memory, new: Memory) -> tuple[Memory, Memory] | None:
-    """(the one that stays, the one that goes), if one of two that say the same can stand for the
-    other.
+    """(the one that stays, the one that goes) of two that say the same; None if neither can stand
+    for the other.
     """
     from reverie.reconciliation.stand_in_rules import can_replace
 
     if not can_merge(old, new):
         return None
-    both = sorted((old, new), key=lambda memory: (is_not_correction(memory), -memory.trust))
-    for keep, gone in (both, both[::-1]):
+    ranked = sorted((old, new), key=lambda memory: (is_not_correction(memory), -memory.trust))
+    for keep, gone in (ranked, ranked[::-1]):
         if can_replace(keep, gone) and is_not_correction(keep) <= is_not_correction(gone):
             return keep, gone
     return None
 
 
 def is_not_correction(memory: Memory) -> bool:
-    """Whether it is anything but a correction by the user."""
+    """True for anything but a correction by the user; sorts corrections first."""
     return memory.provenance != "user_corrected"

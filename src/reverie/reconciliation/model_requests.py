@@ -1,9 +1,7 @@
-"""What settling and sleep may ask a language model about memories that are there; None where it has
-no useful answer.
+"""Questions to a language model about stored memories; None where it has no useful answer.
 
-Each is one question. The answer is checked by its task; what follows from it, and whether it can be
-undone, is for who asks. None means: go on as without a model. A question about an event can wait:
-for those a model that is away is `ModelAway`, and the event is read when it is back.
+None means: go on as without a model. The answer is checked by its task. An event can wait: of a
+model that is away the answer is `ModelAway`, and the event is read when the model is back.
 """
 
 from __future__ import annotations
@@ -22,7 +20,9 @@ if TYPE_CHECKING:
     from reverie.text.host_messages import HostMessage
 
 T = TypeVar("T")
-MAX_TIMEOUTS = 3  # answers to one event that may fail to come in time
+# Timeouts about one event before it is given up: one that is never finished must not hold up all
+# others.
+MAX_TIMEOUTS = 3
 
 
 def ask_about_event(
@@ -32,10 +32,10 @@ def ask_about_event(
     request: LlmRequest,
     read: Callable[[str], T],
 ) -> LlmAnswer[T]:
-    """What a model answers about an event. Raises ModelAway if it is away; after TRIES times that
-    it did not answer in
+    """What a model answers about an event.
 
-    time it raises BadAnswer instead: an event that is never finished must not hold up all others.
+    Raises ModelAway if it is unavailable, so that the event waits, and BadAnswer once it has timed
+    out MAX_TIMEOUTS times.
     """
     from reverie.llm.language_model import TIMEOUT, BadAnswer
 
@@ -49,7 +49,7 @@ def ask_about_event(
 
 
 def count_timeouts(work: WorkContext, event: Event) -> int:
-    """How often the model did not answer in time about this event."""
+    """How often the model has timed out about this event."""
     calls = work.store.events(
         session=event.session, space=event.space, verbs=("llm",), newest=True, limit=50
     )
@@ -67,23 +67,19 @@ def ask_pair_opinion(
         return None
     from reverie.llm.pair_task import build_comparison_request, read_comparison
 
-    return ask_about_event(
-        work, work.llm, event, build_comparison_request(old, new), read_comparison
-    ).value
+    request = build_comparison_request(old, new)
+    return ask_about_event(work, work.llm, event, request, read_comparison).value
 
 
 def ask_open_questions(
-    work: WorkContext, event: Event, questions: Sequence[str], said: Sequence[HostMessage]
+    work: WorkContext, event: Event, questions: Sequence[str], messages: Sequence[HostMessage]
 ) -> ExtractionAnswer | None:
-    """What a session answers of the questions that found nothing while it went on (B82)."""
-    if work.llm is None or not questions or not said:
+    """What a session answers of the questions that found nothing while it went on."""
+    if work.llm is None or not questions or not messages:
         return None
     from reverie.llm.group_naming_task import build_gaps_request, read_gap_answers
 
+    request = build_gaps_request(questions, messages)
     return ask_about_event(
-        work,
-        work.llm,
-        event,
-        build_gaps_request(questions, said),
-        lambda text: read_gap_answers(text, said),
+        work, work.llm, event, request, lambda text: read_gap_answers(text, messages)
     ).value

@@ -1,21 +1,19 @@
-"""Where rules were not sure what two memories are to each other, a language model is asked and its
-word is weighed.
+"""A language model's opinion about pairs on which the rules were not sure.
 
-Reads the events in which pairs were tied or flagged. Asked is about pairs that still wait for a
-decision; what follows from an answer is `lifecycle.opinion`'s. Answers come first, minutes may
-pass; then everything is read anew, and all that follows from one event is one transaction, which
+Reads the events in which pairs were tied or flagged and asks about those that still wait for a
+decision; what follows from an answer is `model_opinion`'s. Answers come first, which may take
+minutes; then everything is read anew, and all that follows from one event is one transaction, which
 can be undone.
 
-An answer that is malformed, or not one of the relations, changes nothing and is counted (CC-71). A
-model that is away leaves the cursor where it is. Of an event with many pairs the first MOST are
-asked about, contradictions before the others; what is left waits for a person, as it would without
-a model.
+An answer that is malformed, or not one of the relations, changes nothing and is counted. A model
+that is away leaves the cursor where it is. Of an event with many pairs the first MAX_PAIRS are
+asked about, contradictions before the others; the rest waits for a person, as without a model.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.core.model import UNDECIDED_RELATIONS, Change, Edge, Event, Memory
@@ -28,51 +26,48 @@ from reverie.reconciliation.reconcile_reader import load_wordings
 
 NAME = "weigh"
 READ_VERBS = ("reconcile", "sleep")
-MAX_PAIRS = 20  # pairs of one event that are asked about: a minute each at worst
-TOKENS_PER_QUESTION = 2_000  # tokens that one question takes, answer included
+# Pairs of one event that are asked about: a minute each at worst.
+MAX_PAIRS = 20
+# Tokens that one question takes, answer included.
+TOKENS_PER_QUESTION = 2_000
 NO_ANSWER, TOO_LATE = "no answer", "too late"
 
 
 class AskedPair(NamedTuple):
-    """A pair, as it was asked about, and what the model said; None for an answer of no use."""
+    """A pair as it was asked about, and what the model said; None for an answer of no use."""
 
     old: Memory
     new: Memory
-    said: Verdict | None
+    opinion: Verdict | None
 
 
 class OpenPairs(NamedTuple):
-    """Pairs that wait for a decision now, as (old, new), with the memories and the edges that say
-    so.
-    """
+    """Pairs (old, new) that wait for a decision now, their memories and the edges that say so."""
 
     memories: Mapping[str, Memory]
     ties: Mapping[tuple[str, str], tuple[Edge, ...]]
 
 
 def can_ask_model(work: WorkContext, event: Event) -> bool:
-    """Whether there is a model that may be asked about all of an event's pairs now."""
-    return work.llm is not None and work.llm.available(
-        TOKENS_PER_QUESTION * min(MAX_PAIRS, len(list_event_pairs(event)))
-    )
+    """True if there is a model that may be asked about all of an event's pairs now."""
+    if work.llm is None:
+        return False
+    return work.llm.available(TOKENS_PER_QUESTION * min(MAX_PAIRS, len(list_event_pairs(event))))
 
 
 def list_event_pairs(event: Event) -> list[tuple[str, str]]:
     """The pairs (old, new) of an event that may be worth a question, contradictions first."""
     from reverie.llm.pair_task import UNSURE_RELATIONS
 
-    found = event.payload.get("pairs", ())
-    rows = [
-        row
-        for row in found
-        if isinstance(row, list) and len(row) == 3 and all(isinstance(x, str) for x in row)
-    ]
+    rows = [row for row in event.payload.get("pairs", ()) if is_pair_row(row)]
     wanted = [row for row in rows if row[2] in UNSURE_RELATIONS]
-    return list(
-        dict.fromkeys(
-            (old, new) for new, old, relation in sorted(wanted, key=lambda r: r[2] == "near")
-        )
-    )
+    wanted.sort(key=lambda row: row[2] == "near")
+    return list(dict.fromkeys((old, new) for new, old, _ in wanted))
+
+
+def is_pair_row(row: object) -> bool:
+    """True for [new, old, relation], three strings: payloads may come from an import."""
+    return isinstance(row, list) and len(row) == 3 and all(isinstance(part, str) for part in row)
 
 
 def weigh_event_pairs(work: WorkContext, event: Event) -> ReaderDecision:
@@ -80,30 +75,27 @@ def weigh_event_pairs(work: WorkContext, event: Event) -> ReaderDecision:
     if work.llm is None or work.now - event.at > MAX_EVENT_AGE:
         return ReaderDecision()
     waiting = find_open_pairs(work, list_event_pairs(event))
+    doubtful = [pair for pair in waiting.ties if is_doubtful(work, waiting.memories, pair)]
     asked = []
-    for old, new in [pair for pair in waiting.ties if is_doubtful(work, waiting.memories, pair)][
-        :MAX_PAIRS
-    ]:
-        one, other = waiting.memories[old], waiting.memories[new]
-        said = model_requests.ask_pair_opinion(work, event, one, other)
-        asked.append(AskedPair(one, other, Verdict(*said) if said else None))
+    for old_id, new_id in doubtful[:MAX_PAIRS]:
+        old, new = waiting.memories[old_id], waiting.memories[new_id]
+        opinion = model_requests.ask_pair_opinion(work, event, old, new)
+        asked.append(AskedPair(old, new, Verdict(*opinion) if opinion else None))
     return decide_answers(work, asked) if asked else ReaderDecision()
 
 
-def find_open_pairs(work: WorkContext, pairs: Iterable[tuple[str, str]]) -> OpenPairs:
-    """Those of these pairs that wait for a decision: both count where memory is on, tied, and
-    decided by nobody.
+def find_open_pairs(work: WorkContext, pairs: Sequence[tuple[str, str]]) -> OpenPairs:
+    """Those of these pairs that wait for a decision: both active, tied, in one space where memory
+    is on, and decided by nobody.
     """
-    pairs = list(pairs)
+    ids = list(dict.fromkeys(id for pair in pairs for id in pair))
     memories = {
         memory.id: memory
-        for memory in work.store.get(list(dict.fromkeys(id for two in pairs for id in two)))
+        for memory in work.store.get(ids)
         if is_reconcilable(memory, work.now) and not work.settings.is_off(memory.space)
     }
-    settled, edges = (
-        load_settled_pairs(work.store),
-        work.store.edges(list(memories), UNDECIDED_RELATIONS) if memories else [],
-    )
+    settled = load_settled_pairs(work.store)
+    edges = work.store.edges(list(memories), UNDECIDED_RELATIONS) if memories else []
     ties = {}
     for old, new in pairs:
         between = tuple(edge for edge in edges if {edge.src, edge.dst} == {old, new})
@@ -118,7 +110,7 @@ def find_open_pairs(work: WorkContext, pairs: Iterable[tuple[str, str]]) -> Open
 
 
 def is_doubtful(work: WorkContext, memories: Mapping[str, Memory], pair: tuple[str, str]) -> bool:
-    """Whether the rules, asked once more about what the two say now, are not sure."""
+    """True if the rules, applied once more to what the two say now, are not sure."""
     from reverie.llm.pair_task import is_unsure
 
     old, new = (memories[id] for id in pair)
@@ -128,52 +120,52 @@ def is_doubtful(work: WorkContext, memories: Mapping[str, Memory], pair: tuple[s
     return is_unsure(verdict.relation, verdict.confidence)
 
 
-def decide_answers(work: WorkContext, asked: Iterable[AskedPair]) -> ReaderDecision:
-    """One decision of all answers, on what is so now."""
+def decide_answers(work: WorkContext, asked: Sequence[AskedPair]) -> ReaderDecision:
+    """One decision from all answers, about what is stored now."""
     from reverie.reconciliation.model_opinion import apply_opinion
     from reverie.reconciliation.pass_view import apply_to_memory
 
-    asked = list(asked)
-    now_open = find_open_pairs(work, [(one.old.id, one.new.id) for one in asked])
-    there, changes = dict(now_open.memories), list[Change]()
-    outcomes, pairs, settled = Counter[str](), list[list[str]](), list[list[str]]()
-    for one in asked:
-        pair = one.old.id, one.new.id
-        if one.said is None:
+    still_open = find_open_pairs(work, [(one.old.id, one.new.id) for one in asked])
+    ties = still_open.ties
+    memories = dict(still_open.memories)
+    changes: list[Change] = []
+    outcomes = Counter[str]()
+    pairs: list[list[str]] = []
+    settled: list[list[str]] = []
+    for old, new, opinion in asked:
+        if opinion is None:
             outcomes[NO_ANSWER] += 1
-        elif pair not in now_open.ties or not all(
-            is_unchanged_since(there[m.id], m) for m in (one.old, one.new)
-        ):
+            continue
+        pair = old.id, new.id
+        if pair not in ties or not all(is_unchanged_since(memories[m.id], m) for m in (old, new)):
             outcomes[TOO_LATE] += 1
-        else:
-            outcome, made = apply_opinion(
-                there[pair[0]], there[pair[1]], one.said, now_open.ties[pair], work.now
-            )
-            outcomes[outcome] += 1
-            changes += made
-            there.update({id: apply_to_memory(there[id], made) for id in pair})
-            if outcome == "parted":
-                settled.append(sorted(pair))
-            elif made:
-                pairs.append([pair[1], pair[0], one.said.relation])
-    rests_on = [
-        now_open.memories[id] for id in sorted({id for pair in now_open.ties for id in pair})
-    ]
+            continue
+        outcome, made = apply_opinion(
+            memories[old.id], memories[new.id], opinion, ties[pair], work.now
+        )
+        outcomes[outcome] += 1
+        changes += made
+        memories.update({id: apply_to_memory(memories[id], made) for id in pair})
+        if outcome == "parted":
+            settled.append(sorted(pair))
+        elif made:
+            pairs.append([new.id, old.id, opinion.relation])
+    result = {"outcomes": dict(outcomes), "pairs": pairs, "settled": settled}
+    if not changes:
+        return ReaderDecision([], (), result, ())
+    read_ids = sorted({id for pair in ties for id in pair})
     return ReaderDecision(
         changes,
-        rests_on if changes else (),
-        {"outcomes": dict(outcomes), "pairs": pairs, "settled": settled},
-        [tie for some in now_open.ties.values() for tie in some] if changes else (),
+        [still_open.memories[id] for id in read_ids],
+        result,
+        [edge for edges in ties.values() for edge in edges],
     )
 
 
 def is_unchanged_since(now: Memory, before: Memory) -> bool:
-    """Whether a memory still counts and says what it said when it was asked about."""
-    return now.active and (now.text, now.kind, now.space) == (
-        before.text,
-        before.kind,
-        before.space,
-    )
+    """True if a memory is active and says what it said when it was asked about."""
+    fields = (now.text, now.kind, now.space)
+    return now.active and fields == (before.text, before.kind, before.space)
 
 
 READER = EventReader(

@@ -1,9 +1,8 @@
-"""The nearest relatives of new memories: by meaning where there are vectors, by words where there
-are none.
+"""The nearest relatives of new memories: by vector where there are vectors, by words elsewhere.
 
-Looked for are memories that count, and wordings that were merged into one that counts: whoever says
-it in those words means the same. All new memories of an event are compared in one go, block by
-block, so that the memory needed does not grow with the store.
+Looked for are active memories, and wordings that were merged into one: whoever says it in those
+words means the same. All new memories of an event are compared at once, block by block, so that the
+memory needed does not grow with the store.
 """
 
 from __future__ import annotations
@@ -15,23 +14,24 @@ import numpy.typing as npt
 
 from reverie.core.model import Memory, visible_spaces
 from reverie.pipeline.event_reader import WorkContext
-from reverie.reconciliation.merge_rules import Neighbour
+from reverie.reconciliation.merge_rules import MIN_COSINE, Neighbour
 from reverie.storage.column_cache import Floats, Ints, Shard
 from reverie.text.tokenization import tokenize_query
 
-# that count; ten of them are held against it (`reconcile.TEN`), the rest may be turns of talk
+# Active neighbours: ten of them are compared (merge_rules.MAX_RELATIVES), others may be turns of
+# a conversation.
 MAX_NEIGHBOURS = 30
-MAX_MERGED_NEIGHBOURS = 5  # wordings that were merged into something
-MIN_COSINE = 0.5  # cosine below which nothing is a relative (CONSTANTS: contradiction probe)
-MIN_WORD_COSINE = (
-    0.3  # cosine from which words in common make a relative: short texts of one meaning
-)
-MAX_WORD_NEIGHBOURS = 10  # looked up by words, where fewer are near by meaning
-# characters up to which this is so: a longer text says enough to be found by its meaning
+MAX_MERGED_NEIGHBOURS = 5
+# Short texts of one meaning may lie far apart: "PRs" and "pull requests". Where fewer neighbours
+# than these are near, memories that share words are relatives from this cosine on. A longer text
+# says enough to be found by its vector.
+MAX_WORD_NEIGHBOURS = 10
+MIN_WORD_COSINE = 0.3
 SHORT_TEXT_CHARS = 100
-# new memories of one event up to which words are asked as well: not for what is loaded in bulk
+# New memories of one event up to which words are searched as well: not for what is loaded in bulk.
 MAX_FRESH_FOR_WORDS = 50
-BLOCK_ROWS = 8_192  # rows compared at a time: with 500 new ones 16 MB
+# Rows compared at a time: with 500 new memories 16 MB.
+BLOCK_ROWS = 8_192
 
 
 def find_neighbours(
@@ -41,25 +41,22 @@ def find_neighbours(
     before it.
     """
     found: dict[str, list[Neighbour]] = {}
-    vectors = (
-        work.store.vectors(work.embedding_model, [memory.id for memory in fresh])
-        if work.embedder
-        else {}
-    )
+    vectors: Mapping[str, Floats] = {}
+    if work.embedder:
+        vectors = work.store.vectors(work.embedding_model, [memory.id for memory in fresh])
     few = len(fresh) <= MAX_FRESH_FOR_WORDS
     for space in dict.fromkeys(memory.space for memory in fresh):
         here = [memory for memory in fresh if memory.space == space]
-        known = [memory for memory in here if memory.id in vectors]
-        found |= find_by_vector(work, known, vectors, older=older) if known else {}
-        for memory in known if few else ():
-            found[memory.id] += find_farther_by_words(
-                work, memory, vectors[memory.id], found[memory.id], older=older
-            )
-        found |= {
-            memory.id: find_by_words(work, memory, older=older)
-            for memory in here
-            if memory.id not in vectors
-        }
+        embedded = [memory for memory in here if memory.id in vectors]
+        if embedded:
+            found |= find_by_vector(work, embedded, vectors, older=older)
+        for memory in here:
+            if memory.id not in vectors:
+                found[memory.id] = find_by_words(work, memory, older=older)
+            elif few:
+                found[memory.id] += find_farther_by_words(
+                    work, memory, vectors[memory.id], found[memory.id], older=older
+                )
     return found
 
 
@@ -74,22 +71,17 @@ def find_by_words(work: WorkContext, new: Memory, *, older: bool) -> list[Neighb
 def find_farther_by_words(
     work: WorkContext, new: Memory, vector: Floats, known: Sequence[Neighbour], *, older: bool
 ) -> list[Neighbour]:
-    """Memories that share words and of which the cosine alone says little: "PRs" lies far from
-    "pull requests".
-    """
+    """Memories that share words with a short text, from MIN_WORD_COSINE up to MIN_COSINE."""
     if len(known) >= MAX_WORD_NEIGHBOURS or len(new.text) > SHORT_TEXT_CHARS:
         return []
-    there = {one.id for one in known}
-    some = [one.id for one in find_by_words(work, new, older=older) if one.id not in there][
-        :MAX_WORD_NEIGHBOURS
-    ]
-    cosines = {
-        id: float(other @ vector)
-        for id, other in work.store.vectors(work.embedding_model, some).items()
-    }
+    near = {neighbour.id for neighbour in known}
+    by_words = find_by_words(work, new, older=older)
+    ids = [one.id for one in by_words if one.id not in near][:MAX_WORD_NEIGHBOURS]
+    vectors = work.store.vectors(work.embedding_model, ids)
+    cosines = {id: float(other @ vector) for id, other in vectors.items()}
     return [
         Neighbour(id, cosines[id])
-        for id in some
+        for id in ids
         if MIN_WORD_COSINE <= cosines.get(id, -1.0) < MIN_COSINE
     ]
 
@@ -106,21 +98,21 @@ def find_by_vector(
         own = find_shard_rows(shard, [memory.id for memory in fresh])
         for counts, most in ((True, MAX_NEIGHBOURS), (False, MAX_MERGED_NEIGHBOURS)):
             allowed = shard.known[: shard.n] & (shard.counts[: shard.n] == counts)
-            where, cosines = find_nearest_rows(shard, asked, allowed, own, most, older=older)
-            for memory, rows, likes in zip(fresh, where.tolist(), cosines.tolist(), strict=True):
+            nearest, cosines = find_nearest_rows(shard, asked, allowed, own, most, older=older)
+            for memory, rows, near in zip(fresh, nearest.tolist(), cosines.tolist(), strict=True):
                 found[memory.id] += [
-                    Neighbour(shard.ids[row], like)
-                    for row, like in zip(rows, likes, strict=True)
+                    Neighbour(shard.ids[row], cosine)
+                    for row, cosine in zip(rows, near, strict=True)
                     if row >= 0
                 ]
-    return {
-        id: sorted(some, key=lambda one: (-(one.cosine or 0.0), one.id))
-        for id, some in found.items()
-    }
+    for neighbours in found.values():
+        neighbours.sort(key=lambda one: (-(one.cosine or 0.0), one.id))
+    return found
 
 
 def find_shard_rows(shard: Shard, ids: Sequence[str]) -> Ints:
-    """The row of each memory, -1 where it is not in this shard. New ones stand at its end."""
+    """The row of each memory, -1 where it is not in this shard."""
+    # New memories stand at the end, so the search goes backwards.
     wanted = dict.fromkeys(ids, -1)
     left = len(wanted)
     for row in range(shard.n - 1, -1, -1):
@@ -141,20 +133,22 @@ def find_nearest_rows(
     *,
     older: bool,
 ) -> tuple[Ints, Floats]:
-    """The rows of the highest cosine for each asked vector, and these; -1 where there are fewer
-    above FLOOR.
+    """For each asked vector the `most` nearest rows and their cosines, both (len(asked), most).
 
-    `own` is each asked memory's row, which is left out; with `older` also what came after it.
+    A row is -1 where there are fewer above MIN_COSINE. `own` is each asked memory's row, which is
+    left out; with `older` also what came after it. In no particular order.
     """
     each = np.arange(len(asked))
     best = np.full((len(asked), most), -1.0, np.float32)
     where = np.full((len(asked), most), -1, np.int64)
+    # With `older` nothing behind the last new memory can be a neighbour.
     last = int(own.max()) + 1 if older and (own >= 0).all() else shard.n
     for start in range(0, last, BLOCK_ROWS):
         rows = start + np.flatnonzero(allowed[start : min(start + BLOCK_ROWS, last)])
         cosines = asked @ take_vectors(shard, rows).T
         hidden = (rows >= own[:, None]) & (own[:, None] >= 0) if older else rows == own[:, None]
         cosines[hidden] = -1.0
+        # Only vectors for which this block has something nearer are merged and partitioned.
         better = each[cosines.max(axis=1, initial=-1.0) > np.maximum(best.min(axis=1), MIN_COSINE)]
         both = np.concatenate([best[better], cosines[better]], axis=1)
         sources = np.concatenate(
@@ -168,7 +162,7 @@ def find_nearest_rows(
 
 
 def take_vectors(shard: Shard, rows: Ints) -> Floats:
-    """The vectors of some rising rows; without a copy where none is left out."""
+    """The vectors of some ascending rows; a view, not a copy, where no row is left out."""
     if len(rows) and rows[-1] - rows[0] + 1 == len(rows):
         return shard.vectors[rows[0] : rows[-1] + 1]
     return shard.vectors[rows]

@@ -1,9 +1,9 @@
-"""What a pass of sleep is shown and what it answers.
+"""What a consolidation pass over memories is shown and what it answers.
 
-A pass is a pure function: it gets a `View` (some memories that count, the edges between them, pairs
-that lie close, a moment) and returns `Step`s. A step is a few changes that only make sense
-together, with the ids that it rests on: if one of those memories is altered before the step is made
-so, the pass decides anew. Nothing here reads or writes.
+A pass is a pure function: it gets a `PassView` (some active memories, the edges between them, pairs
+that lie close, a moment) and returns `PassStep`s. A step is a few changes that only make sense
+together, with the ids that it rests on: if one of those memories is altered before the step is
+applied, the pass decides anew. Nothing here reads or writes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reverie.core.model import (
     Revise,
     with_fields,
 )
-from reverie.reconciliation.merge_rules import is_reconcilable
+from reverie.reconciliation.merge_rules import IdPair, PairRuling, is_reconcilable
 
 EdgeWeights = Mapping[tuple[str, str, str], float]  # (src, rel, dst) → weight
 
@@ -43,8 +43,8 @@ class PassView(NamedTuple):
     memories: Mapping[str, Memory]
     edges: EdgeWeights = MappingProxyType({})
     pairs: Sequence[ClosePair] = ()
-    wordings: Mapping[str, Sequence[str]] = EMPTY_MAPPING  # further texts that a memory is known by
-    settled: frozenset[frozenset[str]] = frozenset()  # pairs about which a person has decided
+    wordings: Mapping[str, Sequence[str]] = EMPTY_MAPPING  # further texts of a memory
+    settled: frozenset[IdPair] = frozenset()  # pairs about which a person has decided
 
 
 class PassStep(NamedTuple):
@@ -53,33 +53,32 @@ class PassStep(NamedTuple):
     changes: tuple[Change, ...]
     rests_on: tuple[str, ...]
     why: str
-    # what was found about a pair: (new, old, "same", "near" …)
-    ruling: tuple[str, str, str] | None = None
+    ruling: PairRuling | None = None  # what was found out about a pair
 
 
 class ConsolidationPass(NamedTuple):
-    """One kind of tidying, as a row of `PASSES`."""
+    """One pass, as a row of `sleep_passes.PASSES`."""
 
     name: str
     meaning: str
-    over: str  # a key of `settle.sleeping.rounds.OVER`
-    safe: bool  # whether sleep does it by itself, unless it is told otherwise
+    over: str  # what it goes over: "pairs", "log" …
+    safe: bool  # done by every consolidation unless it is told otherwise
     decide: Callable[[PassView], list[PassStep]] | None = None
     floor: float = 0.0  # the least cosine of its pairs
 
 
 def index_edges(edges: Iterable[Edge]) -> dict[tuple[str, str, str], float]:
-    """Edges by their ends."""
+    """Edge weights by (src, rel, dst)."""
     return {(edge.src, edge.rel, edge.dst): edge.weight for edge in edges}
 
 
 def has_edge(edges: EdgeWeights, one: str, other: str, *rels: str) -> bool:
-    """Whether two memories are tied by one of these relations, in either direction."""
-    return any((a, rel, b) in edges for rel in rels for a, b in ((one, other), (other, one)))
+    """True if one of these relations ties two memories, in either direction."""
+    return any((one, rel, other) in edges or (other, rel, one) in edges for rel in rels)
 
 
 def apply_to_memory(memory: Memory, changes: Iterable[Change]) -> Memory:
-    """The memory as these changes leave it: the next step of the same batch sees it so."""
+    """The memory as these changes leave it, for the next step of the same batch."""
     for change in changes:
         match change:
             case Revise(id=id, fields=fields) if id == memory.id:
@@ -92,33 +91,35 @@ def apply_to_memory(memory: Memory, changes: Iterable[Change]) -> Memory:
 def visit_pairs(
     view: PassView, judge: Callable[[PassView, Memory, Memory, float], PassStep | None]
 ) -> list[PassStep]:
-    """Ask `judge` about every pair worth a look: both take part after the steps before it, nobody
-    has decided.
+    """The steps that `judge` answers for the pairs of a view, in order.
+
+    Each pair is shown as the steps before it leave it. Passed over are settled pairs and those of
+    which one no longer takes part.
     """
-    there, edges, steps = dict(view.memories), dict(view.edges), list[PassStep]()
-    seen = view._replace(memories=there, edges=edges)
+    memories = dict(view.memories)
+    edges = dict(view.edges)
+    current = view._replace(memories=memories, edges=edges)
+    steps: list[PassStep] = []
     for pair in view.pairs:
-        one, other = there.get(pair.one), there.get(pair.other)
+        one, other = memories.get(pair.one), memories.get(pair.other)
         if one is None or other is None or frozenset((pair.one, pair.other)) in view.settled:
             continue
         if not (is_reconcilable(one, view.now) and is_reconcilable(other, view.now)):
             continue
-        step = judge(seen, one, other, pair.cosine)
+        step = judge(current, one, other, pair.cosine)
         if step is None:
             continue
         steps.append(step)
-        there.update(
-            {id: apply_to_memory(there[id], step.changes) for id in (pair.one, pair.other)}
-        )
-        edges.update(
-            index_edges(change.edge for change in step.changes if isinstance(change, Link))
-        )
+        memories[one.id] = apply_to_memory(one, step.changes)
+        memories[other.id] = apply_to_memory(other, step.changes)
+        edges.update(index_edges(c.edge for c in step.changes if isinstance(c, Link)))
     return steps
 
 
 def render_step_diff(step: PassStep, texts: Mapping[str, str]) -> list[str]:
-    """A step as a diff for people: − what goes, + what comes, = what stands for what goes, ~ what
-    is altered.
+    """A step as a diff for people: − what goes, + what comes, = what stands for it, ~ what changes.
+
+    `texts` are the texts of memories by id; one that is not there is named by its id.
     """
     lines = []
     for change in step.changes:
@@ -127,13 +128,14 @@ def render_step_diff(step: PassStep, texts: Mapping[str, str]) -> list[str]:
                 lines.append(f"+ {memory.text}")
             case Retire(id=id, superseded_by=newer):
                 lines.append(f"− {texts.get(id, id)} ({id})")
-                lines += [f"= {texts.get(newer, newer)} ({newer})"] if newer else []
+                if newer:
+                    lines.append(f"= {texts.get(newer, newer)} ({newer})")
             case Revise(id=id, fields=fields) if "tags" in fields and "strength" not in fields:
                 lines.append(f"~ {id} tags: {', '.join(fields['tags'])}")
             case Revise(id=id, fields=fields):
                 names = sorted(set(fields) - {"updated_at", "reinforcements"})
                 lines.append(f"~ {texts.get(id, id)} ({', '.join(names)})")
             case Link(edge=edge):
-                how = f"{edge.weight:.2f}" if edge.weight else "no longer"
-                lines.append(f"~ {edge.src} —{edge.rel}→ {edge.dst} ({how})")
+                weight = f"{edge.weight:.2f}" if edge.weight else "no longer"
+                lines.append(f"~ {edge.src} —{edge.rel}→ {edge.dst} ({weight})")
     return lines

@@ -1,8 +1,9 @@
-"""What reconciling some new memories comes to: each is placed among its relatives, and the sum of
-it is some changes.
+"""The plan of what becomes of new memories and of their relatives.
 
-Pure: the ledger holds memories as they were and as they are to be; nothing is written here. The
-rules for two are those of `reconcile`.
+`ReconciliationPlan` holds memories as they were and as they are to be, places one new memory after
+the other among its neighbours, and lists the changes of all. Pure: nothing is read or written. The
+rules for two are those of `merge_rules`. Always true: what a person has decided about a pair
+(`settled`) is not decided again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from reverie.reconciliation.merge_rules import (
     MAX_OPPOSING,
     MAX_RIVALS,
     MIN_AKIN,
-    OPPOSED_RELATIONS,
     SURE_BRIDGE,
     IdPair,
     Neighbour,
@@ -26,28 +26,29 @@ from reverie.reconciliation.merge_rules import (
     PairRuling,
     absorb_memory,
     can_merge,
-    can_yield,
     compare_families,
     diff_memory,
     is_in_wider_space,
     is_mixed_authorship,
     is_reconcilable,
     is_same_family,
-    is_sure_conflict,
     is_worth_review,
     judge_pair,
     mark_retired,
     order_by_authorship,
-    pick_believed,
+    pick_successor,
     resolve_merged,
 )
 from reverie.reconciliation.paraphrase.statement_comparison import Verdict
+from reverie.reconciliation.paraphrase.wording_vote import OPPOSED_RELATIONS
 from reverie.text.tokenization import fold_text
 
 
 class ReconciliationPlan:
-    """Memories as they were and as they become, while one new memory after the other is held
-    against them.
+    """Memories as they were and as they become, while new ones are placed among them.
+
+    `wordings` are further texts of a memory, `settled` the pairs that a person has decided, `cases`
+    how many open questions name a memory.
     """
 
     def __init__(
@@ -60,203 +61,219 @@ class ReconciliationPlan:
     ) -> None:
         self.before = {memory.id: memory for memory in memories}
         self.after = dict(self.before)
-        # further texts of a memory
         self.wordings = {id: tuple(texts) for id, texts in wordings.items()}
-        self.settled, self.now = settled, now
-        self.cases = Counter(cases)  # how many open questions name a memory
+        self.settled = settled
+        self.now = now
+        self.cases = Counter(cases)
         self.rulings: list[PairRuling] = []
         self.links: list[Change] = []
 
     def place_memory(self, id: str, near: Sequence[Neighbour]) -> None:
-        """Hold a new memory against its neighbours and note what follows."""
+        """Compare a new memory with its neighbours and note what follows."""
         new = self.after[id]
         if not is_reconcilable(new, self.now):
             return
         nearest = self.find_nearest(new, near)
-        views = self.compare_with(new, nearest)
+        compared = self.compare_with(new, nearest)
         same = [
-            view for view in views if view.verdict.relation == "same" and can_merge(view.old, new)
+            pair
+            for pair in compared
+            if pair.verdict.relation == "same" and can_merge(pair.old, new)
         ]
-        akin, stands = {view.old.id for view in views}, new
+        stands = new
         if same:
-            best = min(
-                same,
-                key=lambda v: (
-                    is_mixed_authorship(v.old, new),
-                    v.old.space != new.space,
-                    -v.old.strength,
-                    v.old.id,
-                ),
-            )
-            stands = self.merge_memories(best.old, new)
-            if not is_mixed_authorship(best.old, new):
-                for view in same:
-                    stands = self.join_by_bridge(stands, view)
-                stands = self.merge_same_family(
-                    stands,
-                    {
-                        id: cosine
-                        for id, cosine in nearest.items()
-                        if id in akin or self.wordings.get(id)
-                    },
-                )
-        against = [
-            view
-            for view in views
-            if view.verdict.relation in OPPOSED_RELATIONS and view.old.id != stands.id
-        ]
-        against.sort(key=lambda v: -v.verdict.confidence)
-        free = [
-            v for v in against[1:] if v.verdict.relation == "updates" or not self.is_crowded(v.old)
-        ]
-        rivals = [*against[:1], *free][:MAX_RIVALS]
-        for view in sorted(rivals, key=lambda v: self.is_crowded(v.old)):
-            verdict = (
-                view.verdict
-                if view is rivals[0] or view.verdict.relation == "updates"
-                else DOUBTED_VERDICT
-            )
-            self.resolve_conflict(self.after[view.old.id], self.after[stands.id], verdict, new.at)
+            akin = {pair.old.id for pair in compared}
+            family = {
+                id: cosine for id, cosine in nearest.items() if id in akin or self.known_texts(id)
+            }
+            stands = self.merge_repetition(new, same, family)
+        self.resolve_conflicts(stands.id, compared, new.at)
         if not same and self.after[id].active:
-            self.tie_to_nearest(new, views)
+            self.tie_to_nearest(new, compared)
 
     def find_nearest(self, new: Memory, near: Sequence[Neighbour]) -> dict[str, float | None]:
-        """The neighbours that count, or what they were merged into, and the highest
-        cosine of each.
-        """
+        """The active neighbours, or what they were merged into, with the highest cosine of each."""
         nearest: dict[str, float | None] = {}
-        for one in near:
-            old = resolve_merged(self.after, one.id)
+        for neighbour in near:
+            old = resolve_merged(self.after, neighbour.id)
             if old and old.id != new.id and self.is_comparable(old, new):
                 known = nearest.get(old.id)
-                nearest[old.id] = one.cosine if known is None else max(known, one.cosine or 0.0)
+                cosine = neighbour.cosine
+                nearest[old.id] = cosine if known is None else max(known, cosine or 0.0)
         return nearest
 
     def compare_with(
         self, new: Memory, nearest: Mapping[str, float | None]
     ) -> list[PairComparison]:
-        """What the new one is to each of these; nearest first."""
+        """What the new memory is to each of these, nearest first; none that is "apart"."""
         found = []
-        for other, cosine in nearest.items():
-            old = self.after[other]
-            # what may follow across spaces is decided here, not there
+        for id, cosine in nearest.items():
+            old = self.after[id]
+            # What may follow across spaces is decided by this plan, not by the comparison.
             here = old._replace(space=new.space)
-            verdict = judge_pair(here, new, cosine, self.wordings.get(other, ()))
+            verdict = judge_pair(here, new, cosine, self.known_texts(id))
             if verdict.relation != "apart":
                 found.append(PairComparison(old, verdict, cosine))
-        return sorted(found, key=lambda view: (-(view.cosine or 0.0), view.old.id))
+        return sorted(found, key=lambda pair: (-(pair.cosine or 0.0), pair.old.id))
 
     def is_comparable(self, old: Memory, new: Memory) -> bool:
-        """Whether a pair is worth a look: nobody has decided about it, and the new one sees the old
-        one.
-        """
+        """True if nobody has decided about a pair and the readers of the new one see the old."""
         return (
             is_reconcilable(old, self.now)
             and frozenset((old.id, new.id)) not in self.settled
             and (old.space == new.space or is_in_wider_space(old, new))
         )
 
+    def known_texts(self, id: str) -> tuple[str, ...]:
+        """Further texts by which a memory is known."""
+        return self.wordings.get(id, ())
+
+    # Repetitions
+
+    def merge_repetition(
+        self,
+        new: Memory,
+        same: Sequence[PairComparison],
+        family: Mapping[str, float | None],
+    ) -> Memory:
+        """The memory that stands for a new one which repeats the `same`.
+
+        Best is one that is ours as the new one is, in the same space, and the strongest. What else
+        lies near (`family`, by id with its cosine) may turn out to be the same now.
+        """
+        best = min(
+            same,
+            key=lambda pair: (
+                is_mixed_authorship(pair.old, new),
+                pair.old.space != new.space,
+                -pair.old.strength,
+                pair.old.id,
+            ),
+        )
+        stands = self.merge_memories(best.old, new)
+        if is_mixed_authorship(best.old, new):
+            return stands
+        for pair in same:
+            stands = self.join_by_bridge(stands, pair)
+        return self.merge_same_family(stands, family)
+
     def merge_memories(self, kept: Memory, gone: Memory) -> Memory:
-        """The older one takes over what the new one says; the new wording stays readable. What
-        others wrote is no wording of what somebody stands behind: it only steps back for it.
+        """The kept memory, which takes in what the other says; its wording stays readable.
+
+        What others wrote is no wording of what somebody vouches for: it is only retired for it.
         """
         kept, gone = order_by_authorship(kept, gone)
-        stays = self.after[kept.id] = absorb_memory(kept, gone, self.now)
+        stays = absorb_memory(kept, gone, self.now)
+        self.after[kept.id] = stays
         self.after[gone.id] = mark_retired(gone, self.now, "merged", kept.id)
         self.rulings.append(PairRuling(gone.id, kept.id, "same"))
         if is_mixed_authorship(kept, gone):
             return stays
-        said = {fold_text(text) for text in (kept.text, *self.wordings.get(kept.id, ()))}
-        if fold_text(gone.text) not in said:  # ten thousand times the same words are one wording
+        wordings = self.known_texts(kept.id)
+        # Ten thousand times the same words are one wording.
+        if fold_text(gone.text) not in map(fold_text, (kept.text, *wordings)):
             self.links.append(Link(edge=Edge(src=kept.id, rel="derived_from", dst=gone.id)))
-        self.wordings[kept.id] = (
-            *self.wordings.get(kept.id, ()),
-            gone.text,
-            *self.wordings.get(gone.id, ()),
-        )
+        self.wordings[kept.id] = (*wordings, gone.text, *self.known_texts(gone.id))
         return stays
 
-    def join_by_bridge(self, kept: Memory, view: PairComparison) -> Memory:
-        """Two that were kept apart become one when a new wording says the same as both, and surely
-        so.
+    def join_by_bridge(self, kept: Memory, pair: PairComparison) -> Memory:
+        """The kept memory, merged with one beside it if a new wording surely says the same as
+        both.
         """
-        other = self.after[view.old.id]
+        other = self.after[pair.old.id]
         if (
-            other.id == kept.id
-            or not other.active
-            or view.verdict.confidence < SURE_BRIDGE
-            or kept.space != other.space
-            or not can_merge(kept, other)
-            or not self.is_comparable(kept, other)
-            or self.is_disagreeing(kept, other, view.cosine)
+            pair.verdict.confidence < SURE_BRIDGE
+            or not self.may_join(kept, other)
+            or self.is_disagreeing(kept, other, pair.cosine)
         ):
             return kept
         return self.merge_memories(kept, other)
 
-    def is_disagreeing(self, one: Memory, other: Memory, cosine: float | None) -> bool:
-        """Whether two memories, one of them of several wordings, have little to do with each other
-        or contradict each other, whoever says the same as both.
-        """
-        ones, others = self.wordings.get(one.id, ()), self.wordings.get(other.id, ())
-        if not ones and not others:
-            return False
-        said = compare_families(one, ones, other, others, cosine)
+    def may_join(self, kept: Memory, other: Memory) -> bool:
+        """True if two memories of one space may still become one."""
         return (
-            said["same"] + said["near"] < MIN_AKIN
-            or sum(said[r] for r in OPPOSED_RELATIONS) > MAX_OPPOSING
+            other.id != kept.id
+            and other.active
+            and kept.space == other.space
+            and can_merge(kept, other)
+            and self.is_comparable(kept, other)
         )
 
+    def is_disagreeing(self, one: Memory, other: Memory, cosine: float | None) -> bool:
+        """True if the wordings of two memories have little in common or contradict each other,
+        whatever third text says the same as both.
+        """
+        ones, others = self.known_texts(one.id), self.known_texts(other.id)
+        if not ones and not others:
+            return False
+        shares = compare_families(one, ones, other, others, cosine)
+        opposing = sum(shares[relation] for relation in OPPOSED_RELATIONS)
+        return shares["same"] + shares["near"] < MIN_AKIN or opposing > MAX_OPPOSING
+
     def merge_same_family(self, kept: Memory, nearest: Mapping[str, float | None]) -> Memory:
-        """A memory that has just been said once more is known better: what was left beside it may
-        be the same.
+        """The kept memory, merged with what was left beside it: its wordings are more now, and may
+        show that the two are the same.
         """
         for id, cosine in nearest.items():
             other = self.after[id]
-            if (
-                other.id != kept.id
-                and other.active
-                and kept.space == other.space
-                and can_merge(kept, other)
-                and self.is_comparable(kept, other)
-                and other.id not in kept.conflicts_with
-                and is_same_family(
-                    kept, self.wordings.get(kept.id, ()), other, self.wordings.get(id, ()), cosine
-                )
+            if not self.may_join(kept, other) or other.id in kept.conflicts_with:
+                continue
+            if not is_same_family(
+                kept, self.known_texts(kept.id), other, self.known_texts(id), cosine
             ):
-                bigger, smaller = (
-                    (kept, other) if kept.strength >= other.strength else (other, kept)
-                )
-                kept = self.merge_memories(bigger, smaller)
+                continue
+            if kept.strength >= other.strength:
+                kept = self.merge_memories(kept, other)
+            else:
+                kept = self.merge_memories(other, kept)
         return kept
 
-    def resolve_conflict(self, old: Memory, new: Memory, verdict: Verdict, at: float) -> None:
-        """One of two that contradict each other steps back, or both are flagged. Elsewhere than
-        here both may be true:
+    # Contradictions
 
-        what holds in one project overrides what the user said for all, and takes nothing from it.
+    def resolve_conflicts(self, id: str, compared: Sequence[PairComparison], at: float) -> None:
+        """Retire or flag what contradicts a memory, the surest first and MAX_RIVALS at most."""
+        against = [
+            pair
+            for pair in compared
+            if pair.verdict.relation in OPPOSED_RELATIONS and pair.old.id != id
+        ]
+        against.sort(key=lambda pair: -pair.verdict.confidence)
+        free = [
+            pair
+            for pair in against[1:]
+            if pair.verdict.relation == "updates" or not self.is_crowded(pair.old)
+        ]
+        rivals = [*against[:1], *free][:MAX_RIVALS]
+        for pair in sorted(rivals, key=lambda pair: self.is_crowded(pair.old)):
+            # A correction puts one thing right: the others are only flagged.
+            plain = pair is rivals[0] or pair.verdict.relation == "updates"
+            verdict = pair.verdict if plain else DOUBTED_VERDICT
+            self.resolve_conflict(self.after[pair.old.id], self.after[id], verdict, at)
+
+    def resolve_conflict(self, old: Memory, new: Memory, verdict: Verdict, at: float) -> None:
+        """Retire one of two that contradict each other, or flag both.
+
+        Across spaces both may be true: what holds in one project overrides what the user said for
+        all, and takes nothing from it.
         """
         if old.space != new.space:
             return
-        winner = pick_believed(old, new, at)
-        if winner is not None:
-            loser = old if winner is new else new
-            if is_sure_conflict(verdict, winner) and can_yield(loser, winner):
-                self.retire_superseded(loser, winner, verdict)
-                return
-        if not is_mixed_authorship(old, new):
+        decided = pick_successor(old, new, verdict, at)
+        if decided:
+            self.retire_superseded(*decided, verdict)
+        elif not is_mixed_authorship(old, new):
             self.flag_conflict(old, new, verdict)
 
     def retire_superseded(self, loser: Memory, winner: Memory, verdict: Verdict) -> None:
-        """The loser no longer counts; it can be asked about and brought back (A87–A89)."""
+        """Retire the loser, which can still be asked about and restored."""
         self.after[loser.id] = mark_retired(loser, self.now, "superseded", winner.id)
         self.links.append(Link(edge=Edge(src=winner.id, rel="supersedes", dst=loser.id)))
         self.rulings.append(PairRuling(winner.id, loser.id, verdict.relation))
 
     def flag_conflict(self, old: Memory, new: Memory, verdict: Verdict) -> None:
-        """Both are kept, and each knows of the other."""
-        if (new.id in old.conflicts_with and old.id in new.conflicts_with) or self.has_enough_cases(
-            old, new
-        ):
+        """Note on both memories that they contradict each other."""
+        is_known = new.id in old.conflicts_with and old.id in new.conflicts_with
+        if is_known or self.has_enough_cases(old, new):
             return
         self.cases.update((old.id, new.id))
         for change in flag_contradiction(old, new, self.now):
@@ -266,56 +283,55 @@ class ReconciliationPlan:
                 self.links.append(change)
         self.rulings.append(PairRuling(new.id, old.id, verdict.relation))
 
-    def tie_to_nearest(self, new: Memory, views: Sequence[PairComparison]) -> None:
-        """Tie it to the nearest of those that say nearly the same (X42, CC-86)."""
+    # Near-duplicates
+
+    def tie_to_nearest(self, new: Memory, compared: Sequence[PairComparison]) -> None:
+        """Tie a new memory to its nearest near-duplicate, for a person to decide."""
         near = [
-            view
-            for view in views
-            if view.verdict.relation in ("near", "same")
-            and view.old.space == new.space
-            and self.after[view.old.id].active
-            and is_worth_review(view.old, new, view.cosine)
-            and not is_mixed_authorship(view.old, new)
-            and not self.has_enough_cases(view.old, new)
+            pair
+            for pair in compared
+            if pair.verdict.relation in ("near", "same") and self.is_open_question(pair, new)
         ]
-        near.sort(key=lambda view: self.is_crowded(view.old))
-        if near:
-            self.cases.update((near[0].old.id, new.id))
-            weight = near[0].cosine if near[0].cosine is not None else near[0].verdict.confidence
-            self.links.append(
-                Link(
-                    edge=Edge(
-                        src=new.id,
-                        rel="resembles",
-                        dst=near[0].old.id,
-                        weight=min(1.0, max(0.01, weight)),
-                    )
-                )
-            )
-            self.rulings.append(PairRuling(new.id, near[0].old.id, "near"))
+        if not near:
+            return
+        near.sort(key=lambda pair: self.is_crowded(pair.old))
+        old, verdict, cosine = near[0]
+        self.cases.update((old.id, new.id))
+        weight = min(1.0, max(0.01, verdict.confidence if cosine is None else cosine))
+        edge = Edge(src=new.id, rel="resembles", dst=old.id, weight=weight)
+        self.links.append(Link(edge=edge))
+        self.rulings.append(PairRuling(new.id, old.id, "near"))
+
+    def is_open_question(self, pair: PairComparison, new: Memory) -> bool:
+        """True if a person may be asked whether a new memory repeats this one."""
+        return (
+            pair.old.space == new.space
+            and self.after[pair.old.id].active
+            and is_worth_review(pair.old, new, pair.cosine)
+            and not is_mixed_authorship(pair.old, new)
+            and not self.has_enough_cases(pair.old, new)
+        )
 
     def is_crowded(self, memory: Memory) -> bool:
-        """Whether there are questions enough about it."""
+        """True if as many questions name a memory as may be."""
         return self.cases[memory.id] >= MAX_OPEN_CASES
 
     def has_enough_cases(self, old: Memory, new: Memory) -> bool:
-        """Whether a question about both is one too many. The first about a new memory never is: it
-        must be told.
-        """
+        """True if a question about both is one too many; the first about a new one never is."""
         return self.is_crowded(new) or (self.is_crowded(old) and self.cases[new.id] > 0)
 
+    # Results
+
     def list_changes(self) -> list[Change]:
-        """Everything that has become different, memories first."""
-        made = [
-            change
-            for id, after in self.after.items()
-            for change in diff_memory(self.before[id], after)
-        ]
-        return [*made, *self.links]
+        """All changes, those of memories first."""
+        changes: list[Change] = []
+        for id, after in self.after.items():
+            changes += diff_memory(self.before[id], after)
+        return [*changes, *self.links]
 
     def list_dependencies(self) -> list[Memory]:
-        """The memories, as they were read, that these changes rest on."""
-        named = {id for ruling in self.rulings for id in (ruling.new, ruling.old)}
+        """The memories, as they were read, on which these changes rest."""
+        ruled = {id for ruling in self.rulings for id in (ruling.new, ruling.old)}
         return [
-            memory for id, memory in self.before.items() if id in named or memory != self.after[id]
+            memory for id, memory in self.before.items() if id in ruled or memory != self.after[id]
         ]

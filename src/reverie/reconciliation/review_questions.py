@@ -1,8 +1,8 @@
-"""What a person is asked about pairs of memories, and what follows from the answer. Pure: values
-in, changes out.
+"""What a person is asked about pairs of memories, and the changes that follow from the answer.
 
-A pair waits while both count and an edge of UNDECIDED ties them: they contradict each other, or one
-may repeat the other. Every answer takes that edge away; it can be undone like anything else.
+A pair waits while both are active and an edge of UNDECIDED_RELATIONS ties them: they contradict
+each other, or one may repeat the other. Every answer takes that edge away. Pure: values in, changes
+out; a decision can be undone like any other event.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from typing import NamedTuple
 from reverie.core.errors import BadInput
 from reverie.core.model import UNDECIDED_RELATIONS, Change, Edge, Link, Memory
 from reverie.memory.memory_changes import require_visible_successor, supersede_memory
-from reverie.reconciliation.merge_rules import diff_memory, plan_merge
+from reverie.reconciliation.merge_rules import RELATES_WEIGHT, diff_memory, plan_merge
 
 CASE_KINDS = {"contradicts": "contradiction", "resembles": "near-duplicate"}
 DECISIONS = ("one", "other", "both", "merge", "edit")
-RELATED_WEIGHT = 0.5  # how strongly two are tied that were looked at together and both kept
 
 
 class ReviewCase(NamedTuple):
     """Two memories about which somebody should decide."""
 
-    kind: str  # a value of KINDS_OF_CASE
+    kind: str  # a value of CASE_KINDS
     one: Memory  # the older one
     other: Memory
     why: str  # in words
@@ -34,46 +33,42 @@ class ReviewCase(NamedTuple):
 def apply_decision(
     one: Memory, other: Memory, decision: str, edges: Sequence[Edge], now: float
 ) -> list[Change]:
-    """What follows from an answer: keep "one", keep the "other", keep "both", "merge" the other
+    """The changes of an answer: keep "one", keep the "other", keep "both", or "merge" the other
     into the one.
 
-    After "edit" the one has been given its new text already and takes the other in.
+    After "edit" the one has been given its new text already and takes the other in. BadInput for
+    any other word.
     """
     if decision not in DECISIONS:
         raise BadInput(f"{decision!r} is not a decision; there are {', '.join(DECISIONS)}")
-    one, other, undone = clear_question(one, other, edges)
+    one, other, untied = clear_question(one, other, edges)
     match decision:
         case "one":
-            made = supersede_memory(other, one, now)
+            changes = supersede_memory(other, one, now)
         case "other":
-            made = supersede_memory(one, other, now)
+            changes = supersede_memory(one, other, now)
         case "both":
-            made = [
-                Link(edge=Edge(src=one.id, rel="relates_to", dst=other.id, weight=RELATED_WEIGHT))
-            ]
+            edge = Edge(src=one.id, rel="relates_to", dst=other.id, weight=RELATES_WEIGHT)
+            changes = [Link(edge=edge)]
         case _:
             require_visible_successor(other, one)
-            made = plan_merge(one, other, now)
-    return [*undone, *made]
+            changes = plan_merge(one, other, now)
+    return [*untied, *changes]
 
 
 def clear_question(
     one: Memory, other: Memory, edges: Sequence[Edge]
 ) -> tuple[Memory, Memory, list[Change]]:
-    """Both without the question between them, and the changes that take it away."""
+    """Both memories without the question between them, and the changes that take it away."""
     pair = {one.id, other.id}
     changes: list[Change] = [
         Link(edge=edge._replace(weight=0.0))
         for edge in edges
         if edge.rel in UNDECIDED_RELATIONS and {edge.src, edge.dst} == pair
     ]
-    freed = [
-        memory._replace(conflicts_with=tuple(id for id in memory.conflicts_with if id not in pair))
-        for memory in (one, other)
-    ]
-    changes += [
-        change
-        for was, free in zip((one, other), freed, strict=True)
-        for change in diff_memory(was, free)
-    ]
-    return freed[0], freed[1], changes
+    cleared = []
+    for memory in (one, other):
+        conflicts = tuple(id for id in memory.conflicts_with if id not in pair)
+        cleared.append(memory._replace(conflicts_with=conflicts))
+        changes += diff_memory(memory, cleared[-1])
+    return cleared[0], cleared[1], changes

@@ -1,10 +1,9 @@
-"""Ways of condensing: what of the older part stays word for word, and how much room its summary has
-(C102–C105).
+"""Ways of condensing: what of the older part stays word for word, and how much room its summary
+has.
 
-A row names a strategy of the window that chooses what stays (`window.strategies`), so that both
-rooms judge alike. The document's importance (0.5 + 0.3 · how new + 0.1 · how long + role) is the
-window's too; its floor of 0.4 leaves nothing out, for the formula gives 0.5 at least: what decides
-is the room.
+A row names a strategy of the window that chooses what stays (`pruning_strategies`), so that both
+judge alike. Of the importance formula a floor of 0.4 is known elsewhere; here it would leave
+nothing out, for the formula gives 0.5 at least: what decides is the room.
 """
 
 from typing import NamedTuple
@@ -13,7 +12,7 @@ from reverie.core.errors import BadInput
 
 
 class CondenseStrategy(NamedTuple):
-    """One way."""
+    """One way of condensing."""
 
     name: str
     meaning: str
@@ -53,11 +52,11 @@ STRATEGIES: dict[str, CondenseStrategy] = {
         ),
     )
 }
-DEFAULT = "hybrid"  # CONSTANTS: strategies default
+DEFAULT = "hybrid"
 
 
 def get_condense_strategy(name: str, limit: int) -> CondenseStrategy:
-    """The row of that name; BadInput also for a limit that is none."""
+    """The strategy of that name; BadInput for what is none, and for a limit that is none."""
     if name not in STRATEGIES:
         raise BadInput(f"{name!r} is not a strategy; there are {', '.join(STRATEGIES)}")
     if limit <= 0:

@@ -1,9 +1,9 @@
-"""When a conversation is condensed: early enough, not for a handful of messages, not all the time
-(CC-69).
-"""
+"""When a conversation is condensed: early enough, not for few messages, not all the time."""
 
-COOLDOWN_SECONDS = 300.0  # seconds between two times (C99)
-MIN_MESSAGES = 10  # messages below which nothing is condensed
+# Between two times.
+COOLDOWN_SECONDS = 300.0
+# Below which nothing is condensed.
+MIN_MESSAGES = 10
 
 
 def explain_too_early(
@@ -12,7 +12,7 @@ def explain_too_early(
     """Why it is not time yet, in a few words; empty if it is.
 
     `used` of `limit` tokens are taken by so many messages, and it was done `last`, if ever; it is
-    time from the share `full` on (CONSTANTS row 15, C98: the setting `condense_at`).
+    time from the share `full` on (the setting `condense_at`).
     """
     if used < full * limit:
         return f"{used:,} of {limit:,} tokens are used; it is time from {full:.0%} on"

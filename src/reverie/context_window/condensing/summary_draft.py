@@ -8,6 +8,7 @@ that of the first of the user's messages that may leave.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from reverie.context_window.condensing.condense_strategies import (
@@ -35,7 +36,7 @@ from reverie.context_window.provider_messages import (
     has_strict_turns,
     split_context_items,
 )
-from reverie.context_window.pruning import PrunedItem, plan_pruning
+from reverie.context_window.pruning import PrunedItem, PruningGoal, plan_pruning
 from reverie.context_window.pruning_strategies import WindowSnapshot, score_by_importance
 from reverie.context_window.result_stubs import replace_with_stub
 from reverie.context_window.window_fitting import (
@@ -45,8 +46,10 @@ from reverie.context_window.window_fitting import (
     space_message_times,
 )
 
-KEPT_MESSAGES = 10  # newest messages that stay word for word (CONSTANTS: sleep keep)
-MIN_SUMMARY_TOKENS = 200  # tokens that a summary may take at least, if the target allows
+# Newest messages that stay word for word.
+KEPT_MESSAGES = 10
+# Tokens that a summary may take at least, if the target allows.
+MIN_SUMMARY_TOKENS = 200
 
 
 class CondenseDraft(NamedTuple):
@@ -69,7 +72,7 @@ class CondenseDraft(NamedTuple):
 
     @property
     def placed(self) -> bool:
-        """Whether there is a place for a summary: see `laid_out`."""
+        """True if there is a place for a summary: see `lay_out_messages`."""
         return bool(self.seat) or not self.alternate
 
     @property
@@ -100,7 +103,7 @@ class CondensedMessages(NamedTuple):
 
     @property
     def done(self) -> bool:
-        """Whether anything left."""
+        """True if anything left."""
         return bool(self.left)
 
 
@@ -141,55 +144,53 @@ def draft_condensing(
     (default: its place); `session` is the name under which `mind.session` has all of them. BadInput
     for what is no list of messages.
     """
-    given, row = check_message_list(messages), get_condense_strategy(wish.strategy, wish.limit)
+    given = check_message_list(messages)
+    strategy = get_condense_strategy(wish.strategy, wish.limit)
     facts = known or space_message_times(given, now)
+
+    def facts_of(place: int) -> MessageFacts:
+        return mark_sticky(facts(place), given[place], wish)
+
     items = [
         pin_newest_item(item, len(given))
-        for item in split_context_items(
-            given, lambda place: mark_sticky(facts(place), given[place], wish), wish.tokenizer
-        )
+        for item in split_context_items(given, facts_of, wish.tokenizer)
     ]
-    named = tuple(numbers) or tuple(range(len(given)))
-    goal = wish.goal
-    share = min(max(int(row.summary * goal), MIN_SUMMARY_TOKENS), goal // 2)
+    share = min(max(int(strategy.summary * wish.goal), MIN_SUMMARY_TOKENS), wish.goal // 2)
     alternate = has_strict_turns(given)
-    going = choose_leaving_items(items, wish, row, goal - share, now, alternate=alternate)
+    goal = PruningGoal(wish.limit, now, wish.task, alternate=alternate)
+    choose = partial(choose_leaving_items, wish=wish, strategy=strategy, goal=goal)
+    going = choose(items, left=wish.goal - share)
     seat = find_summary_seat(items, going, alternate=alternate)
     if seat is not None:
+        # The summary takes an item's place: what else leaves is chosen anew around it.
         taken = items[seat]._replace(sticky="the summary's place", tokens=share)
-        going = choose_leaving_items(
-            [*items[:seat], taken, *items[seat + 1 :]], wish, row, goal, now, alternate=alternate
-        )
+        going = choose([*items[:seat], taken, *items[seat + 1 :]], left=wish.goal)
         going = going._replace(whole=going.whole | {seat})
     before = sum(item.tokens for item in items)
     left = tuple(items[place] for place in sorted(going.whole))
-    others = before - sum(item.tokens for item in left) - sum(one.tokens for one in going.shortened)
-    empty = CondenseDraft(
+    freed = sum(item.tokens for item in left) + sum(one.tokens for one in going.shortened)
+    others = before - freed
+    draft = CondenseDraft(
         given,
         wish,
         before,
         others,
-        max(0, min(share, goal - others)),
-        left,
-        going.shortened,
-        items[seat].messages if seat is not None else (),
-        alternate,
-        named,
+        room=max(0, min(share, wish.goal - others)),
+        left=left,
+        shortened=going.shortened,
+        seat=items[seat].messages if seat is not None else (),
+        alternate=alternate,
+        numbers=tuple(numbers) or tuple(range(len(given))),
     )
-    return (
-        add_summary_lines(empty, score_importance(items, now), session)
-        if left or going.shortened
-        else empty
-    )
+    if not left and not going.shortened:
+        return draft
+    return add_summary_lines(draft, score_importance(items, now), session)
 
 
 def pin_newest_item(item: ContextItem, total: int) -> ContextItem:
     """The same item, sticky if it holds one of the last messages."""
-    return (
-        item._replace(sticky=item.sticky or "newest")
-        if item.messages[-1] >= total - KEPT_MESSAGES
-        else item
-    )
+    is_newest = item.messages[-1] >= total - KEPT_MESSAGES
+    return item._replace(sticky="newest") if is_newest and not item.sticky else item
 
 
 class LeavingItems(NamedTuple):
@@ -202,69 +203,62 @@ class LeavingItems(NamedTuple):
 def choose_leaving_items(
     items: Sequence[ContextItem],
     wish: FitRequest,
-    row: CondenseStrategy,
-    goal: int,
-    now: float,
-    *,
-    alternate: bool,
+    strategy: CondenseStrategy,
+    goal: PruningGoal,
+    left: int,
 ) -> LeavingItems:
-    """What goes, so that `goal` tokens are left. A summary that is there always goes: the new one
+    """What goes, so that `left` tokens are left. A summary that is there always goes: the new one
     takes it in.
     """
-    made = plan_pruning(
-        items,
-        wish.limit,
-        now,
-        task=wish.task,
-        strategy=row.stays or "oldest",
+    goal = goal._replace(
+        strategy=strategy.stays or "oldest",
         start=0.0,
-        down=max(0, goal) / wish.limit if row.stays else 0.0,
-        alternate=alternate,
-        may_shorten=row.stubs,
-        kept=wish.kept,
+        target=max(0, left) / wish.limit if strategy.stays else 0.0,
     )
-    gone = {one.item.messages for one in made.going if not one.stub}
+    plan = plan_pruning(items, goal, may_shorten=strategy.stubs, kept=wish.kept)
+    gone = {pruned.item.messages for pruned in plan.going if not pruned.stub}
     whole = {
         place
         for place, item in enumerate(items)
-        if item.messages in gone
-        or (item.text.startswith(MARK) and is_summary(item.text) and not item.sticky)
+        if item.messages in gone or (is_earlier_summary(item) and not item.sticky)
     }
-    return LeavingItems(whole, tuple(one for one in made.going if one.stub))
+    return LeavingItems(whole, tuple(pruned for pruned in plan.going if pruned.stub))
+
+
+def is_earlier_summary(item: ContextItem) -> bool:
+    """True for a summary that is in the conversation, and not for the note before one."""
+    return item.text.startswith(MARK) and is_summary(item.text)
 
 
 def find_summary_seat(
     items: Sequence[ContextItem], going: LeavingItems, *, alternate: bool
 ) -> int | None:
     """Where among `items` the summary stands in place of what goes; None: it stands nowhere yet."""
-    some = sorted(going.whole)
-    summaries = [place for place in some if items[place].text.startswith(MARK)]
-    asked = [
+    for place in sorted(going.whole):
+        if items[place].text.startswith(MARK):
+            return place
+    questions = [
         place
         for place, item in enumerate(items)
         if item.type == "user_message" and item.message_count == 1
     ]
-    found = [*summaries, *(place for place in asked if place in going.whole)]
+    seats = [place for place in questions if place in going.whole]
     if alternate:
-        short = {one.item.messages for one in going.shortened}
-        found += [
-            place
-            for place, item in enumerate(items)
-            if item.message_count == 2 and (place in going.whole or item.messages in short)
-        ]
-        found += [place for place in asked if short and not items[place].sticky]
-    return next(iter(found), None)
+        short = {pruned.item.messages for pruned in going.shortened}
+        # A call and its result leave an even number of places: the note and the summary fit.
+        for place, item in enumerate(items):
+            goes = place in going.whole or item.messages in short
+            if item.message_count == 2 and goes:
+                seats.append(place)
+        if short:
+            seats += [place for place in questions if not items[place].sticky]
+    return seats[0] if seats else None
 
 
 def score_importance(items: Sequence[ContextItem], now: float) -> dict[tuple[int, ...], float]:
-    """How important each item is, by its messages (CC-70)."""
-    return dict(
-        zip(
-            (item.messages for item in items),
-            score_by_importance(WindowSnapshot(items, now)),
-            strict=True,
-        )
-    )
+    """How important each item is, by its messages."""
+    scores = score_by_importance(WindowSnapshot(items, now))
+    return {item.messages: score for item, score in zip(items, scores, strict=True)}
 
 
 def add_summary_lines(
@@ -370,12 +364,10 @@ def lay_out_messages(made: CondenseDraft, new: Sequence[Any]) -> Iterator[tuple[
 
 def explain_over_target(after: int, wish: FitRequest) -> str:
     """What to do where it is more than was aimed at; else empty."""
+    if after <= wish.goal:
+        return ""
     return (
-        ""
-        if after <= wish.goal
-        else (
-            f"{after:,} tokens are left and {wish.goal:,} were aimed at: the last {KEPT_MESSAGES} messages, the system prompt, the "
-            "first question and what is sticky stay whatever they weigh. Raise the limit, mark less as sticky, or shorten "
-            "those"
-        )
+        f"{after:,} tokens are left and {wish.goal:,} were aimed at: the last {KEPT_MESSAGES} "
+        "messages, the system prompt, the first question and what is sticky stay whatever they "
+        "weigh. Raise the limit, mark less as sticky, or shorten those"
     )

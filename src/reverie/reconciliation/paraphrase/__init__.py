@@ -1,9 +1,10 @@
-"""Whether two texts say the same, contradict each other, or have nothing to do with each other;
-without a model.
+"""Whether two texts say the same, contradict each other, or have nothing to do with each other.
 
-A text is read once into a `statement`: its words in the order they stand, affirmed or denied
-(`denial`), with what the tables know of them (`vocabulary`, `wording`, `phrases`). `likeness` holds
-two statements side by side as numbers, `compare` weighs these into a verdict, `caution` takes back
-what nobody should lose, `agreement` lets several wordings of one memory vote, `order` knows which
-of two things comes first. Measured by `python -m bench.reconcile`.
+Without a language model. A text is read once into a `Statement` (`statement_parser`): its words in
+the order they stand, affirmed or denied (`negation`), with what the tables know of them
+(`concept_vocabulary`, `wording_tables`, `fixed_phrases`). `similarity_features` holds two
+statements side by side as numbers, `statement_comparison` weighs these into a verdict,
+`merge_guard` takes back what nobody should lose, `wording_vote` lets several wordings of one memory
+vote, `ordering_relations` knows which of two things comes first. Measured by `python -m
+bench.reconcile`.
 """

@@ -2,7 +2,7 @@
 
 A concept is a stem, or the first word of the line of synonyms that the word stands in. Numbers
 become values with what they measure ("two weeks" is "14 days"), phrases become single words first.
-The tables are in `wording`.
+The tables are in `wording_tables`.
 """
 
 import re
@@ -13,8 +13,34 @@ from reverie.reconciliation.paraphrase import wording_tables
 from reverie.reconciliation.paraphrase.fixed_phrases import PHRASES
 from reverie.text.tokenization import STOP_WORDS
 
-LIMB_BOUNDARIES = frozenset(",;:.!?()–—|\n")  # what parts limbs of a sentence
-CACHE_SIZE = 8_192  # words whose stem and concept are kept
+# What separates the limbs of a sentence.
+LIMB_BOUNDARIES = frozenset(",;:.!?()–—|\n")
+# Words whose stem and concept are cached.
+CACHE_SIZE = 8_192
+
+# Letters that two forms of a word must share at the beginning, and at most differ in at the end.
+MIN_SHARED_LETTERS = 4
+# Endings with the fewest letters that must be left without them; the first that fits is taken off.
+ENDINGS = (
+    ("ations", 4),
+    ("ation", 4),
+    ("ments", 4),
+    ("ment", 4),
+    ("ings", 3),
+    ("ing", 3),
+    ("ied", 2),
+    ("ies", 2),
+    ("ed", 3),
+    ("ions", 4),
+    ("ion", 4),
+    ("iness", 3),
+    ("ness", 4),
+    ("sses", 2),
+    ("es", 3),
+    ("s", 3),
+    ("ly", 4),
+    ("e", 3),
+)
 
 _NUMBER = re.compile(r"(\d+(?:[.,]\d+)*)([a-z]{0,3})$")
 _CLOCK = re.compile(r"\d{1,2}:\d{2}$")
@@ -29,40 +55,32 @@ def to_concept(word: str) -> str:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def stem_concept_word(word: str) -> str:
-    """A word without its ending: a light hand, as only two texts of one author are compared.
+    """A word without its ending. A light hand, as only two texts of one author are compared.
 
-    >>> stem("committing"), stem("commits"), stem("migrations")
-    ('commit', 'commit', 'migrat')
+    >>> stem_concept_word("committing"), stem_concept_word("migrations")
+    ('commit', 'migrat')
     """
     if len(word) <= 3 or not word.isalpha() or not word.islower():
         return word
-    for ending, least in (
-        ("ations", 4),
-        ("ation", 4),
-        ("ments", 4),
-        ("ment", 4),
-        ("ings", 3),
-        ("ing", 3),
-        ("ied", 2),
-        ("ies", 2),
-        ("ed", 3),
-        ("ions", 4),
-        ("ion", 4),
-        ("iness", 3),
-        ("ness", 4),
-        ("sses", 2),
-        ("es", 3),
-        ("s", 3),
-        ("ly", 4),
-        ("e", 3),
-    ):
-        if (
-            word.endswith(ending)
-            and len(word) - len(ending) >= least
-            and not (ending == "s" and word.endswith("ss"))
-        ):
-            return _trim_root(word[: -len(ending)], ending)
+    for ending, fewest in ENDINGS:
+        if not word.endswith(ending) or len(word) - len(ending) < fewest:
+            continue
+        if ending == "s" and word.endswith("ss"):
+            continue
+        return _trim_root(word[: -len(ending)], ending)
     return word
+
+
+def has_common_start(a: str, b: str) -> bool:
+    """True if one of two words is the other with a short ending: user, users."""
+    short, long = sorted((a, b), key=len)
+    return (
+        short.isalpha()
+        and long.isalpha()
+        and len(short) >= MIN_SHARED_LETTERS
+        and len(long) - len(short) <= MIN_SHARED_LETTERS
+        and long.startswith(short)
+    )
 
 
 def _trim_root(root: str, ending: str) -> str:
@@ -79,7 +97,7 @@ def _trim_root(root: str, ending: str) -> str:
 
 @cache
 def load_synonyms() -> dict[str, str]:
-    """Word or stem → what it is read as."""
+    """What each word or stem is read as."""
     known: dict[str, str] = {}
     for line in wording_tables.SYNONYMS.strip().splitlines():
         head, *others = line.split()
@@ -91,14 +109,13 @@ def load_synonyms() -> dict[str, str]:
 
 @cache
 def load_contrasts() -> dict[str, frozenset[int]]:
-    """Concept → the lines of alternatives that it stands in."""
+    """For each concept the numbers of the lines of alternatives that it stands in."""
+    table = wording_tables.CONTRASTS + wording_tables.OPPOSITES
     lines: dict[str, set[int]] = {}
-    for row, line in enumerate(
-        (wording_tables.CONTRASTS + wording_tables.OPPOSITES).strip().splitlines()
-    ):
+    for number, line in enumerate(table.strip().splitlines()):
         for word in line.split():
-            lines.setdefault(to_concept(word), set()).add(row)
-    return {word: frozenset(rows) for word, rows in lines.items()}
+            lines.setdefault(to_concept(word), set()).add(number)
+    return {concept: frozenset(numbers) for concept, numbers in lines.items()}
 
 
 @cache
@@ -112,7 +129,7 @@ def load_opposites() -> frozenset[frozenset[str]]:
 
 @cache
 def load_opposites_by_concept() -> dict[str, tuple[frozenset[str], ...]]:
-    """Concept → the pairs of opposites that it stands in."""
+    """For each concept the pairs of opposites that it stands in."""
     words = frozenset().union(*load_opposites())
     return {
         word: tuple(sorted((pair for pair in load_opposites() if word in pair), key=sorted))
@@ -122,14 +139,14 @@ def load_opposites_by_concept() -> dict[str, tuple[frozenset[str], ...]]:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def find_opposite_pairs(concepts: frozenset[str]) -> frozenset[frozenset[str]]:
-    """The pairs of opposites in which one of these stands."""
+    """The pairs of opposites in which one of these concepts stands."""
     found = load_opposites_by_concept()
     return frozenset(pair for word in concepts & found.keys() for pair in found[word])
 
 
 @cache
 def load_place_words() -> frozenset[str]:
-    """Environments and systems where something may hold."""
+    """Concepts of environments and systems where something may hold."""
     return frozenset(map(to_concept, wording_tables.PLACES.split()))
 
 
@@ -147,7 +164,7 @@ def load_light_concepts() -> frozenset[str]:
 
 @cache
 def load_words(name: str) -> frozenset[str]:
-    """The words of one table of `wording`."""
+    """The words of one table of `wording_tables`."""
     return frozenset(getattr(wording_tables, name).split())
 
 
@@ -178,65 +195,69 @@ def list_concepts(lows: list[str]) -> list[str]:
         if value:
             found.append(value[0])
         else:
-            bare = (
-                low in LIMB_BOUNDARIES
-                or low in load_phrase_marks()
-                or low in STOP_WORDS
-                or to_concept(low) in load_light_concepts()
-            )
-            found.append("" if bare else to_concept(low))
+            found.append("" if _is_empty_word(low) else to_concept(low))
     return found
 
 
+def _is_empty_word(low: str) -> bool:
+    """True for marks, stop words and light words."""
+    return (
+        low in LIMB_BOUNDARIES
+        or low in load_phrase_marks()
+        or low in STOP_WORDS
+        or to_concept(low) in load_light_concepts()
+    )
+
+
 def drop_empty(concepts: list[str]) -> frozenset[str]:
-    """Those places where something stands."""
+    """The concepts of those places where one stands."""
     return frozenset(filter(None, concepts))
 
 
 def read_value(lows: list[str], i: int) -> tuple[tuple[str, str] | None, int]:
-    """A number with what it measures, and how many further words belong to it."""
-    low = lows[i]
+    """((value, what it measures), how many further words belong to it) at a place; None if none.
+
+    Measures are a unit's name, "clock", "ordinal", "version", or "" for a plain number.
+    """
+    low, after = lows[i], word_after(lows, i)
     if _CLOCK.match(low):
-        return (low + ("pm" if word_after(lows, i) == "pm" else ""), "clock"), 0
+        return (low + ("pm" if after == "pm" else ""), "clock"), 0
     match = _NUMBER.match(low)
-    if not match and (low not in wording_tables.NUMBERS or (low == "one" and _is_pronoun(lows, i))):
-        return None, 0
-    if match and match[2] in ("st", "nd", "rd", "th"):
-        return (match[1], "ordinal"), 0
-    if match and "." in match[1]:
-        number, unit = match[1], match[2]
-        if (
-            not unit
-            and word_after(lows, i) not in wording_tables.UNITS
-            and _find_unit(word_after(lows, i)) is None
-        ):
-            return (number, "version"), 0
-    amount = float(
-        match[1].replace(",", "")
-        if match and match[1].count(".") < 2
-        else wording_tables.NUMBERS.get(low, 0)
-    )
-    unit = match[2] if match else ""
-    measured = _find_unit(unit) or _find_unit(word_after(lows, i))
+    if not match:
+        if low not in wording_tables.NUMBERS or (low == "one" and _is_pronoun(lows, i)):
+            return None, 0
+        return _measure_amount(float(wording_tables.NUMBERS[low]), "", after)
+    digits, unit = match.groups()
+    if unit in ("st", "nd", "rd", "th"):
+        return (digits, "ordinal"), 0
+    if "." in digits and not unit and after not in wording_tables.UNITS and not _find_unit(after):
+        return (digits, "version"), 0
+    # Of "1.2.3 GB" no number can be made.
+    amount = float(digits.replace(",", "")) if digits.count(".") < 2 else 0.0
+    return _measure_amount(amount, unit, after)
+
+
+def _measure_amount(amount: float, unit: str, after: str) -> tuple[tuple[str, str], int]:
+    """An amount in the base unit of what it measures, named by its own unit or the next word."""
+    measured = _find_unit(unit) or _find_unit(after)
     if measured:
-        return (f"{amount * measured[1]:g} {measured[0]}", measured[0]), 0 if unit else 1
+        base, factor = measured
+        return (f"{amount * factor:g} {base}", base), 0 if unit else 1
     return (f"{amount:g}{unit}", ""), 0
 
 
 def _is_pronoun(lows: list[str], i: int) -> bool:
-    """Whether "one" stands for a thing: the one, an old one."""
-    after = word_after(lows, i)
-    return (
-        i > 0 and lows[i - 1] not in ("needs", "need", "only", "has", "have", "exactly", "with")
-    ) or after in LIMB_BOUNDARIES
+    """True if "one" stands for a thing: the one, an old one."""
+    counts = i == 0 or lows[i - 1] in ("needs", "need", "only", "has", "have", "exactly", "with")
+    return not counts or word_after(lows, i) in LIMB_BOUNDARIES
 
 
 def word_after(lows: list[str], i: int) -> str:
-    """The word after this one; none at the end is an empty one."""
+    """The word after this place; "" at the end."""
     return lows[i + 1] if i + 1 < len(lows) else ""
 
 
 def _find_unit(word: str) -> tuple[str, float] | None:
-    return wording_tables.UNITS.get(word) or (
-        wording_tables.UNITS.get(word[:-1]) if word.endswith("s") else None
-    )
+    """(base unit, factor) of a unit or its plural."""
+    units = wording_tables.UNITS
+    return units.get(word) or (units.get(word[:-1]) if word.endswith("s") else None)

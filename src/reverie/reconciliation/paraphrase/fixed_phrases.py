@@ -2,19 +2,21 @@
 
 A word in capitals is a mark of ours: it stands for what several phrases say. What comes first is
 replaced first, so "isn't" is "is not" when "is not allowed" is looked for. Only data;
-`vocabulary.phrased` applies it.
+`concept_vocabulary.replace_phrases` applies it.
 """
 
 PHRASES: tuple[tuple[str, str], ...] = (
     (r"(?-i:\bGo\b)(?! (?:to|ahead|on|for)\b)", "golang"),
     (
-        r"\b(team|class|group|option|plan|variant|phase|part|room|type|server|zone) (?-i:([A-Z]))\b",
+        r"\b(team|class|group|option|plan|variant|phase|part|room|type|server|"
+        r"zone) (?-i:([A-Z]))\b",
         r"\1-\2",
     ),
     (r"\bback to\b", "CHANGE back to"),
     (r"\bat most\b|\bup to\b|\b(?:no|not) more than\b|\bor (?:less|fewer|lower|below)\b", "ATMOST"),
     (
-        r"\bat least\b|\b(?:no|not) (?:less|fewer) than\b|\bor (?:later|newer|higher|more|above|up)\b",
+        r"\bat least\b|\b(?:no|not) (?:less|fewer) than\b|\bor (?:later|newer|higher|more|above|"
+        r"up)\b",
         "ATLEAST",
     ),
     (r"^\s*(?:no|nope|wrong|actually|well|sorry)\b[,.:;!]+ ", ""),
@@ -31,7 +33,8 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r"(?<=\w)'(?:s|ll|d|re|ve)\b", ""),
     (r"(?<=s)'(?=\s)", ""),
     (
-        r"\b(?:not|no) (?:need|have|necessary|required|longer need|longer have) (?:to |for (?:you|me) to )",
+        r"\b(?:not|no) (?:need|have|necessary|required|longer need|longer have) (?:to |"
+        r"for (?:you|me) to )",
         "NONEED ",
     ),
     (r"\bno need(?: to| for)?\b", "NONEED"),
@@ -43,7 +46,8 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r"\bbreak (.{1,40}?) up\b", r"split \1"),
     (r"\bbreak up\b", "split"),
     (
-        r"\b(?:is|are) NOLONGER (?:allowed|ok|okay|fine|needed|necessary|required|supported|used|wanted)\b",
+        r"\b(?:is|are) NOLONGER (?:allowed|ok|okay|fine|needed|necessary|required|supported|used|"
+        r"wanted)\b",
         "GONE",
     ),
     (r"\b(?:is|are|was|were) (?:NOLONGER|not) any longer\b", "GONE"),
@@ -52,7 +56,8 @@ PHRASES: tuple[tuple[str, str], ...] = (
     (r"(\d[\w.]*) ?(?:->|→) ?(?=\d)", r"CHANGE from \1 to "),
     (r"\bfrom (\S+(?: \S+)?) (?:down |up )?to (?=\S)", r"CHANGE from \1 to "),
     (
-        r"\bfrom now on(?:wards)?\b|\bgoing forward\b|\bin (?:the )?future\b|\bfrom today(?: on)?\b",
+        r"\bfrom now on(?:wards)?\b|\bgoing forward\b|\bin (?:the )?future\b|"
+        r"\bfrom today(?: on)?\b",
         "FROMNOW",
     ),
     (r"\bas of (?:today|now|this \w+|\w+day)\b|\bsince (?:today|yesterday|this \w+)\b", "FROMNOW"),
@@ -77,13 +82,15 @@ PHRASES: tuple[tuple[str, str], ...] = (
         "test BEFORE code",
     ),
     (
-        r"\b(?:is|are) (?:not allowed|not ok|not okay|not fine|not permitted|forbidden|prohibited|banned"
+        r"\b(?:is|are) (?:not allowed|not ok|not okay|not fine|not permitted|forbidden|"
+        r"prohibited|banned"
         r"|taboo|a no-?go)\b",
         "FORBIDDEN",
     ),
     (
         r"\b(?:is|are|'s) (?:not (?:for|good for) (?:me|us)|not (?:my|our) (?:thing|cup of tea|way)"
-        r"|a (?:complete |total |pure )?waste(?: of (?:time|effort|money))?|pointless|useless|nonsense|overrated"
+        r"|a (?:complete |total |pure )?waste(?: of (?:time|effort|money))?|pointless|useless|"
+        r"nonsense|overrated"
         r"|a (?:bad|terrible) idea|not a good idea"
         r"|not worth (?:it|the (?:effort|time|trouble))|out of the question|to be avoided)\b",
         "FORBIDDEN",

@@ -1,11 +1,10 @@
-"""A last look at a verdict before something disappears for it: is what is given up what the old
-memory says?
+"""A last look at a verdict: is what the new text gives up what the old memory says?
 
-`compare` decides by what two texts share; this module reads the new one for what it gives up ("no
-longer …", "instead of …", "forget …", ", not …") and for values that must be the same to the letter
-(quoted, paths, identifiers, what something is called), and lowers a verdict that these do not bear
-out. Only one thing is raised: a text that names the old memory's own value as given up, and speaks
-of nothing else, replaces it.
+`compare_memories` decides by what two texts share; this module reads the new one for what it gives
+up ("no longer …", "instead of …", "forget …", ", not …") and for values that must be the same to
+the letter (quoted, paths, identifiers, what something is called), and lowers a verdict that these
+do not bear out. Only one thing is raised: a text that names the old memory's own value as given up,
+and speaks of nothing else, replaces it.
 
 Always true: nothing raises, the confidence never grows, and two texts that are equal stay what they
 were.
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from reverie.core.model import Memory
 from reverie.reconciliation.paraphrase import wording_tables
 from reverie.reconciliation.paraphrase.concept_vocabulary import (
+    has_common_start,
     load_contrasts,
     load_light_concepts,
     load_synonyms,
@@ -40,12 +40,16 @@ from reverie.reconciliation.paraphrase.statement_parser import (
 if TYPE_CHECKING:
     from reverie.reconciliation.paraphrase.statement_comparison import Verdict
 
-UNCLEAR_CONFIDENCE = 0.5  # below what lets anything step back unasked: a person is asked
-MIN_SHARED_LETTERS = 4  # letters that two forms of a word must share at the beginning
-MAX_NEW_WORDS = 2  # words of its own that a replacement may need to name the new value
-MAX_QUOTED_CHARS = 60  # letters; a longer quotation is a sentence, and may be told in other words
-CACHE_SIZE = 4_096  # readings kept, as many as `statement` keeps
-# two that cannot concern each other, whatever they say: another day, another speaker
+# Below what lets anything be retired unasked: a person is asked.
+UNCLEAR_CONFIDENCE = 0.5
+# Words of its own that a replacement may need to name the new value.
+MAX_NEW_WORDS = 2
+# A longer quotation is a sentence, and may be told in other words.
+MAX_QUOTED_CHARS = 60
+# Readings kept.
+CACHE_SIZE = 4_096
+# The confidence of two that cannot concern each other, whatever they say: another day, another
+# speaker.
 CERTAINLY_APART = 1.0
 
 # What a number is said to be adds nothing to it: "at most 30 s" is the limit, the timeout, the
@@ -57,7 +61,10 @@ NUMBER_NOUNS = (
 _LIMB = re.compile(r"[,;:](?=\s)|[!?()—–\n]|\.(?=\s|$)|\b(?:but|because|since)\b", re.IGNORECASE)
 _CLAUSES = frozenset(("NOLONGER", "USEDTO", "GONE", "stop", "stopped", "retired"))
 _LEADING = r"(?:(?:in|on|by|with|at|from|to|the|a|an|using)\s+)*"
-_END = r"(?=\s+(?:to|in|into|for|during|is|are|must|should|can|may|has|have|will|on|when|from|now|these)\b|\s*$)"
+_END = (
+    r"(?=\s+(?:to|in|into|for|during|is|are|must|should|can|may|has|have|will|on|when|from|now|"
+    r"these)\b|\s*$)"
+)
 _NAMED = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -145,10 +152,12 @@ def find_given_up(text: str) -> GivenUpParts:
     """What a text gives up."""
     clauses, names, rest = [], [], []
     for limb in filter(str.strip, _LIMB.split(text)):
-        told = read_statement(limb).changes
-        patterns = (*_NAMED, _FROM) if told - {"FROMNOW"} else _NAMED
-        names += [match[1].strip(" .!") for pattern in patterns for match in pattern.finditer(limb)]
-        if told & _CLAUSES:
+        changes = read_statement(limb).changes
+        # "From … to …" names what is left only where the limb tells of a change.
+        patterns = (*_NAMED, _FROM) if changes - {"FROMNOW"} else _NAMED
+        for pattern in patterns:
+            names += [match[1].strip(" .!") for match in pattern.finditer(limb)]
+        if changes & _CLAUSES:
             clauses.append(limb)
         elif not _STARTS.match(limb):
             rest.append(_remove_given_up(limb, patterns))
@@ -169,55 +178,41 @@ def _contents_of(texts: Iterable[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _content_of(text: str) -> frozenset[str]:
-    """What a text speaks of: concepts, bare numbers, and letters by which a thing is told from
-    another.
-    """
+    """What a text speaks of: concepts, bare numbers, and letters that tell a thing from another."""
+    words = _NUMBERS.findall(text.lower())
     numbers = {
         str(wording_tables.NUMBERS.get(word, word))
-        for word in _NUMBERS.findall(text.lower())
+        for word in words
         if word[0].isdigit() or word in wording_tables.NUMBERS
     }
-    return (
-        read_statement(text).affirmed
-        | read_statement(text).denied
-        | numbers
-        | set(_LETTERED.findall(text))
-    )
+    return read_statement(text).concepts | numbers | set(_LETTERED.findall(text))
 
 
 def _content_beyond(text: str, held: Collection[str]) -> frozenset[str]:
-    """What a text speaks of beyond that, but for words that carry little."""
-    own = _contents_of([text]) - load_weak_concepts() - _change_concepts()
-    return frozenset(
-        word
-        for word in own
-        if word not in held and not any(_is_word_form(word, other) for other in held)
-    )
+    """What a text speaks of beyond `held`, but for words that carry little."""
+    own = _content_of(text) - load_weak_concepts() - _change_concepts()
+    return frozenset(word for word in own if not _is_held(word, held))
 
 
-def _is_word_form(a: str, b: str) -> bool:
-    """Whether two concepts are forms of one word."""
+def _is_held(word: str, held: Collection[str]) -> bool:
+    return word in held or any(_is_same_word(word, other) for other in held)
+
+
+def _is_same_word(a: str, b: str) -> bool:
+    """True if two concepts are forms of one word, hyphens and call brackets apart."""
     a, b = ("".join(map(to_concept, word.removesuffix("()").split("-"))) for word in (a, b))
-    if a == b:
-        return True
-    short, long = sorted((a, b), key=len)
-    return (
-        short.isalpha()
-        and long.isalpha()
-        and len(short) >= MIN_SHARED_LETTERS
-        and len(long) - len(short) <= MIN_SHARED_LETTERS
-        and long.startswith(short)
-    )
+    return a == b or has_common_start(a, b)
 
 
 def _is_affirmed(name: str, text: str) -> bool:
-    """Whether a text says this, to the letter, and does not give it up itself."""
+    """True if a text says this, to the letter, and does not give it up itself."""
+    content = _content_of(name)
     given = find_given_up(text)
     return (
-        bool(_contents_of([name]))
+        bool(content)
         and _stands_in_text(name, text)
         and not any(_stands_in_text(name, other) for other in (*given.names, *given.clauses))
-        and not _contents_of([name]) & read_statement(text).denied
+        and not content & read_statement(text).denied
     )
 
 
@@ -229,27 +224,29 @@ def _check_update(texts: Sequence[str], new: str, verdict: "Verdict") -> "Verdic
     held, given = _contents_of(texts), find_given_up(new)
     for clause in given.clauses:
         if beyond := _content_beyond(clause, held):
-            other = _content_beyond(texts[0], _contents_of([clause]))
-            scoped = beyond <= _content_beyond(
-                " ".join(match[0] for match in _SCOPED.finditer(clause)), held
-            )
-            relation = "apart" if other else "near" if scoped else "contradicts"
-            return _lower_verdict(
-                verdict, relation, f"what it gives up is something else: {_join_words(beyond)}"
-            )
+            relation = _relate_other_clause(clause, beyond, texts[0], held)
+            why = f"what it gives up is something else: {_join_words(beyond)}"
+            return _lower_verdict(verdict, relation, why)
     for name in given.names:
         if not any(_is_affirmed(name, text) for text in texts) and _content_beyond(name, held):
-            kept = not _content_beyond(texts[0], _contents_of([new]))
-            return _lower_verdict(
-                verdict, "near" if kept else "apart", f"what it gives up is something else: {name}"
-            )
-    if not given.clauses and (narrower := _find_narrowing(given.rest, texts, held)):
-        return _lower_verdict(
-            verdict,
-            "contradicts" if given.names else "near",
-            f"it speaks only of: {_join_words(narrower)}",
-        )
+            says_all = not _content_beyond(texts[0], _content_of(new))
+            why = f"what it gives up is something else: {name}"
+            return _lower_verdict(verdict, "near" if says_all else "apart", why)
+    narrower = frozenset() if given.clauses else _find_narrowing(given.rest, texts, held)
+    if narrower:
+        relation = "contradicts" if given.names else "near"
+        return _lower_verdict(verdict, relation, f"it speaks only of: {_join_words(narrower)}")
     return verdict
+
+
+def _relate_other_clause(
+    clause: str, beyond: frozenset[str], old: str, held: Collection[str]
+) -> str:
+    """What a text is to the old one if a clause of it gives up something more (`beyond`)."""
+    if _content_beyond(old, _content_of(clause)):
+        return "apart"
+    scopes = " ".join(match[0] for match in _SCOPED.finditer(clause))
+    return "near" if beyond <= _content_beyond(scopes, held) else "contradicts"
 
 
 def _find_narrowing(
@@ -258,61 +255,60 @@ def _find_narrowing(
     """By what the subject or the scope of a text is narrower than that of the old one."""
     found: set[str] = set()
     for limb in rest:
-        subject = {
-            w.concept for w in read_statement(limb).words if w.place == SUBJECT and w.sort != LIGHT
-        }
-        more = (subject & _content_beyond(limb, held)) - frozenset(
-            map(to_concept, NUMBER_NOUNS.split())
-        )
-        found |= more if more != subject else set()
+        subjects = _subjects_of(limb)
+        more = (subjects & _content_beyond(limb, held)) - _number_nouns()
+        # A subject that is new as a whole narrows nothing.
+        if more != subjects:
+            found |= more
         for match in _SCOPED.finditer(limb):
             if not any(re.search(rf"\b{match[1]}\b", text, re.IGNORECASE) for text in texts):
                 found |= _content_beyond(match[2], held)
     return frozenset(found)
 
 
+def _subjects_of(limb: str) -> frozenset[str]:
+    words = read_statement(limb).words
+    return frozenset(word.concept for word in words if word.place == SUBJECT and word.sort != LIGHT)
+
+
+@cache
+def _number_nouns() -> frozenset[str]:
+    return frozenset(map(to_concept, NUMBER_NOUNS.split()))
+
+
 def _names_replacement(old: str, new: str) -> bool:
-    """Whether the new text names what the old one says as given up, says what holds instead, and
+    """True if the new text names what the old one says as given up, says what holds instead, and
     nothing else.
     """
-    given, reading = find_given_up(new), read_statement(new)
+    given, reading, known = find_given_up(new), read_statement(new), read_statement(old)
     if not (given.names or given.clauses):
         return False
-    if (
-        reading.is_question
-        or reading.hedges
-        or reading.is_truncated
-        or read_statement(old).is_question
-        or read_statement(old).is_ban
-    ):
+    if reading.is_question or reading.hedges or reading.is_truncated:
         return False
-    named = (
-        bool(given.names)
-        and all(_is_affirmed(name, old) for name in given.names)
-        and not given.clauses
-    )
-    denied = (
-        len(given.clauses) == 1
-        and not given.names
-        and not (
-            _content_beyond(given.clauses[0], _contents_of([old]))
-            or _content_beyond(old, _contents_of(given.clauses))
-        )
-    )
-    subjects = {
-        w.concept
-        for limb in given.rest
-        for w in read_statement(limb).words
-        if w.place == SUBJECT and w.sort != LIGHT
-    }
+    if known.is_question or known.is_ban:
+        return False
+    held = _content_of(old)
+    denied = _denies_all(given, old)
+    if not denied:
+        named = not given.clauses and all(_is_affirmed(name, old) for name in given.names)
+        if not named or not _contents_of(given.rest) & held:
+            return False
+    subjects = frozenset().union(*map(_subjects_of, given.rest))
     own = [word for limb in given.rest for word in _raw_words(limb) if word not in _raw_words(old)]
     return (
-        (named or denied)
-        and 0 < len(own) <= MAX_NEW_WORDS
-        and not subjects - _contents_of([old]) - _change_concepts()
-        and (denied or bool(_contents_of(given.rest) & _contents_of([old])))
-        and not _find_narrowing(given.rest, [old], _contents_of([old]))
+        0 < len(own) <= MAX_NEW_WORDS
+        and not subjects - held - _change_concepts()
+        and not _find_narrowing(given.rest, [old], held)
     )
+
+
+def _denies_all(given: GivenUpParts, old: str) -> bool:
+    """True if the one clause that gives something up says no more and no less than the old text."""
+    if len(given.clauses) != 1 or given.names:
+        return False
+    clause = given.clauses[0]
+    beyond = _content_beyond(clause, _content_of(old))
+    return not (beyond or _content_beyond(old, _content_of(clause)))
 
 
 def _raw_words(text: str) -> list[str]:
@@ -334,11 +330,8 @@ def _check_repetition(texts: Sequence[str], new: Memory, verdict: "Verdict") -> 
     """The same, if values are equal to the letter, nothing is given up, and it is no correction in
     other words.
     """
-    given = find_given_up(new.text)
-    if any(
-        _STARTS.match(limb) and not limb.lower().split()[0].startswith(("not", "and"))
-        for limb in _LIMB.split(new.text)
-    ) or any(_is_affirmed(name, texts[0]) for name in given.names):
+    names = find_given_up(new.text).names
+    if _drops_something(new.text) or any(_is_affirmed(name, texts[0]) for name in names):
         return _lower_verdict(verdict, "contradicts", "it gives something up")
     differ = [_compare_exact_values(text, new.text) for text in texts]
     if all(differ):
@@ -346,14 +339,21 @@ def _check_repetition(texts: Sequence[str], new: Memory, verdict: "Verdict") -> 
             relation="contradicts" if "swap" in differ else "near",
             why="the same, but for a value that must be equal to the letter",
         )
-    words = [sorted(_plain_words(text)) for text in texts]
-    if _NOW.search(new.text) and sorted(_plain_words(new.text)) not in words:
+    plain = _plain_words(new.text)
+    known = [_plain_words(text) for text in texts]
+    if _NOW.search(new.text) and sorted(plain) not in map(sorted, known):
         return verdict._replace(relation="near", why="it tells how things are now")
-    if new.provenance == "user_corrected" and not any(
-        _plain_words(text) == _plain_words(new.text) for text in texts
-    ):
+    if new.provenance == "user_corrected" and plain not in known:
         return verdict._replace(relation="near", why="a correction in other words is no repetition")
     return verdict
+
+
+def _drops_something(text: str) -> bool:
+    """True if a limb says forget, scrap, drop …; a "not" or "and" at its beginning says less."""
+    return any(
+        _STARTS.match(limb) and not limb.lower().split()[0].startswith(("not", "and"))
+        for limb in _LIMB.split(text)
+    )
 
 
 def _plain_words(text: str) -> tuple[str, ...]:
@@ -367,24 +367,25 @@ def _compare_exact_values(old: str, new: str) -> str:
     """How values differ that must be equal to the letter: "swap" for one in the place of another,
     "more", or "".
     """
-    mine = [value for value in _exact_values(old) if not _stands_in_text(value, new, exact=True)]
-    theirs = [value for value in _exact_values(new) if not _stands_in_text(value, old, exact=True)]
-    said = _SAID.findall(old), _SAID.findall(new)
-    folded = any(
-        a.lower() != b.lower() and _is_name_variant(a.lower(), b.lower())
-        for a in said[0]
-        for b in said[1]
+    gone = [value for value in _exact_values(old) if not _stands_in_text(value, new, exact=True)]
+    come = [value for value in _exact_values(new) if not _stands_in_text(value, old, exact=True)]
+    other_case = any(value.lower() in new.lower() for value in gone) or any(
+        value.lower() in old.lower() for value in come
     )
-    folded |= any(v.lower() in new.lower() for v in mine) or any(
-        v.lower() in old.lower() for v in theirs
-    )
-    if (mine and theirs) or folded:
+    if (gone and come) or other_case or _has_name_variant(old, new):
         return "swap"
-    return "more" if mine or theirs else ""
+    return "more" if gone or come else ""
+
+
+def _has_name_variant(old: str, new: str) -> bool:
+    """True if what something is called differs by a letter or two: Ann, Anne."""
+    old_names = [name.lower() for name in _SAID.findall(old)]
+    new_names = [name.lower() for name in _SAID.findall(new)]
+    return any(a != b and _is_name_variant(a, b) for a in old_names for b in new_names)
 
 
 def _is_name_variant(a: str, b: str) -> bool:
-    """Whether one name could be taken for a form of the other: user, users; Ann, Anne; cache,
+    """True if one name could be taken for a form of the other: user, users; Ann, Anne; cache,
     caching.
     """
     return (
@@ -396,64 +397,56 @@ def _is_name_variant(a: str, b: str) -> bool:
 
 @lru_cache(maxsize=CACHE_SIZE)
 def _exact_values(text: str) -> list[str]:
-    """The values in a text that have only one spelling: quoted ones, paths, flags and
-    identifiers.
-    """
+    """The values in a text that have only one spelling: quoted ones, paths, flags, identifiers."""
     quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(text)]
-    rest = _QUOTED.sub(" ", text)
-    names = [match.strip(".") for match in _EXACT.findall(rest)]
-    known = [
-        name
-        for name in names
-        if not name.isalnum()
-        or (
-            name.lower() not in load_synonyms() and to_concept(name.lower()) not in load_contrasts()
-        )
-    ]
+    names = [match.strip(".") for match in _EXACT.findall(_QUOTED.sub(" ", text))]
+    values = [*quoted, *(name for name in names if not _is_known_word(name))]
     return [
         value.strip().rstrip("/")
-        for value in (*quoted, *known)
+        for value in values
         if value.strip("/ ") and len(value) <= MAX_QUOTED_CHARS
     ]
 
 
-def _stands_in_text(value: str, text: str, *, exact: bool = False) -> bool:
-    """Whether a value stands in a text as a word of its own; letter case counts where `exact`, or
-    it is no plain word.
+def _is_known_word(name: str) -> bool:
+    """True for a plain word with a synonym or an alternative, such as JavaScript."""
+    low = name.lower()
+    return name.isalnum() and (low in load_synonyms() or to_concept(low) in load_contrasts())
 
-    A flag is also told by its word: `--force` stands in "force-push".
+
+def _stands_in_text(value: str, text: str, *, exact: bool = False) -> bool:
+    """True if a value stands in a text as a word of its own.
+
+    Letter case counts where `exact`, or it is no plain word. A flag is also told by its word:
+    `--force` stands in "force-push".
     """
-    if value.startswith("--") and re.search(
-        rf"\b{re.escape(value.lstrip('-'))}\b", text, re.IGNORECASE
-    ):
-        return True
-    plain = not exact and value.replace(" ", "").isalpha() and (value.islower() or value.istitle())
-    return bool(
-        re.search(
-            rf"(?<![\w/.-]){re.escape(value.rstrip('/'))}(?!\w|-\w|/\w|\.\w)",
-            text,
-            re.IGNORECASE if plain else 0,
-        )
-    )
+    if value.startswith("--"):
+        flag = re.escape(value.lstrip("-"))
+        if re.search(rf"\b{flag}\b", text, re.IGNORECASE):
+            return True
+    is_plain = value.replace(" ", "").isalpha() and (value.islower() or value.istitle())
+    flags = re.IGNORECASE if is_plain and not exact else 0
+    pattern = rf"(?<![\w/.-]){re.escape(value.rstrip('/'))}(?!\w|-\w|/\w|\.\w)"
+    return bool(re.search(pattern, text, flags))
 
 
 # Measures
 
 
 def _differs_in_measure(old: str, new: str) -> bool:
-    """Whether two texts differ in one measure only: 5s and 5m, version 1.2 and 1.20."""
+    """True if two texts differ in one measure only: 5s and 5m, version 1.2 and 1.20."""
     a, b = ([word.strip(".,;:!?()") for word in text.lower().split()] for text in (old, new))
-    differ = [i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y]
-    if (
-        len(a) != len(b)
-        or len(differ) != 1
-        or not (_MEASURED.match(a[differ[0]]) and _MEASURED.match(b[differ[0]]))
-    ):
+    if len(a) != len(b):
+        return False
+    differ = [i for i, (mine, theirs) in enumerate(zip(a, b, strict=True)) if mine != theirs]
+    if len(differ) != 1:
         return False
     i = differ[0]
-    after = i > 0 and (a[i - 1] in ("version", "release") or bool(_AUXILIARY & set(a[:i])))
+    if not (_MEASURED.match(a[i]) and _MEASURED.match(b[i])):
+        return False
+    is_value = i > 0 and (a[i - 1] in ("version", "release") or bool(_AUXILIARY & set(a[:i])))
     return (
-        after
+        is_value
         and read_statement(old).verb not in map(to_concept, load_words("OPEN"))
         and read_value(a, i) != read_value(b, i)
     )

@@ -20,12 +20,13 @@ _JOINTS, _NOT, _AUX, _AVOID = (
     load_words("AVOIDS"),
 )
 _ENDS = load_words("ENDS")
-_ENDED = ("stop", "stopped", "quit", "ceased")  # with what was done: "stopped drinking coffee"
+# With what was done: "stopped drinking coffee".
+_ENDED = ("stop", "stopped", "quit", "ceased")
 _AFTERWARDS, _PREFERS = load_words("AFTERWARDS"), load_words("PREFERS")
 
 
 def find_affirmed(lows: list[str]) -> list[bool]:
-    """For each word whether it is affirmed."""
+    """For each word, True if it is affirmed and False if it is denied."""
     signs = [True] * len(lows)
     for start, end in _split_clauses(lows):
         _deny_in_clause(lows, signs, start, end)
@@ -33,7 +34,7 @@ def find_affirmed(lows: list[str]) -> list[bool]:
 
 
 def _split_clauses(lows: list[str]) -> Iterator[tuple[int, int]]:
-    """Where clauses begin and end."""
+    """The clauses as (start, end), in order."""
     start = 0
     for i, low in enumerate(lows):
         more = low == "and" and word_after(lows, i) in (*_NOT, "use", "always", "then")
@@ -45,8 +46,8 @@ def _split_clauses(lows: list[str]) -> Iterator[tuple[int, int]]:
 
 
 def _deny_in_clause(lows: list[str], signs: list[bool], start: int, end: int) -> None:
-    """Deny what a clause denies: what follows "not", "never", "instead of"; what stands around "is
-    forbidden".
+    """Flip the signs of what a clause denies: what follows "not", "never", "instead of"; what
+    stands around "is forbidden".
     """
     for i in range(start, end):
         for j in _find_denied_places(lows, i, start, end):
@@ -54,43 +55,51 @@ def _deny_in_clause(lows: list[str], signs: list[bool], start: int, end: int) ->
 
 
 def _find_denied_places(lows: list[str], i: int, start: int, end: int) -> range:
-    """Which places of its clause a word denies."""
+    """The places of its clause that a word denies."""
     low = lows[i]
     if low in _AFTERWARDS:
         return range(start, end)
     if low == "worse":
         return range(start, i)
+    # "Never this without that": that is wanted.
     if low == "without" and any(is_denial(lows, j) for j in range(i)):
-        return range(0)  # never this without that: that is wanted
+        return range(0)
     if is_denial(lows, i):
         if _demands_order(lows, i, end):
             return range(0)
-        alone = all(lows[j] in _AUX for j in range(i + 1, end))
-        return range(start, i) if alone else range(i + 1, end)
-    gone = low == "NOLONGER" or (low in _ENDED and word_after(lows, i).endswith("ing"))
-    avoids = (
-        low in _NOT
-        or low in _AVOID
-        or (low in ("over", "than", "to") and is_comparison(lows, start, i))
-    )
-    return range(i + 1, end if gone else _find_reach(lows, i, end)) if gone or avoids else range(0)
+        # Where only auxiliaries follow, what stands before is denied.
+        ends_clause = all(lows[j] in _AUX for j in range(i + 1, end))
+        return range(start, i) if ends_clause else range(i + 1, end)
+    return range(i + 1, _find_avoided_end(lows, i, start, end))
+
+
+def _find_avoided_end(lows: list[str], i: int, start: int, end: int) -> int:
+    """The end of what a word avoids or gives up behind it; i + 1 if nothing."""
+    low = lows[i]
+    if low == "NOLONGER" or (low in _ENDED and word_after(lows, i).endswith("ing")):
+        return end
+    prefers_other = low in ("over", "than", "to") and is_comparison(lows, start, i)
+    if low in _NOT or low in _AVOID or prefers_other:
+        return _find_reach(lows, i, end)
+    return i + 1
 
 
 def _find_reach(lows: list[str], i: int, end: int) -> int:
-    """How far "instead of this" goes: not into "in Go code"."""
+    """The end of what "instead of this" covers: not "in Go code" after it."""
     return next((j for j in range(i + 2, end) if lows[j] in _ENDS), end)
 
 
 def is_comparison(lows: list[str], start: int, i: int) -> bool:
-    """Whether "over", "than" or "to" set one thing before another."""
+    """True if "over", "than" or "to" at this place sets one thing before another."""
     if lows[i] == "to":
         return any(low in ("prefer", "prefers") for low in lows[start : i - 1])
     return any(low in _PREFERS for low in lows[start:i])
 
 
 def is_denial(lows: list[str], i: int) -> bool:
-    """Whether a "not" denies its whole clause: don't, never, is not; and not the other half of
-    "this, not that".
+    """True if the word denies its whole clause: don't, never, is not.
+
+    Not the other half of "this, not that".
     """
     low = lows[i]
     if low == "never":
@@ -106,7 +115,7 @@ def is_denial(lows: list[str], i: int) -> bool:
 
 
 def is_ban(lows: list[str], i: int) -> bool:
-    """Whether something is forbidden or avoided here."""
+    """True if something is forbidden or avoided at this place."""
     starts = not i or lows[i - 1] in LIMB_BOUNDARIES or lows[i - 1] in _AUX
     return (
         is_denial(lows, i)
@@ -116,11 +125,8 @@ def is_ban(lows: list[str], i: int) -> bool:
 
 
 def _demands_order(lows: list[str], i: int, end: int) -> bool:
-    """Whether a denial is one of doing a thing too early: "never commit without tests" asks for
-    tests.
-    """
+    """True for a denial of doing a thing too early: "never commit without tests" asks for tests."""
     rest = lows[i + 1 :]
     stop = next((j for j, low in enumerate(rest) if low in ",.;!?\n"), len(rest))
-    return any(low in ("without", "unless", "until", "BEFORE") for low in rest[:stop]) and (
-        end > i + 1
-    )
+    is_early = any(low in ("without", "unless", "until", "BEFORE") for low in rest[:stop])
+    return is_early and end > i + 1

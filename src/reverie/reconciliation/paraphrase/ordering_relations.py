@@ -1,8 +1,6 @@
-"""What comes before what, what depends on what, what belongs together, and what is said to be no
-more.
+"""Orders, conditions, neighbours and what is given up, read from the order of words alone.
 
-All of it from the order of words alone. `lows` are the words in lower case, `concepts` the concept
-at each place or "".
+`lows` are the words in lower case, `concepts` the concept at each place or "".
 """
 
 from reverie.reconciliation.paraphrase.concept_vocabulary import (
@@ -12,12 +10,14 @@ from reverie.reconciliation.paraphrase.concept_vocabulary import (
 )
 from reverie.reconciliation.paraphrase.negation import is_comparison, is_denial
 
+Sides = tuple[frozenset[str], frozenset[str]]
+
 _LEAVES, _GOES, _CHANGES = load_words("LEAVES"), load_words("GOES"), load_words("CHANGES")
 
 
-def find_order(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """What has to come before what: (first, then), both empty where nothing is said of it. "Faster
-    than" counts too.
+def find_order(lows: list[str], concepts: list[str]) -> Sides:
+    """(what comes first, what then), both empty where nothing says so. "Faster than" is an order
+    too.
     """
     for i, low in enumerate(lows):
         if low in ("BEFORE", "AFTER") and i + 1 < len(lows) and lows[i + 1] not in LIMB_BOUNDARIES:
@@ -29,8 +29,8 @@ def find_order(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], fr
     return _find_numbered_order(lows, concepts)
 
 
-def find_condition(lows: list[str], concepts: list[str]) -> tuple[frozenset[str], frozenset[str]]:
-    """If this, that: (this, that)."""
+def find_condition(lows: list[str], concepts: list[str]) -> Sides:
+    """(the condition, what follows from it) of "if this, that"; both empty without one."""
     mark = next((i for i, low in enumerate(lows) if low in ("if", "when", "whenever")), None)
     if mark is None:
         return frozenset(), frozenset()
@@ -40,11 +40,12 @@ def find_condition(lows: list[str], concepts: list[str]) -> tuple[frozenset[str]
 
 def _split_around(
     lows: list[str], concepts: list[str], i: int, before: bool, flipped: bool = False
-) -> tuple[frozenset[str], frozenset[str]]:
-    """The two sides of a "before" or "after", wherever it stands."""
+) -> Sides:
+    """The two sides of a "before" or "after", wherever it stands in its sentence."""
     start = max((j + 1 for j in range(i) if lows[j] in ".!?;\n"), default=0)
     end = next((j for j in range(i + 1, len(lows)) if lows[j] in ".!?;\n"), len(lows))
     head, tail = drop_empty(concepts[start:i]), drop_empty(concepts[i + 1 : end])
+    # "Before a commit, run the tests": the first side stands behind the comma.
     if not head and "," in lows[i:end]:
         comma = lows.index(",", i)
         head, tail = drop_empty(concepts[comma:end]), drop_empty(concepts[i + 1 : comma])
@@ -54,10 +55,8 @@ def _split_around(
     return (head, tail) if before != flipped else (tail, head)
 
 
-def _find_numbered_order(
-    lows: list[str], concepts: list[str]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Tests first, then code; first the tests, then the code; tests first, code second."""
+def _find_numbered_order(lows: list[str], concepts: list[str]) -> Sides:
+    """The order of "first … then …", "first …, second …", or "tests first" alone."""
     if "first" not in lows and "then" not in lows:
         return frozenset(), frozenset()
     for mark in ("then", "second", "AFTER", "later"):
@@ -67,18 +66,16 @@ def _find_numbered_order(
             cut = next((j for j in range(end, -1, -1) if lows[j] in joints), end)
             return drop_empty(concepts[:cut]), drop_empty(concepts[cut:])
     place = lows.index("first") if "first" in lows else 0
-    if place and (
-        place + 1 == len(lows) or lows[place + 1] in LIMB_BOUNDARIES
-    ):  # write tests first; not: the first test
+    # "Write tests first", not "the first test".
+    ends_limb = place + 1 == len(lows) or lows[place + 1] in LIMB_BOUNDARIES
+    if place and ends_limb:
         start = max((j + 1 for j in range(place) if lows[j] in LIMB_BOUNDARIES), default=0)
         return drop_empty(concepts[start:place]), frozenset()
     return frozenset(), frozenset()
 
 
 def find_adjacent_pairs(lows: list[str], concepts: list[str]) -> frozenset[frozenset[str]]:
-    """Pairs of content words with nothing but small words between them, within one limb of the
-    sentence.
-    """
+    """Pairs of concepts with only small words between them, within one limb of the sentence."""
     pairs: set[frozenset[str]] = set()
     last = ""
     for low, found in zip(lows, concepts, strict=True):
@@ -92,30 +89,22 @@ def find_adjacent_pairs(lows: list[str], concepts: list[str]) -> frozenset[froze
 
 
 def find_given_up_concepts(lows: list[str], concepts: list[str]) -> frozenset[str]:
-    """What is said to be no more: what follows "instead of" or "no longer", what stands before "was
-    replaced".
-    """
+    """What is said to be no more: behind "instead of" or "no longer", before "was replaced"."""
     gone: set[str] = set()
-    changed = bool(_CHANGES & set(lows))
+    tells_change = bool(_CHANGES & set(lows))
     for i, low in enumerate(lows):
-        if low in _LEAVES or (low == "from" and changed):
+        if low in _LEAVES or (low == "from" and tells_change):
             gone.update(concepts[i + 1 : _find_limb_end(lows, i)])
-        over = low in ("GONE", "left") or (
-            i > 0 and lows[i - 1] in ("was", "were", "is", "are", "been", "got")
-        )
-        if low in _GOES and over:
+        is_passive = i > 0 and lows[i - 1] in ("was", "were", "is", "are", "been", "got")
+        if low in _GOES and (is_passive or low in ("GONE", "left")):
             gone.update(concepts[max(0, i - 5) : i])
     return frozenset(filter(None, gone))
 
 
 def _find_limb_end(lows: list[str], i: int) -> int:
-    """Where the limb that begins after i ends."""
+    """Where the limb that begins after place i ends, seven words on at most."""
     stops = ("to", "by", "with", "but", "INSTEADOF", "now")
+    end = min(i + 8, len(lows))
     return next(
-        (
-            j
-            for j in range(i + 1, min(i + 8, len(lows)))
-            if lows[j] in LIMB_BOUNDARIES or lows[j] in stops
-        ),
-        min(i + 8, len(lows)),
+        (j for j in range(i + 1, end) if lows[j] in LIMB_BOUNDARIES or lows[j] in stops), end
     )

@@ -1,6 +1,6 @@
 """What two memories are to each other, told without a language model.
 
-`compare` answers with one of five relations:
+`compare_memories` answers with one of five relations:
 
 - **same**: the new one says what the old one says, in other words, and adds nothing. It can be
   merged away.
@@ -14,20 +14,18 @@
   place, person or day.
 
 Only the first two make a memory disappear from sight, so they have to be sure: a scorer over
-readable features (`likeness`) proposes, its coefficients are in `comparer.json`, and what it
-proposes must pass plain rules (`barred`), which name what forbids it. When in doubt the answer is
-"contradicts" or "near", which only ask for a look.
+readable features (`similarity_features`) proposes, its coefficients are in `comparer.json`, and
+what it proposes must pass plain rules (`explain_barred`), which name what forbids it. When in doubt
+the answer is "contradicts" or "near", which only ask for a look.
 
 We would notice it going wrong in `python -m bench.reconcile`, which counts what would wrongly be
 retired.
 """
 
-import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from reverie.core.kinds import kind_of
@@ -43,6 +41,7 @@ from reverie.reconciliation.paraphrase.wording_vote import (
     MIN_VOTING,
     WordingVote,
     decide_vote,
+    read_coefficients,
 )
 from reverie.text.tokenization import fold_text
 
@@ -50,24 +49,31 @@ RELATIONS = ("same", "near", "contradicts", "updates", "apart")
 
 # How likely a relation must be; below it the next best is the answer, and in the end "near".
 MIN_LIKELIHOOD = {"same": 0.70, "updates": 0.50, "contradicts": 0.20, "near": 0.0, "apart": 0.0}
-ALIKE_COSINE = 0.70  # cosine from which two may be the same although each has words of its own
-SUBJECT_OVERLAP = 0.60  # overlap of words below which another subject is another thing
-VOTE_LIKELIHOOD = 0.55  # how likely the same must be to be one vote of several
-FIRST_WORDINGS = 3  # wordings that are asked before all
-OFTEN_SAID = 3  # times after which what was said is not replaced in passing
-LITTLE_OVERLAP = 0.40  # overlap of words below which only a plain clash is a conflict
+# From this cosine two may be the same although each has words of its own.
+ALIKE_COSINE = 0.70
+# Below this overlap of words another subject is another thing.
+SUBJECT_OVERLAP = 0.60
+# How likely the same must be to be one vote of several.
+VOTE_LIKELIHOOD = 0.55
+# Wordings that are asked before all others.
+FIRST_WORDINGS = 3
+# What was said as often is not replaced in passing.
+OFTEN_SAID = 3
+# Below this overlap of words only a plain clash is a conflict.
+LITTLE_OVERLAP = 0.40
 DAY = 86_400.0
 REASON_CLAUSE = re.compile(
     r"[,;]?\s+(?:because|since|as (?:we|it|our|the|this|that|they|an?)|so that|otherwise)\b"
     r"[^.!?]*[.!?]*\s*$",
     re.IGNORECASE,
 )
-MIN_CLAIM_WORDS = 3  # words that must be left when the reason is taken off
+# Words that must be left when the reason is taken off.
+MIN_CLAIM_WORDS = 3
 
 
 class Verdict(NamedTuple):
-    """What the new memory is to the old one, how sure that is (0..1), and why, in words for a
-    person.
+    """What the new memory is to the old one, how sure that is (0..1), and why, for a person to
+    read.
     """
 
     relation: str  # a member of RELATIONS
@@ -76,15 +82,16 @@ class Verdict(NamedTuple):
 
 
 class RelationScorer(NamedTuple):
-    """For each feature what one of it adds to each relation; `start` is where all begin."""
+    """What one of each feature adds to each relation; `start` is where all begin."""
 
     adds: dict[str, tuple[float, ...]]
     start: tuple[float, ...]
 
     def estimate(self, features: Mapping[str, float]) -> dict[str, float]:
-        """How likely each relation is; together 1. Most features are 0 and cost nothing."""
+        """The probability of each relation, together 1 (a softmax)."""
         sums = list(self.start)
         for name, value in features.items():
+            # Most features are 0 and cost nothing.
             if value and name in self.adds:
                 sums = [
                     total + value * add for total, add in zip(sums, self.adds[name], strict=True)
@@ -97,17 +104,20 @@ class RelationScorer(NamedTuple):
 
 @cache
 def load_scorer(name: str) -> RelationScorer:
-    """The scorer called "with cosine" or "without". The file brings features to one measure, (value
-    - mean) / scale.
+    """The scorer called "with cosine" or "without".
+
+    The file standardises features, (value - mean) / scale; that is folded into the coefficients.
     """
-    kept = json.loads((Path(__file__).parent / "comparer.json").read_text("utf-8"))[name]
-    rows = kept["features"]
+    learnt = read_coefficients(name)
+    rows = learnt["features"]
     adds = {
-        feature: tuple(row[r] / row["scale"] for r in RELATIONS) for feature, row in rows.items()
+        feature: tuple(row[relation] / row["scale"] for relation in RELATIONS)
+        for feature, row in rows.items()
     }
     start = tuple(
-        kept["bias"][r] - sum(rows[feature]["mean"] * adds[feature][place] for feature in rows)
-        for place, r in enumerate(RELATIONS)
+        learnt["bias"][relation]
+        - sum(rows[feature]["mean"] * adds[feature][place] for feature in rows)
+        for place, relation in enumerate(RELATIONS)
     )
     return RelationScorer(adds, start)
 
@@ -118,9 +128,9 @@ def compare_memories(
     """What `new` is to `old`.
 
     `wordings` are further texts by which `old` is known, such as restatements that were merged into
-    it. `cosine` is the likeness of the vectors of the two texts, or the highest over the wordings
-    where the caller has their vectors; None where there is no embedder, and then words alone
-    decide. A pure function of its arguments.
+    it. `cosine` is that of the vectors of the two texts, or the highest over the wordings where the
+    caller has their vectors; None where there is no embedder, and then words alone decide. A pure
+    function of its arguments.
     """
     return guard_verdict(old, new, propose_verdict(old, new, cosine, wordings), wordings)
 
@@ -128,33 +138,32 @@ def compare_memories(
 def propose_verdict(
     old: Memory, new: Memory, cosine: float | None, wordings: Sequence[str]
 ) -> Verdict:
-    """What `new` seems to be to `old`, before a last look at what exactly it gives up."""
-    said = read_statement(new.text)
-    if apart := explain_apart(old, new, said):
+    """What `new` seems to be to `old`, before `guard_verdict` looks at what exactly it gives up."""
+    claim = read_statement(new.text)
+    if apart := explain_apart(old, new, claim):
         return Verdict("apart", 1.0, apart)
-    every = [read_statement(text) for text in (old.text, *wordings)]
-    if fold_text(new.text) in map(fold_text, (old.text, *wordings)) or any(
-        text.plain == said.plain for text in every if not (text.is_truncated or said.is_truncated)
-    ):
+    texts = (old.text, *wordings)
+    known = [read_statement(text) for text in texts]
+    whole = [statement for statement in known if not statement.is_truncated]
+    same_words = not claim.is_truncated and any(one.plain == claim.plain for one in whole)
+    if same_words or fold_text(new.text) in map(fold_text, texts):
         return limit_verdict(old, new, Verdict("same", 1.0, "the same words"))
-    known = pick_nearest_wordings(every, said)
-    if not said.words or not known[0].words:
+    nearest = pick_nearest_wordings(known, claim)
+    if not claim.words or not nearest[0].words:
         return Verdict("apart", 1.0, "one of them says nothing that could be compared")
-    if said.is_question and not known[0].is_question:
+    if claim.is_question and not nearest[0].is_question:
         return Verdict("apart", 1.0, "a question states nothing")
-    if len(every) >= MIN_VOTING:
-        return limit_verdict(old, new, vote_by_wordings(every, known, read_claim(new.text), cosine))
-    seen = compare_statements(known[0], said, cosine)
-    return limit_verdict(
-        old,
-        new,
-        protect_repeated(old, seen, decide_relation(seen, estimate_relations(seen, cosine))),
-    )
+    if len(known) >= MIN_VOTING:
+        vote = vote_by_wordings(known, nearest, read_claim(new.text), cosine)
+        return limit_verdict(old, new, vote)
+    seen = compare_statements(nearest[0], claim, cosine)
+    verdict = decide_relation(seen, estimate_relations(seen, cosine))
+    return limit_verdict(old, new, protect_repeated(old, seen, verdict))
 
 
 def protect_repeated(old: Memory, seen: StatementSimilarity, verdict: Verdict) -> Verdict:
-    """What was said time and again is replaced only by what names it: "no longer X", "instead of
-    X"; else a person decides.
+    """The verdict, but what was said time and again is replaced only by what names it ("no longer
+    X", "instead of X"); else a person decides.
     """
     if (
         verdict.relation == "updates"
@@ -167,41 +176,41 @@ def protect_repeated(old: Memory, seen: StatementSimilarity, verdict: Verdict) -
 
 def collect_concepts(known: Sequence[Statement]) -> frozenset[str]:
     """Everything that a memory is known to speak of, in any of its wordings."""
-    return frozenset().union(*(text.affirmed | text.denied for text in known))
+    return frozenset().union(*(statement.concepts for statement in known))
 
 
 def read_claim(text: str) -> Statement:
-    """What a text says, without the reason that it gives at its end: why one wants a thing is no
-    other wish.
+    """The statement of a text without the reason that it gives at its end: why one wants a thing is
+    no other wish.
     """
     claim = REASON_CLAUSE.sub("", text)
     return read_statement(claim if len(claim.split()) >= MIN_CLAIM_WORDS else text)
 
 
 def vote_by_wordings(
-    every: Sequence[Statement], near: Sequence[Statement], said: Statement, cosine: float | None
+    known: Sequence[Statement],
+    nearest: Sequence[Statement],
+    claim: Statement,
+    cosine: float | None,
 ) -> Verdict:
-    """What a text is to a memory of many wordings: those that are nearest to it decide together.
+    """What a text is to a memory of many wordings: those nearest to it vote.
 
     Where the first few agree that it is something else altogether, the others are not asked.
     """
-    vocabulary = collect_concepts(every)
-    seen = [compare_statements(text, said, cosine, vocabulary) for text in near[:FIRST_WORDINGS]]
-    looks = [cast_vote(one, cosine) for one in seen]
-    if any(one.relation != "apart" for one in looks):
-        rest = [
-            compare_statements(text, said, cosine, vocabulary) for text in near[FIRST_WORDINGS:]
-        ]
-        seen, looks = [*seen, *rest], [*looks, *(cast_vote(one, cosine) for one in rest)]
-    relation, sure = decide_vote(looks)
-    told = next(
-        (one for one, vote in zip(seen, looks, strict=True) if vote.relation == relation), seen[0]
-    )
-    return Verdict(relation, round(sure, 3), explain_verdict(relation, told))
+    vocabulary = collect_concepts(known)
+    seen = [compare_statements(one, claim, cosine, vocabulary) for one in nearest[:FIRST_WORDINGS]]
+    votes = [cast_vote(one, cosine) for one in seen]
+    if any(vote.relation != "apart" for vote in votes):
+        rest = nearest[FIRST_WORDINGS:]
+        seen += [compare_statements(one, claim, cosine, vocabulary) for one in rest]
+        votes += [cast_vote(one, cosine) for one in seen[FIRST_WORDINGS:]]
+    relation, sure = decide_vote(votes)
+    agreeing = [one for one, vote in zip(seen, votes, strict=True) if vote.relation == relation]
+    return Verdict(relation, round(sure, 3), explain_verdict(relation, (agreeing or seen)[0]))
 
 
 def cast_vote(seen: StatementSimilarity, cosine: float | None) -> WordingVote:
-    """What a text is to one of several wordings; the surer for their number, so that less must be
+    """What a text is to one of several wordings. Their number makes it surer, so less must be
     likely.
     """
     likely = estimate_relations(seen, cosine)
@@ -216,64 +225,63 @@ def cast_vote(seen: StatementSimilarity, cosine: float | None) -> WordingVote:
     )
 
 
-def pick_nearest_wordings(known: Sequence[Statement], said: Statement) -> list[Statement]:
-    """Those wordings of a memory that share most words with the new text."""
-    mine = said.affirmed | said.denied | said.light
-    ranked = sorted(known, key=lambda s: (-len(mine & (s.affirmed | s.denied | s.light)), s.plain))
+def pick_nearest_wordings(known: Sequence[Statement], claim: Statement) -> list[Statement]:
+    """The MAX_VOTING wordings of a memory that share most words with the new text, best first."""
+    words = claim.concepts | claim.light
+    ranked = sorted(known, key=lambda one: (-len(words & (one.concepts | one.light)), one.plain))
     return ranked[:MAX_VOTING]
 
 
 def estimate_relations(seen: StatementSimilarity, cosine: float | None) -> dict[str, float]:
-    """How likely each relation is, of two statements compared."""
+    """The probability of each relation of two compared statements."""
     return load_scorer("without" if cosine is None else "with cosine").estimate(seen.features)
 
 
 def decide_relation(
-    seen: StatementSimilarity, likely: Mapping[str, float], sure: float = MIN_LIKELIHOOD["same"]
+    seen: StatementSimilarity,
+    likely: Mapping[str, float],
+    sure: float = MIN_LIKELIHOOD["same"],
 ) -> Verdict:
-    """What two statements are to each other; `sure` is how likely a repetition must be."""
-    for relation in sorted(likely, key=lambda r: (-likely[r], r)):
+    """The likeliest relation that nothing forbids; `sure` is how likely a repetition must be."""
+    for relation in sorted(likely, key=lambda relation: (-likely[relation], relation)):
         if explain_barred(relation, seen):
             continue
         if likely[relation] >= (sure if relation == "same" else MIN_LIKELIHOOD[relation]):
             return Verdict(relation, round(likely[relation], 3), explain_verdict(relation, seen))
+        # Perhaps the same: worth a look, and no conflict.
         if relation == "same":
-            break  # perhaps the same: worth a look, and no conflict
+            break
     return Verdict("near", round(likely["near"], 3), explain_verdict("near", seen))
 
 
 # What forbids
 
 
-def explain_apart(old: Memory, new: Memory, said: Statement) -> str:
+def explain_apart(old: Memory, new: Memory, claim: Statement) -> str:
     """Why two memories cannot concern each other, whatever they say; "" if they can."""
     if old.valid_to is not None and new.valid_from is not None and old.valid_to < new.valid_from:
         return "they hold at different times"
-    if (
-        old.speaker
-        and new.speaker
-        and old.speaker != new.speaker
-        and {"i", "my", "me"} & set(said.plain)
-    ):
-        people = {old.speaker.lower(), new.speaker.lower()}
-        if not people & {"user", "assistant", "agent", "human", "system", "tool"}:
+    two_speakers = old.speaker and new.speaker and old.speaker != new.speaker
+    if two_speakers and {"i", "my", "me"} & set(claim.plain):
+        speakers = {old.speaker.lower(), new.speaker.lower()}
+        if not speakers & {"user", "assistant", "agent", "human", "system", "tool"}:
             return f"{new.speaker} speaks of themselves, not of {old.speaker}"
-    if (
-        "episodic" in (kind_of(old.kind).type, kind_of(new.kind).type)
-        and abs(old.at - new.at) > DAY
-    ):
+    types = (kind_of(old.kind).type, kind_of(new.kind).type)
+    if "episodic" in types and abs(old.at - new.at) > DAY:
         return "things that happened on different days"
     return ""
 
 
 def explain_barred(relation: str, seen: StatementSimilarity) -> str:
     """What forbids to call it that; "" if nothing does."""
-    checks = FORBIDS.get(relation)
-    return next((why for why, value in checks(seen).items() if value > 0), "") if checks else ""
+    find_objections = FORBIDS.get(relation)
+    if find_objections is None:
+        return ""
+    return next((why for why, value in find_objections(seen).items() if value > 0), "")
 
 
 def find_against_same(seen: StatementSimilarity) -> dict[str, float]:
-    """What shows that it is no repetition."""
+    """What shows that it is no repetition: each reason with a number above 0 if it applies."""
     f = seen.features
     return {
         "it adds a value": f["extra value"],
@@ -302,7 +310,7 @@ def find_against_same(seen: StatementSimilarity) -> dict[str, float]:
 
 
 def find_against_update(seen: StatementSimilarity) -> dict[str, float]:
-    """What shows that it does not replace the old one."""
+    """What shows that it does not replace the old one, as `find_against_same`."""
     f = seen.features
     about = sum(
         f[name]
@@ -328,7 +336,7 @@ def find_against_update(seen: StatementSimilarity) -> dict[str, float]:
 
 
 def find_against_conflict(seen: StatementSimilarity) -> dict[str, float]:
-    """What shows that both can be true."""
+    """What shows that both can be true, as `find_against_same`."""
     f = seen.features
     differ = seen.swaps or seen.turned or seen.extra or seen.missing
     other = (
@@ -359,25 +367,18 @@ FORBIDS: dict[str, Callable[[StatementSimilarity], dict[str, float]]] = {
 
 
 def _shares_little(seen: StatementSimilarity) -> bool:
-    """Whether each says something that the other does not, and what they share is not much."""
+    """True if each says something that the other does not, and what they share is not much."""
     f = seen.features
     differs = f["extra"] > 0 and (f["missing"] > 0 or f["shares one"] > 0)
     return differs and f.get("cosine", f["jaccard"] + 0.25) < ALIKE_COSINE
 
 
 def limit_verdict(old: Memory, new: Memory, verdict: Verdict) -> Verdict:
-    """Merging is for one kind of thing in one space; anything else is only reported (CONSTANTS row
-    7, CC-55).
-    """
-    if verdict.relation in ("same", "updates") and (
-        read_statement(old.text).is_truncated or read_statement(new.text).is_truncated
-    ):
-        exact = fold_text(old.text) == fold_text(new.text)
-        verdict = (
-            verdict
-            if exact
-            else Verdict("near", verdict.confidence, "alike as far as they were read")
-        )
+    """The verdict, or "near" where two cannot become one: read in part, of two spaces or kinds."""
+    if verdict.relation in ("same", "updates"):
+        truncated = read_statement(old.text).is_truncated or read_statement(new.text).is_truncated
+        if truncated and fold_text(old.text) != fold_text(new.text):
+            return Verdict("near", verdict.confidence, "alike as far as they were read")
     if verdict.relation == "same" and old.space != new.space:
         return Verdict("near", verdict.confidence, f"{verdict.why}, but in another space")
     if verdict.relation == "same" and not is_mergeable_kind(old.kind, new.kind):
@@ -388,36 +389,35 @@ def limit_verdict(old: Memory, new: Memory, verdict: Verdict) -> Verdict:
 
 
 def is_mergeable_kind(one: str, other: str) -> bool:
-    """Whether two kinds can say the same: one kind, or both statements of how things are or should
-    be.
-    """
+    """True for equal kinds, and for two that state how things are or should be."""
+    if one == other:
+        return True
     types = {kind_of(one).type, kind_of(other).type}
-    statements = types <= {"semantic", "procedural"} and "skill" not in (one, other)
-    return one == other or statements
+    return types <= {"semantic", "procedural"} and "skill" not in (one, other)
 
 
 # In words
 
 
 def explain_verdict(relation: str, seen: StatementSimilarity) -> str:
-    """Why, for a person."""
-    swaps = [f"{swap.old} / {swap.new}" for swap in seen.swaps if swap.how != "half slot"]
+    """The reason of a verdict, for a person."""
     common = ", ".join(sorted(seen.shared)[:4]) or "nothing"
-    if relation in ("contradicts", "updates"):
-        how = "it says itself what it replaces: " if relation == "updates" else "same subject, "
-        what = (
-            f"different value: {', '.join(swaps)}"
-            if swaps
-            else (
-                f"one denies what the other says: {', '.join(sorted(seen.turned)[:4])}"
-                if seen.turned
-                else f"the opposite about {common}"
-            )
-        )
-        return how + what
+    if relation == "updates":
+        return f"it says itself what it replaces: {_explain_conflict(seen, common)}"
+    if relation == "contradicts":
+        return f"same subject, {_explain_conflict(seen, common)}"
     if relation == "same":
         return f"the same in other words: {common}"
     if relation == "near":
         more = f"; it adds {', '.join(sorted(seen.extra)[:4])}" if seen.extra else ""
         return f"nearly the same: {common}{more}"
     return f"something else; in common: {common}"
+
+
+def _explain_conflict(seen: StatementSimilarity, common: str) -> str:
+    swaps = [f"{swap.old} / {swap.new}" for swap in seen.swaps if swap.how != "half slot"]
+    if swaps:
+        return f"different value: {', '.join(swaps)}"
+    if seen.turned:
+        return f"one denies what the other says: {', '.join(sorted(seen.turned)[:4])}"
+    return f"the opposite about {common}"

@@ -1,16 +1,16 @@
 """What a sentence states, as far as one can tell without understanding it.
 
-`read` turns a text into a `Statement`: its words in a common form, each with what sort of word it
-is (content, value, name, light), whether it is affirmed or denied, and where it stands (what is
-spoken of, what is said of it, where that holds); what comes before what; and marks for hedges,
-limits, questions and announcements of change.
+`read_statement` turns a text into a `Statement`: its words in a common form, each with what sort of
+word it is (content, value, name, light), whether it is affirmed or denied, and where it stands
+(what is spoken of, what is said of it, where that holds); what comes before what; and marks for
+hedges, limits, questions and announcements of change.
 
-Always true: any text can be read, only its first MOST_CHARS count, the same text reads the same.
+Always true: any text can be read, only its first MAX_CHARS count, the same text reads the same.
 Readings are cached, as a memory is compared with many others.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -36,9 +36,11 @@ from reverie.reconciliation.paraphrase.ordering_relations import (
 )
 from reverie.text.tokenization import STOP_WORDS
 
-MAX_CHARS = 2_000  # a longer memory is not one statement; its beginning decides
+# A longer memory is not one statement; its beginning decides.
+MAX_CHARS = 2_000
 MAX_TOKENS = 160
-CACHE_SIZE = 8_192  # readings kept: settling 5,000 memories reads each of them once
+# Readings kept: settling 5,000 memories reads each of them once.
+CACHE_SIZE = 8_192
 
 CONTENT, VALUE, NAME, LIGHT, MARK = "content", "value", "name", "light", "mark"
 SUBJECT, SAID, SCOPE = "subject", "said", "scope"
@@ -88,6 +90,11 @@ class Statement(NamedTuple):
     verb: str  # the concept of its main verb; "" if there is none that one could tell
     has_agent: bool  # whether it is told in the passive, by somebody
 
+    @property
+    def concepts(self) -> frozenset[str]:
+        """All content, values and names, affirmed or denied."""
+        return self.affirmed | self.denied
+
 
 class _Token(NamedTuple):
     text: str  # as it stands there
@@ -128,58 +135,66 @@ def _read_cached(text: str) -> Statement:
     every = list(_split_tokens(replace_phrases(text[:MAX_CHARS])))
     tokens = every[:MAX_TOKENS]
     lows = [token.lower for token in tokens]
+    low_set = frozenset(lows)
     concepts = list_concepts(lows)
     words = tuple(_classify_words(tokens, concepts))
-    heavy = [word for word in words if word.sort != LIGHT]
+    affirmed = frozenset(w.concept for w in words if w.sort != LIGHT and w.affirmed)
+    denied = frozenset(w.concept for w in words if w.sort != LIGHT and not w.affirmed)
     first, then = find_order(lows, concepts)
-    given, follows = find_condition(lows, concepts)
-    said = frozenset(lows)
-    verb = next((to_concept(lows[i]) for i in [_find_main_verb(lows, concepts)] if i >= 0), "")
+    condition, consequence = find_condition(lows, concepts)
+    main_verb = _find_main_verb(lows, concepts)
+    verb = to_concept(lows[main_verb]) if main_verb >= 0 else ""
     wishes = bool(_REQUEST.search(text))
-    stresses = "only" in said and not verb and not said & _SCOPES
+    # "Only small ones, please": an "only" that limits nothing.
+    stresses = "only" in low_set and not verb and not low_set & _SCOPES
+    hedges = low_set & load_words("HEDGES")
+    if "than" in low_set:
+        hedges -= load_words("COMPARED")
+    if wishes:
+        hedges -= {"could"}
+    limits = low_set & load_words("LIMITS")
     return Statement(
         plain=tuple(low for low in lows if low not in LIMB_BOUNDARIES),
         words=words,
-        affirmed=frozenset(w.concept for w in heavy if w.affirmed),
-        denied=frozenset(w.concept for w in heavy if not w.affirmed)
-        - {w.concept for w in heavy if w.affirmed},
+        affirmed=affirmed,
+        denied=denied - affirmed,
         light=frozenset(w.concept for w in words if w.sort == LIGHT),
         first=first,
         then=then,
-        condition=given,
-        consequence=follows,
-        places=frozenset(w.concept for w in words if w.concept in load_place_words()),
-        sited=frozenset(
-            w.concept for w in words if w.concept in load_place_words() and w.place != SAID
-        ),
-        hedges=(said & load_words("HEDGES"))
-        - (load_words("COMPARED") if "than" in said else set())
-        - ({"could"} if wishes else set()),
-        limits=(said & load_words("LIMITS")) - ({"only"} if stresses else set()),
-        changes=said & load_words("CHANGES"),
-        soft=said & load_words("SOFT_CHANGES"),
+        condition=condition,
+        consequence=consequence,
+        places=_places_among(words),
+        sited=_places_among(word for word in words if word.place != SAID),
+        hedges=hedges,
+        limits=limits - {"only"} if stresses else limits,
+        changes=low_set & load_words("CHANGES"),
+        soft=low_set & load_words("SOFT_CHANGES"),
         bound=find_adjacent_pairs(lows, concepts),
         given_up=find_given_up_concepts(lows, concepts),
-        whose=said & _PERSON,
-        when=said & _WHEN,
+        whose=low_set & _PERSON,
+        when=low_set & _WHEN,
         is_truncated=len(text) > MAX_CHARS or len(every) > MAX_TOKENS,
         is_question=text.rstrip().endswith("?") and not wishes,
-        is_future="will" in said,
+        is_future="will" in low_set,
         is_ban=any(is_ban(lows, i) for i in range(len(lows))),
-        sentence_count=1 + sum(1 for a in lows[:-1] if a in ".!?\n"),
+        sentence_count=1 + sum(low in ".!?\n" for low in lows[:-1]),
         verb=verb,
         stresses=stresses,
-        has_agent="by" in said,
+        has_agent="by" in low_set,
     )
 
 
+def _places_among(words: Iterable[StatementWord]) -> frozenset[str]:
+    return frozenset(word.concept for word in words if word.concept in load_place_words())
+
+
 def _split_tokens(text: str) -> Iterator[_Token]:
-    starts = True
+    starts_sentence = True
     for match in _TOKEN.finditer(text):
         word = match[0]
-        mark = word.isupper() and word in load_phrase_marks()
-        yield _Token(word, word if mark else word.lower(), starts)
-        starts = word in ".!?:\n" or (starts and word in LIMB_BOUNDARIES)
+        is_mark = word.isupper() and word in load_phrase_marks()
+        yield _Token(word, word if is_mark else word.lower(), starts_sentence)
+        starts_sentence = word in ".!?:\n" or (starts_sentence and word in LIMB_BOUNDARIES)
 
 
 def _classify_words(tokens: list[_Token], concepts: list[str]) -> Iterator[StatementWord]:
@@ -210,58 +225,58 @@ def _concept_beside(lows: list[str], i: int, step: int) -> str:
 
 
 def _classify_token(token: _Token) -> tuple[str, str]:
-    """The common form of a word and what sort of word it is."""
+    """(the common form of a word, its sort)."""
     low = token.lower
-    plain = to_concept(low)
+    concept = to_concept(low)
     named = token.text[0].isupper() and not token.starts and len(token.text) > 1
-    if not named and (plain in load_light_concepts() or low in _PERSON or low in STOP_WORDS):
-        return plain, LIGHT
-    if (
-        low not in load_synonyms()
-        and plain not in load_contrasts()
-        and _IDENTIFIER.search(token.text)
-    ):
+    is_light = concept in load_light_concepts() or low in _PERSON or low in STOP_WORDS
+    if is_light and not named:
+        return concept, LIGHT
+    is_known = low in load_synonyms() or concept in load_contrasts()
+    if not is_known and _IDENTIFIER.search(token.text):
         return low.rstrip("."), NAME
-    return plain, NAME if named else CONTENT
+    return concept, NAME if named else CONTENT
 
 
 def _find_main_verb(lows: list[str], concepts: list[str]) -> int:
     """Where the main verb stands, as far as one can tell; -1 if nowhere."""
-    known = next((i for i, low in enumerate(lows) if low in _VERBS), -1)
-    if known >= 0:
-        return known  # else: sends, depends; something with an s before a small word
-    return next(
-        (
-            i
-            for i in range(1, len(lows) - 1)
-            if lows[i].endswith("s")
-            and not lows[i].endswith("ss")
-            and lows[i + 1] in _SMALL
-            and lows[i] not in STOP_WORDS
-            and concepts[i - 1]
-        ),
-        -1,
-    )
+    for i, low in enumerate(lows):
+        if low in _VERBS:
+            return i
+    # Sends, depends: something with an s before a small word.
+    for i in range(1, len(lows) - 1):
+        low = lows[i]
+        has_ending = low.endswith("s") and not low.endswith("ss") and low not in STOP_WORDS
+        if has_ending and lows[i + 1] in _SMALL and concepts[i - 1]:
+            return i
+    return -1
 
 
 def _find_sections(lows: list[str], concepts: list[str]) -> list[str]:
-    """For each word whether it belongs to what is spoken of, to what is said of it, or to where
-    that holds.
+    """For each word SUBJECT (what is spoken of), SAID (what is said of it) or SCOPE (where that
+    holds).
     """
     verb = _find_main_verb(lows, concepts)
     sections: list[str] = []
-    heavy_since = False
-    where = SCOPE if lows and lows[0] in _SCOPES else (SUBJECT if verb > 0 else SAID)
+    # Content since the verb: only behind it can a scope begin.
+    has_content = False
+    where = SUBJECT if verb > 0 else SAID
+    if lows and lows[0] in _SCOPES:
+        where = SCOPE
     for i, low in enumerate(lows):
         if i == verb:
-            where, heavy_since = SAID, False
-        elif low in _SCOPES and where == SAID and heavy_since:
+            where, has_content = SAID, False
+        elif low in _SCOPES and where == SAID and has_content:
             where = SCOPE
         elif low in LIMB_BOUNDARIES:
-            where, heavy_since = (SUBJECT if i < verb else SAID), False
-        acts = verb < 0 and (
-            i == 0 or lows[i - 1] in _AUX or lows[i - 1] in _NOT or lows[i - 1] in LIMB_BOUNDARIES
-        )
-        heavy_since = heavy_since or (i > verb and not acts and bool(concepts[i]))
+            where, has_content = (SUBJECT if i < verb else SAID), False
+        acts = verb < 0 and _begins_clause(lows, i)
+        has_content = has_content or (i > verb and not acts and bool(concepts[i]))
         sections.append(where)
     return sections
+
+
+def _begins_clause(lows: list[str], i: int) -> bool:
+    """True where an imperative may stand: first, or behind an auxiliary, a "not" or a mark."""
+    before = lows[i - 1]
+    return i == 0 or before in _AUX or before in _NOT or before in LIMB_BOUNDARIES

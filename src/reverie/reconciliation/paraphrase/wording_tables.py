@@ -1,9 +1,9 @@
-"""Tables of English as people write it about code: what means the same, what excludes what, what
-announces a change.
+"""Tables of English as people write it about code: synonyms, contrasts, opposites, small words.
 
-Only data. `statement` reads texts by them. Every row is a line that one can add to; a word belongs
-in a table when it is common in talk about software and means the same nearly everywhere. Words are
-given in lower case; nouns and verbs in their plain form, other forms are found by their stem.
+Only data, which `concept_vocabulary` and `statement_parser` read. Every row is a line that one can
+add to; a word belongs in a table when it is common in talk about software and means the same nearly
+everywhere. Words are given in lower case; nouns and verbs in their plain form, other forms are
+found by their stem.
 """
 
 # One line: words that say the same. The first is what all of them are read as.
@@ -28,7 +28,8 @@ application app
 admin administrator
 indent indentation
 short brief concise terse succinct shortly briefly concisely small little tiny shorter smaller
-long detailed lengthy verbose thorough length detail large big huge giant enormous longer larger bigger
+long detailed lengthy verbose thorough length detail large big huge giant enormous longer \
+larger bigger
 answer reply respond response
 delete remove erase
 create add
@@ -125,7 +126,8 @@ tab space
 npm pnpm yarn bun
 pip uv poetry pipenv conda pdm
 postgres mysql sqlite mongodb mariadb cockroachdb dynamodb cassandra oracle mssql
-python rust go golang java kotlin ruby php scala elixir zig c c++ c# swift haskell perl javascript typescript
+python rust go golang java kotlin ruby php scala elixir zig c c++ c# swift haskell perl \
+javascript typescript
 vim neovim emacs vscode helix nano sublime intellij pycharm zed cursor
 pytest unittest nose
 jest vitest mocha ava
@@ -227,34 +229,36 @@ production staging development local ci sandbox windows linux mac arm64 preview 
 # Words that carry no content of their own, beyond the stop words: verbs of being and doing,
 # fillers, wishes.
 LIGHT = """
-use prefer please want always ever really strongly much lot way thing kind get got go goes going come came make
-let need require should must have has may might shall will would do done does be is are was were been being able
-also just here there then now today currently actually basically simply remember note user project we i you me
-my our your it its this that these those one ones thanks thank ok okay yes sure well good fine important
-preference preferred better best work works working keep kept put set take taken happen happens happening live
-lives located found find stay mean call run listen reach every each any anything whole entire us team everything
-everyone something someone somebody
-try like rather still already again quite pretty very too so such as than both either around given back
-strong strongly handle manage equal reside sit provide available turn stick follow start begin see look help
-tell say said ask_ think feel hope wish consider happen rule approach style convention word line_ place need
+use prefer please want always ever really strongly much lot way thing kind get got go goes going
+come came make let need require should must have has may might shall will would do done does be is
+are was were been being able also just here there then now today currently actually basically
+simply remember note user project we i you me my our your it its this that these those one ones
+thanks thank ok okay yes sure well good fine important preference preferred better best work works
+working keep kept put set take taken happen happens happening live lives located found find stay
+mean call run listen reach every each any anything whole entire us team everything everyone
+something someone somebody try like rather still already again quite pretty very too so such as
+than both either around given back strong strongly handle manage equal reside sit provide available
+turn stick follow start begin see look help tell say said ask_ think feel hope wish consider happen
+rule approach style convention word line_ place need
 """
 
 # Words that steer a sentence and are no content: they are read for signs and order.
 STEERS = """
-unless until when whenever if while not never no nor nobody none neither without avoid hate dislike stop against
-refuse skip instead before after first then second later only over than worse better rather forbid prohibit now
-already love like fond want allow permit
+unless until when whenever if while not never no nor nobody none neither without avoid hate dislike
+stop against refuse skip instead before after first then second later only over than worse better
+rather forbid prohibit now already love like fond want allow permit
 """
 
 # Content, but of so little weight that one may say it or leave it.
 WEAK = """
-code file branch word text module line feature tool string character item together whole current write name
-number value version size start default service system cause reason
+code file branch word text module line feature tool string character item together whole current
+write name number value version size start default service system cause reason
 """
 
 HEDGES = """
-most many several half maybe perhaps might probably possibly seems apparently likely presumably guess suspect
-could unsure usually mostly often sometimes occasionally generally typically normally rarely tend try
+most many several half maybe perhaps might probably possibly seems apparently likely presumably
+guess suspect could unsure usually mostly often sometimes occasionally generally typically normally
+rarely tend try
 """
 
 # Hedges that are none where one thing is set before another: "several small ones rather than a big
@@ -262,15 +266,15 @@ could unsure usually mostly often sometimes occasionally generally typically nor
 COMPARED = "many several most half"
 
 LIMITS = """
-ATMOST ATLEAST except unless only apart besides but however excluding outside unlike although though BOUND some
-NOTALL
+ATMOST ATLEAST except unless only apart besides but however excluding outside unlike although
+though BOUND some NOTALL
 """
 
 CHANGES = """
-NOLONGER FROMNOW USEDTO CHANGE GONE TAKEOVER left renamed ported converted moved switched migrated replaced
-replace changed raised lowered increased reduced decreased dropped rewritten relicensed upgraded downgraded
-retired deprecated became stopped lifted switch stop stopped grew shrank superseded reverted abandoned ditched
-transferred swapped
+NOLONGER FROMNOW USEDTO CHANGE GONE TAKEOVER left renamed ported converted moved switched migrated
+replaced replace changed raised lowered increased reduced decreased dropped rewritten relicensed
+upgraded downgraded retired deprecated became stopped lifted switch stop stopped grew shrank
+superseded reverted abandoned ditched transferred swapped
 """
 
 SOFT_CHANGES = """
@@ -337,7 +341,8 @@ PERSONS = "she he they her his their hers him them"
 
 # Where another clause begins.
 JOINTS = """
-that which who but because so unless except when if while although though until as BEFORE AFTER since
+that which who but because so unless except when if while although though until as BEFORE AFTER
+since
 """
 
 # Words that deny.
@@ -345,14 +350,14 @@ NOTS = "not never no nor nobody none neither"
 
 # Before which or after which a "not" denies a whole clause.
 AUXILIARIES = """
-do does did is are was were be can could may might must should shall will would has have had am i we you user
-please
+do does did is are was were be can could may might must should shall will would has have had am i
+we you user please
 """
 
 # Verbs and prepositions that deny what follows them.
 AVOIDS = """
-avoid avoids hate hates dislike dislikes stop stops without INSTEADOF NOLONGER NONEED USEDTO forbid prohibit
-against refuse split skip ditch drop replace replaced dropped lost
+avoid avoids hate hates dislike dislikes stop stops without INSTEADOF NOLONGER NONEED USEDTO forbid
+prohibit against refuse split skip ditch drop replace replaced dropped lost
 """
 
 # Marks that deny what they are said of.
@@ -363,14 +368,15 @@ WHEN = "today yesterday tomorrow tonight last next ago"
 
 # Main verbs that part what is spoken of from what is said.
 VERBS = """
-is are was were be been am has have had run runs ran live lives use uses used listen listens stay stays need
-needs call calls called own owns belong belongs take takes took come comes came go goes went contain contains
-store stores return returns raise raises require requires get gets return like likes prefer prefers love loves
-want wants must should may can will would do does did allow allows target targets process processes end ends
-fail fails report reports start starts happen happens keep keeps kept made moved renamed send sends depend
-depends maintain maintains lead leads read reads write writes talk talks connect connects handle handles
-trigger triggers manage manages expose exposes support supports load loads import imports deploy deploys build
-builds create creates delete deletes check checks validate validates cause causes publish publishes consume
+is are was were be been am has have had run runs ran live lives use uses used listen listens stay
+stays need needs call calls called own owns belong belongs take takes took come comes came go goes
+went contain contains store stores return returns raise raises require requires get gets return
+like likes prefer prefers love loves want wants must should may can will would do does did allow
+allows target targets process processes end ends fail fails report reports start starts happen
+happens keep keeps kept made moved renamed send sends depend depends maintain maintains lead leads
+read reads write writes talk talks connect connects handle handles trigger triggers manage manages
+expose exposes support supports load loads import imports deploy deploys build builds create
+creates delete deletes check checks validate validates cause causes publish publishes consume
 consumes crashed
 """
 
@@ -385,7 +391,8 @@ PREFERS = "prefer prefers like likes rather better favor preference want more"
 
 # What follows is no more.
 LEAVES = """
-INSTEADOF NOLONGER USEDTO stop stopped replaced replace dropped drop not lost removed ditched abandoned left
+INSTEADOF NOLONGER USEDTO stop stopped replaced replace dropped drop not lost removed ditched
+abandoned left
 """
 
 # After "was": what stands before is no more.
@@ -393,8 +400,8 @@ GOES = "replaced dropped removed retired renamed GONE abandoned left"
 
 # Verbs of which one thing can have many objects: "exports a" and "exports b" are both true.
 OPEN = """
-export import contain include has have support like love provide expose offer accept depend call know review report
-attend speak visit own send mention list define read
+export import contain include has have support like love provide expose offer accept depend call
+know review report attend speak visit own send mention list define read
 """
 
 # What an opposite is made with.
