@@ -23,7 +23,11 @@ ASSISTANT, TOOL_ROLES = "assistant", ("tool", "function")
 
 
 def redact_messages(
-    said: Sequence[HostMessage], policy: Policy, before: Sequence[HostMessage] = ()
+    said: Sequence[HostMessage],
+    policy: Policy,
+    before: Sequence[HostMessage] = (),
+    *,
+    is_redacted: bool = False,
 ) -> list[dict[str, str]]:
     """Messages as they may be written down: without secrets, and without what stands in sensitive
     files.
@@ -44,7 +48,9 @@ def redact_messages(
             written.append(
                 {
                     "role": redact_role(message.role, policy),
-                    "text": redact_and_shorten(text, policy),
+                    "text": shorten_message(text)
+                    if is_redacted
+                    else redact_and_shorten(text, policy),
                 }
             )
     return written
@@ -98,9 +104,11 @@ def redact_and_shorten(text: str, policy: Policy = DEFAULT_POLICY) -> str:
     text = hide_private_passages(text)
     if len(text) > MAX_MESSAGE_CHARS + 2 * CUT_MARGIN:
         return redact_both_ends(text, policy, HEAD_CHARS, TAIL_CHARS)
-    text = redact(text, policy)[0]
-    return (
-        text
-        if len(text) <= MAX_MESSAGE_CHARS
-        else text[:HEAD_CHARS] + CUT_MARK + text[-TAIL_CHARS:]
-    )
+    return shorten_message(redact(text, policy)[0])
+
+
+def shorten_message(text: str) -> str:
+    """Of a long text without secrets its beginning and its end."""
+    if len(text) <= MAX_MESSAGE_CHARS:
+        return text
+    return text[:HEAD_CHARS] + CUT_MARK + text[-TAIL_CHARS:]
