@@ -113,4 +113,4 @@ def redact_event(event: Event, policy: Policy, is_redacted: bool = False) -> Eve
     safe = to_clean_json(dict(drop_sensitive_contents(event.payload, policy)))
     if not is_redacted:
         safe, _ = redact_value(safe, policy)
-    return event._replace(payload=shorten_payload(safe))  # type: ignore[arg-type]
+    return event._replace(payload=shorten_payload(safe))

@@ -6,8 +6,8 @@ out what it does not know and takes the default for what is missing, so that a h
 different versions understand each other.
 """
 
-from __future__ import annotations
-
+# Not `from __future__ import annotations`: a NamedTuple would compile each of them once more, which
+# took a hook about 0.5 ms.
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
