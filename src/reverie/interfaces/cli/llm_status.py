@@ -10,8 +10,8 @@ import typer
 
 from reverie import Mind
 from reverie.core import clock
-from reverie.interfaces.cli import terminal_output
 from reverie.interfaces.cli.cli_context import CliContext
+from reverie.interfaces.cli.terminal_output import print_json, print_line
 
 if TYPE_CHECKING:
     from reverie.llm.language_model import LanguageModel
@@ -23,15 +23,15 @@ NO_MODEL = (
 OFFLINE = "offline = true: no connection is opened, so the language model is not asked."
 
 
-def report_llm_status(desk: CliContext, check: bool) -> None:
+def report_llm_status(cli: CliContext, check: bool) -> None:
     """Show how things stand; with `check`, ask the model something small first."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         asked = check_llm(mind) if check else {}
         values = {**llm_status_values(mind), **({"check": asked} if check else {})}
-    if desk.json:
-        terminal_output.print_json(values)
+    if cli.as_json:
+        print_json(values)
     else:
-        print_llm_status(values, bool(desk.settings.llm))
+        print_llm_status(values, bool(cli.settings.llm))
     if check and asked.get("outcome") != "ok":
         raise typer.Exit(1)
 
@@ -92,7 +92,7 @@ def print_llm_status(v: dict[str, Any], configured: bool) -> None:
     from reverie.llm.language_model import OUTCOMES
 
     if not v["model"]:
-        terminal_output.print_line(OFFLINE if configured else NO_MODEL)
+        print_line(OFFLINE if configured else NO_MODEL)
         return
     of_tokens = f" of {v['tokens_per_day']:,}" if v["tokens_per_day"] else ", no limit"
     of_dollars = f" of ${v['dollars_per_day']:.2f}" if v["dollars_per_day"] else ", no limit"
@@ -114,7 +114,7 @@ def print_llm_status(v: dict[str, Any], configured: bool) -> None:
     )
     meaning = {**OUTCOMES, **ON_TURNS}
     for task, outcomes in sorted(v["outcomes"].items()):
-        terminal_output.print_line()
+        print_line()
         memory_view.render_counts(
             {f"{outcome}: {meaning.get(outcome, '')}": n for outcome, n in outcomes.items()}, task
         )

@@ -11,8 +11,13 @@ from reverie.context_window import SAID_BY, format_time_ago
 from reverie.core.code_anchors import ANCHORS, OUTDATED, anchors_of, outdated_notice
 from reverie.core.kinds import kind_of, retention
 from reverie.core.model import Event, Hint, Hit, Memory, Record
-from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.terminal_output import escape_controls, one_line
+from reverie.interfaces.cli.terminal_output import (
+    escape_controls,
+    get_console,
+    one_line,
+    print_line,
+    print_rich,
+)
 from reverie.memory.history_text import format_moment
 from reverie.reconciliation.review_questions import ReviewCase
 from reverie.storage import Problem
@@ -75,7 +80,7 @@ def render_hits(found: Sequence[Hit], now: float, space: str, *, more: bool = Fa
         if more:
             table.add_row("", join_dotted(*list_rank_reasons(memory, now)))
         table.add_row("", Text(memory.id, style="dim"))
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
 def render_gaps(found: Sequence["KnowledgeGap"], now: float) -> None:
@@ -85,7 +90,7 @@ def render_gaps(found: Sequence["KnowledgeGap"], now: float) -> None:
         table.add_row(Text("?", style="dim"), Text(one_line(gap.asked)))
         often = f"asked {gap.times} times" if gap.times > 1 else ""
         table.add_row("", join_dotted(format_time_ago(now - gap.at), often, one_line(gap.space)))
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
 def render_origin(memory: Memory, now: float, space: str) -> Text:
@@ -136,7 +141,7 @@ def render_memories(found: Sequence[Memory], now: float, space: str) -> None:
         if mark := outdated_notice(memory):
             table.add_row("", Text(one_line(mark), style="yellow"))
         table.add_row("", Text(memory.id, style="dim"))
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
 def render_cases(found: Sequence[ReviewCase], now: float) -> None:
@@ -160,13 +165,13 @@ def render_cases(found: Sequence[ReviewCase], now: float) -> None:
                     f"strength {memory.strength}",
                 ),
             )
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
 def render_journal(found: Sequence["JournalDay"]) -> None:
     """Days, the latest first; within a day, as it happened."""
     for one in found:
-        terminal_output.print_rich(Text(one.date, style="bold"))
+        print_rich(Text(one.date, style="bold"))
         table = make_list_table()
         told = [
             (memory.at, colour_kind(memory.kind), render_excerpt(memory))
@@ -187,9 +192,7 @@ def render_journal(found: Sequence["JournalDay"]) -> None:
         ]
         for at, what, text in sorted(told, key=lambda row: row[0]):
             table.add_row(Text(format_time_of_day(at), style="dim"), Text(" ").join((what, text)))
-        terminal_output.print_rich(
-            table, *([join_dotted(f"{one.tools} tool runs")] if one.tools else [])
-        )
+        print_rich(table, *([join_dotted(f"{one.tools} tool runs")] if one.tools else []))
 
 
 def format_time_of_day(at: float) -> str:
@@ -203,14 +206,14 @@ def render_hint_list(found: Sequence[Hint]) -> None:
     for hint in found:
         table.add_row(colour_kind(hint.kind), Text(one_line(hint.title)))
         table.add_row("", join_dotted(hint.id, *(f"#{one_line(t)}" for t in hint.tags)))
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
 def render_memory(one: Memory, now: float) -> None:
     """One memory with all that is known about it."""
     if one.title:
-        terminal_output.print_rich(Text(one_line(one.title), style="bold"))
-    terminal_output.print_rich(Text(escape_controls(one.text)), Text(""))
+        print_rich(Text(one_line(one.title), style="bold"))
+    print_rich(Text(escape_controls(one.text)), Text(""))
     render_facts(memory_fields(one, now))
 
 
@@ -252,7 +255,7 @@ def render_facts(values: Mapping[str, str]) -> None:
     for name, value in values.items():
         if value:
             table.add_row(name, Text(one_line(str(value))))
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
 def render_records(found: Sequence[Record]) -> None:
@@ -272,7 +275,7 @@ def render_records(found: Sequence[Record]) -> None:
                     "",
                     Text(f"{name}: {old} → {one_line(str(value or 'nothing'), 160)}", style="dim"),
                 )
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
 def render_undoable(found: Sequence[tuple[Event, list[str], str]], now: float) -> None:
@@ -286,7 +289,7 @@ def render_undoable(found: Sequence[tuple[Event, list[str], str]], now: float) -
                 f"{one_line(event.verb)}{count}, {format_time_ago(now - event.at)}: {one_line(text, 160)}"
             ),
         )
-    terminal_output.print_rich(table, join_dotted("Take one back with: reverie undo NUMBER"))
+    print_rich(table, join_dotted("Take one back with: reverie undo NUMBER"))
 
 
 def render_events(found: Sequence[Event], now: float) -> None:
@@ -301,25 +304,25 @@ def render_events(found: Sequence[Event], now: float) -> None:
         )
         if event.payload:
             table.add_row("", Text(one_line(str(dict(event.payload)), 240), style="dim"))
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
 def render_answer(columns: Sequence[str], found: Sequence[Sequence[str]]) -> None:
     """Rows of columns, nothing of them cut: side by side where they fit, else one
     below the other.
     """
-    if len(columns) * MIN_COLUMN_CHARS > terminal_output.get_console().width:
+    if len(columns) * MIN_COLUMN_CHARS > get_console().width:
         for row in found:
             for column, value in zip(columns, row, strict=True):
-                terminal_output.print_line(f"{one_line(column)}: {value}")
-            terminal_output.print_line()
+                print_line(f"{one_line(column)}: {value}")
+            print_line()
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
         table.add_column(Text(one_line(column)), overflow="fold")
     for row in found:
-        table.add_row(*(Text(terminal_output.escape_controls(value)) for value in row))
-    terminal_output.print_rich(table)
+        table.add_row(*(Text(escape_controls(value)) for value in row))
+    print_rich(table)
 
 
 def render_problems(found: Sequence[Problem]) -> None:
@@ -333,7 +336,7 @@ def render_problems(found: Sequence[Problem]) -> None:
             ),
             Text(f"{problem.what}: {one_line(problem.message)}"),
         )
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
 def render_counts(values: Mapping[str, Any], heading: str) -> None:
@@ -341,7 +344,7 @@ def render_counts(values: Mapping[str, Any], heading: str) -> None:
     table = make_list_table()
     for name, count in sorted(values.items(), key=lambda item: (-item[1], item[0])):
         table.add_row(Text(f"{count:,}"), Text(one_line(name)))
-    terminal_output.print_rich(Text(heading, style="bold"), table)
+    print_rich(Text(heading, style="bold"), table)
 
 
 def render_kinds(found: Sequence[Any]) -> None:
@@ -357,4 +360,4 @@ def render_kinds(found: Sequence[Any]) -> None:
         )
         table.add_row(colour_kind(kind.name), Text(kind.meaning))
         table.add_row("", join_dotted(kind.type, fades))
-    terminal_output.print_rich(table)
+    print_rich(table)

@@ -18,8 +18,9 @@ from typing import Any
 from reverie import Block, Companion, Memory, Mind
 from reverie.core import clock, config
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import replay_view, terminal_output
+from reverie.interfaces.cli import replay_view
 from reverie.interfaces.cli.cli_context import CliContext
+from reverie.interfaces.cli.terminal_output import print_json, print_note
 from reverie.interfaces.cli.throwaway_home import (
     REPLAY_SPACE,
     ReplayClock,
@@ -168,34 +169,34 @@ class ConversationPlayer:
         return tuple(self.mind.get(list(dict.fromkeys(ids))))
 
 
-def replay_file(desk: CliContext, wish: ReplayOptions) -> None:
+def replay_file(cli: CliContext, wish: ReplayOptions) -> None:
     """`reverie replay FILE`."""
     recording = read_transcript(
         read_content(wish.file), wish.file.stem if str(wish.file) != "-" else "stdin"
     )
     for remark in recording.remarks:
-        terminal_output.print_note(f"{wish.file}: {remark}.")
+        print_note(f"{wish.file}: {remark}.")
     corpora = recording.form == "corpus" and len(recording.conversations) > 1
     keep_turns = corpora if wish.keep_turns is None else wish.keep_turns
     if wish.real:
-        with desk.mind() as mind:
-            load_embedder(desk, mind)
+        with cli.open_mind() as mind:
+            load_embedder(cli, mind)
             play_and_show(
-                desk,
+                cli,
                 wish,
                 recording,
-                ConversationPlayer(mind, desk.space, fast=wish.fast, keep_turns=keep_turns),
+                ConversationPlayer(mind, cli.space, fast=wish.fast, keep_turns=keep_turns),
             )
         return
     times = [m.at for talk in recording.conversations for m in talk.messages if m.at is not None]
     then = ReplayClock(min(times)) if times else ReplayClock()
-    with open_throwaway_mind(desk, then) as mind:
-        load_embedder(desk, mind)
+    with open_throwaway_mind(cli, then) as mind:
+        load_embedder(cli, mind)
         play_and_show(
-            desk,
+            cli,
             wish,
             recording,
-            ConversationPlayer(mind, desk.place or REPLAY_SPACE, then, wish.fast, keep_turns),
+            ConversationPlayer(mind, cli.named_space or REPLAY_SPACE, then, wish.fast, keep_turns),
         )
 
 
@@ -217,23 +218,23 @@ def read_messages(file: Path) -> tuple[list[dict[str, Any]], float]:
     """
     messages, remarks = read_provider_messages(read_content(file))
     for remark in remarks:
-        terminal_output.print_note(f"{file}: {remark}.")
+        print_note(f"{file}: {remark}.")
     return messages, max(
         (message["at"] for message in messages if "at" in message), default=clock.now()
     )
 
 
 def play_and_show(
-    desk: CliContext, wish: ReplayOptions, recording: RecordedTranscript, player: ConversationPlayer
+    cli: CliContext, wish: ReplayOptions, recording: RecordedTranscript, player: ConversationPlayer
 ) -> None:
     """Play and show every step as it happens."""
     start = clock.ticks()
     steps: list[ReplayStep] = []
-    if not desk.json:
+    if not cli.as_json:
         replay_view.render_opening(recording, player.keep_turns, wish)
     for step in player.play(recording.conversations):
-        if desk.json:
-            terminal_output.print_json(step_to_json(step), line=True)
+        if cli.as_json:
+            print_json(step_to_json(step), line=True)
         else:
             replay_view.render_step(
                 step, new_session=not steps or steps[-1].session != step.session, quiet=wish.quiet
@@ -242,8 +243,8 @@ def play_and_show(
         if len(steps) == wish.limit:
             break
     figures = summarize_steps(steps, clock.ticks() - start)
-    if desk.json:
-        terminal_output.print_json({"summary": figures}, line=True)
+    if cli.as_json:
+        print_json({"summary": figures}, line=True)
     else:
         replay_view.render_replay_summary(figures)
 

@@ -8,9 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from reverie import Memory
-from reverie.interfaces.cli import terminal_output
 from reverie.interfaces.cli.memory_view import colour_kind, describe_age, describe_source
-from reverie.interfaces.cli.terminal_output import one_line
+from reverie.interfaces.cli.terminal_output import one_line, print_line, print_note, print_rich
 
 if TYPE_CHECKING:
     from reverie.interfaces.cli.replay_run import ReplayOptions, ReplayStep
@@ -30,7 +29,7 @@ def render_opening(recording: RecordedTranscript, keeping: bool, wish: ReplayOpt
         if keeping
         else "only what asks to be remembered is learned"
     )
-    terminal_output.print_rich(
+    print_rich(
         Text(
             f"{wish.file.name}: {FORMS[recording.form]}, {count} messages in {len(talks)} "
             f"session{'s' if len(talks) != 1 else ''}, played {where}; {kept}.",
@@ -53,7 +52,7 @@ def render_step(
 ) -> None:
     """One turn."""
     if new_session:
-        terminal_output.print_rich(Text(f"\nsession {one_line(one.session)}", style="bold"))
+        print_rich(Text(f"\nsession {one_line(one.session)}", style="bold"))
     if quiet and not one.block and not one.learned:
         return
     table = make_step_table()
@@ -81,7 +80,7 @@ def render_step(
             ),
             "",
         )
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
 def format_recalled(memory: Memory, why: tuple[str, ...], now: float) -> Text:
@@ -105,23 +104,23 @@ def format_timing(one: ReplayStep) -> str:
 def render_replay_summary(f: dict[str, Any]) -> None:
     """The figures at the end."""
     if not f["turns"]:
-        terminal_output.print_note("No turn was played.")
+        print_note("No turn was played.")
         return
-    terminal_output.print_line()
-    terminal_output.print_line(
+    print_line()
+    print_line(
         f"{f['turns']} turns in {f['sessions']} session{'s' if f['sessions'] != 1 else ''}; "
         f"on {f['surfaced']} of them something surfaced ({f['memories']} memories); {f['learned']} things were learned."
     )
     if f["turn_us_p50"] is not None:
-        terminal_output.print_line(
+        print_line(
             f"turn() took {f['turn_us_p50']:,.0f} µs (median), {f['turn_us_p99']:,.0f} µs (p99); "
             f"the first of a session, answered by words, {f['first_turn_ms_max']:,.1f} ms at most."
         )
     if f["settle_ms_p50"] is not None:
-        terminal_output.print_line(
+        print_line(
             f"The background was done {f['settle_ms_p50']:,.0f} ms after a turn (median), "
             f"{f['settle_ms_p99']:,.0f} ms (p99)."
         )
-    terminal_output.print_line(
+    print_line(
         f"At most {f['behind_max']} turns and {f['waiting_max']} texts were waiting. It took {f['seconds']:.1f} s."
     )

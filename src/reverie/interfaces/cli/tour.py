@@ -15,7 +15,7 @@ from rich.text import Text
 from reverie import Hit, Mind
 from reverie.core import clock, config
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import memory_view, replay_view, terminal_output
+from reverie.interfaces.cli import memory_view, replay_view
 from reverie.interfaces.cli.cli_context import CliContext
 from reverie.interfaces.cli.replay_run import (
     ConversationPlayer,
@@ -23,6 +23,7 @@ from reverie.interfaces.cli.replay_run import (
     step_to_json,
     summarize_steps,
 )
+from reverie.interfaces.cli.terminal_output import one_line, print_json, print_rich
 from reverie.interfaces.cli.throwaway_home import ReplayClock, load_embedder, open_throwaway_mind
 from reverie.porting.transcript_formats import RecordedConversation, read_transcript
 from reverie.runtime.settle import settle_all
@@ -40,42 +41,42 @@ QUESTIONS = (
 TourReport = dict[str, Any]
 
 
-def run_tour(desk: CliContext) -> None:
+def run_tour(cli: CliContext) -> None:
     """Everything, one part after the other."""
     begun = clock.ticks()
     first, second = read_sample("session-1"), read_sample("session-2")
     then = ReplayClock(clock.now() - TWO_DAYS)
     told: TourReport = {}
-    with open_throwaway_mind(desk, then) as mind:
-        loaded = load_embedder(desk, mind)
-        print_heading(desk, "A memory of its own, in a throw-away home")
+    with open_throwaway_mind(cli, then) as mind:
+        loaded = load_embedder(cli, mind)
+        print_heading(cli, "A memory of its own, in a throw-away home")
         print_step(
-            desk,
+            cli,
             "The embedding model is ready"
             + (f" ({loaded:.1f} s)." if loaded else ": none, words must do."),
         )
-        told["commits"] = remember_history(desk, mind)
-        told["embedded"] = embed_all(desk, mind)
-        told["learned"] = play_first_session(desk, mind, then, first)
+        told["commits"] = remember_history(cli, mind)
+        told["embedded"] = embed_all(cli, mind)
+        told["learned"] = play_first_session(cli, mind, then, first)
         then.set(clock.now())
-        told["replay"] = play_second_session(desk, mind, then, second)
-        told["answers"] = ask_questions(desk, mind, then)
+        told["replay"] = play_second_session(cli, mind, then, second)
+        told["answers"] = ask_questions(cli, mind, then)
         told["problems"] = [problem.message for problem in mind.verify()]
         told["memories"] = mind.stats().memories
     told["seconds"] = round(clock.ticks() - begun, 1)
-    print_closing(desk, told)
+    print_closing(cli, told)
 
 
-def print_heading(desk: CliContext, text: str) -> None:
+def print_heading(cli: CliContext, text: str) -> None:
     """The beginning of a part."""
-    if not desk.json:
-        terminal_output.print_rich(Text(""), Text(text, style="bold"))
+    if not cli.as_json:
+        print_rich(Text(""), Text(text, style="bold"))
 
 
-def print_step(desk: CliContext, text: str) -> None:
+def print_step(cli: CliContext, text: str) -> None:
     """One thing that happened."""
-    if not desk.json:
-        terminal_output.print_rich(Text(text))
+    if not cli.as_json:
+        print_rich(Text(text))
 
 
 def read_sample(name: str) -> RecordedConversation:
@@ -94,13 +95,13 @@ def read_sample(name: str) -> RecordedConversation:
 # The parts
 
 
-def remember_history(desk: CliContext, mind: Mind) -> int:
+def remember_history(cli: CliContext, mind: Mind) -> int:
     """This repository's commits as things that happened."""
-    print_heading(desk, "1. What happened here before: the history of this repository")
+    print_heading(cli, "1. What happened here before: the history of this repository")
     found = read_commits(config.working_directory())
     if len(found) < MIN_COMMITS:
         print_step(
-            desk,
+            cli,
             f"There is no git history to speak of here ({len(found)} commits): only the sample is taken in.",
         )
         return 0
@@ -108,9 +109,9 @@ def remember_history(desk: CliContext, mind: Mind) -> int:
     kept = mind.remember_many(found, space=TOUR_SPACE)
     took = clock.ticks() - start
     print_step(
-        desk,
+        cli,
         f"{len(kept)} commits kept in {took * 1e3:,.0f} ms ({len(kept) / took:,.0f} a second), "
-        f"found by their words at once. The latest: {terminal_output.one_line(kept[0].title, 60)}",
+        f"found by their words at once. The latest: {one_line(kept[0].title, 60)}",
     )
     return len(kept)
 
@@ -170,57 +171,57 @@ def parse_commit(text: str) -> dict[str, Any]:
 
 
 def play_first_session(
-    desk: CliContext, mind: Mind, then: ReplayClock, talk: RecordedConversation
+    cli: CliContext, mind: Mind, then: ReplayClock, talk: RecordedConversation
 ) -> list[str]:
     """The first conversation: nobody looks, the companion listens."""
-    print_heading(desk, "2. A working day, two days ago: Reverie listens")
+    print_heading(cli, "2. A working day, two days ago: Reverie listens")
     steps = list(ConversationPlayer(mind, TOUR_SPACE, then).play([talk]))
     learned = [memory for step in steps for memory in step.learned]
     figures = summarize_steps(steps, 0.0)
     print_step(
-        desk,
+        cli,
         f"{figures['turns']} turns, and none waited: turn() took {figures['turn_us_p50']:,.0f} µs (median). "
         f"{len(learned)} things were worth keeping:",
     )
-    if not desk.json:
+    if not cli.as_json:
         memory_view.render_memories(learned, then(), TOUR_SPACE)
     return [memory.text for memory in learned]
 
 
-def embed_all(desk: CliContext, mind: Mind) -> int:
+def embed_all(cli: CliContext, mind: Mind) -> int:
     """Give everything its vector."""
     start = clock.ticks()
-    done = settle_all(lambda: mind.work, clock.new_id("settler"), desk.telling)
-    desk.telling.rest()
+    done = settle_all(lambda: mind.work, clock.new_id("settler"), cli.progress)
+    cli.progress.clear()
     took = clock.ticks() - start
     if done.embedded:
         print_step(
-            desk,
+            cli,
             f"{done.embedded} of them got their vectors in {took:.1f} s, which the background does otherwise.",
         )
     return done.embedded
 
 
 def play_second_session(
-    desk: CliContext, mind: Mind, then: ReplayClock, talk: RecordedConversation
+    cli: CliContext, mind: Mind, then: ReplayClock, talk: RecordedConversation
 ) -> TourReport:
     """The second conversation, on which memories surface."""
-    print_heading(desk, "3. Today: another session, and what pops up by itself (◀)")
+    print_heading(cli, "3. Today: another session, and what pops up by itself (◀)")
     start = clock.ticks()
     steps: list[ReplayStep] = []
     for step in ConversationPlayer(mind, TOUR_SPACE, then).play([talk]):
-        if not desk.json:
+        if not cli.as_json:
             replay_view.render_step(step)
         steps.append(step)
     figures = summarize_steps(steps, clock.ticks() - start)
-    if not desk.json:
+    if not cli.as_json:
         replay_view.render_replay_summary(figures)
     return {"turns": [step_to_json(step) for step in steps], "summary": figures}
 
 
-def ask_questions(desk: CliContext, mind: Mind, now: Callable[[], float]) -> list[TourReport]:
+def ask_questions(cli: CliContext, mind: Mind, now: Callable[[], float]) -> list[TourReport]:
     """A few questions, and the story behind one answer."""
-    print_heading(desk, "4. Asked directly")
+    print_heading(cli, "4. Asked directly")
     told, best = [], None
     for question in (*QUESTIONS, *history_questions(mind)):
         start = clock.ticks()
@@ -230,10 +231,10 @@ def ask_questions(desk: CliContext, mind: Mind, now: Callable[[], float]) -> lis
         told.append(
             {"question": question, "ms": round(took, 1), "hits": [hit.memory.text for hit in hits]}
         )
-        print_step(desk, f"\n$ reverie recall {question!r}   ({took:.0f} ms)")
-        if not desk.json:
+        print_step(cli, f"\n$ reverie recall {question!r}   ({took:.0f} ms)")
+        if not cli.as_json:
             memory_view.render_hits(hits, now(), TOUR_SPACE)
-    explain_hit(desk, mind, best)
+    explain_hit(cli, mind, best)
     return told
 
 
@@ -245,24 +246,24 @@ def history_questions(mind: Mind) -> list[str]:
     return [found[len(found) // 2].title] if found else []
 
 
-def explain_hit(desk: CliContext, mind: Mind, hit: Hit | None) -> None:
+def explain_hit(cli: CliContext, mind: Mind, hit: Hit | None) -> None:
     """Why the first answer is believed."""
-    if hit is None or desk.json:
+    if hit is None or cli.as_json:
         return
-    print_step(desk, f"\n$ reverie explain {hit.memory.id}")
+    print_step(cli, f"\n$ reverie explain {hit.memory.id}")
     for sentence in mind.explain(hit.memory.id).story:
-        print_step(desk, f"  {terminal_output.one_line(sentence)}")
+        print_step(cli, f"  {one_line(sentence)}")
 
 
-def print_closing(desk: CliContext, told: TourReport) -> None:
+def print_closing(cli: CliContext, told: TourReport) -> None:
     """The end."""
-    if desk.json:
-        terminal_output.print_json(told)
+    if cli.as_json:
+        print_json(told)
         return
-    print_heading(desk, "That was the tour")
+    print_heading(cli, "That was the tour")
     wrong = "; ".join(told["problems"])
     print_step(
-        desk,
+        cli,
         f"{told['memories']} memories, {told['seconds']:.1f} s in all; verify: {wrong or 'nothing is wrong'}.",
     )
-    print_step(desk, 'The home is gone again. Yours begins with: reverie remember "…"')
+    print_step(cli, 'The home is gone again. Yours begins with: reverie remember "…"')

@@ -14,32 +14,37 @@ from rich.text import Text
 
 from reverie.context_window.pruning import START_SHARE, TARGET_SHARE, PrunedItem, PruningPlan
 from reverie.context_window.window_fitting import FitRequest, FittedMessages, fit_messages
-from reverie.interfaces.cli import terminal_output
 from reverie.interfaces.cli.cli_context import CliContext
 from reverie.interfaces.cli.replay_run import read_messages
-from reverie.interfaces.cli.terminal_output import one_line
+from reverie.interfaces.cli.terminal_output import (
+    one_line,
+    print_json,
+    print_line,
+    print_note,
+    print_rich,
+)
 
 BAR_WIDTH = 72  # cells of the bar
 MAX_ITEM_CHARS = 60  # characters of an item that are shown
 STAYS, LINE, GOES, FREE = ("█", "green"), ("▒", "yellow"), ("░", "red"), ("·", "dim")
 
 
-def show_window_plan(desk: CliContext, file: Path, wish: FitRequest) -> None:
+def show_window_plan(cli: CliContext, file: Path, wish: FitRequest) -> None:
     """Read, decide, show."""
     messages, last = read_messages(file)
     fitted = fit_messages(messages, wish, last)
-    if desk.json:
-        terminal_output.print_json(plan_to_json(fitted))
+    if cli.as_json:
+        print_json(plan_to_json(fitted))
         return
     render_window_plan(fitted.plan)
     if fitted.trouble:
-        terminal_output.print_note(f"{fitted.trouble}.")
+        print_note(f"{fitted.trouble}.")
 
 
 def render_window_plan(plan: PruningPlan) -> None:
     """The table and the bars."""
     if not plan.going and plan.before < START_SHARE * plan.limit:
-        terminal_output.print_line(
+        print_line(
             f"Nothing goes: {plan.before:,} tokens are below {START_SHARE:.0%} of {plan.limit:,}."
         )
         return
@@ -56,14 +61,10 @@ def render_window_plan(plan: PruningPlan) -> None:
         )
     for one in plan.going:
         table.add_row(*make_plan_row(one, max(plan.worth)))
-    terminal_output.print_rich(table, Text(""))
-    terminal_output.print_rich(
-        Text("before ").append(draw_bar(split_window(plan, after=False), plan))
-    )
-    terminal_output.print_rich(
-        Text("after  ").append(draw_bar(split_window(plan, after=True), plan))
-    )
-    terminal_output.print_line(
+    print_rich(table, Text(""))
+    print_rich(Text("before ").append(draw_bar(split_window(plan, after=False), plan)))
+    print_rich(Text("after  ").append(draw_bar(split_window(plan, after=True), plan)))
+    print_line(
         f"{plan.before:,} tokens → {plan.after:,} of {plan.limit:,} ({TARGET_SHARE:.0%} wanted), by {plan.strategy}; "
         f"the first {plan.prefix:,} stay as they are, so the prompt cache keeps them."
     )

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reverie.interfaces.cli import terminal_output, user_input
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli import user_input
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.terminal_output import one_line, print_json, print_line, print_note
 
 if TYPE_CHECKING:
     from reverie import Mind
     from reverie.code.code_indexing import CodeIndexReport
 
-PANEL = "Code"
+commands = CommandTable("Code")
 
 Name = Annotated[
     str,
@@ -24,28 +25,17 @@ Where = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    for name, function in (
-        ("index", index_folder_code),
-        ("map", show_code_map),
-        ("callers", list_callers),
-        ("symbol", find_definitions),
-        ("snippets", show_similar_code),
-    ):
-        command(app, name, panel=PANEL, spaced=False)(function)
-
-
 def note_incomplete_index(mind: "Mind", root: Path | None) -> None:
     """Say that answers may lack, where indexing has not come to its end."""
     if not mind.code_is_whole(root):
-        terminal_output.print_note(
+        print_note(
             "The index is not whole: indexing is going on or was interrupted. Go on with: reverie index"
         )
 
 
+@commands.add("index", spaced=False)
 def index_folder_code(
-    desk: CliContext,
+    cli: CliContext,
     path: Annotated[
         Path | None,
         typer.Argument(metavar="PATH", help="The folder (default: the repository of this one)."),
@@ -57,39 +47,38 @@ def index_folder_code(
     """Read the code of a repository: what it defines, and who uses what. Only what changed is
     parsed again.
     """
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         if forget:
             mind.forget_code(path or Path())
             done = None
         else:
-            done = mind.index_code(path, desk.telling)
-            desk.telling.rest()
-    if desk.json:
-        terminal_output.print_json(
-            {**done._asdict(), "size": done.size._asdict()} if done else {"forgotten": True}
-        )
+            done = mind.index_code(path, cli.progress)
+            cli.progress.clear()
+    if cli.as_json:
+        print_json({**done._asdict(), "size": done.size._asdict()} if done else {"forgotten": True})
     elif done is None:
-        terminal_output.print_line("What was indexed of it is erased.")
+        print_line("What was indexed of it is erased.")
     else:
         print_index_result(done)
 
 
 def print_index_result(done: "CodeIndexReport") -> None:
     """Say what indexing did."""
-    terminal_output.print_line(
+    print_line(
         f"{done.root}: {done.files:,} files, {done.parsed:,} parsed, {done.gone:,} gone; "
         f"{done.size.symbols:,} symbols, {done.size.edges:,} uses."
     )
     if done.skipped:
-        terminal_output.print_note(
+        print_note(
             "Left out: "
             + ", ".join(f"{count:,} {why}" for why, count in sorted(done.skipped.items()))
             + "."
         )
 
 
+@commands.add("map", spaced=False)
 def show_code_map(
-    desk: CliContext,
+    cli: CliContext,
     focus: Annotated[
         list[str] | None,
         typer.Option("--focus", metavar="NAME", help="A file or symbol to look from. Repeatable."),
@@ -100,21 +89,20 @@ def show_code_map(
     root: Where = None,
 ) -> None:
     """The most important functions and classes of a repository."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         made = mind.map(tokens, focus or (), root=root)
         note_incomplete_index(mind, root)
-    if desk.json:
-        terminal_output.print_json(
-            {**made._asdict(), "symbols": [one._asdict() for one in made.symbols]}
-        )
+    if cli.as_json:
+        print_json({**made._asdict(), "symbols": [one._asdict() for one in made.symbols]})
         return
-    terminal_output.print_line(made.text)
+    print_line(made.text)
     if made.left:
-        terminal_output.print_note(f"{made.left:,} more have no room in {tokens:,} tokens.")
+        print_note(f"{made.left:,} more have no room in {tokens:,} tokens.")
 
 
+@commands.add("callers", spaced=False)
 def list_callers(
-    desk: CliContext,
+    cli: CliContext,
     name: Name,
     sure: Annotated[
         bool, typer.Option("--sure", help="Only calls that are known to mean it.")
@@ -122,50 +110,50 @@ def list_callers(
     root: Where = None,
 ) -> None:
     """Where a function, method or class is called, across files."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         known = mind.find_symbol(name, root=root)
         found = mind.callers(name, root=root, unsure=not sure)
         note_incomplete_index(mind, root)
-    if desk.json:
-        terminal_output.print_json({"callers": [one._asdict() for one in found]})
+    if cli.as_json:
+        print_json({"callers": [one._asdict() for one in found]})
         return
     several = len({one.path for one in known}) > 1
     for one in found:
         doubt = "" if one.sure else "?  "
         where = f" of {one.to}" if several and one.to else ""
-        terminal_output.print_line(
-            f"{doubt}{terminal_output.one_line(one.path)}:{one.line}  {one.within or 'the file itself'}  → {one.name}{where}  "
+        print_line(
+            f"{doubt}{one_line(one.path)}:{one.line}  {one.within or 'the file itself'}  → {one.name}{where}  "
             f"{', '.join(one.why)}"
         )
     if not found:
-        terminal_output.print_line(
-            f"Nothing calls {name}." if known else f"Nothing is called {name} here."
-        )
+        print_line(f"Nothing calls {name}." if known else f"Nothing is called {name} here.")
 
 
+@commands.add("symbol", spaced=False)
 def find_definitions(
-    desk: CliContext,
+    cli: CliContext,
     name: Name,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, at most.")] = 20,
     root: Where = None,
 ) -> None:
     """Where a name is defined."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         found = mind.find_symbol(name, root=root, limit=limit)
         note_incomplete_index(mind, root)
-    if desk.json:
-        terminal_output.print_json({"symbols": [one._asdict() for one in found]})
+    if cli.as_json:
+        print_json({"symbols": [one._asdict() for one in found]})
         return
     for one in found:
-        terminal_output.print_line(
-            f"{terminal_output.one_line(one.path)}:{one.first}-{one.last}  {one.kind}  {one.name}  {one.head}"
+        print_line(
+            f"{one_line(one.path)}:{one.first}-{one.last}  {one.kind}  {one.name}  {one.head}"
         )
     if not found:
-        terminal_output.print_line(f"Nothing is called {name} here.")
+        print_line(f"Nothing is called {name} here.")
 
 
+@commands.add("snippets", spaced=False)
 def show_similar_code(
-    desk: CliContext,
+    cli: CliContext,
     text: Annotated[
         list[str],
         typer.Argument(
@@ -177,20 +165,20 @@ def show_similar_code(
     root: Where = None,
 ) -> None:
     """Code that is like some code, or that does what words say."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         found = mind.search_similar(user_input.read_text_or_stdin(text), root=root, k=limit)
-    if desk.json:
-        terminal_output.print_json({"snippets": [one._asdict() for one in found]})
+    if cli.as_json:
+        print_json({"snippets": [one._asdict() for one in found]})
         return
     for one in found:
         name = one.symbol or "the file itself"
-        terminal_output.print_line(
+        print_line(
             f"{one.path}:{one.first}-{one.last}  {name}  {one.score:.2f}  {', '.join(one.why)}"
         )
         shown = one.text.split("\n")
         for line in shown[:lines]:
-            terminal_output.print_line(f"    {line}")
+            print_line(f"    {line}")
         if len(shown) > lines > 0:
-            terminal_output.print_note(f"    ({len(shown) - lines:,} more lines)")
+            print_note(f"    ({len(shown) - lines:,} more lines)")
     if not found:
-        terminal_output.print_line("No code is like that.")
+        print_line("No code is like that.")

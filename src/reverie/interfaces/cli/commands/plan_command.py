@@ -6,22 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reverie.core import config
-from reverie.interfaces.cli import terminal_output, user_input
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli import user_input
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
 
 if TYPE_CHECKING:
     from reverie.code.planning.plan_answer import TaskPlan
 
-PANEL = "Code"
+commands = CommandTable("Code")
 
 
-def register(app: typer.Typer) -> None:
-    """Put this command on the command line."""
-    command(app, "plan", panel=PANEL)(plan_task)
-
-
+@commands.add("plan")
 def plan_task(
-    desk: CliContext,
+    cli: CliContext,
     task: Annotated[
         list[str] | None,
         typer.Argument(metavar="TASK", help="What is to be done; “-” reads it from stdin."),
@@ -48,19 +45,21 @@ def plan_task(
 
     What has changed in the repository is indexed first. `learn --git` gives it a past to go by.
     """
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         told = user_input.read_text_or_stdin(task)
         if not as_it_is:
             mind.index_code(
-                config.find_work_tree((root or config.working_directory()).resolve()), desk.telling
+                config.find_work_tree((root or config.working_directory()).resolve()), cli.progress
             )
-            desk.telling.rest()
+            cli.progress.clear()
         space = (
-            desk.space if desk.place or root is None else config.project_space_of(root.resolve())
+            cli.space
+            if cli.named_space or root is None
+            else config.project_space_of(root.resolve())
         )
         made = mind.plan(told, root=root, space=space, limit=limit, tokens=tokens)
-    if desk.json:
-        terminal_output.print_json(
+    if cli.as_json:
+        print_json(
             {
                 **made._asdict(),
                 "files": [
@@ -82,8 +81,6 @@ def plan_task(
 
 def print_plan(made: "TaskPlan") -> None:
     """Show a plan."""
-    terminal_output.print_line(made.text or "Nothing is known that this could be about.")
+    print_line(made.text or "Nothing is known that this could be about.")
     if made.files and not made.known:
-        terminal_output.print_note(
-            "No past tasks are known. Take in the history: reverie learn --git"
-        )
+        print_note("No past tasks are known. Take in the history: reverie learn --git")
