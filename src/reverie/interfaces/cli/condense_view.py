@@ -24,36 +24,36 @@ from reverie.text.host_messages import role_of
 MAX_MESSAGE_CHARS = 200  # characters of a message that are shown; the summary is shown as a whole
 
 
-def show_condensed(cli: CliContext, file: Path, wish: FitRequest) -> None:
-    """Read, decide, show."""
+def show_condensed(cli: CliContext, file: Path, request: FitRequest) -> None:
+    """Show a conversation as it would go on within a request, without doing it."""
     messages, last = read_messages(file)
-    made = condense_messages(messages, wish, ConversationFacts(""), last)
+    result = condense_messages(messages, request, ConversationFacts(""), last)
     if cli.as_json:
         print_json(
             {
-                name: getattr(made, name)
+                name: getattr(result, name)
                 for name in ("before", "after", "goal", "strategy", "why", "trouble", "messages")
             }
         )
         return
-    for place, message in zip(made.origin, made.messages, strict=True):
-        print_rich(format_message(place, message, made))
-    if made.why:
-        print_note(f"Nothing left: {made.why}.")
+    for place, message in zip(result.origin, result.messages, strict=True):
+        print_rich(format_message(place, message, result))
+    if result.why:
+        print_note(f"Nothing left: {result.why}.")
     else:
         print_note(
-            f"{made.before:,} tokens → {made.after:,} of {wish.limit:,} ({wish.down:.0%} wanted), "
-            f"by {made.strategy}; {len(made.left)} parts left."
+            f"{result.before:,} tokens → {result.after:,} of {request.limit:,} ({request.down:.0%} wanted), "
+            f"by {result.strategy}; {len(result.left)} parts left."
         )
-    if made.trouble:
-        print_note(f"{made.trouble}.")
+    if result.trouble:
+        print_note(f"{result.trouble}.")
 
 
-def format_message(place: int, message: object, made: CondensedMessages) -> Text:
+def format_message(place: int, message: object, result: CondensedMessages) -> Text:
     """One message on a line, the summary on its own lines."""
-    said = get_message_text(message)
-    if said == made.summary:
-        return Text(escape_controls(said), style="green")
+    text = get_message_text(message)
+    if text == result.summary:
+        return Text(escape_controls(text), style="green")
     return Text(f"{place} {role_of(message)}: ", style="dim").append(
-        one_line(said, MAX_MESSAGE_CHARS), style="default"
+        one_line(text, MAX_MESSAGE_CHARS), style="default"
     )

@@ -1,7 +1,7 @@
 """A bar on stderr for what takes longer than a moment. It vanishes when the work is done.
 
 Nothing is drawn where nobody looks (stderr is no terminal): there, a stage that is still at work
-after a second is named once, so that a log says what took so long.
+after a moment is named once, so that a log says what took so long.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reverie.interfaces.cli.terminal_output import get_console, print_note
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-SECONDS_BEFORE_BAR = 0.4  # seconds of work that need no bar
+SECONDS_BEFORE_BAR = 0.4  # of work that needs no bar
 
 
 class ProgressBar:
@@ -32,7 +32,7 @@ class ProgressBar:
         if stage != self._stage:
             self.clear()
             self._stage, self._since = stage, clock.ticks()
-        # a stage that cannot tell how far it is: say so at once
+        # A stage that cannot tell how far it is fetches something: that is said at once.
         fetching = total is None and done == 0
         if self._quiet or not (fetching or clock.ticks() - self._since > SECONDS_BEFORE_BAR):
             return

@@ -19,11 +19,11 @@ FORMS = {"messages": "messages", "claude": "a Claude Code transcript", "corpus":
 MAX_SAID_CHARS, MAX_RECALLED_CHARS = 240, 200  # characters that are shown
 
 
-def render_opening(recording: RecordedTranscript, keeping: bool, wish: ReplayOptions) -> None:
+def render_opening(recording: RecordedTranscript, keeping: bool, options: ReplayOptions) -> None:
     """What is about to be played."""
-    talks = recording.conversations
-    count = sum(len(talk.messages) for talk in talks)
-    where = "into the real memory" if wish.real else "in a throw-away home"
+    conversations = recording.conversations
+    count = sum(len(conversation.messages) for conversation in conversations)
+    where = "into the real memory" if options.real else "in a throw-away home"
     kept = (
         "every message is kept as an event"
         if keeping
@@ -31,8 +31,8 @@ def render_opening(recording: RecordedTranscript, keeping: bool, wish: ReplayOpt
     )
     print_rich(
         Text(
-            f"{wish.file.name}: {FORMS[recording.form]}, {count} messages in {len(talks)} "
-            f"session{'s' if len(talks) != 1 else ''}, played {where}; {kept}.",
+            f"{options.file.name}: {FORMS[recording.form]}, {count} messages in {len(conversations)} "
+            f"session{'s' if len(conversations) != 1 else ''}, played {where}; {kept}.",
             style="dim",
         )
     )
@@ -48,28 +48,28 @@ def make_step_table() -> Table:
 
 
 def render_step(
-    one: ReplayStep, *, new_session: bool = False, quiet: bool = False, timed: bool = True
+    turn: ReplayStep, *, new_session: bool = False, quiet: bool = False, timed: bool = True
 ) -> None:
     """One turn."""
     if new_session:
-        print_rich(Text(f"\nsession {one_line(one.session)}", style="bold"))
-    if quiet and not one.block and not one.learned:
+        print_rich(Text(f"\nsession {one_line(turn.session)}", style="bold"))
+    if quiet and not turn.block and not turn.learned:
         return
     table = make_step_table()
-    who = one_line(one.message.speaker or one.message.role, 20)
-    words = Text(f"{who}: ", style="bold" if one.message.role == "user" else "dim")
+    who = one_line(turn.message.speaker or turn.message.role, 20)
+    words = Text(f"{who}: ", style="bold" if turn.message.role == "user" else "dim")
     words.append(
-        one_line(one.message.text, MAX_SAID_CHARS if one.message.role == "user" else 100),
+        one_line(turn.message.text, MAX_SAID_CHARS if turn.message.role == "user" else 100),
         style="not bold",
     )
     table.add_row(
-        Text(str(one.turn), style="dim"),
+        Text(str(turn.turn), style="dim"),
         words,
-        Text(format_timing(one) if timed else "", style="dim"),
+        Text(format_timing(turn) if timed else "", style="dim"),
     )
-    for memory, why in zip(one.block.memories, one.block.why, strict=True):
-        table.add_row(Text("◀", style="green"), format_recalled(memory, why, one.at), "")
-    for memory in one.learned:
+    for memory, why in zip(turn.block.memories, turn.block.why, strict=True):
+        table.add_row(Text("◀", style="green"), format_recalled(memory, why, turn.at), "")
+    for memory in turn.learned:
         table.add_row(
             Text("+", style="yellow"),
             Text.assemble(
@@ -85,20 +85,22 @@ def render_step(
 
 def format_recalled(memory: Memory, why: tuple[str, ...], now: float) -> Text:
     """A memory that surfaced, and why."""
-    said = Text(one_line(memory.text, MAX_RECALLED_CHARS), style="green")
+    text = Text(one_line(memory.text, MAX_RECALLED_CHARS), style="green")
     who = (
         f"{one_line(memory.speaker, 20)}, {describe_source(memory)}"
         if memory.speaker
         else describe_source(memory)
     )
     small = " · ".join((memory.kind, who, describe_age(memory, now), *map(one_line, why)))
-    return Text.assemble(said, "\n", (one_line(small), "dim"))
+    return Text.assemble(text, "\n", (one_line(small), "dim"))
 
 
-def format_timing(one: ReplayStep) -> str:
+def format_timing(step: ReplayStep) -> str:
     """How long turn() took, and how far behind the background was."""
-    late = f" +{one.settled * 1e3:,.0f} ms" if one.settled is not None else f" {one.behind} behind"
-    return f"{one.seconds * 1e6:,.0f} µs{late}"
+    late = (
+        f" +{step.settled * 1e3:,.0f} ms" if step.settled is not None else f" {step.behind} behind"
+    )
+    return f"{step.seconds * 1e6:,.0f} µs{late}"
 
 
 def render_replay_summary(f: dict[str, Any]) -> None:
@@ -109,7 +111,8 @@ def render_replay_summary(f: dict[str, Any]) -> None:
     print_line()
     print_line(
         f"{f['turns']} turns in {f['sessions']} session{'s' if f['sessions'] != 1 else ''}; "
-        f"on {f['surfaced']} of them something surfaced ({f['memories']} memories); {f['learned']} things were learned."
+        f"on {f['surfaced']} of them something surfaced ({f['memories']} memories); "
+        f"{f['learned']} things were learned."
     )
     if f["turn_us_p50"] is not None:
         print_line(
@@ -122,5 +125,6 @@ def render_replay_summary(f: dict[str, Any]) -> None:
             f"{f['settle_ms_p99']:,.0f} ms (p99)."
         )
     print_line(
-        f"At most {f['behind_max']} turns and {f['waiting_max']} texts were waiting. It took {f['seconds']:.1f} s."
+        f"At most {f['behind_max']} turns and {f['waiting_max']} texts were waiting. It took "
+        f"{f['seconds']:.1f} s."
     )

@@ -43,10 +43,10 @@ TourReport = dict[str, Any]
 
 def run_tour(cli: CliContext) -> None:
     """Everything, one part after the other."""
-    begun = clock.ticks()
+    start = clock.ticks()
     first, second = read_sample("session-1"), read_sample("session-2")
     then = ReplayClock(clock.now() - TWO_DAYS)
-    told: TourReport = {}
+    report: TourReport = {}
     with open_throwaway_mind(cli, then) as mind:
         loaded = load_embedder(cli, mind)
         print_heading(cli, "A memory of its own, in a throw-away home")
@@ -55,16 +55,16 @@ def run_tour(cli: CliContext) -> None:
             "The embedding model is ready"
             + (f" ({loaded:.1f} s)." if loaded else ": none, words must do."),
         )
-        told["commits"] = remember_history(cli, mind)
-        told["embedded"] = embed_all(cli, mind)
-        told["learned"] = play_first_session(cli, mind, then, first)
+        report["commits"] = remember_history(cli, mind)
+        report["embedded"] = embed_all(cli, mind)
+        report["learned"] = play_first_session(cli, mind, then, first)
         then.set(clock.now())
-        told["replay"] = play_second_session(cli, mind, then, second)
-        told["answers"] = ask_questions(cli, mind, then)
-        told["problems"] = [problem.message for problem in mind.verify()]
-        told["memories"] = mind.stats().memories
-    told["seconds"] = round(clock.ticks() - begun, 1)
-    print_closing(cli, told)
+        report["replay"] = play_second_session(cli, mind, then, second)
+        report["answers"] = ask_questions(cli, mind, then)
+        report["problems"] = [problem.message for problem in mind.verify()]
+        report["memories"] = mind.stats().memories
+    report["seconds"] = round(clock.ticks() - start, 1)
+    print_closing(cli, report)
 
 
 def print_heading(cli: CliContext, text: str) -> None:
@@ -87,7 +87,8 @@ def read_sample(name: str) -> RecordedConversation:
         if path.is_file():
             return read_transcript(path.read_bytes(), name).conversations[0]
     raise BadInput(
-        f"The sample conversation examples/{name}.jsonl is not here. It is part of Reverie's repository, not "
+        f"The sample conversation examples/{name}.jsonl is not here. It is part of Reverie's "
+        "repository, not "
         "of the installed package: run the tour in a clone of it"
     )
 
@@ -102,7 +103,8 @@ def remember_history(cli: CliContext, mind: Mind) -> int:
     if len(found) < MIN_COMMITS:
         print_step(
             cli,
-            f"There is no git history to speak of here ({len(found)} commits): only the sample is taken in.",
+            f"There is no git history to speak of here ({len(found)} commits): only the "
+            "sample is taken in.",
         )
         return 0
     start = clock.ticks()
@@ -149,7 +151,7 @@ def parse_commit(text: str) -> dict[str, Any]:
     """One commit as an event to be remembered."""
     short, author, at, subject, body, files = text.split("\x1f", 5)
     names = [name.strip() for name in files.splitlines() if name.strip()]
-    said = "\n\n".join(
+    text = "\n\n".join(
         part
         for part in (
             subject.strip(),
@@ -159,7 +161,7 @@ def parse_commit(text: str) -> dict[str, Any]:
         if part
     )
     return {
-        "text": said or f"Commit {short}",
+        "text": text or f"Commit {short}",
         "title": subject.strip()[:120],
         "kind": "event",
         "at": float(at or 0),
@@ -171,16 +173,17 @@ def parse_commit(text: str) -> dict[str, Any]:
 
 
 def play_first_session(
-    cli: CliContext, mind: Mind, then: ReplayClock, talk: RecordedConversation
+    cli: CliContext, mind: Mind, then: ReplayClock, conversation: RecordedConversation
 ) -> list[str]:
     """The first conversation: nobody looks, the companion listens."""
     print_heading(cli, "2. A working day, two days ago: Reverie listens")
-    steps = list(ConversationPlayer(mind, TOUR_SPACE, then).play([talk]))
+    steps = list(ConversationPlayer(mind, TOUR_SPACE, then).play([conversation]))
     learned = [memory for step in steps for memory in step.learned]
     figures = summarize_steps(steps, 0.0)
     print_step(
         cli,
-        f"{figures['turns']} turns, and none waited: turn() took {figures['turn_us_p50']:,.0f} µs (median). "
+        f"{figures['turns']} turns, and none waited: turn() took "
+        f"{figures['turn_us_p50']:,.0f} µs (median). "
         f"{len(learned)} things were worth keeping:",
     )
     if not cli.as_json:
@@ -197,19 +200,20 @@ def embed_all(cli: CliContext, mind: Mind) -> int:
     if done.embedded:
         print_step(
             cli,
-            f"{done.embedded} of them got their vectors in {took:.1f} s, which the background does otherwise.",
+            f"{done.embedded} of them got their vectors in {took:.1f} s, which the "
+            "background does otherwise.",
         )
     return done.embedded
 
 
 def play_second_session(
-    cli: CliContext, mind: Mind, then: ReplayClock, talk: RecordedConversation
+    cli: CliContext, mind: Mind, then: ReplayClock, conversation: RecordedConversation
 ) -> TourReport:
     """The second conversation, on which memories surface."""
     print_heading(cli, "3. Today: another session, and what pops up by itself (◀)")
     start = clock.ticks()
     steps: list[ReplayStep] = []
-    for step in ConversationPlayer(mind, TOUR_SPACE, then).play([talk]):
+    for step in ConversationPlayer(mind, TOUR_SPACE, then).play([conversation]):
         if not cli.as_json:
             replay_view.render_step(step)
         steps.append(step)
@@ -222,20 +226,20 @@ def play_second_session(
 def ask_questions(cli: CliContext, mind: Mind, now: Callable[[], float]) -> list[TourReport]:
     """A few questions, and the story behind one answer."""
     print_heading(cli, "4. Asked directly")
-    told, best = [], None
+    answers, best = [], None
     for question in (*QUESTIONS, *history_questions(mind)):
         start = clock.ticks()
         hits = mind.recall(question, space=TOUR_SPACE, limit=2)
         took = (clock.ticks() - start) * 1e3
         best = best or (hits[0] if hits else None)
-        told.append(
+        answers.append(
             {"question": question, "ms": round(took, 1), "hits": [hit.memory.text for hit in hits]}
         )
         print_step(cli, f"\n$ reverie recall {question!r}   ({took:.0f} ms)")
         if not cli.as_json:
             memory_view.render_hits(hits, now(), TOUR_SPACE)
     explain_hit(cli, mind, best)
-    return told
+    return answers
 
 
 def history_questions(mind: Mind) -> list[str]:
@@ -255,15 +259,16 @@ def explain_hit(cli: CliContext, mind: Mind, hit: Hit | None) -> None:
         print_step(cli, f"  {one_line(sentence)}")
 
 
-def print_closing(cli: CliContext, told: TourReport) -> None:
+def print_closing(cli: CliContext, report: TourReport) -> None:
     """The end."""
     if cli.as_json:
-        print_json(told)
+        print_json(report)
         return
     print_heading(cli, "That was the tour")
-    wrong = "; ".join(told["problems"])
+    wrong = "; ".join(report["problems"])
     print_step(
         cli,
-        f"{told['memories']} memories, {told['seconds']:.1f} s in all; verify: {wrong or 'nothing is wrong'}.",
+        f"{report['memories']} memories, {report['seconds']:.1f} s in all; verify: "
+        f"{wrong or 'nothing is wrong'}.",
     )
     print_step(cli, 'The home is gone again. Yours begins with: reverie remember "…"')

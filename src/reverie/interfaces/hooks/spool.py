@@ -1,15 +1,15 @@
 """The files in which hooks and the worker meet, below `<home>/hooks`.
 
-    sessions/<session>.json    what holds for a session (`SessionNote`)               (by the hook)
-    sessions/<session>.block   the block that waits for its next tool or prompt       (by the worker)
-    sessions/<session>.shown   what was shown at its tools, a line each               (by the hook)
-    sessions/<session>.given   what went with its prompts, and when, a line each      (by the hook)
-    guards/<space>.json        what to say before a tool runs (`WarningTable`)        (by the worker)
-    spool/<name>.json          an event that waits (`SpooledEvent`), sorted by name   (by the hook)
-    spool/<name>.held          the same, while its hook looks for what to say with it (by the hook)
-    claims/<name>              a reminder that is shown before a tool, so only once   (by the hook)
-    hosts/<host>               its mtime is when its last hook came                   (by the hook)
-    hosts/<host>_gave          the same of the last hook that had something to say    (by the hook)
+    sessions/<session>.json    what holds for a session (`SessionNote`)              by the hook
+    sessions/<session>.block   the block that waits for its next tool or prompt      by the worker
+    sessions/<session>.shown   what was shown at its tools, a line each              by the hook
+    sessions/<session>.given   what went with its prompts, and when, a line each     by the hook
+    guards/<space>.json        what to say before a tool runs (`WarningTable`)       by the worker
+    spool/<name>.json          an event that waits (`SpooledEvent`), by name         by the hook
+    spool/<name>.held          one whose hook still looks for what to say with it    by the hook
+    claims/<name>              a reminder that is shown before a tool, so only once  by the hook
+    hosts/<host>               its mtime is when its last hook came                  by the hook
+    hosts/<host>_gave          the same of the last hook that had something to say   by the hook
     worker.lock                held by the worker for as long as it lives
     trouble.log                what went wrong, the newest MAX_LOG_BYTES or so
 

@@ -48,26 +48,26 @@ def show_fixes(
             {
                 "suggestions": [
                     {
-                        **one._asdict(),
-                        "memory": one.memory.id,
-                        "text": one.memory.text,
-                        "why": one.why,
+                        **fix._asdict(),
+                        "memory": fix.memory.id,
+                        "text": fix.memory.text,
+                        "why": fix.why,
                     }
-                    for one in found
+                    for fix in found
                 ]
             }
         )
         return
-    for one in found:
-        done = [
-            *(f"run: {command}" for command in one.ran),
-            *(f"change: {path}" for path in one.changed),
+    for fix in found:
+        steps = [
+            *(f"run: {command}" for command in fix.ran),
+            *(f"change: {path}" for path in fix.changed),
         ]
-        for line in done or [one.memory.text]:
+        for line in steps or [fix.memory.text]:
             print_line(one_line(line, 200))
         if known:
-            print_line(f"  {one_line(one.memory.title, 200)}")
-        print_line(f"  {one.why}, last {describe_time_since(one.last_at)} [{one.memory.id}]")
+            print_line(f"  {one_line(fix.memory.title, 200)}")
+        print_line(f"  {fix.why}, last {describe_time_since(fix.last_at)} [{fix.memory.id}]")
     if not found:
         print_note("No fix is known." if known else "No fix of this error is known.")
 
@@ -87,16 +87,21 @@ def list_coedited_files(
         found = mind.coedited(path, space=cli.space, limit=limit)
     if cli.as_json:
         print_json(
-            {"path": path, "coedited": [{**one._asdict(), "share": one.share} for one in found]}
+            {
+                "path": path,
+                "coedited": [{**change._asdict(), "share": change.share} for change in found],
+            }
         )
         return
-    for one in found:
+    for change in found:
         print_line(
-            f"{one_line(one.path)}  {one.occasions} of {one.of} times, last {describe_time_since(one.last_at)}"
+            f"{one_line(change.path)}  {change.occasions} of {change.of} times, last "
+            f"{describe_time_since(change.last_at)}"
         )
     if not found:
         print_note(
-            "Nothing is known to change together with it. reverie learn --git takes in a repository's history."
+            "Nothing is known to change together with it. reverie learn --git takes in a "
+            "repository's history."
         )
 
 
@@ -112,30 +117,32 @@ def list_file_touches(
     with cli.open_mind() as mind:
         found = mind.touched(path, space=cli.space, limit=limit)
     if cli.as_json:
-        print_json({"path": path, "touched": [one._asdict() for one in found]})
+        print_json({"path": path, "touched": [touch._asdict() for touch in found]})
         return
-    for one in found:
-        where = f" lines {'-'.join(map(str, one.lines))}" if one.lines else ""
-        by = [
-            f"task {one.task}" if one.task else "",
-            f"session {one.session}" if one.session else "",
-            one.context,
+    for touch in found:
+        where = f" lines {'-'.join(map(str, touch.lines))}" if touch.lines else ""
+        where_from = [
+            f"task {touch.task}" if touch.task else "",
+            f"session {touch.session}" if touch.session else "",
+            touch.context,
         ]
-        failed = " FAILED" if one.ok is False else ""
-        told = ", ".join(one_line(part, 120) for part in by if part)
+        failed = " FAILED" if touch.ok is False else ""
+        origin = ", ".join(one_line(part, 120) for part in where_from if part)
         print_line(
-            f"{describe_time_since(one.at)}  {one.how}{failed} {one_line(one.path)}{where}{f'  ({told})' if told else ''}"
+            f"{describe_time_since(touch.at)}  {touch.how}{failed} "
+            f"{one_line(touch.path)}{where}{f'  ({origin})' if origin else ''}"
         )
         for label, said in (
-            ("", one.summary),
-            ("error: ", one.error),
-            *(("broke: ", what) for what in one.broke),
+            ("", touch.summary),
+            ("error: ", touch.error),
+            *(("broke: ", what) for what in touch.broke),
         ):
             if said:
                 print_line(f"    {label}{one_line(said, 200)}")
     if not found:
         print_note(
-            "Nothing is known to have touched it. reverie learn --git takes in a repository's history."
+            "Nothing is known to have touched it. reverie learn --git takes in a "
+            "repository's history."
         )
 
 
@@ -147,11 +154,11 @@ def list_workflows(cli: CliContext, limit: Limit = 10) -> None:
     with cli.open_mind() as mind:
         found = mind.workflows(space=cli.space, limit=limit)
     if cli.as_json:
-        print_json({"workflows": [one._asdict() for one in found]})
+        print_json({"workflows": [workflow._asdict() for workflow in found]})
         return
-    for one in found:
-        print_line(f"{one.occasions} times, last {describe_time_since(one.last_at)}")
-        for place, step in enumerate(one.steps, start=1):
+    for workflow in found:
+        print_line(f"{workflow.occasions} times, last {describe_time_since(workflow.last_at)}")
+        for place, step in enumerate(workflow.steps, start=1):
             print_line(f"  {place}. {one_line(step, 200)}")
     if not found:
         print_note("No sequence of commands has recurred so far.")
@@ -162,7 +169,9 @@ def show_log(
     cli: CliContext,
     text: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TEXT", help="Something that happened, to be kept as an episode."),
+        typer.Argument(
+            metavar="TEXT", help="Something that happened, to be kept as an episode."
+        ),
     ] = None,
     limit: Limit = 20,
     verb: Annotated[list[str] | None, typer.Option(help="Only events of this verb.")] = None,
@@ -181,13 +190,13 @@ def show_log(
     """
     if text:
         with cli.open_mind() as mind:
-            kept = mind.recount(" ".join(text), space=cli.space, provenance="user_stated")
+            episode = mind.recount(" ".join(text), space=cli.space, provenance="user_stated")
             hand_to_worker(cli, mind)
-        print_remembered(cli, [kept], many=False)
+        print_remembered(cli, [episode], many=False)
         return
     with cli.open_mind() as mind:
         if tool or file or task or grep:
-            found: Sequence[Event] = mind.deeds(
+            events: Sequence[Event] = mind.deeds(
                 grep or (),
                 tool=tool,
                 file=file,
@@ -198,17 +207,17 @@ def show_log(
             )
         else:
             verbs = tuple(verb or ())
-            found = (
+            events = (
                 mind.store.events(verbs=verbs, space=cli.named_space, newest=True, limit=limit)
                 if limit
                 else []
             )
     if cli.as_json:
-        print_json({"events": [event_to_json(event) for event in found]})
-    elif found:
+        print_json({"events": [event_to_json(event) for event in events]})
+    elif events:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.render_events(found, clock.now())
+        memory_view.render_events(events, clock.now())
     else:
         print_note("No events.")
 
@@ -227,18 +236,19 @@ def show_tool_stats(cli: CliContext, days: float) -> None:
         found = mind.tool_stats(days, space=cli.space)
     if cli.as_json:
         print_json(
-            {**found._asdict(), "tools": [one._asdict() for one in found.tools], "days": days}
+            {**found._asdict(), "tools": [tool._asdict() for tool in found.tools], "days": days}
         )
         return
-    for one in found.tools:
-        rate = "" if one.success_rate is None else f", {one.success_rate:.0%} went well"
+    for tool in found.tools:
+        rate = "" if tool.success_rate is None else f", {tool.success_rate:.0%} went well"
         took = (
             ""
-            if one.p50 is None or one.p95 is None
-            else f", median {one.p50:.3g} s, 95% within {one.p95:.3g} s"
+            if tool.p50 is None or tool.p95 is None
+            else f", median {tool.p50:.3g} s, 95% within {tool.p95:.3g} s"
         )
         print_line(
-            f"{one_line(one.tool)}  {one.runs:,} runs{rate}{took}, last {describe_time_since(one.last_at)}"
+            f"{one_line(tool.tool)}  {tool.runs:,} runs{rate}{took}, last "
+            f"{describe_time_since(tool.last_at)}"
         )
     print_line(
         f"Files read: {found.reads:,}, of these again: {found.rereads:,}. "
@@ -256,14 +266,14 @@ def learn_histories(cli: CliContext, repositories: Sequence[Path]) -> None:
         print_json(
             {
                 "space": cli.space,
-                "repositories": {path: one._asdict() for path, one in done.items()},
+                "repositories": {path: history._asdict() for path, history in done.items()},
             }
         )
         return
-    for path, one in done.items():
+    for path, history in done.items():
         print_line(
-            f"{one_line(path)}: {one.commits:,} new commits, {one.files:,} changes of files, "
-            f"{one.fixes:,} fixes; {one.known:,} were known."
+            f"{one_line(path)}: {history.commits:,} new commits, {history.files:,} changes of files, "
+            f"{history.fixes:,} fixes; {history.known:,} were known."
         )
 
 

@@ -66,10 +66,10 @@ def show_code_anchors(
             mind.confirm(id)
         memory, found = mind.get(id), mind.about(id)
     if cli.as_json:
-        print_json({"memory": id, "about": [one._asdict() for one in found]})
+        print_json({"memory": id, "about": [anchor._asdict() for anchor in found]})
         return
-    for one in found:
-        print_anchor(one)
+    for anchor in found:
+        print_anchor(anchor)
     if not found and memory:
         print_line("It is about no code. Say what it is about: reverie about ID --on PATH:SYMBOL")
 
@@ -88,17 +88,18 @@ def list_outdated(cli: CliContext, found: "list[Memory]") -> None:
         print_line("Nothing speaks of code that has changed.")
         return
     print_note(
-        "See both versions: reverie about ID. It holds: reverie about ID --still-true. Else: reverie forget ID"
+        "See both versions: reverie about ID. It holds: reverie about ID --still-true. Else: "
+        "reverie forget ID"
     )
 
 
-def print_anchor(one: "AnchorView") -> None:
+def print_anchor(anchor: "AnchorView") -> None:
     """One file or symbol, and how it has changed."""
-    place = f"{one.path}:{one.symbol}" if one.symbol else one.path
-    moved = f" (was {one.was})" if one.was else ""
-    print_line(f"{place}{moved}: {one.words or 'as it was when it was said'}")
-    if one.state and one.then != one.now:
+    place = f"{anchor.path}:{anchor.symbol}" if anchor.symbol else anchor.path
+    moved = f" (was {anchor.was})" if anchor.was else ""
+    print_line(f"{place}{moved}: {anchor.words or 'as it was when it was said'}")
+    if anchor.state and anchor.then != anchor.now:
         for line in unified_diff(
-            one.then.splitlines(), one.now.splitlines(), "then", "now", lineterm="", n=2
+            anchor.then.splitlines(), anchor.now.splitlines(), "then", "now", lineterm="", n=2
         ):
             print_line(f"    {line}")

@@ -29,7 +29,8 @@ def note_incomplete_index(mind: "Mind", root: Path | None) -> None:
     """Say that answers may lack, where indexing has not come to its end."""
     if not mind.code_is_whole(root):
         print_note(
-            "The index is not whole: indexing is going on or was interrupted. Go on with: reverie index"
+            "The index is not whole: indexing is going on or was interrupted. Go on with: "
+            "reverie index"
         )
 
 
@@ -93,7 +94,7 @@ def show_code_map(
         made = mind.map(tokens, focus or (), root=root)
         note_incomplete_index(mind, root)
     if cli.as_json:
-        print_json({**made._asdict(), "symbols": [one._asdict() for one in made.symbols]})
+        print_json({**made._asdict(), "symbols": [symbol._asdict() for symbol in made.symbols]})
         return
     print_line(made.text)
     if made.left:
@@ -115,15 +116,16 @@ def list_callers(
         found = mind.callers(name, root=root, unsure=not sure)
         note_incomplete_index(mind, root)
     if cli.as_json:
-        print_json({"callers": [one._asdict() for one in found]})
+        print_json({"callers": [caller._asdict() for caller in found]})
         return
-    several = len({one.path for one in known}) > 1
-    for one in found:
-        doubt = "" if one.sure else "?  "
-        where = f" of {one.to}" if several and one.to else ""
+    several = len({caller.path for caller in known}) > 1
+    for caller in found:
+        doubt = "" if caller.sure else "?  "
+        where = f" of {caller.to}" if several and caller.to else ""
         print_line(
-            f"{doubt}{one_line(one.path)}:{one.line}  {one.within or 'the file itself'}  → {one.name}{where}  "
-            f"{', '.join(one.why)}"
+            f"{doubt}{one_line(caller.path)}:{caller.line}  {caller.within or 'the file itself'}  → "
+            f"{caller.name}{where}  "
+            f"{', '.join(caller.why)}"
         )
     if not found:
         print_line(f"Nothing calls {name}." if known else f"Nothing is called {name} here.")
@@ -141,11 +143,11 @@ def find_definitions(
         found = mind.find_symbol(name, root=root, limit=limit)
         note_incomplete_index(mind, root)
     if cli.as_json:
-        print_json({"symbols": [one._asdict() for one in found]})
+        print_json({"symbols": [symbol._asdict() for symbol in found]})
         return
-    for one in found:
+    for symbol in found:
         print_line(
-            f"{one_line(one.path)}:{one.first}-{one.last}  {one.kind}  {one.name}  {one.head}"
+            f"{one_line(symbol.path)}:{symbol.first}-{symbol.last}  {symbol.kind}  {symbol.name}  {symbol.head}"
         )
     if not found:
         print_line(f"Nothing is called {name} here.")
@@ -168,14 +170,14 @@ def show_similar_code(
     with cli.open_mind() as mind:
         found = mind.search_similar(user_input.read_text_or_stdin(text), root=root, k=limit)
     if cli.as_json:
-        print_json({"snippets": [one._asdict() for one in found]})
+        print_json({"snippets": [snippet._asdict() for snippet in found]})
         return
-    for one in found:
-        name = one.symbol or "the file itself"
+    for snippet in found:
+        name = snippet.symbol or "the file itself"
         print_line(
-            f"{one.path}:{one.first}-{one.last}  {name}  {one.score:.2f}  {', '.join(one.why)}"
+            f"{snippet.path}:{snippet.first}-{snippet.last}  {name}  {snippet.score:.2f}  {', '.join(snippet.why)}"
         )
-        shown = one.text.split("\n")
+        shown = snippet.text.split("\n")
         for line in shown[:lines]:
             print_line(f"    {line}")
         if len(shown) > lines > 0:

@@ -144,7 +144,8 @@ def show_usage(cli: CliContext, limit: int) -> None:
         )
         return
     print_line(
-        f"Of {found.memories:,} memories {found.used:,} were used, {found.uses:,} times in all, {found.lately:,} "
+        f"Of {found.memories:,} memories {found.used:,} were used, {found.uses:,} times in "
+        f"all, {found.lately:,} "
         f"of them in the last 30 days; {found.confirmed:,} were said or found true again."
     )
     for memory in found.best:
@@ -223,7 +224,8 @@ def print_status(v: dict[str, Any]) -> None:
             **format_amounts(v),
             "settling": "somebody is at it" if v["settling"] else "nobody just now",
             "model": f"{v['embedder']}: {model}",
-            "providers": f"{', '.join(v['providers_missing'])}: not in this ONNX Runtime, so the processor computes"
+            "providers": f"{', '.join(v['providers_missing'])}: not in this ONNX Runtime, so "
+            "the processor computes"
             if v["providers_missing"]
             else "",
             "language": v["llm"],
@@ -257,7 +259,8 @@ def verify_store(
         print_json(
             {
                 "problems": [
-                    {"what": p.what, "message": p.message, "repaired": p.repaired} for p in problems
+                    {"what": problem.what, "message": problem.message, "repaired": problem.repaired}
+                    for problem in problems
                 ]
             }
         )
@@ -267,7 +270,7 @@ def verify_store(
         memory_view.render_problems(problems)
     else:
         print_line("Everything is as it should be.")
-    if any(not p.repaired for p in problems):
+    if any(not problem.repaired for problem in problems):
         if not repair:
             print_note("Mend with: reverie verify --repair")
         raise typer.Exit(1)
@@ -282,7 +285,9 @@ def verify_or_salvage(cli: CliContext, repair: bool) -> list[Problem]:
         if not repair:
             return [Problem("file", str(err))]
         problems = [Problem("file", "cannot be read")]
-    if not repair or not any(p.what == "file" and not p.repaired for p in problems):
+    if not repair or not any(
+        problem.what == "file" and not problem.repaired for problem in problems
+    ):
         return problems
     salvaged = salvage_store(cli)
     with cli.open_mind() as mind:

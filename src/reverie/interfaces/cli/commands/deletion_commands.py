@@ -67,7 +67,7 @@ def restore_memories(
         back = [mind.restore(id) for id in ids]
         hand_to_worker(cli, mind)
     if cli.as_json:
-        print_json({"memories": [memory_to_json(m) for m in back]})
+        print_json({"memories": [memory_to_json(memory) for memory in back]})
         return
     for memory in back:
         print_line(
@@ -114,7 +114,8 @@ def describe_unreached(left: Path, url: str) -> str:
     """What to do about a file that may still hold what was erased."""
     if url.endswith(str(left)):
         return (
-            f"{left} is being read by another process, so its journal still holds it. Once that is done the worker "
+            f"{left} is being read by another process, so its journal still holds it. Once "
+            "that is done the worker "
             "clears it by itself, and so does: reverie scrub --yes"
         )
     return f"{left} could not be reached and may still hold it. Delete it if so."
@@ -164,8 +165,13 @@ def undo_event(
             print_json(
                 {
                     "events": [
-                        {"event": e.seq, "verb": e.verb, "at": e.at, "ids": ids}
-                        for e, ids, _ in listed
+                        {
+                            "event": event_undone.seq,
+                            "verb": event_undone.verb,
+                            "at": event_undone.at,
+                            "ids": ids,
+                        }
+                        for event_undone, ids, _ in listed
                     ]
                 }
             )

@@ -109,11 +109,19 @@ def search_folders(
             user_input.read_text_or_stdin(query), space=cli.space, limit=limit, mode=mode
         )
     if cli.as_json:
-        print_json({"passages": [{**one._asdict(), "stamp": one.stamp._asdict()} for one in found]})
+        print_json(
+            {
+                "passages": [
+                    {**passage._asdict(), "stamp": passage.stamp._asdict()} for passage in found
+                ]
+            }
+        )
         return
-    for one in found:
-        print_line(f"{one.path}:{one.first}-{one.last}  {one.score:.2f}  {', '.join(one.why)}")
-        print_line("    " + one.text.strip("\n").replace("\n", "\n    "))
+    for passage in found:
+        print_line(
+            f"{passage.path}:{passage.first}-{passage.last}  {passage.score:.2f}  {', '.join(passage.why)}"
+        )
+        print_line("    " + passage.text.strip("\n").replace("\n", "\n    "))
     if not found:
         print_line("Nothing was found. reverie files list shows which folders are searched.")
 
@@ -184,11 +192,11 @@ def show_file_history(cli: CliContext, path: Place) -> None:
     with cli.open_mind() as mind:
         versions = mind.file_history(path, space=cli.space)
     if cli.as_json:
-        print_json({"versions": [one._asdict() for one in versions]})
+        print_json({"versions": [version._asdict() for version in versions]})
         return
-    for one in versions:
-        what = f"{one.size:,} bytes" if one.hash else "there was no such file"
-        print_line(f"{one.number:>8}  {format_moment(one.at)}  {one.why:<8}  {what}")
+    for version in versions:
+        what = f"{version.size:,} bytes" if version.hash else "there was no such file"
+        print_line(f"{version.number:>8}  {format_moment(version.at)}  {version.why:<8}  {what}")
     if not versions:
         print_line("Reverie has not written to it.")
 
@@ -237,16 +245,20 @@ def print_folders(
     if cli.as_json:
         print_json(
             {
-                "folders": [{**one._asdict(), "indexed": one.indexed._asdict()} for one in folders],
+                "folders": [
+                    {**folder._asdict(), "indexed": folder.indexed._asdict()} for folder in folders
+                ],
                 **({"synced": sync_to_json(done)} if done else {}),
             }
         )
         return
-    for one in folders:
-        state = "" if one.there else "  (not there just now)"
-        waiting = f", {one.indexed.waiting:,} without a vector yet" if one.indexed.waiting else ""
-        print_line(f"{one.path}  {one.space}{'  mirror' if one.own else ''}{state}")
-        print_line(f"    {one.indexed.files:,} files, {one.indexed.chunks:,} chunks{waiting}")
+    for folder in folders:
+        state = "" if folder.there else "  (not there just now)"
+        waiting = (
+            f", {folder.indexed.waiting:,} without a vector yet" if folder.indexed.waiting else ""
+        )
+        print_line(f"{folder.path}  {folder.space}{'  mirror' if folder.own else ''}{state}")
+        print_line(f"    {folder.indexed.files:,} files, {folder.indexed.chunks:,} chunks{waiting}")
     if not folders:
         print_line("No folder is searched. Add one: reverie files add FOLDER")
     if done:
@@ -259,7 +271,8 @@ def print_sync_result(cli: CliContext, done: "IndexReport") -> None:
         print_json(sync_to_json(done), line=True)
         return
     print_line(
-        f"{done.files:,} files: {done.indexed:,} indexed, {done.gone:,} gone; chunks: {done.chunks.added:,} new, "
+        f"{done.files:,} files: {done.indexed:,} indexed, {done.gone:,} gone; chunks: "
+        f"{done.chunks.added:,} new, "
         f"{done.chunks.kept:,} kept, {done.chunks.dropped:,} dropped."
     )
     note_skipped_files(done)
@@ -291,7 +304,7 @@ def print_written_file(cli: CliContext, written: "WrittenFile") -> None:
             {
                 **written._asdict(),
                 "memory": memory_to_json(written.memory) if written.memory else None,
-                "memories": [memory_to_json(one) for one in written.memories],
+                "memories": [memory_to_json(memory) for memory in written.memories],
             }
         )
     elif written.why:
@@ -300,5 +313,6 @@ def print_written_file(cli: CliContext, written: "WrittenFile") -> None:
         )
     else:
         print_line(
-            f"{written.path} was written. Back: reverie files restore {written.path} {written.version}"
+            f"{written.path} was written. Back: reverie files restore {written.path} "
+            f"{written.version}"
         )

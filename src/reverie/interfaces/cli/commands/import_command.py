@@ -43,7 +43,8 @@ def import_paths(
         typer.Argument(
             metavar="PATH…",
             help="Files of reverie export (“-” is stdin), or another program's memories. "
-            "Without one: what programs keep in this project and in your home, where nothing is here yet.",
+            "Without one: what programs keep in this project and in your home, where nothing "
+            "is here yet.",
         ),
     ] = None,
     system: Annotated[
@@ -96,7 +97,8 @@ def import_paths(
         return
     if dry_run or untrusted:
         raise BadInput(
-            "--dry-run and --untrusted are for memories of other programs; this is an export of Reverie"
+            "--dry-run and --untrusted are for memories of other programs; this is an export "
+            "of Reverie"
         )
     import_exports(cli, files, skip_bad)
 
@@ -124,7 +126,8 @@ def describe_unknown_file(file: Path) -> str:
     from reverie.porting.importers import FORMAT_NAMES
 
     return (
-        f"{file} is no export of Reverie, nor does it look like anything of {', '.join(FORMAT_NAMES)}. If it is, say "
+        f"{file} is no export of Reverie, nor does it look like anything of "
+        f"{', '.join(FORMAT_NAMES)}. If it is, say "
         "which with --from"
     )
 
@@ -183,7 +186,7 @@ def import_from_programs(
 def is_unreadable_plan(plan: "ImportPlan") -> bool:
     """Whether nothing could be read of what there was. What its owner refuses could be."""
     return not (plan.changes or plan.events or plan.known) and any(
-        not one.refused for one in plan.bad
+        not record.refused for record in plan.bad
     )
 
 
@@ -199,24 +202,26 @@ def import_known_places(cli: CliContext, dry_run: bool, untrusted: bool) -> None
                 "space": cli.space,
                 "dry_run": dry_run,
                 "imports": [
-                    {"path": str(one.path), "left": one.left, **import_to_json(one.done)}
-                    for one in found
+                    {"path": str(place.path), "left": place.left, **import_to_json(place.done)}
+                    for place in found
                 ],
             }
         )
         return
-    for one in found:
-        print_import(one.path, one.done, dry_run or one.left)
-        if one.left:
+    for place in found:
+        print_import(place.path, place.done, dry_run or place.left)
+        if place.left:
             print_note(
-                f"  Left as it is, for there are memories here already. To add them: reverie import {one.path}"
+                "  Left as it is, for there are memories here already. To add them: reverie "
+                f"import {place.path}"
             )
     if not found:
         from reverie.porting.importers import FORMATS
 
         known = ", ".join(row.name for row in FORMATS if row.user or row.project)
         print_line(
-            f"None of {known} keeps memories in this project or in your home. What others keep, name: "
+            f"None of {known} keeps memories in this project or in your home. What others "
+            "keep, name: "
             "reverie import PATH, for instance ~/.claude/projects/PROJECT of Claude Code"
         )
 
@@ -268,7 +273,8 @@ def print_import(file: Path, done: "ImportOutcome", dry_run: bool) -> None:
     before = f" {plan.known:,} were there already." if plan.known else ""
     back = f" Back: reverie undo {done.event}" if done.event else ""
     print_line(
-        f"{file} ({done.system}): {'would bring' if dry_run else 'new:'} {', '.join(parts)}.{before}{back}"
+        f"{file} ({done.system}): {'would bring' if dry_run else 'new:'} "
+        f"{', '.join(parts)}.{before}{back}"
     )
     for remark in plan.remarks:
         print_note(f"  {remark}.")
@@ -281,8 +287,8 @@ def print_bad_records(plan: "ImportPlan") -> None:
     """Which records were left out, where they stand, and why."""
     if plan.bad:
         print_note(f"  {len(plan.bad):,} {pluralize('record', len(plan.bad))} left out:")
-    for one in plan.bad[:MAX_NAMED_RECORDS]:
-        print_note(f"    {one.where}: {one.why}")
+    for record in plan.bad[:MAX_NAMED_RECORDS]:
+        print_note(f"    {record.where}: {record.why}")
     if len(plan.bad) > MAX_NAMED_RECORDS:
         print_note(f"    and {len(plan.bad) - MAX_NAMED_RECORDS:,} more")
 
@@ -334,19 +340,20 @@ def import_export_file(file: Path, mind: Mind, cli: CliContext, skip_bad: bool) 
         raise BadInput(f"{file}: {err}. Nothing of this file was taken in{more}") from err
 
 
-def print_left_out_rows(file: Path, one: "ImportReport") -> None:
+def print_left_out_rows(file: Path, report: "ImportReport") -> None:
     """Which rows of a file were left out, and why; and what there was no place for."""
-    if one.unknown:
-        said = ", ".join(f"{what} ({times:,})" for what, times in one.unknown.items())
+    if report.unknown:
+        unknown = ", ".join(f"{what} ({times:,})" for what, times in report.unknown.items())
         print_note(
-            f"{file}: this Reverie does not know, and left out: {said}. A newer one may have written it."
+            f"{file}: this Reverie does not know, and left out: {unknown}. A newer one may have "
+            "written it."
         )
-    if one.left_out:
-        print_note(f"{file}: {one.left_out:,} {pluralize('row', one.left_out)} left out.")
-    for bad in one.bad:
+    if report.left_out:
+        print_note(f"{file}: {report.left_out:,} {pluralize('row', report.left_out)} left out.")
+    for bad in report.bad:
         print_note(f"  row {bad.row}: {bad.why}")
-    if 0 < len(one.bad) < one.left_out:
-        print_note(f"  and {one.left_out - len(one.bad):,} more")
+    if 0 < len(report.bad) < report.left_out:
+        print_note(f"  and {report.left_out - len(report.bad):,} more")
 
 
 def pluralize(kind: str, n: int) -> str:

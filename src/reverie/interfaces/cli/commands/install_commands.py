@@ -24,7 +24,8 @@ from reverie.interfaces.install.settings_writer import SettingsEdit, WiringLedge
 commands = CommandTable("Wire it in")
 AFTERWARDS = {
     "claude-code": "Start a new session of Claude Code. `reverie doctor` says whether all is well.",
-    "codex": "Start Codex and trust the hooks when it asks (or by /hooks). `reverie doctor` says whether all is well.",
+    "codex": "Start Codex and trust the hooks when it asks (or by /hooks). `reverie doctor` "
+    "says whether all is well.",
     "cursor": "Restart Cursor. `reverie doctor` says whether all is well.",
 }
 
@@ -53,7 +54,11 @@ def install_host(
     """Wire Reverie into an agent: its hooks and the MCP server. Shows what it would write, and
     asks.
     """
-    found = [one for one in find_targets(cli, host, project) if one.what == "hooks" or not no_mcp]
+    found = [
+        target
+        for target in find_targets(cli, host, project)
+        if target.what == "hooks" or not no_mcp
+    ]
     if by_hand:
         print_targets(cli, found)
         return
@@ -76,12 +81,14 @@ def install_host(
         print_note("Until `reverie settle` has fetched the model, words decide what comes up.")
     if not no_mcp and find_spec("mcp") is None:
         print_note(
-            "Its MCP server needs the package mcp, and does not start without: pip install 'reverie[mcp]'. "
+            "Its MCP server needs the package mcp, and does not start without: pip install "
+            "'reverie[mcp]'. "
             "Memory comes by the hooks all the same; --no-mcp leaves the server out."
         )
     if project and not no_mcp and not shutil.which("reverie"):
         print_note(
-            "The project's MCP server is the command `reverie`, which is not on your path. Install Reverie with "
+            "The project's MCP server is the command `reverie`, which is not on your path. "
+            "Install Reverie with "
             "pipx or uv tool, or add its folder to PATH."
         )
 
@@ -106,7 +113,7 @@ def uninstall_host(
 
 def print_targets(cli: CliContext, found: Sequence[SettingsTarget]) -> None:
     """What the files would hold if there were nothing else in them."""
-    texts = {str(one.path): one.add_entries("").text for one in found}
+    texts = {str(target.path): target.add_entries("").text for target in found}
     if cli.as_json:
         print_json(texts)
         return
@@ -183,12 +190,15 @@ def run_doctor(cli: CliContext) -> None:
     )
     if cli.as_json:
         print_json(
-            {"well": all(one.well for one in found), "findings": [one._asdict() for one in found]}
+            {
+                "well": all(finding.well for finding in found),
+                "findings": [finding._asdict() for finding in found],
+            }
         )
     else:
-        for one in found:
-            print_line(f"{'ok' if one.well else '!!'}  {one.text}")
-            if one.mend:
-                print_line(f"      {one.mend}")
-    if not all(one.well for one in found):
+        for finding in found:
+            print_line(f"{'ok' if finding.well else '!!'}  {finding.text}")
+            if finding.mend:
+                print_line(f"      {finding.mend}")
+    if not all(finding.well for finding in found):
         raise typer.Exit(1)

@@ -49,6 +49,7 @@ def serve_mcp(
     else:
         if sys.stdin.isatty():
             print_note(
-                "This speaks the Model Context Protocol on stdin and stdout: a host starts it. Ctrl-D ends it."
+                "This speaks the Model Context Protocol on stdin and stdout: a host starts "
+                "it. Ctrl-D ends it."
             )
         server.serve_stdio(room, profile)

@@ -50,18 +50,18 @@ def mirror_pages(
         if where:
             print_page_paths(cli, mind, root)
             return
-        done = mind.mirror(cli.named_space, forget=forget, afresh=afresh)
+        reports = mind.mirror(cli.named_space, forget=forget, afresh=afresh)
         if (
             forget is None
             and not cli.as_json
-            and any(one.questions for one in done)
+            and any(report.questions for report in reports)
             and sys.stdin.isatty()
         ):
-            done = ask_about_gone_lines(mind, cli, done)
+            reports = ask_about_gone_lines(mind, cli, reports)
         if cli.as_json and not watch:
-            print_json({"spaces": [mirror_to_json(one) for one in done]})
+            print_json({"spaces": [mirror_to_json(report) for report in reports]})
             return
-        print_mirror_report(done, quiet=watch)
+        print_mirror_report(reports, quiet=watch)
         if watch:
             watch_mirror(mind, cli, root)
 
@@ -171,39 +171,44 @@ def print_page_paths(cli: CliContext, mind: Mind, root: Path) -> None:
         print_note(f"No space has pages yet. They will be in {root}")
 
 
-def ask_about_gone_lines(mind: Mind, cli: CliContext, done: Sequence[Any]) -> list[Any]:
+def ask_about_gone_lines(mind: Mind, cli: CliContext, reports: Sequence[Any]) -> list[Any]:
     """Ask about the pages of which many lines are gone."""
-    for one in done:
-        for name, gone, of in one.questions:
-            print_note(f"{one.folder / name}: {gone:,} of {of:,} lines are gone.")
+    for report in reports:
+        for name, gone, of in report.questions:
+            print_note(f"{report.folder / name}: {gone:,} of {of:,} lines are gone.")
     return mind.mirror(
         cli.named_space, forget=typer.confirm("Forget them? No writes them anew.", err=True)
     )
 
 
-def print_mirror_report(done: Sequence[Any], *, quiet: bool = False) -> None:
+def print_mirror_report(reports: Sequence[Any], *, quiet: bool = False) -> None:
     """What was done, one line for each space in which something was."""
     told = False
-    for one in done:
-        counts = (("remembered", one.new), ("revised", one.revised), ("forgotten", one.forgotten))
+    for report in reports:
+        counts = (
+            ("remembered", report.new),
+            ("revised", report.revised),
+            ("forgotten", report.forgotten),
+        )
         parts = [f"{count:,} {name}" for name, count in counts if count]
         parts += (
-            [f"{len(one.pages):,} {'page' if len(one.pages) == 1 else 'pages'} written"]
-            if one.pages
+            [f"{len(report.pages):,} {'page' if len(report.pages) == 1 else 'pages'} written"]
+            if report.pages
             else []
         )
         if parts:
-            undo = f". Undo: reverie undo {one.events[-1]}" if one.events else ""
-            print_line(f"{one.space}: {', '.join(parts)}{undo}")
+            undo = f". Undo: reverie undo {report.events[-1]}" if report.events else ""
+            print_line(f"{report.space}: {', '.join(parts)}{undo}")
             told = True
-        for id in one.clashes:
+        for id in report.clashes:
             print_note(
-                f"{id} had been altered or let go meanwhile: your line holds; see: reverie history {id}"
+                f"{id} had been altered or let go meanwhile: your line holds; see: reverie "
+                f"history {id}"
             )
-        for trouble in one.troubles:
+        for trouble in report.troubles:
             print_note(trouble)
-        for name, gone, of in one.questions:
-            print_note(format_mirror_question(one.folder / name, gone, of))
+        for name, gone, of in report.questions:
+            print_note(format_mirror_question(report.folder / name, gone, of))
     if not told and not quiet:
         print_line("Pages and memories are in step.")
 
@@ -216,7 +221,8 @@ def watch_mirror(mind: Mind, cli: CliContext, root: Path) -> None:
 
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     print_note(
-        f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one who looks."
+        f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next report "
+        "who looks."
     )
     for _ in watch(
         root,
@@ -226,13 +232,13 @@ def watch_mirror(mind: Mind, cli: CliContext, root: Path) -> None:
         rust_timeout=POLL_MS,
         yield_on_timeout=True,
     ):
-        done = mind.mirror(cli.named_space)
+        reports = mind.mirror(cli.named_space)
         if cli.as_json:
-            for one in done:
-                if one.taken or one.pages:
-                    print_json(mirror_to_json(one), line=True)
+            for report in reports:
+                if report.taken or report.pages:
+                    print_json(mirror_to_json(report), line=True)
         else:
-            print_mirror_report(done, quiet=True)
+            print_mirror_report(reports, quiet=True)
 
 
 def is_page_path(path: str) -> bool:
@@ -240,10 +246,12 @@ def is_page_path(path: str) -> bool:
     return path.endswith(".md") and not any(part.startswith(".") for part in Path(path).parts[-3:])
 
 
-def mirror_to_json(one: Any) -> dict[str, Any]:
+def mirror_to_json(report: Any) -> dict[str, Any]:
     """What was done in one space, as JSON values."""
     return {
-        **one._asdict(),
-        "folder": str(one.folder),
-        "questions": [{"page": name, "gone": gone, "of": of} for name, gone, of in one.questions],
+        **report._asdict(),
+        "folder": str(report.folder),
+        "questions": [
+            {"page": name, "gone": gone, "of": of} for name, gone, of in report.questions
+        ],
     }

@@ -46,7 +46,7 @@ def plan_task(
     What has changed in the repository is indexed first. `learn --git` gives it a past to go by.
     """
     with cli.open_mind() as mind:
-        told = user_input.read_text_or_stdin(task)
+        text = user_input.read_text_or_stdin(task)
         if not as_it_is:
             mind.index_code(
                 config.find_work_tree((root or config.working_directory()).resolve()), cli.progress
@@ -57,30 +57,32 @@ def plan_task(
             if cli.named_space or root is None
             else config.project_space_of(root.resolve())
         )
-        made = mind.plan(told, root=root, space=space, limit=limit, tokens=tokens)
+        plan = mind.plan(text, root=root, space=space, limit=limit, tokens=tokens)
     if cli.as_json:
         print_json(
             {
-                **made._asdict(),
+                **plan._asdict(),
                 "files": [
                     {**look._asdict(), "parts": [part._asdict() for part in look.parts]}
-                    for look in made.files
+                    for look in plan.files
                 ],
-                "past": [{"at": one.at, "text": one.text, "files": one.files} for one in made.past],
-                "together": [other._asdict() for other in made.together],
-                "fixes": [{"text": fix.memory.text, "why": fix.why} for fix in made.fixes],
+                "past": [
+                    {"at": past.at, "text": past.text, "files": past.files} for past in plan.past
+                ],
+                "together": [other._asdict() for other in plan.together],
+                "fixes": [{"text": fix.memory.text, "why": fix.why} for fix in plan.fixes],
                 "memories": [
                     {"id": hit.memory.id, "text": hit.memory.text, "why": hit.why}
-                    for hit in made.memories
+                    for hit in plan.memories
                 ],
             }
         )
     else:
-        print_plan(made)
+        print_plan(plan)
 
 
-def print_plan(made: "TaskPlan") -> None:
+def print_plan(plan: "TaskPlan") -> None:
     """Show a plan."""
-    print_line(made.text or "Nothing is known that this could be about.")
-    if made.files and not made.known:
+    print_line(plan.text or "Nothing is known that this could be about.")
+    if plan.files and not plan.known:
         print_note("No past tasks are known. Take in the history: reverie learn --git")

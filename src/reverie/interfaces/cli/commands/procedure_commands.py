@@ -115,7 +115,8 @@ def show_warnings(
         )
     if found.untried:
         print_note(
-            f"There was no time to try {found.untried} memories: too many slow regular expressions (re:…)."
+            f"There was no time to try {found.untried} memories: too many slow regular "
+            "expressions (re:…)."
         )
 
 

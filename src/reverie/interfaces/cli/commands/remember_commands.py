@@ -140,7 +140,8 @@ def note_likely_slips(kind: str, triggers: Sequence[str]) -> None:
 
     if kind not in KINDS and (near := get_close_matches(kind, KINDS, 1, MIN_LIKENESS)):
         print_note(
-            f"There is no kind {kind}; it is kept as one of your own. Did you mean --kind {near[0]}?"
+            f"There is no kind {kind}; it is kept as one of your own. Did you mean --kind "
+            f"{near[0]}?"
         )
     for trigger in triggers:
         head, _, rest = trigger.strip().partition(":")
@@ -158,7 +159,8 @@ def note_triggers(memory: Memory) -> None:
     elif memory.kind == "negative" and not memory.triggers:
         print_note(
             "It will not warn before a tool runs: its text names nothing to watch for. "
-            f'Say what to watch for: reverie edit {memory.id} --trigger "tool:Bash(git push*--force*)"'
+            f'Say what to watch for: reverie edit {memory.id} --trigger "tool:Bash(git '
+            'push*--force*)"'
         )
 
 

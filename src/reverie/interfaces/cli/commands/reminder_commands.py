@@ -74,7 +74,7 @@ def add_reminder(
         raise BadInput("Give --at or --in, not both")
     when = at or (f"in {within.removeprefix('in ')}" if within else None)
     with cli.open_mind() as mind:
-        kept = mind.remind(
+        memory = mind.remind(
             user_input.read_text_or_stdin(text),
             when=when,
             every=every,
@@ -88,7 +88,7 @@ def add_reminder(
             provenance="user_stated",
         )
         hand_to_worker(cli, mind)
-    print_reminder(cli, kept, f"Kept as {kept.id} in {cli.space}. Understood as: ")
+    print_reminder(cli, memory, f"Kept as {memory.id} in {cli.space}. Understood as: ")
 
 
 @commands.add("due")
@@ -111,10 +111,10 @@ def list_due(
     """What is due now, by priority, then time. Looking does not fire."""
     from reverie.interfaces.cli.commands.procedure_commands import parse_tool_arguments
 
-    told = user_input.read_text_or_stdin([context]) if context else ""
+    said = user_input.read_text_or_stdin([context]) if context else ""
     with cli.open_mind() as mind:
         found = mind.due(
-            told, space=cli.space, tool=tool, arguments=parse_tool_arguments(arguments), fire=fire
+            said, space=cli.space, tool=tool, arguments=parse_tool_arguments(arguments), fire=fire
         )
     if cli.as_json:
         print_json({"fired": fire, "hits": [hit_to_json(hit) for hit in found]})
@@ -138,15 +138,17 @@ def list_reminders(
     with cli.open_mind() as mind:
         found = mind.reminders(space=cli.space, **({"status": STATUSES} if every_one else {}))
     if cli.as_json:
-        print_json({"reminders": [memory_to_json(one) for one in found]})
+        print_json({"reminders": [memory_to_json(memory) for memory in found]})
         return
-    for one in found:
+    for memory in found:
         print_line(
-            f"{one.id}  {reminder_status(one):9}  {one_line(one.text)}  ({one_line(describe_due(one))})"
+            f"{memory.id}  {reminder_status(memory):9}  {one_line(memory.text)}  "
+            f"({one_line(describe_due(memory))})"
         )
     if not found:
         print_line(
-            "There is nothing to be reminded of. Keep something: reverie remind “call Ann” --at “tomorrow at 9”"
+            "There is nothing to be reminded of. Keep something: reverie remind “call Ann” "
+            "--at “tomorrow at 9”"
         )
 
 
@@ -179,12 +181,12 @@ def change_reminder(cli: CliContext, verb: "Callable[[Mind], Memory]") -> None:
     from reverie.memory.intention import reminder_status
 
     with cli.open_mind() as mind:
-        now = verb(mind)
+        memory = verb(mind)
     print_reminder(
         cli,
-        now,
-        f"{now.id} is {reminder_status(now)}"
-        + (". Due: " if now.active else ". Undo: reverie restore "),
+        memory,
+        f"{memory.id} is {reminder_status(memory)}"
+        + (". Due: " if memory.active else ". Undo: reverie restore "),
     )
 
 

@@ -33,7 +33,8 @@ def replay_conversation(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
+            help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” "
+            "is stdin.",
         ),
     ],
     keep: Annotated[

@@ -54,7 +54,8 @@ def review_pairs(
         str,
         typer.Option(
             autocompletion=lambda: list(DECISIONS),
-            help="What to keep of the pair: one, other, both, merge (other into one), edit (one gets --text).",
+            help="What to keep of the pair: one, other, both, merge (other into one), edit "
+            "(one gets --text).",
         ),
     ] = "",
     text: Annotated[

@@ -95,14 +95,15 @@ def print_scrub_report(done: "ScrubReport", copies: bool) -> None:
     if not done.finds:
         print_line("Nothing found." if not done.holds else "Nothing found in the memory itself.")
     for what, kinds, names in group_finds(done):
-        told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
         more = (
             f" and {len(names) - MAX_NAMED_PLACES:,} more" if len(names) > MAX_NAMED_PLACES else ""
         )
-        print_line(f"{what}: {told}  ({', '.join(names[:MAX_NAMED_PLACES])}{more})")
+        print_line(f"{what}: {counts}  ({', '.join(names[:MAX_NAMED_PLACES])}{more})")
     if done.finds and done.written:
         print_line(
-            "Taken out for good. Vectors and indexes follow by themselves. Change what has leaked all the same."
+            "Taken out for good. Vectors and indexes follow by themselves. Change what has "
+            "leaked all the same."
         )
     elif done.finds:
         print_line("Nothing was changed. Take it out for good with: reverie scrub --yes")
@@ -120,11 +121,11 @@ def print_scrub_report(done: "ScrubReport", copies: bool) -> None:
 def group_finds(done: "ScrubReport") -> Iterable[tuple[str, dict[str, int], list[str]]]:
     """What was found, by sort of place: kinds with their number, and the names of the places."""
     for what in dict.fromkeys(find.what for find in done.finds):
-        some = [find for find in done.finds if find.what == what]
+        finds = [find for find in done.finds if find.what == what]
         kinds = Counter[str]()
-        for find in some:
+        for find in finds:
             kinds[find.kind] += find.times
-        yield what, dict(sorted(kinds.items())), list(dict.fromkeys(find.name for find in some))
+        yield what, dict(sorted(kinds.items())), list(dict.fromkeys(find.name for find in finds))
 
 
 def print_paths(why: str, paths: Iterable[Path]) -> None:

@@ -225,8 +225,8 @@ def retrieve_memories(
     with cli.open_mind() as mind:
         found = mind.retrieve(ids or (), tags=tag or (), limit=limit, space=cli.space)
     if cli.as_json:
-        told = [memory_to_json(memory) for memory in found.memories]
-        print_json({"memories": told, "matched": found.matched, "truncated": found.truncated})
+        values = [memory_to_json(memory) for memory in found.memories]
+        print_json({"memories": values, "matched": found.matched, "truncated": found.truncated})
     elif found.memories:
         from reverie.interfaces.cli import memory_view
 
@@ -325,7 +325,7 @@ def print_memories(
     are none.
     """
     if cli.as_json:
-        print_json({"space": cli.space, name: [memory_to_json(one) for one in found]})
+        print_json({"space": cli.space, name: [memory_to_json(memory) for memory in found]})
     elif found:
         from reverie.interfaces.cli import memory_view
 

@@ -35,7 +35,8 @@ def learn_conversations(
         list[Path] | None,
         typer.Argument(
             metavar="FILE…",
-            help="Claude Code transcripts, messages as JSON or JSON Lines; of a folder its *.jsonl; “-” is stdin. "
+            help="Claude Code transcripts, messages as JSON or JSON Lines; of a folder its "
+            "*.jsonl; “-” is stdin. "
             "With --git a repository.",
         ),
     ] = None,
@@ -85,18 +86,20 @@ def learn_recording(cli: CliContext, mind: Any, file: Path) -> list[dict[str, An
         recording = read_transcript(read_content(file), name)
     except (BadInput, OSError) as err:
         return [learned_to_json(LearnReport(name), str(err))]
-    talks = recording.conversations
+    conversations = recording.conversations
     results: list[dict[str, Any]] = []
-    for talk in talks:
-        cli.progress(f"learning from {talk.session}", len(results), len(talks))
-        messages = [{"role": one.role, "content": one.text, "at": one.at} for one in talk.messages]
+    for conversation in conversations:
+        cli.progress(f"learning from {conversation.session}", len(results), len(conversations))
+        messages = [
+            {"role": one.role, "content": one.text, "at": one.at} for one in conversation.messages
+        ]
         try:
             results.append(
-                learned_to_json(mind.learn(messages, space=cli.space, session=talk.session))
+                learned_to_json(mind.learn(messages, space=cli.space, session=conversation.session))
             )
         except ReverieError as err:
             results.append(
-                learned_to_json(LearnReport(talk.session, messages=len(messages)), str(err))
+                learned_to_json(LearnReport(conversation.session, messages=len(messages)), str(err))
             )
     cli.progress.clear()
     results[0]["remarks"] = list(recording.remarks)  # a recording has a conversation at least
@@ -133,8 +136,8 @@ def print_learned(result: dict[str, Any]) -> None:
         )
         for memory in result["memories"]:
             print_line(f"  + {memory['kind']}: {one_line(memory['text'], MAX_MESSAGE_CHARS)}")
-        for one in result["rejected"]:
-            print_line(f"  - {one['reason']}: {one_line(one['text'], MAX_MESSAGE_CHARS)}")
+        for rejected in result["rejected"]:
+            print_line(f"  - {rejected['reason']}: {one_line(rejected['text'], MAX_MESSAGE_CHARS)}")
         if result["redacted"]:
             print_note(
                 f"{name}: taken out before anything was kept: {', '.join(result['redacted'])}."
@@ -149,20 +152,22 @@ def list_sessions(cli: CliContext, grep: Words = None, limit: Limit = 20) -> Non
     with cli.open_mind() as mind:
         found = mind.sessions(space=cli.space, words=grep or (), limit=limit)
     if cli.as_json:
-        print_json({"space": cli.space, "sessions": [session_to_json(one) for one in found]})
+        print_json(
+            {"space": cli.space, "sessions": [session_to_json(session) for session in found]}
+        )
         return
-    for one in found:
-        counts = f"turns: {one.turns}, memories: {len(one.memories)}"
-        print_line(f"{one_line(one.session)}  {format_moment(one.ended)} UTC, {counts}")
-        print_line(f"  {one_line(one.opening)}")
+    for session in found:
+        counts = f"turns: {session.turns}, memories: {len(session.memories)}"
+        print_line(f"{one_line(session.session)}  {format_moment(session.ended)} UTC, {counts}")
+        print_line(f"  {one_line(session.opening)}")
     if not found:
         print_note(f"No conversation in {cli.space}.")
 
 
-def session_to_json(one: Any) -> dict[str, Any]:
+def session_to_json(session: Any) -> dict[str, Any]:
     """A past conversation as JSON values, without its messages."""
-    values = {name: value for name, value in one._asdict().items() if name != "lines"}
-    return {**values, "memories": [memory.id for memory in one.memories]}
+    values = {name: value for name, value in session._asdict().items() if name != "lines"}
+    return {**values, "memories": [memory.id for memory in session.memories]}
 
 
 @commands.add("session")
@@ -198,12 +203,12 @@ def list_rejected(cli: CliContext, limit: Limit = 20) -> None:
             {
                 "kept": stats.learned,
                 "rejected": dict(stats.rejected),
-                "last": [one._asdict() for one in found],
+                "last": [rejected._asdict() for rejected in found],
                 "at": clock.now(),
             }
         )
         return
-    for one in found:
-        print_line(f"{one.reason}: {one_line(one.text, MAX_MESSAGE_CHARS)}")
+    for rejected in found:
+        print_line(f"{rejected.reason}: {one_line(rejected.text, MAX_MESSAGE_CHARS)}")
     if not found:
         print_note("Nothing was rejected so far.")

@@ -61,7 +61,8 @@ def sleep_now(
         print_sleep_report(slept)
     if waiting and not cli.as_json:
         print_note(
-            f"{waiting:,} memories have no vector yet and were not compared by meaning. {advise_on_vectors(offline)}"
+            f"{waiting:,} memories have no vector yet and were not compared by meaning. "
+            f"{advise_on_vectors(offline)}"
         )
 
 
@@ -82,36 +83,36 @@ def sleep_to_json(slept: Any) -> dict[str, Any]:
         "passes": [done._asdict() for done in slept.passes],
         "plan": [
             {
-                "pass": one.name,
-                "why": one.step.why,
-                "diff": step_diff_lines(one),
-                "ids": list(one.step.rests_on),
+                "pass": change.name,
+                "why": change.step.why,
+                "diff": step_diff_lines(change),
+                "ids": list(change.step.rests_on),
             }
-            for one in slept.plan
+            for change in slept.plan
         ],
     }
 
 
 def print_sleep_plan(slept: Any) -> None:
     """What would be done, pass by pass."""
-    for done in slept.passes:
-        steps = [one for one in slept.plan if one.name == done.name]
-        if not steps and not done.steps and not done.skipped:
+    for sleep_pass in slept.passes:
+        steps = [change for change in slept.plan if change.name == sleep_pass.name]
+        if not steps and not sleep_pass.steps and not sleep_pass.skipped:
             continue
-        print_line(f"{done.name}: {done.skipped or f'{done.steps:,} to do'}")
-        for one in steps:
-            print_line(f"  {one.step.why}")
-            for line in step_diff_lines(one):
+        print_line(f"{sleep_pass.name}: {sleep_pass.skipped or f'{sleep_pass.steps:,} to do'}")
+        for change in steps:
+            print_line(f"  {change.step.why}")
+            for line in step_diff_lines(change):
                 print_line(f"    {line}")
-    if not any(done.steps for done in slept.passes):
+    if not any(sleep_pass.steps for sleep_pass in slept.passes):
         print_note("There is nothing to tidy up.")
 
 
 def print_sleep_report(slept: Any) -> None:
     """What was done."""
-    for done in slept.passes:
-        if done.steps or done.skipped:
-            print_line(f"{done.name:<16}{done.skipped or f'{done.steps:,}'}")
+    for sleep_pass in slept.passes:
+        if sleep_pass.steps or sleep_pass.skipped:
+            print_line(f"{sleep_pass.name:<16}{sleep_pass.skipped or f'{sleep_pass.steps:,}'}")
     if slept.steps:
         print_line(f"Take all of it back with: reverie undo --sleep {slept.run}")
     elif not slept.stopped:
@@ -126,8 +127,8 @@ def print_sleep_report(slept: Any) -> None:
         print_note(f"{begun}: {slept.stopped}. {goes_on}.")
 
 
-def step_diff_lines(one: Any) -> list[str]:
+def step_diff_lines(change: Any) -> list[str]:
     """One step as a diff: − what goes, + what stays or comes, ~ what is altered."""
     from reverie.reconciliation.pass_view import render_step_diff
 
-    return [one_line(line, 120) for line in render_step_diff(one.step, one.texts)]
+    return [one_line(line, 120) for line in render_step_diff(change.step, change.texts)]

@@ -77,12 +77,12 @@ def print_parquet_files(cli: CliContext, folder: Path, rows: Mapping[str, int]) 
 def print_tables(cli: CliContext, tables: "list[TableDescription]") -> None:
     """Say what can be asked about."""
     if cli.as_json:
-        print_json({"tables": [one._asdict() for one in tables]})
+        print_json({"tables": [table._asdict() for table in tables]})
         return
-    for one in tables:
-        print_line(f"{one.name}  {one.about}.")
+    for table in tables:
+        print_line(f"{table.name}  {table.about}.")
         print_line(
-            "    " + ", ".join(f"{column} {type.lower()}" for column, type in one.columns.items())
+            "    " + ", ".join(f"{column} {type.lower()}" for column, type in table.columns.items())
         )
 
 

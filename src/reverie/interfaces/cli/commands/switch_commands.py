@@ -66,7 +66,8 @@ def find_meant_session(name: str, session: bool) -> str:
         )
     if not (found := name or environment.host_session()):
         raise BadInput(
-            "Which session? No agent has said in which one this runs (Claude Code and Codex say so to the "
+            "Which session? No agent has said in which one this runs (Claude Code and Codex "
+            "say so to the "
             "commands they run). Name it: reverie off --session ID; `reverie sessions` lists them"
         )
     return found
@@ -90,7 +91,8 @@ def switch_and_print_session(cli: CliContext, session: str, *, on: bool) -> None
         )
     elif is_off:
         print_note(
-            "Nothing of it is kept, learned or brought up from now on, also once it is resumed. What was kept "
+            "Nothing of it is kept, learned or brought up from now on, also once it is "
+            "resumed. What was kept "
             f"before stays. Switch it on again with: reverie on --session {session}"
         )
 
@@ -118,7 +120,8 @@ def print_memory_state(cli: CliContext, everywhere: bool) -> None:
     elif is_off and not everywhere and cli.space not in settings.off:
         above = next(space for space in settings.off if cli.space.startswith(space + "/"))
         print_note(
-            f"It is off in {above}, which this lies in. Switch that on with: reverie on --space {above}"
+            f"It is off in {above}, which this lies in. Switch that on with: reverie on "
+            f"--space {above}"
         )
 
 
