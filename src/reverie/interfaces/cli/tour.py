@@ -42,7 +42,7 @@ TourReport = dict[str, Any]
 
 
 def run_tour(cli: CliContext) -> None:
-    """Everything, one part after the other."""
+    """Play everything, one part after the other."""
     start = clock.ticks()
     first, second = read_sample("session-1"), read_sample("session-2")
     then = ReplayClock(clock.now() - TWO_DAYS)
@@ -50,11 +50,8 @@ def run_tour(cli: CliContext) -> None:
     with open_throwaway_mind(cli, then) as mind:
         loaded = load_embedder(cli, mind)
         print_heading(cli, "A memory of its own, in a throw-away home")
-        print_step(
-            cli,
-            "The embedding model is ready"
-            + (f" ({loaded:.1f} s)." if loaded else ": none, words must do."),
-        )
+        how = f" ({loaded:.1f} s)." if loaded else ": none, words must do."
+        print_step(cli, f"The embedding model is ready{how}")
         report["commits"] = remember_history(cli, mind)
         report["embedded"] = embed_all(cli, mind)
         report["learned"] = play_first_session(cli, mind, then, first)
@@ -68,13 +65,13 @@ def run_tour(cli: CliContext) -> None:
 
 
 def print_heading(cli: CliContext, text: str) -> None:
-    """The beginning of a part."""
+    """Show the beginning of a part."""
     if not cli.as_json:
         print_rich(Text(""), Text(text, style="bold"))
 
 
 def print_step(cli: CliContext, text: str) -> None:
-    """One thing that happened."""
+    """Show one thing that happened."""
     if not cli.as_json:
         print_rich(Text(text))
 
@@ -87,9 +84,8 @@ def read_sample(name: str) -> RecordedConversation:
         if path.is_file():
             return read_transcript(path.read_bytes(), name).conversations[0]
     raise BadInput(
-        f"The sample conversation examples/{name}.jsonl is not here. It is part of Reverie's "
-        "repository, not "
-        "of the installed package: run the tour in a clone of it"
+        f"The sample conversation examples/{name}.jsonl is not here. It is part of "
+        "Reverie's repository, not of the installed package: run the tour in a clone of it"
     )
 
 
@@ -97,18 +93,18 @@ def read_sample(name: str) -> RecordedConversation:
 
 
 def remember_history(cli: CliContext, mind: Mind) -> int:
-    """This repository's commits as things that happened."""
+    """Keep this repository's commits as things that happened; how many."""
     print_heading(cli, "1. What happened here before: the history of this repository")
-    found = read_commits(config.working_directory())
-    if len(found) < MIN_COMMITS:
+    commits = read_commits(config.working_directory())
+    if len(commits) < MIN_COMMITS:
         print_step(
             cli,
-            f"There is no git history to speak of here ({len(found)} commits): only the "
+            f"There is no git history to speak of here ({len(commits)} commits): only the "
             "sample is taken in.",
         )
         return 0
     start = clock.ticks()
-    kept = mind.remember_many(found, space=TOUR_SPACE)
+    kept = mind.remember_many(commits, space=TOUR_SPACE)
     took = clock.ticks() - start
     print_step(
         cli,
@@ -140,26 +136,16 @@ def read_commits(folder: Path) -> list[dict[str, Any]]:
         return []
     if done.returncode:
         return []
-    return [
-        parse_commit(text)
-        for text in done.stdout.decode("utf-8", "replace").split("\x1e")
-        if text.count("\x1f") >= 5
-    ]
+    rows = done.stdout.decode("utf-8", "replace").split("\x1e")
+    return [parse_commit(row) for row in rows if row.count("\x1f") >= 5]
 
 
-def parse_commit(text: str) -> dict[str, Any]:
+def parse_commit(row: str) -> dict[str, Any]:
     """One commit as an event to be remembered."""
-    short, author, at, subject, body, files = text.split("\x1f", 5)
+    short, author, at, subject, body, files = row.split("\x1f", 5)
     names = [name.strip() for name in files.splitlines() if name.strip()]
-    text = "\n\n".join(
-        part
-        for part in (
-            subject.strip(),
-            body.strip(),
-            f"Files: {', '.join(names[:20])}" if names else "",
-        )
-        if part
-    )
+    touched = f"Files: {', '.join(names[:20])}" if names else ""
+    text = "\n\n".join(filter(None, (subject.strip(), body.strip(), touched)))
     return {
         "text": text or f"Commit {short}",
         "title": subject.strip()[:120],
@@ -175,7 +161,7 @@ def parse_commit(text: str) -> dict[str, Any]:
 def play_first_session(
     cli: CliContext, mind: Mind, then: ReplayClock, conversation: RecordedConversation
 ) -> list[str]:
-    """The first conversation: nobody looks, the companion listens."""
+    """Play the first conversation: nobody looks, the companion listens; what was learned."""
     print_heading(cli, "2. A working day, two days ago: Reverie listens")
     steps = list(ConversationPlayer(mind, TOUR_SPACE, then).play([conversation]))
     learned = [memory for step in steps for memory in step.learned]
@@ -192,7 +178,7 @@ def play_first_session(
 
 
 def embed_all(cli: CliContext, mind: Mind) -> int:
-    """Give everything its vector."""
+    """Give everything its vector; how many were missing."""
     start = clock.ticks()
     done = settle_all(lambda: mind.work, clock.new_id("settler"), cli.progress)
     cli.progress.clear()
@@ -209,7 +195,7 @@ def embed_all(cli: CliContext, mind: Mind) -> int:
 def play_second_session(
     cli: CliContext, mind: Mind, then: ReplayClock, conversation: RecordedConversation
 ) -> TourReport:
-    """The second conversation, on which memories surface."""
+    """Play the second conversation, on which memories surface."""
     print_heading(cli, "3. Today: another session, and what pops up by itself (◀)")
     start = clock.ticks()
     steps: list[ReplayStep] = []
@@ -224,7 +210,7 @@ def play_second_session(
 
 
 def ask_questions(cli: CliContext, mind: Mind, now: Callable[[], float]) -> list[TourReport]:
-    """A few questions, and the story behind one answer."""
+    """Ask a few questions, and tell the story behind the first answer."""
     print_heading(cli, "4. Asked directly")
     answers, best = [], None
     for question in (*QUESTIONS, *history_questions(mind)):

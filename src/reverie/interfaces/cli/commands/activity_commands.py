@@ -4,7 +4,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,7 +16,12 @@ from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker, print_remembered
 from reverie.interfaces.cli.terminal_output import one_line, print_json, print_line, print_note
 
+if TYPE_CHECKING:
+    from reverie.activity.file_history import FileTouch
+    from reverie.activity.remedies import FixSuggestion
+
 commands = CommandTable("Experience")
+MAX_LINE_CHARS = 200  # of a step, an error or a summary that are shown
 
 
 @commands.add("fix")
@@ -38,38 +43,34 @@ def show_fixes(
     """
     text = "" if known else user_input.read_text_or_stdin(error)
     with cli.open_mind() as mind:
-        found = (
-            mind.known_fixes(space=cli.space, limit=limit)
-            if known
-            else mind.suggest_fix(text, space=cli.space, limit=limit)
-        )
-    if cli.as_json:
-        print_json(
-            {
-                "suggestions": [
-                    {
-                        **fix._asdict(),
-                        "memory": fix.memory.id,
-                        "text": fix.memory.text,
-                        "why": fix.why,
-                    }
-                    for fix in found
-                ]
-            }
-        )
-        return
-    for fix in found:
-        steps = [
-            *(f"run: {command}" for command in fix.ran),
-            *(f"change: {path}" for path in fix.changed),
-        ]
-        for line in steps or [fix.memory.text]:
-            print_line(one_line(line, 200))
         if known:
-            print_line(f"  {one_line(fix.memory.title, 200)}")
-        print_line(f"  {fix.why}, last {describe_time_since(fix.last_at)} [{fix.memory.id}]")
-    if not found:
+            fixes = mind.known_fixes(space=cli.space, limit=limit)
+        else:
+            fixes = mind.suggest_fix(text, space=cli.space, limit=limit)
+    if cli.as_json:
+        print_json({"suggestions": [fix_to_json(fix) for fix in fixes]})
+        return
+    for fix in fixes:
+        print_fix(fix, with_error=known)
+    if not fixes:
         print_note("No fix is known." if known else "No fix of this error is known.")
+
+
+def fix_to_json(fix: "FixSuggestion") -> dict[str, Any]:
+    """A fix as JSON values."""
+    memory = fix.memory
+    return {**fix._asdict(), "memory": memory.id, "text": memory.text, "why": fix.why}
+
+
+def print_fix(fix: "FixSuggestion", *, with_error: bool) -> None:
+    """Tell what was run and changed, of which error, and what speaks for it."""
+    ran = [f"run: {command}" for command in fix.ran]
+    changed = [f"change: {path}" for path in fix.changed]
+    for line in [*ran, *changed] or [fix.memory.text]:
+        print_line(one_line(line, MAX_LINE_CHARS))
+    if with_error:
+        print_line(f"  {one_line(fix.memory.title, MAX_LINE_CHARS)}")
+    print_line(f"  {fix.why}, last {describe_time_since(fix.last_at)} [{fix.memory.id}]")
 
 
 @commands.add("coedited")
@@ -86,18 +87,13 @@ def list_coedited_files(
     with cli.open_mind() as mind:
         found = mind.coedited(path, space=cli.space, limit=limit)
     if cli.as_json:
-        print_json(
-            {
-                "path": path,
-                "coedited": [{**change._asdict(), "share": change.share} for change in found],
-            }
-        )
+        rows = [{**change._asdict(), "share": change.share} for change in found]
+        print_json({"path": path, "coedited": rows})
         return
     for change in found:
-        print_line(
-            f"{one_line(change.path)}  {change.occasions} of {change.of} times, last "
-            f"{describe_time_since(change.last_at)}"
-        )
+        often = f"{change.occasions} of {change.of} times"
+        last = describe_time_since(change.last_at)
+        print_line(f"{one_line(change.path)}  {often}, last {last}")
     if not found:
         print_note(
             "Nothing is known to change together with it. reverie learn --git takes in a "
@@ -120,30 +116,32 @@ def list_file_touches(
         print_json({"path": path, "touched": [touch._asdict() for touch in found]})
         return
     for touch in found:
-        where = f" lines {'-'.join(map(str, touch.lines))}" if touch.lines else ""
-        where_from = [
-            f"task {touch.task}" if touch.task else "",
-            f"session {touch.session}" if touch.session else "",
-            touch.context,
-        ]
-        failed = " FAILED" if touch.ok is False else ""
-        origin = ", ".join(one_line(part, 120) for part in where_from if part)
-        print_line(
-            f"{describe_time_since(touch.at)}  {touch.how}{failed} "
-            f"{one_line(touch.path)}{where}{f'  ({origin})' if origin else ''}"
-        )
-        for label, said in (
-            ("", touch.summary),
-            ("error: ", touch.error),
-            *(("broke: ", what) for what in touch.broke),
-        ):
-            if said:
-                print_line(f"    {label}{one_line(said, 200)}")
+        print_touch(touch)
     if not found:
         print_note(
             "Nothing is known to have touched it. reverie learn --git takes in a "
             "repository's history."
         )
+
+
+def print_touch(touch: "FileTouch") -> None:
+    """Tell when a file was touched, how, in which work, and what came of it."""
+    lines = f" lines {'-'.join(map(str, touch.lines))}" if touch.lines else ""
+    failed = " FAILED" if touch.ok is False else ""
+    work = (
+        f"task {touch.task}" if touch.task else "",
+        f"session {touch.session}" if touch.session else "",
+        touch.context,
+    )
+    told = ", ".join(one_line(part, 120) for part in work if part)
+    origin = f"  ({told})" if told else ""
+    ago = describe_time_since(touch.at)
+    print_line(f"{ago}  {touch.how}{failed} {one_line(touch.path)}{lines}{origin}")
+    outcome = [("", touch.summary), ("error: ", touch.error)]
+    outcome += [("broke: ", what) for what in touch.broke]
+    for label, text in outcome:
+        if text:
+            print_line(f"    {label}{one_line(text, MAX_LINE_CHARS)}")
 
 
 @commands.add("workflows")
@@ -159,7 +157,7 @@ def list_workflows(cli: CliContext, limit: Limit = 10) -> None:
     for workflow in found:
         print_line(f"{workflow.occasions} times, last {describe_time_since(workflow.last_at)}")
         for place, step in enumerate(workflow.steps, start=1):
-            print_line(f"  {place}. {one_line(step, 200)}")
+            print_line(f"  {place}. {one_line(step, MAX_LINE_CHARS)}")
     if not found:
         print_note("No sequence of commands has recurred so far.")
 
@@ -169,9 +167,7 @@ def show_log(
     cli: CliContext,
     text: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="TEXT", help="Something that happened, to be kept as an episode."
-        ),
+        typer.Argument(metavar="TEXT", help="Something that happened, to be kept as an episode."),
     ] = None,
     limit: Limit = 20,
     verb: Annotated[list[str] | None, typer.Option(help="Only events of this verb.")] = None,
@@ -224,10 +220,8 @@ def show_log(
 
 def event_to_json(event: Event) -> dict[str, Any]:
     """An event as JSON values."""
-    return {
-        "event": event.seq,
-        **{name: value for name, value in event._asdict().items() if name != "seq"},
-    }
+    values = event._asdict()
+    return {"event": values.pop("seq"), **values}
 
 
 def show_tool_stats(cli: CliContext, days: float) -> None:
@@ -241,15 +235,11 @@ def show_tool_stats(cli: CliContext, days: float) -> None:
         return
     for tool in found.tools:
         rate = "" if tool.success_rate is None else f", {tool.success_rate:.0%} went well"
-        took = (
-            ""
-            if tool.p50 is None or tool.p95 is None
-            else f", median {tool.p50:.3g} s, 95% within {tool.p95:.3g} s"
-        )
-        print_line(
-            f"{one_line(tool.tool)}  {tool.runs:,} runs{rate}{took}, last "
-            f"{describe_time_since(tool.last_at)}"
-        )
+        took = ""
+        if tool.p50 is not None and tool.p95 is not None:
+            took = f", median {tool.p50:.3g} s, 95% within {tool.p95:.3g} s"
+        last = describe_time_since(tool.last_at)
+        print_line(f"{one_line(tool.tool)}  {tool.runs:,} runs{rate}{took}, last {last}")
     print_line(
         f"Files read: {found.reads:,}, of these again: {found.rereads:,}. "
         f"Errors: {found.errors:,}, of these met before: {found.repeated:,}."
@@ -263,22 +253,18 @@ def learn_histories(cli: CliContext, repositories: Sequence[Path]) -> None:
     with cli.open_mind() as mind:
         done = {str(path): mind.learn_git(path, space=cli.space) for path in repositories}
     if cli.as_json:
-        print_json(
-            {
-                "space": cli.space,
-                "repositories": {path: history._asdict() for path, history in done.items()},
-            }
-        )
+        repositories_done = {path: history._asdict() for path, history in done.items()}
+        print_json({"space": cli.space, "repositories": repositories_done})
         return
     for path, history in done.items():
         print_line(
-            f"{one_line(path)}: {history.commits:,} new commits, {history.files:,} changes of files, "
-            f"{history.fixes:,} fixes; {history.known:,} were known."
+            f"{one_line(path)}: {history.commits:,} new commits, "
+            f"{history.files:,} changes of files, {history.fixes:,} fixes; {history.known:,} were known."
         )
 
 
 def describe_time_since(at: float) -> str:
-    """How long ago."""
+    """How long ago, from now."""
     from reverie.context_window import format_time_ago
 
     return format_time_ago(clock.now() - at)

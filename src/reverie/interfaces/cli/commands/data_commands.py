@@ -37,7 +37,7 @@ def show_status(cli: CliContext) -> None:
     from reverie.pipeline.leases import SETTLE_LEASE
 
     if cli.settings.sleep != "off":
-        # a slip in the setting is said here, and not by a night that never comes
+        # A slip in the setting is said here, and not by a sleep that never comes.
         parse_sleep_setting(cli.settings)
     with cli.open_mind() as mind:
         counts = mind.stats()
@@ -153,22 +153,22 @@ def show_usage(cli: CliContext, limit: int) -> None:
         print_line(f"{memory.id}  {times}: {one_line(memory.text, 90)}")
 
 
-def print_stats(v: dict[str, Any], spent: str) -> None:
-    """Figures for people."""
+def print_stats(values: dict[str, Any], spent: str) -> None:
+    """Show the figures of `stats`."""
     from reverie.interfaces.cli import memory_view
     from reverie.memory.history_text import format_moment
 
-    slept = f"last on {format_moment(v['slept_at'])} UTC" if v["slept_at"] else "not yet"
+    slept = f"last on {format_moment(values['slept_at'])} UTC" if values["slept_at"] else "not yet"
     gaps = (
-        f"{v['gaps']:,} questions in {v['space']} went unanswered: reverie gaps"
-        if v["gaps"]
+        f"{values['gaps']:,} questions in {values['space']} went unanswered: reverie gaps"
+        if values["gaps"]
         else ""
     )
     memory_view.render_facts(
         {
-            **format_amounts(v),
+            **format_amounts(values),
             "gaps": gaps,
-            "mirror": "; ".join(v["mirror"]),
+            "mirror": "; ".join(values["mirror"]),
             "language": spent,
             "sleep": slept,
         }
@@ -178,21 +178,25 @@ def print_stats(v: dict[str, Any], spent: str) -> None:
         ("spaces", "spaces"),
         ("rejected", "rejected by extraction"),
     ):
-        if v[name]:
+        if values[name]:
             print_line()
-            memory_view.render_counts(v[name], heading)
+            memory_view.render_counts(values[name], heading)
 
 
-def format_amounts(v: dict[str, Any]) -> dict[str, str]:
+def format_amounts(values: dict[str, Any]) -> dict[str, str]:
     """How much there is of everything, for people: the lines that status and stats share."""
-    waiting = f"; texts that wait for one: {v['waiting']:,}" if v["waiting"] else ", none waits"
+    waiting = (
+        f"; texts that wait for one: {values['waiting']:,}" if values["waiting"] else ", none waits"
+    )
     return {
-        "memories": f"{v['memories']:,} that count, {v['forgotten']:,} let go",
-        "log": f"{v['events']:,} events, {v['edges']:,} links",
-        "extraction": format_extraction(v["learned"], v["rejected"], v["junk_rate"]),
-        "vectors": f"{v['vectors']:,}{waiting}",
-        "to decide": f"{v['to_decide']:,} pairs: reverie review" if v["to_decide"] else "",
-        "size": f"{v['bytes'] / 1e6:,.1f} MB",
+        "memories": f"{values['memories']:,} that count, {values['forgotten']:,} let go",
+        "log": f"{values['events']:,} events, {values['edges']:,} links",
+        "extraction": format_extraction(values["learned"], values["rejected"], values["junk_rate"]),
+        "vectors": f"{values['vectors']:,}{waiting}",
+        "to decide": f"{values['to_decide']:,} pairs: reverie review"
+        if values["to_decide"]
+        else "",
+        "size": f"{values['bytes'] / 1e6:,.1f} MB",
     }
 
 
@@ -205,38 +209,38 @@ def list_missing_providers(providers: Sequence[str]) -> list[str]:
     return list_absent_providers(providers)
 
 
-def print_status(v: dict[str, Any]) -> None:
-    """Status for people."""
+def print_status(values: dict[str, Any]) -> None:
+    """Show the status."""
     from reverie.interfaces.cli import memory_view
 
     missing = (
         "not here yet: reverie settle fetches it, or the next recall"
-        if v["embedder"] != "none"
+        if values["embedder"] != "none"
         else "none"
     )
-    model = "there" if v["model_present"] else missing
+    model = "there" if values["model_present"] else missing
     memory_view.render_facts(
         {
-            "home": v["home"],
-            "space": v["space"],
-            "memory": "on" if v["on"] else "off (reverie on switches it on)",
-            "off in sessions": ", ".join(v["off_sessions"]),
-            **format_amounts(v),
-            "settling": "somebody is at it" if v["settling"] else "nobody just now",
-            "model": f"{v['embedder']}: {model}",
-            "providers": f"{', '.join(v['providers_missing'])}: not in this ONNX Runtime, so "
+            "home": values["home"],
+            "space": values["space"],
+            "memory": "on" if values["on"] else "off (reverie on switches it on)",
+            "off in sessions": ", ".join(values["off_sessions"]),
+            **format_amounts(values),
+            "settling": "somebody is at it" if values["settling"] else "nobody just now",
+            "model": f"{values['embedder']}: {model}",
+            "providers": f"{', '.join(values['providers_missing'])}: not in this ONNX Runtime, so "
             "the processor computes"
-            if v["providers_missing"]
+            if values["providers_missing"]
             else "",
-            "language": v["llm"],
-            "trouble": v["trouble"],
-            "shared files": " ".join(v["shares"].values()),
-            "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in v["failed"]),
+            "language": values["llm"],
+            "trouble": values["trouble"],
+            "shared files": " ".join(values["shares"].values()),
+            "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in values["failed"]),
         }
     )
-    if v["spaces"]:
+    if values["spaces"]:
         print_line()
-        memory_view.render_counts(v["spaces"], "spaces")
+        memory_view.render_counts(values["spaces"], "spaces")
 
 
 def format_extraction(learned: int, rejected: dict[str, int], junk: float | None) -> str:

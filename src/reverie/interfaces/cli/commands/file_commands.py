@@ -30,7 +30,7 @@ commands = CommandTable(
         name="files", no_args_is_help=True, help="Search folders of notes, and write into them."
     ),
 )
-DEBOUNCE_MS = 1_500  # milliseconds of changes that are taken together (CONSTANTS: watch debounce)
+DEBOUNCE_MS = 1_500  # of changes that are taken together
 
 Place = Annotated[
     Path, typer.Argument(metavar="PATH", help="A file: the whole path, or from one of the folders.")

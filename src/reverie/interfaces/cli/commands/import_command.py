@@ -22,15 +22,12 @@ if TYPE_CHECKING:
 
 commands = CommandTable("Look after it")
 
-EXPORT_BEGINNING = re.compile(
-    rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"'
-)  # begins an export
-HEAD_BYTES = 4_096  # bytes that are looked at for it
-TRANSCRIPT_HEAD_BYTES = 1 << 20  # and for a conversation
+EXPORT_BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"')
+HEAD_BYTES = 4_096  # that are looked at to tell an export
+TRANSCRIPT_HEAD_BYTES = 1 << 20  # and to tell a conversation
 MAX_NAMED_RECORDS = 20  # bad records that are named one by one
-EXIT_UNREADABLE = (
-    2  # how it ends where nothing could be read: as with other input that cannot be used
-)
+# How it ends where nothing could be read: as with other input that cannot be used.
+EXIT_UNREADABLE = 2
 CLAUDE = "claude-code"
 CONVERSATION = "conversation"  # of Claude Code's: it is learned from
 
@@ -122,7 +119,7 @@ def detect_program(file: Path, system: str) -> str | None:
 
 
 def describe_unknown_file(file: Path) -> str:
-    """That a file is nothing we know, and what to do."""
+    """A message: a file is nothing that we know, and what to do."""
     from reverie.porting.importers import FORMAT_NAMES
 
     return (
@@ -133,7 +130,7 @@ def describe_unknown_file(file: Path) -> str:
 
 
 def is_export(place: Path) -> bool:
-    """Whether it begins as an export of Reverie does."""
+    """True if a file begins as an export of Reverie does."""
     if not place.is_file():
         return False
     with place.open("rb") as opened:
@@ -141,7 +138,7 @@ def is_export(place: Path) -> bool:
 
 
 def is_claude_transcript(place: Path) -> bool:
-    """Whether it is a conversation of Claude Code's, as far as its first whole lines tell."""
+    """True if a file is a conversation of Claude Code's, as far as its first whole lines tell."""
     from reverie.porting.transcript_formats import read_transcript
 
     if place.suffix != ".jsonl" or not place.is_file():
@@ -184,7 +181,7 @@ def import_from_programs(
 
 
 def is_unreadable_plan(plan: "ImportPlan") -> bool:
-    """Whether nothing could be read of what there was. What its owner refuses could be."""
+    """True if nothing could be read of what there was. What its owner refuses could be."""
     return not (plan.changes or plan.events or plan.known) and any(
         not record.refused for record in plan.bad
     )
@@ -257,7 +254,7 @@ def import_to_json(done: "ImportOutcome") -> dict[str, Any]:
 
 
 def print_import(file: Path, done: "ImportOutcome", dry_run: bool) -> None:
-    """An import for people."""
+    """Tell people what an import brought, or would bring."""
     plan = done.plan
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in plan.kinds.items())
     memories = sum(plan.kinds.values())
@@ -284,7 +281,7 @@ def print_import(file: Path, done: "ImportOutcome", dry_run: bool) -> None:
 
 
 def print_bad_records(plan: "ImportPlan") -> None:
-    """Which records were left out, where they stand, and why."""
+    """Tell which records were left out, where they stand, and why."""
     if plan.bad:
         print_note(f"  {len(plan.bad):,} {pluralize('record', len(plan.bad))} left out:")
     for record in plan.bad[:MAX_NAMED_RECORDS]:

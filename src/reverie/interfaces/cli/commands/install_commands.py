@@ -112,7 +112,7 @@ def uninstall_host(
 
 
 def print_targets(cli: CliContext, found: Sequence[SettingsTarget]) -> None:
-    """What the files would hold if there were nothing else in them."""
+    """Show what the files would hold if there were nothing else in them."""
     texts = {str(target.path): target.add_entries("").text for target in found}
     if cli.as_json:
         print_json(texts)
@@ -131,7 +131,7 @@ def find_targets(cli: CliContext, host: str, project: bool) -> list[SettingsTarg
 
 
 def confirm_edits(cli: CliContext, edits: Sequence[SettingsEdit], *, yes: bool, diff: bool) -> bool:
-    """Show what would be written, and ask; whether to go on."""
+    """Show what would be written, and ask; True if it is to be written."""
     if not edits:
         return False
     if not yes and (cli.as_json or not sys.stdin.isatty()):
@@ -146,10 +146,12 @@ def confirm_edits(cli: CliContext, edits: Sequence[SettingsEdit], *, yes: bool, 
 
 def describe_edit(edit: SettingsEdit) -> Iterator[str]:
     """What changes in a file, a line for each hook."""
-    new = (
-        " (a new file)" if edit.before is None else " (the file goes)" if edit.after is None else ""
-    )
-    yield f"{edit.path}{new}"
+    what = ""
+    if edit.before is None:
+        what = " (a new file)"
+    elif edit.after is None:
+        what = " (the file goes)"
+    yield f"{edit.path}{what}"
     before, after = list_our_entries(edit.before), list_our_entries(edit.after)
     yield from (f"  - {line}" for line in before if line not in after)
     yield from (f"  + {line}" for line in after if line not in before)
@@ -158,7 +160,7 @@ def describe_edit(edit: SettingsEdit) -> Iterator[str]:
 def print_install_result(
     cli: CliContext, host: str, edits: Sequence[SettingsEdit], already: str, done: str
 ) -> None:
-    """Say what was done."""
+    """Say what was done: `already` where nothing had to be."""
     if cli.as_json:
         print_json({"host": host, "written": [str(edit.path) for edit in edits]})
     else:

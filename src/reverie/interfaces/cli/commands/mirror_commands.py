@@ -18,11 +18,11 @@ from reverie.interfaces.cli.terminal_output import print_json, print_line, print
 
 commands = CommandTable("Look after it")
 
-# how `share FILE` ends where the file is left alone: as for what somebody else changed meanwhile
+# How `share FILE` ends where the file is left alone: as for what somebody else changed meanwhile
 EXIT_CONFLICT = 4
-DEBOUNCE_MS = 1_500  # ms without a change before a page is read (CONSTANTS: watch debounce)
-MAX_DEBOUNCE_MS = 15_000  # ms after which it is read although somebody goes on writing
-POLL_MS = 5_000  # ms between looks at what the program has altered
+DEBOUNCE_MS = 1_500  # without a change before a page is read
+MAX_DEBOUNCE_MS = 15_000  # after which it is read although somebody goes on writing
+POLL_MS = 5_000  # between looks at what the program has altered
 
 
 @commands.add("mirror")
@@ -51,12 +51,8 @@ def mirror_pages(
             print_page_paths(cli, mind, root)
             return
         reports = mind.mirror(cli.named_space, forget=forget, afresh=afresh)
-        if (
-            forget is None
-            and not cli.as_json
-            and any(report.questions for report in reports)
-            and sys.stdin.isatty()
-        ):
+        may_ask = forget is None and not cli.as_json and sys.stdin.isatty()
+        if may_ask and any(report.questions for report in reports):
             reports = ask_about_gone_lines(mind, cli, reports)
         if cli.as_json and not watch:
             print_json({"spaces": [mirror_to_json(report) for report in reports]})
@@ -132,13 +128,12 @@ def list_shares(cli: CliContext, mind: Mind) -> None:
     if cli.as_json:
         print_json({"space": cli.space, "files": paths, "trusted": firm, "troubles": left_alone})
         return
-    print_line(
-        "\n".join(
-            f"{path}{'  (trusted)' * (path in firm)}{'  (not in step)' * (path in left_alone)}"
-            for path in paths
-        )
-        or f"No file is shared from {cli.space}. Begin: reverie share --start"
-    )
+    for path in paths:
+        trusted = "  (trusted)" if path in firm else ""
+        left = "  (not in step)" if path in left_alone else ""
+        print_line(f"{path}{trusted}{left}")
+    if not paths:
+        print_line(f"No file is shared from {cli.space}. Begin: reverie share --start")
     for why in left_alone.values():
         print_note(why)
 
@@ -156,7 +151,7 @@ def require_mirror_root(mind: Mind) -> Path:
 
 
 def print_page_paths(cli: CliContext, mind: Mind, root: Path) -> None:
-    """The folder of each space that has pages."""
+    """Tell where the pages of each space are."""
     from reverie.mirror.mirror_folder import MirrorFolder
     from reverie.mirror.mirror_sync import list_mirrored_spaces
 
@@ -172,34 +167,30 @@ def print_page_paths(cli: CliContext, mind: Mind, root: Path) -> None:
 
 
 def ask_about_gone_lines(mind: Mind, cli: CliContext, reports: Sequence[Any]) -> list[Any]:
-    """Ask about the pages of which many lines are gone."""
+    """Ask about the pages of which many lines are gone, and go on as answered."""
     for report in reports:
         for name, gone, of in report.questions:
             print_note(f"{report.folder / name}: {gone:,} of {of:,} lines are gone.")
-    return mind.mirror(
-        cli.named_space, forget=typer.confirm("Forget them? No writes them anew.", err=True)
-    )
+    forget = typer.confirm("Forget them? No writes them anew.", err=True)
+    return mind.mirror(cli.named_space, forget=forget)
 
 
 def print_mirror_report(reports: Sequence[Any], *, quiet: bool = False) -> None:
-    """What was done, one line for each space in which something was."""
-    told = False
+    """Tell what was done, one line for each space in which something was."""
+    is_any_done = False
     for report in reports:
-        counts = (
-            ("remembered", report.new),
-            ("revised", report.revised),
-            ("forgotten", report.forgotten),
-        )
-        parts = [f"{count:,} {name}" for name, count in counts if count]
-        parts += (
-            [f"{len(report.pages):,} {'page' if len(report.pages) == 1 else 'pages'} written"]
-            if report.pages
-            else []
-        )
+        pages = "page" if len(report.pages) == 1 else "pages"
+        counts = {
+            "remembered": report.new,
+            "revised": report.revised,
+            "forgotten": report.forgotten,
+            f"{pages} written": len(report.pages),
+        }
+        parts = [f"{count:,} {what}" for what, count in counts.items() if count]
         if parts:
             undo = f". Undo: reverie undo {report.events[-1]}" if report.events else ""
             print_line(f"{report.space}: {', '.join(parts)}{undo}")
-            told = True
+            is_any_done = True
         for id in report.clashes:
             print_note(
                 f"{id} had been altered or let go meanwhile: your line holds; see: reverie "
@@ -209,7 +200,7 @@ def print_mirror_report(reports: Sequence[Any], *, quiet: bool = False) -> None:
             print_note(trouble)
         for name, gone, of in report.questions:
             print_note(format_mirror_question(report.folder / name, gone, of))
-    if not told and not quiet:
+    if not is_any_done and not quiet:
         print_line("Pages and memories are in step.")
 
 
@@ -221,7 +212,7 @@ def watch_mirror(mind: Mind, cli: CliContext, root: Path) -> None:
 
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     print_note(
-        f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next report "
+        f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one "
         "who looks."
     )
     for _ in watch(
@@ -242,7 +233,7 @@ def watch_mirror(mind: Mind, cli: CliContext, root: Path) -> None:
 
 
 def is_page_path(path: str) -> bool:
-    """Whether a file is a page, and not what an editor or the mirror itself keeps beside it."""
+    """True for a page, not for what an editor or the mirror itself keeps beside it."""
     return path.endswith(".md") and not any(part.startswith(".") for part in Path(path).parts[-3:])
 
 

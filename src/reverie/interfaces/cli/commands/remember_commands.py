@@ -22,7 +22,7 @@ from reverie.interfaces.cli.terminal_output import (
 
 commands = CommandTable("Keep and change")
 LINES_PER_BATCH = 200  # lines of --each-line that are kept in one transaction
-# of difflib's likeness: "negativ" and "fcat" are slips, "recipe" is a kind of one's own
+# Of difflib's likeness: "negativ" and "fcat" are slips, "recipe" is a kind of one's own.
 MIN_LIKENESS = 0.75
 TRIGGER_FORMS = {
     **dict.fromkeys(("command", "cmd", "bash", "shell"), "tool:Bash({})"),
@@ -120,11 +120,10 @@ def remember_text(
         raise BadInput("--each-line reads from stdin; leave the text out")
     words = "" if each_line else user_input.read_text_or_stdin(text)
     with cli.open_mind() as mind:
-        kept = (
-            remember_lines(mind, cli, item)
-            if each_line
-            else [mind.remember(words, space=cli.space, **item)]
-        )
+        if each_line:
+            kept = remember_lines(mind, cli, item)
+        else:
+            kept = [mind.remember(words, space=cli.space, **item)]
         hand_to_worker(cli, mind)
     print_remembered(cli, kept, each_line)
     note_likely_slips(kind, trigger or ())
@@ -259,9 +258,9 @@ def edit_memory(
         )
     if not {"text", "kind"}.isdisjoint(fields):
         note_triggers(new)
-    if fields and (
-        redacted := set(new.details.get("redacted", ())) - set(old.details.get("redacted", ()))
-    ):
+    before, after = (set(memory.details.get("redacted", ())) for memory in (old, new))
+    redacted = after - before
+    if redacted:
         print_note(f"Taken out before it was kept: {', '.join(sorted(redacted))}.")
 
 

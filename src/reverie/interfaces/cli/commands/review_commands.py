@@ -79,7 +79,8 @@ def review_pairs(
             resolve_pair(cli, mind, one, other, keep or ("edit" if text else ""), text)
             return
         cases = mind.review(space=cli.space, limit=limit)
-        asking = (sys.stdin.isatty() and sys.stdout.isatty()) if ask is None else ask
+        sits_there = sys.stdin.isatty() and sys.stdout.isatty()
+        asking = sits_there if ask is None else ask
         lines = mirror_status.list_mirror_questions(mind)
         if cli.as_json:
             print_json({"cases": [case_to_json(case) for case in cases], "mirror": lines})
@@ -128,9 +129,8 @@ def curate_or_list(
         print_json({"memories": [memory_to_json(memory) for memory in waiting]})
         return
     for memory in waiting:
-        why = outdated_notice(memory) or ", ".join(
-            (maturity_of(memory), memory.provenance, *list_origin_notes(memory))
-        )
+        standing = (maturity_of(memory), memory.provenance, *list_origin_notes(memory))
+        why = outdated_notice(memory) or ", ".join(standing)
         print_line(f"{memory.id}  {why}: {one_line(memory.text, 100)}")
     if not waiting:
         print_line("Nothing waits for a look.")
@@ -172,7 +172,7 @@ def promote_to_page(
 def resolve_pair(
     cli: CliContext, mind: Mind, one: str | None, other: str | None, keep: str, text: str
 ) -> None:
-    """One decision, for scripts."""
+    """Make one decision without asking, for scripts."""
     if not (one and other and keep):
         raise BadInput("A decision needs both ids and --keep one, other, both, merge, or --text")
     pair = mind.resolve(
@@ -203,14 +203,13 @@ def ask_about_pairs(mind: Mind, cases: list[ReviewCase]) -> None:
         key = ""
         while key not in ANSWER_KEYS:
             key = typer.prompt(QUESTION, err=True).strip().lower()
-        if ANSWER_KEYS[key] == "stop":
+        decision = ANSWER_KEYS[key]
+        if decision == "stop":
             break
-        if decision := ANSWER_KEYS[key]:
-            text = (
-                typer.prompt("The new text", default=case.one.text, err=True)
-                if decision == "edit"
-                else ""
-            )
+        if decision:
+            text = ""
+            if decision == "edit":
+                text = typer.prompt("The new text", default=case.one.text, err=True)
             mind.resolve(case.one.id, case.other.id, decision, text=text)
             decided += 1
     print_line(f"Decided {decided} of {len(cases)}. Each decision can be taken back: reverie undo")

@@ -45,9 +45,8 @@ def scrub_secrets(
     texts = () if text is None else (read_searched_text(text),)
     with cli.open_mind() as mind:
         done = mind.scrub(texts, on=cli.progress)
-        if (done.finds or done.unreached or (copies and done.copies)) and (
-            yes or confirm_scrub(cli, done, copies)
-        ):
+        is_anything_to_do = done.finds or done.unreached or (copies and done.copies)
+        if is_anything_to_do and (yes or confirm_scrub(cli, done, copies)):
             try:
                 done = mind.scrub(texts, write=True, copies=copies, on=cli.progress)
             except KeyboardInterrupt:
@@ -73,13 +72,14 @@ def read_searched_text(text: str) -> str:
         return text
     if sys.stdin.isatty():
         return str(typer.prompt("The text to scrub", hide_input=True, err=True))
-    if not (line := sys.stdin.readline().rstrip("\r\n")):
+    line = sys.stdin.readline().rstrip("\r\n")
+    if not line:
         raise BadInput("Nothing came on stdin. Try: reverie scrub --text - < file")
     return line
 
 
 def confirm_scrub(cli: CliContext, done: "ScrubReport", copies: bool) -> bool:
-    """Whether somebody at a terminal says yes, having seen what there is; elsewhere a look stays a
+    """True if somebody at a terminal says yes, having seen what there is; elsewhere a look stays a
     look.
     """
     if cli.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):

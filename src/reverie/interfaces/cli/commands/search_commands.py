@@ -18,6 +18,7 @@ from reverie.core.errors import (
     StoreError,
 )
 from reverie.core.kinds import MEMORY_TYPES
+from reverie.core.model import Record
 from reverie.interfaces.cli import shell_completion
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import MemoryId
@@ -138,18 +139,15 @@ def hit_to_json(hit: Hit) -> dict[str, object]:
 
 def choose_search_mode(cli: CliContext, mind: Mind, text: str, mode: str) -> str:
     """The mode to search in: words, and one line about it, where there is no model."""
-    if (
-        mode == "words"
-        or mind.embedder is None
-        or not text.strip()
-        or cli.settings.is_off(cli.space)
-    ):
+    needs_no_model = mode == "words" or not text.strip()
+    if needs_no_model or mind.embedder is None or cli.settings.is_off(cli.space):
         return mode
     if mode == "auto" and not mind.browse(space=cli.space, limit=1):
-        # where nothing is kept there is nothing to compare, and no model is fetched for it
+        # Where nothing is kept there is nothing to compare, and no model is fetched for it.
         return "words"
     try:
-        mind.embedder.embed([text])  # kept by the embedder: recall does not work it out again
+        # The embedder keeps the vector: recall does not work it out again.
+        mind.embedder.embed([text])
         embed_few_waiting(mind)
     except (ModelUnavailable, EmbedderUnavailable, ExtraMissing) as err:
         cli.progress.clear()
@@ -270,9 +268,9 @@ def list_memories(
             after=after,
         )
         elsewhere = 0 if found or cli.as_json else mind.stats().memories
-    more = (
-        f" The whole store holds {elsewhere}: reverie status lists the spaces." if elsewhere else ""
-    )
+    more = ""
+    if elsewhere:
+        more = f" The whole store holds {elsewhere}: reverie status lists the spaces."
     print_memories(cli, found, f"Nothing in {cli.space}.{more}")
     if found and len(found) == limit and not cli.as_json:
         print_note(f"The newest {limit}. Go on with: reverie list --after {found[-1].id}")
@@ -368,26 +366,24 @@ def show_history(cli: CliContext, id: MemoryId) -> None:
     with cli.open_mind() as mind:
         found = mind.history(id)
     if cli.as_json:
-        print_json(
-            {
-                "id": id,
-                "history": [
-                    {
-                        "event": r.event.seq,
-                        "verb": r.event.verb,
-                        "at": r.event.at,
-                        "op": r.op,
-                        "before": r.before,
-                        "after": r.after,
-                    }
-                    for r in found
-                ],
-            }
-        )
+        print_json({"id": id, "history": [record_to_json(record) for record in found]})
     else:
         from reverie.interfaces.cli import memory_view
 
         memory_view.render_records(found)
+
+
+def record_to_json(record: Record) -> dict[str, object]:
+    """A change of a memory as JSON values."""
+    event = record.event
+    return {
+        "event": event.seq,
+        "verb": event.verb,
+        "at": event.at,
+        "op": record.op,
+        "before": record.before,
+        "after": record.after,
+    }
 
 
 @commands.add("explain", spaced=False)
@@ -439,7 +435,7 @@ def list_neighbours(cli: CliContext, id: MemoryId, limit: Limit = 20, depth: Dep
 
 
 def print_hits(cli: CliContext, id: str, found: list[Hit], none: str) -> None:
-    """What stands beside a memory."""
+    """Show what stands beside a memory."""
     if cli.as_json:
         print_json({"id": id, "hits": [hit_to_json(hit) for hit in found]})
     elif found:
@@ -456,17 +452,12 @@ def list_kinds(cli: CliContext) -> None:
     from reverie.core.kinds import KINDS
 
     if cli.as_json:
-        print_json(
-            {
-                "kinds": [
-                    {
-                        **kind._asdict(),
-                        "half_life": kind.half_life if kind.half_life < 1e9 else None,
-                    }
-                    for kind in KINDS.values()
-                ]
-            }
-        )
+        # JSON has no infinity: what never fades has no half-life.
+        half_lives = {
+            name: kind.half_life if kind.half_life < 1e9 else None for name, kind in KINDS.items()
+        }
+        rows = [{**kind._asdict(), "half_life": half_lives[name]} for name, kind in KINDS.items()]
+        print_json({"kinds": rows})
     else:
         from reverie.interfaces.cli import memory_view
 

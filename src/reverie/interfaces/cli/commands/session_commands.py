@@ -75,7 +75,7 @@ def list_recordings(given: Path) -> list[Path]:
 
 def learn_recording(cli: CliContext, mind: Any, file: Path) -> list[dict[str, Any]]:
     """What each conversation of a file taught. One that cannot be learned from does not disturb the
-    others (CC-63).
+    others.
     """
     from reverie.extraction.transcript_learning import LearnReport
     from reverie.interfaces.cli.replay_run import read_content

@@ -49,10 +49,8 @@ def sleep_now(
     with cli.open_mind() as mind:
         cli.progress("sleeping", 0, None)
         slept = mind.sleep(passes or (), dry_run, within, afresh=afresh, ask=not no_model)
-        waiting, offline = (
-            mind.stats().waiting,
-            cli.settings.offline and bool(mind.store.meta("trouble")),
-        )
+        waiting = mind.stats().waiting
+        offline = cli.settings.offline and bool(mind.store.meta("trouble"))
     if cli.as_json:
         print_json(sleep_to_json(slept))
     elif dry_run:
@@ -94,7 +92,7 @@ def sleep_to_json(slept: Any) -> dict[str, Any]:
 
 
 def print_sleep_plan(slept: Any) -> None:
-    """What would be done, pass by pass."""
+    """Show what would be done, pass by pass."""
     for sleep_pass in slept.passes:
         steps = [change for change in slept.plan if change.name == sleep_pass.name]
         if not steps and not sleep_pass.steps and not sleep_pass.skipped:
@@ -109,7 +107,7 @@ def print_sleep_plan(slept: Any) -> None:
 
 
 def print_sleep_report(slept: Any) -> None:
-    """What was done."""
+    """Tell what was done."""
     for sleep_pass in slept.passes:
         if sleep_pass.steps or sleep_pass.skipped:
             print_line(f"{sleep_pass.name:<16}{sleep_pass.skipped or f'{sleep_pass.steps:,}'}")

@@ -64,7 +64,8 @@ def find_meant_session(name: str, session: bool) -> str:
         raise BadInput(
             f"{name!r}: name a conversation with --session {name}, a space with --space {name}"
         )
-    if not (found := name or environment.host_session()):
+    found = name or environment.host_session()
+    if not found:
         raise BadInput(
             "Which session? No agent has said in which one this runs (Claude Code and Codex "
             "say so to the "

@@ -62,13 +62,9 @@ def show_held(cli: CliContext, session: Session) -> None:
         print_json({"session": session, "held": found._asdict() if found else None})
     elif found:
         content = found.content
-        print_line(
-            content
-            if isinstance(content, str)
-            else json.dumps(content, ensure_ascii=False)
-            if content
-            else ""
-        )
+        if not isinstance(content, str):
+            content = json.dumps(content, ensure_ascii=False) if content else ""
+        print_line(content)
         print_note(
             f"Last said: {one_line(found.turn, 200)}" if found.turn else "Nothing was said yet."
         )
