@@ -1,8 +1,8 @@
 """The command `reverie`: wiring, and what happens when something goes wrong.
 
 Each command is a thin function in `commands/` over one verb of `Mind`. Whatever goes wrong becomes
-one clear line on stderr and an exit code from `EXIT_CODES`, never a traceback; what nobody
-foresaw is written to `trouble.txt` in the home. Rich, numpy and the model are imported by the commands that
+one clear line on stderr and an exit code from `EXIT_CODES`, never a traceback; what nobody foresaw
+is written to `trouble.txt` in the home. Rich, numpy and the model are imported by the commands that
 need them, so that `--help` and completion are quick.
 """
 

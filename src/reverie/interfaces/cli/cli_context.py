@@ -18,8 +18,8 @@ import typer
 from reverie import Mind
 from reverie.core import config, environment
 from reverie.core.config import Settings
-from reverie.interfaces.cli import shell_completion
 from reverie.interfaces.cli.progress_bar import ProgressBar
+from reverie.interfaces.cli.shell_completion import complete_spaces
 from reverie.memory.memory_validation import resolve_space
 
 CommandFunction = Callable[..., None]
@@ -38,7 +38,7 @@ SpaceOption = Annotated[
         "--space",
         "-s",
         metavar="PATH",
-        autocompletion=shell_completion.complete_spaces,
+        autocompletion=complete_spaces,
         help="Whose memory: me, me/project, … (default: the project of this folder).",
     ),
 ]

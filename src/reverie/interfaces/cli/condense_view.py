@@ -42,7 +42,8 @@ def show_condensed(cli: CliContext, file: Path, request: FitRequest) -> None:
         print_note(f"Nothing left: {result.why}.")
     else:
         print_note(
-            f"{result.before:,} tokens → {result.after:,} of {request.limit:,} ({request.down:.0%} wanted), "
+            f"{result.before:,} tokens → {result.after:,} of {request.limit:,} "
+            f"({request.down:.0%} wanted), "
             f"by {result.strategy}; {len(result.left)} parts left."
         )
     if result.trouble:

@@ -110,7 +110,8 @@ def print_llm_status(values: dict[str, Any], configured: bool) -> None:
         {
             "model": values["model"],
             "day": f"{values['date']} (UTC)",
-            "tokens": f"{values['tokens_in'] + values['tokens_out']:,}{of_tokens} ({values['tokens_in']:,} "
+            "tokens": f"{values['tokens_in'] + values['tokens_out']:,}{of_tokens} "
+            f"({values['tokens_in']:,} "
             f"in, {values['tokens_out']:,} out)",
             "cost": f"${values['dollars']:.4f}{of_dollars}{unknown}",
             "rests": f"for {values['rests_for']:.0f} s: {values['why']}"

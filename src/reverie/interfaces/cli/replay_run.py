@@ -1,10 +1,10 @@
 """A recorded conversation, played turn by turn through a real companion: what surfaces, why, and
 how fast.
 
-`play` yields one `ReplayStep` for each turn: each time that a host would ask its model, which is after a
-user's message and after a tool's answer. A block that comes with a turn was prepared from the turns
-before it. Where messages say when they were said, a throw-away memory's clock follows them, so that
-what was said a month ago has faded by a month.
+`ConversationPlayer.play` yields one `ReplayStep` for each turn: each time that a host would ask its
+model, which is after a user's message and after a tool's answer. A block that comes with a turn was
+prepared from the turns before it. Where messages say when they were said, a throw-away memory's
+clock follows them, so that what was said a month ago has faded by a month.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ from reverie.porting.transcript_formats import (
 )
 from reverie.runtime.settle import has_work_left
 
-ASKING_ROLES = ("user", "tool")  # after these a host asks its model
-MAX_WAIT_SECONDS = 20.0  # seconds to wait for the background after a turn
+# After messages of these a host asks its model.
+ASKING_ROLES = ("user", "tool")
+MAX_WAIT_SECONDS = 20.0  # for the background, after a turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +140,9 @@ class ConversationPlayer:
         )
 
     def wait_for_background(self, companion: Companion) -> float:
-        """Until the background has nothing left to do, or for MAX_WAIT_SECONDS; how long that was."""
+        """Wait until the background has nothing left to do, or for MAX_WAIT_SECONDS; how long that
+        was.
+        """
         start = clock.ticks()
         companion.wait(MAX_WAIT_SECONDS)
         while has_work_left(self.mind.work) and clock.ticks() - start < MAX_WAIT_SECONDS:

@@ -32,7 +32,8 @@ def render_opening(recording: RecordedTranscript, keeping: bool, options: Replay
     )
     print_rich(
         Text(
-            f"{options.file.name}: {FORMS[recording.form]}, {count} messages in {len(conversations)} "
+            f"{options.file.name}: {FORMS[recording.form]}, {count} messages in "
+            f"{len(conversations)} "
             f"session{'s' if len(conversations) != 1 else ''}, played {where}; {kept}.",
             style="dim",
         )
@@ -95,14 +96,17 @@ def render_replay_summary(figures: dict[str, Any]) -> None:
         return
     print_line()
     print_line(
-        f"{figures['turns']} turns in {figures['sessions']} session{'s' if figures['sessions'] != 1 else ''}; "
+        f"{figures['turns']} turns in {figures['sessions']} "
+        f"session{'s' if figures['sessions'] != 1 else ''}; "
         f"on {figures['surfaced']} of them something surfaced ({figures['memories']} memories); "
         f"{figures['learned']} things were learned."
     )
     if figures["turn_us_p50"] is not None:
         print_line(
-            f"turn() took {figures['turn_us_p50']:,.0f} µs (median), {figures['turn_us_p99']:,.0f} µs (p99); "
-            f"the first of a session, answered by words, {figures['first_turn_ms_max']:,.1f} ms at most."
+            f"turn() took {figures['turn_us_p50']:,.0f} µs (median), "
+            f"{figures['turn_us_p99']:,.0f} µs (p99); "
+            f"the first of a session, answered by words, {figures['first_turn_ms_max']:,.1f} "
+            "ms at most."
         )
     if figures["settle_ms_p50"] is not None:
         print_line(
@@ -110,6 +114,7 @@ def render_replay_summary(figures: dict[str, Any]) -> None:
             f"{figures['settle_ms_p99']:,.0f} ms (p99)."
         )
     print_line(
-        f"At most {figures['behind_max']} turns and {figures['waiting_max']} texts were waiting. It took "
+        f"At most {figures['behind_max']} turns and {figures['waiting_max']} texts were "
+        "waiting. It took "
         f"{figures['seconds']:.1f} s."
     )

@@ -47,7 +47,9 @@ def load_embedder(cli: CliContext, mind: Mind) -> float | None:
 
 
 class ReplayClock:
-    """A clock that is set to when something was said, and goes on from there. It never goes back."""
+    """A clock that is set to when something was said, and goes on from there. It never goes
+    back.
+    """
 
     def __init__(self, at: float | None = None) -> None:
         self._base = clock.now() if at is None else at

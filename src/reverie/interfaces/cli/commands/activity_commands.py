@@ -11,10 +11,10 @@ import typer
 from reverie.activity import VERBS
 from reverie.core import clock
 from reverie.core.model import Event
-from reverie.interfaces.cli import user_input
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker, print_remembered
 from reverie.interfaces.cli.terminal_output import one_line, print_json, print_line, print_note
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
     from reverie.activity.file_history import FileTouch
@@ -41,7 +41,7 @@ def show_fixes(
     """What once made this error go away, and what speaks for it; nothing where that is
     not known.
     """
-    text = "" if known else user_input.read_text_or_stdin(error)
+    text = "" if known else read_text_or_stdin(error)
     with cli.open_mind() as mind:
         if known:
             fixes = mind.known_fixes(space=cli.space, limit=limit)
@@ -259,7 +259,8 @@ def learn_histories(cli: CliContext, repositories: Sequence[Path]) -> None:
     for path, history in done.items():
         print_line(
             f"{one_line(path)}: {history.commits:,} new commits, "
-            f"{history.files:,} changes of files, {history.fixes:,} fixes; {history.known:,} were known."
+            f"{history.files:,} changes of files, {history.fixes:,} fixes; {history.known:,} "
+            "were known."
         )
 
 

@@ -7,8 +7,8 @@ import typer
 
 from reverie.core.code_anchors import anchors_of, outdated_notice
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import shell_completion
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.shell_completion import complete_ids
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     one_line,
@@ -25,9 +25,7 @@ commands = CommandTable("Code")
 
 Id = Annotated[
     str | None,
-    typer.Argument(
-        metavar="ID", autocompletion=shell_completion.complete_ids, help="The memory's id, mem_…."
-    ),
+    typer.Argument(metavar="ID", autocompletion=complete_ids, help="The memory's id, mem_…."),
 ]
 PLACE_FORMAT = "PATH[:SYMBOL]"
 

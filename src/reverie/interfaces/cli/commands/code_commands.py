@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reverie.interfaces.cli import user_input
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.terminal_output import one_line, print_json, print_line, print_note
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
     from reverie import Mind
@@ -118,12 +118,14 @@ def list_callers(
     if cli.as_json:
         print_json({"callers": [caller._asdict() for caller in found]})
         return
-    several = len({caller.path for caller in known}) > 1
+    # The name alone does not say which one is called.
+    several = len({definition.path for definition in known}) > 1
     for caller in found:
         doubt = "" if caller.sure else "?  "
         where = f" of {caller.to}" if several and caller.to else ""
         print_line(
-            f"{doubt}{one_line(caller.path)}:{caller.line}  {caller.within or 'the file itself'}  → "
+            f"{doubt}{one_line(caller.path)}:{caller.line}  "
+            f"{caller.within or 'the file itself'}  → "
             f"{caller.name}{where}  "
             f"{', '.join(caller.why)}"
         )
@@ -147,7 +149,8 @@ def find_definitions(
         return
     for symbol in found:
         print_line(
-            f"{one_line(symbol.path)}:{symbol.first}-{symbol.last}  {symbol.kind}  {symbol.name}  {symbol.head}"
+            f"{one_line(symbol.path)}:{symbol.first}-{symbol.last}  {symbol.kind}  "
+            f"{symbol.name}  {symbol.head}"
         )
     if not found:
         print_line(f"Nothing is called {name} here.")
@@ -168,14 +171,15 @@ def show_similar_code(
 ) -> None:
     """Code that is like some code, or that does what words say."""
     with cli.open_mind() as mind:
-        found = mind.search_similar(user_input.read_text_or_stdin(text), root=root, k=limit)
+        found = mind.search_similar(read_text_or_stdin(text), root=root, k=limit)
     if cli.as_json:
         print_json({"snippets": [snippet._asdict() for snippet in found]})
         return
     for snippet in found:
         name = snippet.symbol or "the file itself"
         print_line(
-            f"{snippet.path}:{snippet.first}-{snippet.last}  {name}  {snippet.score:.2f}  {', '.join(snippet.why)}"
+            f"{snippet.path}:{snippet.first}-{snippet.last}  {name}  {snippet.score:.2f}  "
+            f"{', '.join(snippet.why)}"
         )
         shown = snippet.text.split("\n")
         for line in shown[:lines]:

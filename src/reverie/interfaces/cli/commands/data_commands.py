@@ -60,7 +60,8 @@ def show_status(cli: CliContext) -> None:
         "trouble": trouble.get("text", ""),
         "shares": left_alone,
         "failed": [
-            {"event": e.seq, "at": e.at, "error": str(e.payload.get("error", ""))} for e in failed
+            {"event": event.seq, "at": event.at, "error": str(event.payload.get("error", ""))}
+            for event in failed
         ],
     }
     if cli.as_json:

@@ -8,9 +8,9 @@ import typer
 from reverie import Mind
 from reverie.core import clock
 from reverie.core.errors import NotFound
-from reverie.interfaces.cli import shell_completion
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker, require_memory
+from reverie.interfaces.cli.shell_completion import complete_forgotten_ids, complete_ids
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     one_line,
@@ -23,9 +23,7 @@ commands = CommandTable("Keep and change")
 
 MemoryIds = Annotated[
     list[str],
-    typer.Argument(
-        metavar="ID…", autocompletion=shell_completion.complete_ids, help="Ids of memories."
-    ),
+    typer.Argument(metavar="ID…", autocompletion=complete_ids, help="Ids of memories."),
 ]
 
 
@@ -54,7 +52,7 @@ def restore_memories(
         list[str],
         typer.Argument(
             metavar="ID…",
-            autocompletion=shell_completion.complete_forgotten_ids,
+            autocompletion=complete_forgotten_ids,
             help="Ids of memories.",
         ),
     ],

@@ -1,16 +1,16 @@
 """Commands about what happened: recount, episodes, journal."""
 
 from datetime import date, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from reverie.core import clock
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import shell_completion, user_input
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker, print_remembered
 from reverie.interfaces.cli.commands.search_commands import print_memories
+from reverie.interfaces.cli.shell_completion import complete_ids
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     one_line,
@@ -18,6 +18,10 @@ from reverie.interfaces.cli.terminal_output import (
     print_line,
     print_note,
 )
+from reverie.interfaces.cli.user_input import parse_as_of_time, parse_time_ago, read_text_or_stdin
+
+if TYPE_CHECKING:
+    from reverie.memory.daily_journal import JournalDay
 
 commands = CommandTable("What happened")
 WEEK = 7
@@ -50,16 +54,16 @@ def recount_episode(
         typer.Option(
             metavar="ID",
             help="What led to it; may be repeated.",
-            autocompletion=shell_completion.complete_ids,
+            autocompletion=complete_ids,
         ),
     ] = None,
 ) -> None:
     """Keep what happened: who, what, when, where, why."""
     with cli.open_mind() as mind:
         kept = mind.recount(
-            user_input.read_text_or_stdin(what),
+            read_text_or_stdin(what),
             who=who,
-            when=user_input.parse_time_ago(when, clock.now()),
+            when=parse_time_ago(when, clock.now()),
             where=where,
             why=why,
             outcome=outcome,
@@ -119,22 +123,7 @@ def show_journal(
     with cli.open_mind() as mind:
         found = mind.journal(first, last, space=cli.space)
     if cli.as_json:
-        print_json(
-            {
-                "space": cli.space,
-                "days": [
-                    {
-                        **one._asdict(),
-                        **{
-                            name: [memory_to_json(memory) for memory in getattr(one, name)]
-                            for name in ("episodes", "tasks", "decisions", "feelings")
-                        },
-                        "conversations": [chat._asdict() for chat in one.conversations],
-                    }
-                    for one in found
-                ],
-            }
-        )
+        print_json({"space": cli.space, "days": [day_to_json(day) for day in found]})
     elif found:
         from reverie.interfaces.cli import memory_view
 
@@ -148,9 +137,7 @@ def show_chain(
     cli: CliContext,
     id: Annotated[
         str,
-        typer.Argument(
-            metavar="ID", autocompletion=shell_completion.complete_ids, help="A memory, mem_…."
-        ),
+        typer.Argument(metavar="ID", autocompletion=complete_ids, help="A memory, mem_…."),
     ],
     limit: Limit = 20,
 ) -> None:
@@ -164,12 +151,19 @@ def show_chain(
         print_line(f"{'→' if one.id == id else ' '} {one.id}  {one_line(one.text, 100)}")
 
 
+def day_to_json(day: "JournalDay") -> dict[str, Any]:
+    """A day of the journal as JSON values."""
+    values = day._asdict()
+    for name in ("episodes", "tasks", "decisions", "feelings"):
+        values[name] = [memory_to_json(memory) for memory in values[name]]
+    values["conversations"] = [conversation._asdict() for conversation in day.conversations]
+    return values
+
+
 def parse_time_range(since: str, until: str) -> tuple[float | None, float | None]:
     """Two moments as people write them; a date means its beginning, and its end."""
     now = clock.now()
-    return user_input.parse_time_ago(since, now, "--since"), user_input.parse_as_of_time(
-        until, now, "--until"
-    )
+    return parse_time_ago(since, now, "--since"), parse_as_of_time(until, now, "--until")
 
 
 def utc_today() -> date:

@@ -10,7 +10,6 @@ import typer
 
 from reverie import Mind
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import user_input
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
 from reverie.interfaces.cli.terminal_output import (
@@ -19,6 +18,7 @@ from reverie.interfaces.cli.terminal_output import (
     print_line,
     print_note,
 )
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
     from reverie.notes.note_indexing import IndexReport
@@ -106,7 +106,7 @@ def search_folders(
     """Passages of files for a question: path, lines, text, score, why."""
     with cli.open_mind() as mind:
         found = mind.search_files(
-            user_input.read_text_or_stdin(query), space=cli.space, limit=limit, mode=mode
+            read_text_or_stdin(query), space=cli.space, limit=limit, mode=mode
         )
     if cli.as_json:
         print_json(
@@ -119,7 +119,8 @@ def search_folders(
         return
     for passage in found:
         print_line(
-            f"{passage.path}:{passage.first}-{passage.last}  {passage.score:.2f}  {', '.join(passage.why)}"
+            f"{passage.path}:{passage.first}-{passage.last}  {passage.score:.2f}  "
+            f"{', '.join(passage.why)}"
         )
         print_line("    " + passage.text.strip("\n").replace("\n", "\n    "))
     if not found:
@@ -148,9 +149,7 @@ def show_file(
 def write_note(cli: CliContext, text: Words) -> None:
     """Write what happened into today's log, and keep it as an episode."""
     with cli.open_mind() as mind:
-        noted = mind.save_note(
-            user_input.read_text_or_stdin(text), space=cli.space, provenance="user_stated"
-        )
+        noted = mind.save_note(read_text_or_stdin(text), space=cli.space, provenance="user_stated")
         hand_to_worker(cli, mind)
     if cli.as_json:
         print_json({**noted._asdict(), "memory": memory_to_json(noted.memory)})
@@ -175,7 +174,7 @@ def update_file(
     with cli.open_mind() as mind:
         written = mind.update_file(
             path,
-            user_input.read_text_or_stdin(text),
+            read_text_or_stdin(text),
             "replace" if replace else "append",
             space=cli.space,
             provenance="user_stated",

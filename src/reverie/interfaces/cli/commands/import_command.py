@@ -258,15 +258,13 @@ def print_import(file: Path, done: "ImportOutcome", dry_run: bool) -> None:
     plan = done.plan
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in plan.kinds.items())
     memories = sum(plan.kinds.values())
+    of_kinds = f" ({kinds})" if kinds else ""
     parts = [
-        f"{memories:,} {pluralize('memory', memories)}{f' ({kinds})' if kinds else ''}",
+        f"{memories:,} {pluralize('memory', memories)}{of_kinds}",
         f"{plan.links:,} {pluralize('link', plan.links)}",
-        *(
-            [f"{len(plan.events):,} {pluralize('deed', len(plan.events))} for the log"]
-            if plan.events
-            else []
-        ),
     ]
+    if plan.events:
+        parts.append(f"{len(plan.events):,} {pluralize('deed', len(plan.events))} for the log")
     before = f" {plan.known:,} were there already." if plan.known else ""
     back = f" Back: reverie undo {done.event}" if done.event else ""
     print_line(
@@ -297,29 +295,22 @@ def import_exports(cli: CliContext, files: Sequence[Path], skip_bad: bool) -> No
             raise BadInput(f"There is no file {file}")
     with cli.open_mind() as mind:
         done = [(file, import_export_file(file, mind, cli, skip_bad)) for file in files]
-    taken = Counter[str]()
-    for _, one in done:
-        taken.update(one.new)
+    taken, unknown = Counter[str](), Counter[str]()
+    bad: list[dict[str, Any]] = []
+    for file, report in done:
+        taken.update(report.new)
+        unknown.update(report.unknown)
+        bad += [{"file": str(file), "row": row.row, "why": row.why} for row in report.bad]
     if cli.as_json:
-        print_json(
-            {
-                "new": dict(taken),
-                "left_out": sum(one.left_out for _, one in done),
-                "unknown": dict(sum((Counter(one.unknown) for _, one in done), Counter[str]())),
-                "bad": [
-                    {"file": str(file), "row": bad.row, "why": bad.why}
-                    for file, one in done
-                    for bad in one.bad
-                ],
-            }
-        )
+        left_out = sum(report.left_out for _, report in done)
+        print_json({"new": dict(taken), "left_out": left_out, "unknown": dict(unknown), "bad": bad})
         return
     if taken:
         print_line(f"New: {', '.join(f'{n:,} {pluralize(kind, n)}' for kind, n in taken.items())}.")
     else:
         print_line("Nothing new: everything was there already.")
-    for file, one in done:
-        print_left_out_rows(file, one)
+    for file, report in done:
+        print_left_out_rows(file, report)
 
 
 def import_export_file(file: Path, mind: Mind, cli: CliContext, skip_bad: bool) -> "ImportReport":

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reverie.core import config
-from reverie.interfaces.cli import user_input
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
     from reverie.code.planning.plan_answer import TaskPlan
@@ -46,7 +46,7 @@ def plan_task(
     What has changed in the repository is indexed first. `learn --git` gives it a past to go by.
     """
     with cli.open_mind() as mind:
-        text = user_input.read_text_or_stdin(task)
+        text = read_text_or_stdin(task)
         if not as_it_is:
             mind.index_code(
                 config.find_work_tree((root or config.working_directory()).resolve()), cli.progress
@@ -82,7 +82,7 @@ def plan_task(
 
 
 def print_plan(plan: "TaskPlan") -> None:
-    """Show a plan."""
+    """Show a plan, and how it could know more."""
     print_line(plan.text or "Nothing is known that this could be about.")
     if plan.files and not plan.known:
         print_note("No past tasks are known. Take in the history: reverie learn --git")

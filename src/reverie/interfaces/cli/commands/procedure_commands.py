@@ -6,7 +6,6 @@ from typing import Annotated, Any
 import typer
 
 from reverie.core import clock
-from reverie.interfaces.cli import shell_completion, user_input
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import (
     MemoryId,
@@ -15,12 +14,14 @@ from reverie.interfaces.cli.commands.remember_commands import (
     print_remembered,
 )
 from reverie.interfaces.cli.commands.search_commands import hit_to_json
+from reverie.interfaces.cli.shell_completion import complete_tags
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     print_json,
     print_line,
     print_note,
 )
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 commands = CommandTable("Know-how")
 
@@ -39,7 +40,7 @@ def teach_procedure(
     careful: Annotated[list[str] | None, typer.Option(help="What to beware of.")] = None,
     tag: Annotated[
         list[str] | None,
-        typer.Option("--tag", "-t", autocompletion=shell_completion.complete_tags, help="A tag."),
+        typer.Option("--tag", "-t", autocompletion=complete_tags, help="A tag."),
     ] = None,
 ) -> None:
     """Keep how something is done: steps in order, what they need, what to beware of."""
@@ -95,7 +96,7 @@ def show_warnings(
     limit: Limit = 5,
 ) -> None:
     """What to know before a tool runs: memories whose trigger it meets, “never do” first."""
-    text = user_input.read_text_or_stdin(given) if given else ""
+    text = read_text_or_stdin(given) if given else ""
     with cli.open_mind() as mind:
         found = mind.warnings(tool, parse_tool_arguments(text), space=cli.space, limit=limit)
     if cli.as_json:
@@ -132,9 +133,7 @@ def list_procedures(
     from reverie.memory.procedure import read_practice_record
 
     with cli.open_mind() as mind:
-        found = mind.procedures(
-            user_input.read_text_or_stdin(context), space=cli.space, limit=limit
-        )
+        found = mind.procedures(read_text_or_stdin(context), space=cli.space, limit=limit)
     if cli.as_json:
         print_json(
             {

@@ -11,17 +11,25 @@ from reverie.core import clock
 from reverie.core.errors import BadInput, ReverieError
 from reverie.core.kinds import KINDS
 from reverie.core.model import MEMORY_RELATIONS, Memory
-from reverie.interfaces.cli import shell_completion, user_input
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.shell_completion import complete_ids, complete_kinds, complete_tags
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     print_json,
     print_line,
     print_note,
 )
+from reverie.interfaces.cli.user_input import (
+    edit_fields,
+    parse_time_ago,
+    parse_time_ahead,
+    read_stdin_lines,
+    read_text_or_stdin,
+)
 
 commands = CommandTable("Keep and change")
-LINES_PER_BATCH = 200  # lines of --each-line that are kept in one transaction
+# Lines of --each-line that are kept in one transaction.
+LINES_PER_BATCH = 200
 # Of difflib's likeness: "negativ" and "fcat" are slips, "recipe" is a kind of one's own.
 MIN_LIKENESS = 0.75
 TRIGGER_FORMS = {
@@ -32,9 +40,7 @@ TRIGGER_FORMS = {
 
 MemoryId = Annotated[
     str,
-    typer.Argument(
-        metavar="ID", autocompletion=shell_completion.complete_ids, help="The memory's id, mem_…."
-    ),
+    typer.Argument(metavar="ID", autocompletion=complete_ids, help="The memory's id, mem_…."),
 ]
 
 
@@ -51,7 +57,7 @@ def remember_text(
         typer.Option(
             "--kind",
             "-k",
-            autocompletion=shell_completion.complete_kinds,
+            autocompletion=complete_kinds,
             help="See: reverie kinds.",
         ),
     ] = "fact",
@@ -60,7 +66,7 @@ def remember_text(
         typer.Option(
             "--tag",
             "-t",
-            autocompletion=shell_completion.complete_tags,
+            autocompletion=complete_tags,
             help="A tag; may be given several times.",
         ),
     ] = None,
@@ -110,15 +116,15 @@ def remember_text(
         "files": file or (),
         "about": about or (),
         "triggers": trigger or (),
-        "at": user_input.parse_time_ago(at, now),
-        "expires_at": user_input.parse_time_ahead(expires, now),
+        "at": parse_time_ago(at, now),
+        "expires_at": parse_time_ahead(expires, now),
         "session": session,
         "speaker": speaker,
         "provenance": provenance,
     }
     if each_line and text not in (None, [], ["-"]):
         raise BadInput("--each-line reads from stdin; leave the text out")
-    words = "" if each_line else user_input.read_text_or_stdin(text)
+    words = "" if each_line else read_text_or_stdin(text)
     with cli.open_mind() as mind:
         if each_line:
             kept = remember_lines(mind, cli, item)
@@ -137,7 +143,8 @@ def note_likely_slips(kind: str, triggers: Sequence[str]) -> None:
     """
     from difflib import get_close_matches
 
-    if kind not in KINDS and (near := get_close_matches(kind, KINDS, 1, MIN_LIKENESS)):
+    near = [] if kind in KINDS else get_close_matches(kind, KINDS, 1, MIN_LIKENESS)
+    if near:
         print_note(
             f"There is no kind {kind}; it is kept as one of your own. Did you mean --kind "
             f"{near[0]}?"
@@ -174,7 +181,7 @@ def remember_lines(mind: Mind, cli: CliContext, item: dict[str, Any]) -> list[Me
         cli.progress("keeping lines", len(kept), None)
 
     try:
-        for line in user_input.read_stdin_lines():
+        for line in read_stdin_lines():
             batch.append({"text": line, **item})
             if len(batch) == LINES_PER_BATCH:
                 keep()
@@ -223,9 +230,7 @@ def edit_memory(
     title: Annotated[str | None, typer.Option(help="The new title.")] = None,
     kind: Annotated[
         str | None,
-        typer.Option(
-            "--kind", "-k", autocompletion=shell_completion.complete_kinds, help="The new kind."
-        ),
+        typer.Option("--kind", "-k", autocompletion=complete_kinds, help="The new kind."),
     ] = None,
     trigger: Annotated[
         list[str] | None,
@@ -235,27 +240,26 @@ def edit_memory(
     """Change a memory: in $EDITOR, or by options. What was there before stays in its history."""
     with cli.open_mind() as mind:
         old = require_memory(mind, id)
+        options = {"title": title, "kind": kind}
         fields: dict[str, Any] = {
-            name: value for name, value in (("title", title), ("kind", kind)) if value is not None
+            name: value for name, value in options.items() if value is not None
         }
         if text is not None:
-            fields["text"] = user_input.read_text_or_stdin([text])
+            fields["text"] = read_text_or_stdin([text])
         if trigger:
             fields["triggers"] = tuple(trigger)
         if not fields:
-            fields = user_input.edit_fields(old)
+            fields = edit_fields(old)
         fields = {name: value for name, value in fields.items() if getattr(old, name) != value}
         new = mind.revise(id, **fields) if fields else old
         if "text" in fields:
             hand_to_worker(cli, mind)
     if cli.as_json:
         print_json({"memory": memory_to_json(new), "changed": sorted(fields)})
+    elif fields:
+        print_line(f"Changed {', '.join(sorted(fields))} of {id}. Undo: reverie undo")
     else:
-        print_line(
-            f"Changed {', '.join(sorted(fields))} of {id}. Undo: reverie undo"
-            if fields
-            else "Nothing was changed."
-        )
+        print_line("Nothing was changed.")
     if not {"text", "kind"}.isdisjoint(fields):
         note_triggers(new)
     before, after = (set(memory.details.get("redacted", ())) for memory in (old, new))
@@ -277,7 +281,7 @@ def tag_memory(
         list[str],
         typer.Argument(
             metavar="TAG…",
-            autocompletion=shell_completion.complete_tags,
+            autocompletion=complete_tags,
             help="Tags to put on; -TAG after “--”, or --remove, takes off.",
         ),
     ] = [],  # noqa: B006
@@ -286,7 +290,7 @@ def tag_memory(
         typer.Option(
             "--remove",
             "-r",
-            autocompletion=shell_completion.complete_tags,
+            autocompletion=complete_tags,
             help="A tag to take off.",
         ),
     ] = None,

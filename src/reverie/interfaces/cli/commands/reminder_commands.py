@@ -7,10 +7,10 @@ import typer
 
 from reverie import Mind
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import shell_completion, user_input
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.remember_commands import MemoryId, hand_to_worker
 from reverie.interfaces.cli.commands.search_commands import hit_to_json
+from reverie.interfaces.cli.shell_completion import complete_tags
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     one_line,
@@ -18,6 +18,7 @@ from reverie.interfaces.cli.terminal_output import (
     print_line,
     print_note,
 )
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
     from reverie.core.model import Memory
@@ -64,7 +65,7 @@ def add_reminder(
     ] = "",
     tag: Annotated[
         list[str] | None,
-        typer.Option("--tag", "-t", autocompletion=shell_completion.complete_tags, help="A tag."),
+        typer.Option("--tag", "-t", autocompletion=complete_tags, help="A tag."),
     ] = None,
 ) -> None:
     """Keep something to be done later: at a time, again and again, or when the context calls for
@@ -75,7 +76,7 @@ def add_reminder(
     when = at or (f"in {within.removeprefix('in ')}" if within else None)
     with cli.open_mind() as mind:
         memory = mind.remind(
-            user_input.read_text_or_stdin(text),
+            read_text_or_stdin(text),
             when=when,
             every=every,
             files=when_file or (),
@@ -111,7 +112,7 @@ def list_due(
     """What is due now, by priority, then time. Looking does not fire."""
     from reverie.interfaces.cli.commands.procedure_commands import parse_tool_arguments
 
-    said = user_input.read_text_or_stdin([context]) if context else ""
+    said = read_text_or_stdin([context]) if context else ""
     with cli.open_mind() as mind:
         found = mind.due(
             said, space=cli.space, tool=tool, arguments=parse_tool_arguments(arguments), fire=fire

@@ -12,8 +12,9 @@ from reverie.core.code_anchors import outdated_notice
 from reverie.core.errors import BadInput
 from reverie.core.kinds import MATURITIES, maturity_of
 from reverie.core.model import Memory
-from reverie.interfaces.cli import mirror_status, shell_completion, user_input
+from reverie.interfaces.cli import mirror_status
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.shell_completion import complete_ids
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     one_line,
@@ -21,6 +22,7 @@ from reverie.interfaces.cli.terminal_output import (
     print_line,
     print_note,
 )
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 from reverie.reconciliation.review_questions import DECISIONS, ReviewCase
 
 commands = CommandTable("Keep and change")
@@ -39,7 +41,7 @@ Id = Annotated[
     str | None,
     typer.Argument(
         metavar="ID",
-        autocompletion=shell_completion.complete_ids,
+        autocompletion=complete_ids,
         help="A memory of the pair, mem_….",
     ),
 ]
@@ -148,9 +150,7 @@ def promote_to_page(
     cli: CliContext,
     id: Annotated[
         str,
-        typer.Argument(
-            metavar="ID", autocompletion=shell_completion.complete_ids, help="The memory, mem_…."
-        ),
+        typer.Argument(metavar="ID", autocompletion=complete_ids, help="The memory, mem_…."),
     ],
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The new page, such as docs/decisions/cache.md.")
@@ -175,9 +175,7 @@ def resolve_pair(
     """Make one decision without asking, for scripts."""
     if not (one and other and keep):
         raise BadInput("A decision needs both ids and --keep one, other, both, merge, or --text")
-    pair = mind.resolve(
-        one, other, keep, text=user_input.read_text_or_stdin([text]) if text else ""
-    )
+    pair = mind.resolve(one, other, keep, text=read_text_or_stdin([text]) if text else "")
     event = mind.store.events(verbs=("review",), newest=True, limit=1)[0].seq
     if cli.as_json:
         print_json(

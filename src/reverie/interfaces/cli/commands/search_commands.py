@@ -19,9 +19,9 @@ from reverie.core.errors import (
 )
 from reverie.core.kinds import MEMORY_TYPES
 from reverie.core.model import Record
-from reverie.interfaces.cli import shell_completion
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import MemoryId
+from reverie.interfaces.cli.shell_completion import complete_ids, complete_kinds, complete_tags
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     one_line,
@@ -32,16 +32,14 @@ from reverie.interfaces.cli.terminal_output import (
 from reverie.retrieval.search_query import MODES
 
 commands = CommandTable("Find and read")
-MAX_MESSAGE_CHARS = 200  # characters of a message that are shown
+MAX_MESSAGE_CHARS = 200  # of a message that are shown
 MAX_WAITING_TEXTS = (
     64  # texts that wait for a vector and are embedded before a recall, about a second's work
 )
 
 Kinds = Annotated[
     list[str] | None,
-    typer.Option(
-        "--kind", "-k", autocompletion=shell_completion.complete_kinds, help="Only this kind."
-    ),
+    typer.Option("--kind", "-k", autocompletion=complete_kinds, help="Only this kind."),
 ]
 Types = Annotated[
     list[str] | None,
@@ -53,9 +51,7 @@ Types = Annotated[
 ]
 Tags = Annotated[
     list[str] | None,
-    typer.Option(
-        "--tag", "-t", autocompletion=shell_completion.complete_tags, help="Only with this tag."
-    ),
+    typer.Option("--tag", "-t", autocompletion=complete_tags, help="Only with this tag."),
 ]
 
 
@@ -212,7 +208,7 @@ def retrieve_memories(
         list[str] | None,
         typer.Argument(
             metavar="ID…",
-            autocompletion=shell_completion.complete_ids,
+            autocompletion=complete_ids,
             help="Ids, as hints name them.",
         ),
     ] = None,
@@ -337,9 +333,7 @@ def show_memories(
     cli: CliContext,
     ids: Annotated[
         list[str],
-        typer.Argument(
-            metavar="ID…", autocompletion=shell_completion.complete_ids, help="Ids of memories."
-        ),
+        typer.Argument(metavar="ID…", autocompletion=complete_ids, help="Ids of memories."),
     ],
 ) -> None:
     """Show memories with all that is known about them."""

@@ -20,7 +20,7 @@ from reverie.interfaces.cli.terminal_output import (
 )
 
 commands = CommandTable("Conversations")
-MAX_MESSAGE_CHARS = 400  # characters of one message that are shown
+MAX_MESSAGE_CHARS = 400  # of one message that are shown
 
 Words = Annotated[
     list[str] | None,
@@ -74,8 +74,8 @@ def list_recordings(given: Path) -> list[Path]:
 
 
 def learn_recording(cli: CliContext, mind: Any, file: Path) -> list[dict[str, Any]]:
-    """What each conversation of a file taught. One that cannot be learned from does not disturb the
-    others.
+    """What each conversation of a file taught, as JSON values. One that cannot be learned from does
+    not disturb the others.
     """
     from reverie.extraction.transcript_learning import LearnReport
     from reverie.interfaces.cli.replay_run import read_content
@@ -121,7 +121,7 @@ def learned_to_json(done: Any, error: str = "") -> dict[str, Any]:
 
 
 def print_learned(result: dict[str, Any]) -> None:
-    """One conversation for people."""
+    """Tell people what one conversation taught, and what was rejected."""
     name = one_line(result["session"], 60)
     for remark in result["remarks"]:
         print_note(f"{name}: {remark}.")

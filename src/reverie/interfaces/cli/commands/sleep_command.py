@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from reverie.interfaces.cli import shell_completion
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.shell_completion import complete_passes
 from reverie.interfaces.cli.terminal_output import one_line, print_json, print_line, print_note
 
 commands = CommandTable("Look after it")
@@ -22,7 +22,7 @@ def sleep_now(
         typer.Option(
             "--pass",
             metavar="NAME",
-            autocompletion=shell_completion.complete_passes,
+            autocompletion=complete_passes,
             help="Only this pass; may be repeated.",
         ),
     ] = None,

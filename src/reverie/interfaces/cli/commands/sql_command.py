@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import user_input
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.terminal_output import (
     escape_controls,
@@ -20,6 +19,7 @@ from reverie.interfaces.cli.terminal_output import (
     print_line,
     print_note,
 )
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
     from reverie.storage.analytics import QueryResult, TableDescription
@@ -57,7 +57,7 @@ def run_sql(
         elif query:
             print_rows(
                 cli,
-                mind.sql(user_input.read_text_or_stdin(query), space=cli.space),
+                mind.sql(read_text_or_stdin(query), space=cli.space),
                 as_csv=as_csv,
             )
         else:

@@ -6,10 +6,10 @@ from typing import Annotated
 import typer
 
 from reverie.core import clock
-from reverie.interfaces.cli import shell_completion, user_input
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.procedure_commands import parse_tool_arguments
 from reverie.interfaces.cli.commands.search_commands import print_memories
+from reverie.interfaces.cli.shell_completion import complete_ids
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     one_line,
@@ -17,6 +17,7 @@ from reverie.interfaces.cli.terminal_output import (
     print_line,
     print_note,
 )
+from reverie.interfaces.cli.user_input import parse_time_ahead, read_text_or_stdin
 from reverie.memory.feelings import INTENSITIES
 from reverie.memory.working_memory import DEFAULT_MINUTES
 
@@ -42,7 +43,7 @@ def hold_content(
     """Set the working memory of a conversation; replaces what it held."""
     with cli.open_mind() as mind:
         kept = mind.hold(
-            parse_tool_arguments(user_input.read_text_or_stdin(content)),
+            parse_tool_arguments(read_text_or_stdin(content)),
             session=session,
             space=cli.space,
             minutes=minutes,
@@ -94,7 +95,7 @@ def record_feeling(
         str | None,
         typer.Option(
             metavar="ID",
-            autocompletion=shell_completion.complete_ids,
+            autocompletion=complete_ids,
             help="The memory that is felt so.",
         ),
     ] = None,
@@ -141,7 +142,7 @@ def set_season(
     with cli.open_mind() as mind:
         now = mind.season(
             "" if end else label,
-            until=user_input.parse_time_ahead(until, clock.now(), "--until"),
+            until=parse_time_ahead(until, clock.now(), "--until"),
             space=cli.space,
         )
     if cli.as_json:
