@@ -82,8 +82,8 @@ def live(mind, tmp_path, words):
     write_json_object(
         f"{room.spool}/later.json", {"event": "prompt", "given": {"prompt": f"what of {words}"}}
     )
-    write_json_object(room.of("s9", "block"), {"text": f"- {words}", "ids": [kept.id]})
-    write_json_object(room.guards(SPACE), {"guards": [{"text": f"never say {words}"}]})
+    write_json_object(room.session_file("s9", "block"), {"text": f"- {words}", "ids": [kept.id]})
+    write_json_object(room.guards_file(SPACE), {"guards": [{"text": f"never say {words}"}]})
     (home / "hooks" / "trouble.log").write_text(f"1760000000 could not say {words}\n")
     (home / "trouble.txt").write_text(f"Traceback\n  ValueError: {words}\n")
     return kept

@@ -85,7 +85,7 @@ def hooked(
             taken = ready if fresh and continues_topic(text, fits) else EMPTY_BLOCK
             ready = EMPTY_BLOCK if taken else ready
             block = taken
-            if begins or is_worth_searching(text, None):
+            if begins or is_worth_searching(text, ()):
                 besides = [Hit(memory, 0.0, ("prepared",)) for memory in taken.memories]
                 block = prepare_by_words(
                     store, settings, attention, space, text, text, now, (), besides

@@ -150,7 +150,7 @@ def test_hooks_tell_which_model_calls(tmp_path):
     """
     room, log = HookFiles(str(tmp_path)), tmp_path / "log.jsonl"
     note = {"agent": "claude-code", "space": SPACE, "model": "claude-haiku", "transcript": str(log)}
-    write_json_object(room.of("s1", "json"), note)
+    write_json_object(room.session_file("s1", "json"), note)
     assert (
         find_speaking_model(room, "claude-code", SPACE),
         find_speaking_model(room, "claude-code", "me/other"),

@@ -16,6 +16,7 @@ import pytest
 
 from reverie.core import config
 from reverie.interfaces.hooks import hook_main
+from reverie.interfaces.hooks.hook_consumer import HookConsumer
 from reverie.interfaces.hooks.spool import HookFiles, write_json_object
 from reverie.interfaces.install.hook_line import launcher_path
 from reverie.interfaces.worker_start import is_worker_alive
@@ -94,7 +95,7 @@ class Host:
 
     def ready(self, session="s1"):
         """A block waits for the session."""
-        until(lambda: Path(self.room.of(session, "block")).exists())
+        until(lambda: Path(self.room.session_file(session, "block")).exists())
 
     def prepares(self, prompt, text, session="s1", *, said=True, **fields):
         """What somebody keeps after a prompt was answered, and before it is prepared for: a block
@@ -116,7 +117,7 @@ class Host:
 
     def guards(self):
         """What the desk has laid ready for tools."""
-        path = Path(self.room.guards(self.space))
+        path = Path(self.room.guards_file(self.space))
         return path.read_text() if path.exists() else ""
 
     def keep(self, text, **fields):
@@ -210,7 +211,7 @@ def test_what_a_prompt_needs_comes_while_it_is_worked_on(agent):
         "workspace_roots": [str(agent.project)],
     }
     assert agent.raw(json.dumps({**payload, **listing}).encode()) == {}
-    assert Path(agent.room.of("s2", "block")).exists()
+    assert Path(agent.room.session_file("s2", "block")).exists()
 
 
 def test_sessions_do_not_get_each_others_blocks(agent):
@@ -303,7 +304,7 @@ def test_a_worker_takes_back_what_is_forgotten(agent):
     memory = agent.prepares("Which host is the staging server?", HERON)
     with opened(agent.home) as mind:
         mind.forget(memory.id)
-    until(lambda: not Path(agent.room.of("s1", "block")).exists())
+    until(lambda: not Path(agent.room.session_file("s1", "block")).exists())
 
 
 def test_a_warning_comes_before_the_tool_once(agent):
@@ -522,6 +523,30 @@ def test_no_secret_reaches_the_disk(agent, monkeypatch):
     agent.settled()
     files = [path.read_bytes() for path in agent.home.rglob("*") if path.is_file()]
     assert not [one for one in files if b"aB3dE5gH7jK9" in one or b"hunter2" in one]
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_what_a_hook_redacted_is_redacted_again_only_by_other_rules(agent, monkeypatch, changed):
+    """A secret that is planted into the spool shows whether the worker looks once more: not under
+    the rules that the hook redacted by, and always under any others.
+    """
+    monkeypatch.setenv("REVERIE_HOME", str(agent.home))
+    config.save_settings(config.load_settings(agent.home), idle=0.0)
+    agent.say("The first word.")
+    agent.tell("PostToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_response={})
+    for path in agent.room.waiting():
+        spooled = json.loads(Path(path).read_text())
+        assert spooled["redacted_by"]
+        planted = {"text": f"use {SECRET}", "result": f"token {SECRET}"}
+        rules = {"redacted_by": "an earlier version"} if changed else {}
+        write_json_object(path, {**spooled, **planted, **rules})
+    with opened(agent.home) as mind:
+        desk = HookConsumer(mind)
+        while desk.waits() and desk.attend():
+            pass
+        desk.close()
+        written = [str(event.payload) for event in mind.store.events(verbs=("turn", "tool"))]
+    assert [changed, changed] == [SECRET not in text for text in written]
 
 
 @pytest.mark.parametrize(

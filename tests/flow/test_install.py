@@ -366,7 +366,7 @@ def test_doctor_says_when_memory_last_surfaced_and_what_failed(user):
     with opened(home) as mind:
         mind.store.append([Event("failed", "me/x", time.time(), "s", {"error": "ValueError: odd"})])
     assert "ValueError: odd" in told(code=1)
-    HookFiles(str(home)).trouble("claude-code: OSError: disk full")
+    HookFiles(str(home)).log_trouble("claude-code: OSError: disk full")
     assert "disk full" in told(code=1)
     invoked("off", "--space", "me")
     assert "Memory is off in me. Switch it on: reverie on --space me" in told(code=1)
@@ -602,8 +602,8 @@ def test_doctor_says_when_each_host_was_last_here(user):
         stdout=subprocess.DEVNULL,
     )
     os.utime(f"{room.home}/hooks/hosts/claude-code", (time.time() - 7_200,) * 2)
-    room.came("cursor")
-    room.came("cursor_gave")
+    room.mark_seen("cursor")
+    room.mark_seen("cursor_gave")
     here = told(1)  # the event waits, and no worker is to come
     assert "The last hook of Claude Code came 2h ago; none has brought anything yet." in here
     assert "The last hook of Cursor came just now; one last brought something just now." in here

@@ -76,8 +76,8 @@ def lived(mind, tmp_path, companion):
     write_json_object(
         f"{room.spool}/later.json", {"event": "prompt", "given": {"prompt": f"and {TEXT}"}}
     )
-    write_json_object(room.of("s9", "block"), {"text": f"- {TEXT}", "ids": [kept.id]})
-    write_json_object(room.guards(SPACE), {"guards": [{"text": f"never say {TEXT}"}]})
+    write_json_object(room.session_file("s9", "block"), {"text": f"- {TEXT}", "ids": [kept.id]})
+    write_json_object(room.guards_file(SPACE), {"guards": [{"text": f"never say {TEXT}"}]})
     return kept.id
 
 

@@ -19,7 +19,17 @@ from reverie.interfaces.hooks.event_truncation import (
     truncate_text,
 )
 from reverie.interfaces.hooks.exit_status import find_exit_code
-from reverie.interfaces.hooks.hook_event import PROMPT, TOOL_AFTER, TOOL_FAILED, TURN_END, HookEvent
+from reverie.interfaces.hooks.hook_event import (
+    PROMPT,
+    TOOL_AFTER,
+    TOOL_FAILED,
+    TURN_END,
+    HookBlock,
+    HookEvent,
+    SessionNote,
+    SpooledEvent,
+    WarningTable,
+)
 from reverie.interfaces.hooks.hook_main import resolve_outcome
 from reverie.interfaces.hooks.host_adapters import (
     HOSTS,
@@ -35,6 +45,7 @@ from reverie.interfaces.hooks.prompt_topic import (
 from reverie.interfaces.hooks.spool import (
     HookFiles,
     read_json_object,
+    read_spooled_event,
     to_file_name,
     write_json_object,
 )
@@ -259,10 +270,10 @@ def test_nothing_beside_a_cut_is_kept_however_much_was_hidden_before_it(cut):
 def test_blocks_of_one_session_are_never_anothers(tmp_path):
     """A block is taken once, by its own session (CC-42)."""
     room = HookFiles(str(tmp_path))
-    write_json_object(room.of("a", "block"), {"text": "for a"})
-    assert room.take("b") is None
-    assert room.take("a") == {"text": "for a"}
-    assert room.take("a") is None
+    write_json_object(room.session_file("a", "block"), {"text": "for a", "of": "a newer version"})
+    assert room.take_block("b") is None
+    assert room.take_block("a") == HookBlock("for a")
+    assert room.take_block("a") is None
 
 
 @pytest.mark.parametrize(
@@ -293,13 +304,13 @@ def test_only_words_of_its_own_make_a_prompt_worth_looking():
     """Opening the store takes time: not for thanks, nor for what every session says, unless that
     calls something up.
     """
-    guards = {"rows": [row("Run the tests with tox.", triggers=("test", "tool:Bash(run*)"))]}
-    assert is_worth_searching("Which host is the staging server?", None)
+    guards = [row("Run the tests with tox.", triggers=("test", "tool:Bash(run*)"))]
+    assert is_worth_searching("Which host is the staging server?", ())
     assert not is_worth_searching("thanks", guards) and not is_worth_searching(
         "run it again", guards
     )
     assert is_worth_searching("run the tests again", guards) and not is_worth_searching(
-        "run the tests again", {"rows": []}
+        "run the tests again", ()
     )
 
 
@@ -317,10 +328,31 @@ def test_the_log_is_bounded_and_holds_no_secret(tmp_path):
     """
     room = HookFiles(str(tmp_path))
     for _ in range(400):
-        room.trouble(f"it went wrong: {SECRET} " + "word " * 200)
+        room.log_trouble(f"it went wrong: {SECRET} " + "word " * 200)
     logs = list((tmp_path / "hooks").glob("trouble*"))
     assert sum(path.stat().st_size for path in logs) < 250_000
     assert all("aB3d" not in path.read_text() for path in logs)
+
+
+def test_what_crosses_between_hooks_and_worker_reads_back(tmp_path):
+    """Through files, and with fields that another version adds or lacks."""
+    files = HookFiles(str(tmp_path))
+    event = SpooledEvent(HookEvent(PROMPT, "s1", text="hello"), 1.0, "me/x", ids=["mem_1"])
+    path = files.add_event(event, held=True)
+    assert read_json_object(path).items() >= {"kind": PROMPT, "text": "hello", "at": 1.0}.items()
+    files.release_event(path, HookBlock(ids=["mem_2"], due=["mem_2"]))
+    (waiting,) = files.waiting()
+    assert read_spooled_event(waiting) == event._replace(
+        root="", ids=["mem_2"], due=["mem_2"], event=event.event
+    )
+    table = WarningTable("<", ">", [row()], 1)
+    write_json_object(files.guards_file("me/x"), table.to_json())
+    assert files.read_warnings("me/x") == table
+    note = SessionNote("me/x", sensitive=["*.key"])
+    write_json_object(files.session_file("s1", "json"), {**note._asdict(), "new": 1})
+    assert files.read_note("s1") == note and note.policy.sensitive == ("*.key",)
+    write_json_object(files.session_file("s2", "json"), {"space": "me/x"})
+    assert files.read_note("s2") == SessionNote("me/x")
 
 
 def row(text="Never force-push.", *, reminder=False, when=None, **fields):
@@ -328,7 +360,7 @@ def row(text="Never force-push.", *, reminder=False, when=None, **fields):
 
 
 def said(rows, tool, arguments, shown=(), now=0.0):
-    return [one["line"] for one in find_matching_rows(rows, tool, arguments, shown, now)]
+    return [one.line for one in find_matching_rows(rows, tool, arguments, shown, now)]
 
 
 def test_a_warning_meets_the_tool_it_is_about():
@@ -353,7 +385,7 @@ def test_what_is_known_of_a_file_comes_with_it():
     for path in ("src/parse.py", "/home/me/x/src/parse.py"):
         assert said(rows, "Read", {"file_path": path}) == ["- parse.py is generated."]
     assert said(rows, "Read", {"file_path": "/x/mysrc/parse.py"}) == []
-    assert said(rows, "Read", {"file_path": "/x/src/parse.py"}, shown=[rows[0]["id"]]) == []
+    assert said(rows, "Read", {"file_path": "/x/src/parse.py"}, shown=[rows[0].id]) == []
 
 
 def test_a_reminder_waits_for_its_time():

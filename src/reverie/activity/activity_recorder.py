@@ -35,20 +35,20 @@ class ActivityRecorder:
         self, append: Callable[[Sequence[Event]], object], policy: Callable[[], Policy]
     ) -> None:
         self._append, self._policy = append, policy
-        self._waiting: deque[Event] = deque()
+        self._waiting: deque[tuple[Event, bool]] = deque()  # with whether it is redacted
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._busy = False
         self.lost, self.trouble = 0, ""
 
-    def enqueue(self, event: Event) -> None:
-        """Have this event written soon. Its payload is not to be altered any more."""
+    def enqueue(self, event: Event, *, is_redacted: bool = False) -> None:
+        """Have this written soon. Its payload is not to be altered any more."""
         with self._changed:
             if len(self._waiting) >= MAX_WAITING:
                 self.lost += 1
                 self.trouble = f"more than {MAX_WAITING:,} events waited to be written"
                 return
-            self._waiting.append(event)
+            self._waiting.append((event, is_redacted))
             if self._is_running():
                 self._changed.notify_all()
             else:
@@ -84,8 +84,10 @@ class ActivityRecorder:
                 self._busy = False
                 self._changed.notify_all()
 
-    def _take_batch(self) -> list[Event] | None:
-        """What is to be written next; None if nothing has come for a while, and the thread ends."""
+    def _take_batch(self) -> list[tuple[Event, bool]] | None:
+        """What is to be written next; None if nothing has come for a while, and then the thread
+        ends.
+        """
         with self._changed:
             if not self._changed.wait_for(lambda: bool(self._waiting), LINGER_SECONDS):
                 self._thread = None
@@ -93,25 +95,27 @@ class ActivityRecorder:
             self._busy = True
             return self._pop_batch()
 
-    def _pop_batch(self) -> list[Event]:
+    def _pop_batch(self) -> list[tuple[Event, bool]]:
         return [self._waiting.popleft() for _ in range(min(BATCH_SIZE, len(self._waiting)))]
 
-    def _write(self, batch: Sequence[Event]) -> None:
+    def _write(self, batch: Sequence[tuple[Event, bool]]) -> None:
         try:
             policy = self._policy()
-            self._append([redact_event(event, policy) for event in batch])
+            self._append([redact_event(event, policy, done) for event, done in batch])
         # Whatever it is, it is not the tool's fault.
         except Exception as err:
             self.lost += len(batch)
             self.trouble = f"{type(err).__name__}: {err}"
 
 
-def redact_event(event: Event, policy: Policy) -> Event:
-    """An event without secrets and contents of sensitive files; long texts are cut after that."""
+def redact_event(event: Event, policy: Policy, is_redacted: bool = False) -> Event:
+    """An event without secrets, and without what stands in sensitive files; long texts are cut
+    after that. `is_redacted`: whoever handed it over has taken the secrets out.
+    """
     from reverie.activity.activity_events import shorten_payload
     from reverie.privacy import redact_value
 
-    safe, _ = redact_value(
-        to_clean_json(dict(drop_sensitive_contents(event.payload, policy))), policy
-    )
-    return event._replace(payload=shorten_payload(safe))  # type: ignore[arg-type]
+    safe = to_clean_json(dict(drop_sensitive_contents(event.payload, policy)))
+    if not is_redacted:
+        safe, _ = redact_value(safe, policy)
+    return event._replace(payload=shorten_payload(safe))

@@ -39,6 +39,7 @@ class ConversationTurn:
     is_end: bool = False  # nothing new: the conversation is over
     evicted: tuple[EvictedPart, ...] = ()  # nothing new: this has left the context
     evicted_summary: CondensedEpisode | None = None  # what that was about, where it was condensed
+    is_redacted: bool = False  # by the process that handed the messages over
 
 
 @dataclass(slots=True, eq=False)
@@ -104,7 +105,7 @@ def to_turn_event(
     """A turn as it is written down: without secrets. `before` are the messages before it."""
     conversation = turn.session
     payload: dict[str, Any] = {
-        "messages": redact_messages(turn.messages, policy, before),
+        "messages": redact_messages(turn.messages, policy, before, is_redacted=turn.is_redacted),
         "first": turn.first,
     }
     places = [message.place for message in turn.messages]

@@ -23,7 +23,11 @@ ASSISTANT, TOOL_ROLES = "assistant", ("tool", "function")
 
 
 def redact_messages(
-    said: Sequence[HostMessage], policy: Policy, before: Sequence[HostMessage] = ()
+    said: Sequence[HostMessage],
+    policy: Policy,
+    before: Sequence[HostMessage] = (),
+    *,
+    is_redacted: bool = False,
 ) -> list[dict[str, str]]:
     """Messages as they may be written down: without secrets, what stands in sensitive files, and
     what a tool had from Reverie.
@@ -40,7 +44,8 @@ def redact_messages(
             guarded = reads_sensitive_file(message, policy) or (asking and guarded)
         asking = message.role == ASSISTANT
         if number >= 0:
-            text = redact_and_shorten(drop_sensitive_text(message, policy, guarded=guarded), policy)
+            text = drop_sensitive_text(message, policy, guarded=guarded)
+            text = shorten_message(text) if is_redacted else redact_and_shorten(text, policy)
             written.append({"role": redact_role(message.role, policy), "text": text})
     return written
 
@@ -97,9 +102,11 @@ def redact_and_shorten(text: str, policy: Policy = DEFAULT_POLICY) -> str:
     text = hide_private_passages(text)
     if len(text) > MAX_MESSAGE_CHARS + 2 * CUT_MARGIN:
         return redact_both_ends(text, policy, HEAD_CHARS, TAIL_CHARS)
-    text = redact(text, policy)[0]
-    return (
-        text
-        if len(text) <= MAX_MESSAGE_CHARS
-        else text[:HEAD_CHARS] + CUT_MARK + text[-TAIL_CHARS:]
-    )
+    return shorten_message(redact(text, policy)[0])
+
+
+def shorten_message(text: str) -> str:
+    """Of a long text without secrets its beginning and its end."""
+    if len(text) <= MAX_MESSAGE_CHARS:
+        return text
+    return text[:HEAD_CHARS] + CUT_MARK + text[-TAIL_CHARS:]

@@ -1,8 +1,8 @@
 """The command `reverie`: wiring, and what happens when something goes wrong.
 
 Each command is a thin function in `commands/` over one verb of `Mind`. Whatever goes wrong becomes
-one clear line on stderr and an exit code from `EXIT`, never a traceback; what nobody foresaw is
-written to `trouble.txt` in the home. Rich, numpy and the model are imported by the commands that
+one clear line on stderr and an exit code from `EXIT_CODES`, never a traceback; what nobody foresaw
+is written to `trouble.txt` in the home. Rich, numpy and the model are imported by the commands that
 need them, so that `--help` and completion are quick.
 """
 
@@ -17,7 +17,6 @@ import typer
 from typer.core import TyperGroup
 
 from reverie.core import errors
-from reverie.interfaces.cli import terminal_output
 from reverie.interfaces.cli.cli_context import (
     CliContext,
     HomeOption,
@@ -51,6 +50,7 @@ from reverie.interfaces.cli.commands import (
     switch_commands,
     working_memory_commands,
 )
+from reverie.interfaces.cli.terminal_output import print_error, print_json, print_line, print_note
 
 # The first row that fits says how the program ends. 0: done. 130: Ctrl-C.
 EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
@@ -69,13 +69,14 @@ EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
     (OSError, 12, "a file could not be read or written"),
 )
 INTERRUPTED, UNFORESEEN = 130, 70
+FULL_DISK = next(number for kind, number, _ in EXIT_CODES if kind is errors.StoreFull)
+# What lists the ids that a command takes, where it is not `list`.
 LISTING_COMMANDS = {
     "undo": "undo",
     "done": "reminders",
     "cancel": "reminders",
     "snooze": "reminders",
 }
-"""What lists the ids that a command takes, where it is not `list`."""
 
 EPILOG = (
     "Exit codes: 0 done; "
@@ -113,7 +114,7 @@ def run_guarded(run: Callable[[], Any], words: list[str]) -> int:
     except Exception as err:
         return report_failure(err, words)
     if code == INTERRUPTED:  # Typer has turned Ctrl-C into its code already
-        terminal_output.print_note("\nInterrupted. What was kept so far is safe.")
+        print_note("\nInterrupted. What was kept so far is safe.")
     return code if isinstance(code, int) else 0
 
 
@@ -128,41 +129,39 @@ def report_failure(err: Exception, words: list[str]) -> int:
     code, text = classify_error(err, words)
     try:
         if "--json" in words:
-            terminal_output.print_json(
-                {"error": {"type": type(err).__name__, "message": text, "exit": code}}
-            )
+            print_json({"error": {"type": type(err).__name__, "message": text, "exit": code}})
         sys.stdout.flush()
     except OSError:  # it is stdout that takes no more: Python would say so once more
         discard_stdout()
-    terminal_output.print_error(text)
+    print_error(text)
     return code
 
 
 def classify_error(err: Exception, words: list[str]) -> tuple[int, str]:
-    """(exit code, message) of an error. A full disk is one whoever meets it, the store
-    or a file.
-    """
+    """(exit code, message) of an error."""
+    # A full disk is one whoever meets it, the store or a file.
     if isinstance(err, OSError) and err.errno in (errno.ENOSPC, errno.EDQUOT):
-        return next(
-            number for kind, number, _ in EXIT_CODES if kind is errors.StoreFull
-        ), describe_error(err)
+        return FULL_DISK, describe_error(err)
     if hasattr(err, "format_message"):  # usage, as Typer (or the Click inside it) sees it
-        said = err.format_message() or "Name a command"
-        said = said if said.endswith((".", "?", "!")) else f"{said}."
-        return getattr(err, "exit_code", 2), " ".join(
-            filter(None, (said, "Try: reverie", find_command_name(words), "--help"))
-        )
+        return getattr(err, "exit_code", 2), describe_usage_error(err.format_message(), words)
     if isinstance(err, errors.NotFound) and "reverie " not in str(err):
-        return 1, f"{err}. Try: reverie {LISTING_COMMANDS.get(find_command_name(words), 'list')}"
+        lists = LISTING_COMMANDS.get(find_command_name(words), "list")
+        return 1, f"{err}. Try: reverie {lists}"
     for kind, number, _ in EXIT_CODES:
         if isinstance(err, kind):
             return number, describe_error(err)
     if type(err).__name__ == "Abort":
         return INTERRUPTED, "Stopped: nobody said yes. Where nobody can be asked, --yes says it."
-    return (
-        UNFORESEEN,
-        f"{type(err).__name__}: {err}. This is a bug in Reverie.{save_traceback(err)}",
-    )
+    what = f"{type(err).__name__}: {err}"
+    return UNFORESEEN, f"{what}. This is a bug in Reverie.{save_traceback(err)}"
+
+
+def describe_usage_error(message: str, words: list[str]) -> str:
+    """A usage error as a sentence, and where the usage is explained."""
+    said = message or "Name a command"
+    said = said if said.endswith((".", "?", "!")) else f"{said}."
+    name = find_command_name(words)
+    return f"{said} Try: reverie {f'{name} ' if name else ''}--help"
 
 
 def find_command_name(words: Sequence[str]) -> str:
@@ -173,23 +172,23 @@ def find_command_name(words: Sequence[str]) -> str:
 def describe_error(err: BaseException) -> str:
     """An error's message; those of the system name their file."""
     if isinstance(err, OSError) and not isinstance(err, errors.ReverieError):
-        return f"{err.strerror or err}{f': {err.filename}' if err.filename else ''}"
+        where = f": {err.filename}" if err.filename else ""
+        return f"{err.strerror or err}{where}"
     return str(err)
 
 
 def save_traceback(err: Exception) -> str:
-    """Keep the traceback of what nobody foresaw, without secrets; says where."""
+    """Keep the traceback of what nobody foresaw, without secrets; the words that say where."""
     import traceback
 
     from reverie.core.config import default_home
     from reverie.privacy import redact
 
     path = default_home() / "trouble.txt"
+    safe, _ = redact("".join(traceback.format_exception(err)))
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.write_text(
-            redact("".join(traceback.format_exception(err)))[0], "utf-8", errors="backslashreplace"
-        )
+        path.write_text(safe, "utf-8", errors="backslashreplace")
     except OSError:
         return ""
     return f" Details are in {path}"
@@ -211,7 +210,7 @@ def print_version(wanted: bool) -> None:
     if wanted:
         from reverie import __version__
 
-        terminal_output.print_line(f"reverie {__version__}")
+        print_line(f"reverie {__version__}")
         raise typer.Exit
 
 
@@ -230,7 +229,8 @@ def collect_options(
     ctx.obj = CliContext(home, place, as_json, sandbox)
 
 
-for room in (
+# In the order in which `--help` lists them.
+for module in (
     remember_commands,
     working_memory_commands,
     review_commands,
@@ -256,7 +256,7 @@ for room in (
     replay_commands,
     install_commands,
 ):
-    room.register(app)
+    module.commands.register(app)
 COMMAND_NAMES = frozenset(str(row.name) for row in app.registered_commands) | {
     str(row.name) for row in app.registered_groups
 }

@@ -1,8 +1,8 @@
 """What every command is given: where the memory lives, from where one asks, and how to answer.
 
-`command` registers a function as a command. Its first parameter is the `Desk`; the options
-`--home`, `--json` and, where it makes sense, `--space` are added to its own, and may stand before
-the command's name as well.
+A module of commands has a `CommandTable`, which registers its functions. The first parameter of
+each is the `CliContext`; the options `--home`, `--json` and, where it makes sense, `--space` are
+added to its own, and may stand before the command's name as well.
 """
 
 import inspect
@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from reverie import Mind
 from reverie.core import config, environment
 from reverie.core.config import Settings
-from reverie.interfaces.cli import shell_completion
 from reverie.interfaces.cli.progress_bar import ProgressBar
+from reverie.interfaces.cli.shell_completion import complete_spaces
 from reverie.memory.memory_validation import resolve_space
 
 CommandFunction = Callable[..., None]
@@ -38,7 +38,7 @@ SpaceOption = Annotated[
         "--space",
         "-s",
         metavar="PATH",
-        autocompletion=shell_completion.complete_spaces,
+        autocompletion=complete_spaces,
         help="Whose memory: me, me/project, … (default: the project of this folder).",
     ),
 ]
@@ -57,10 +57,10 @@ class CliContext:
     """The options that all commands share, and the mind that they open."""
 
     home: Path | None = None
-    place: str | None = None
-    json: bool = False
+    named_space: str | None = None
+    as_json: bool = False
     sandbox: bool = False
-    telling: ProgressBar = field(default_factory=ProgressBar)
+    progress: ProgressBar = field(default_factory=ProgressBar)
 
     @cached_property
     def settings(self) -> Settings:
@@ -70,71 +70,94 @@ class CliContext:
     @cached_property
     def space(self) -> str:
         """Where one asks from."""
-        return resolve_space(self.place)
+        return resolve_space(self.named_space)
 
     @contextmanager
-    def mind(self) -> Iterator[Mind]:
+    def open_mind(self) -> Iterator[Mind]:
         """The memory, open; closed at the end, whatever happens. Off where an agent's session asks
         that is off.
         """
         import reverie
 
-        here = environment.host_session()
-        settings = (
-            self.settings._replace(enabled=False)
-            if here in self.settings.off_sessions
-            else self.settings
-        )
-        with self.telling, reverie.open(settings=settings, progress=self.telling) as mind:
+        settings = self.settings
+        if environment.host_session() in settings.off_sessions:
+            settings = settings._replace(enabled=False)
+        with self.progress, reverie.open(settings=settings, progress=self.progress) as mind:
             yield mind
 
 
-def command(
-    app: typer.Typer, name: str, *, panel: str, spaced: bool = True, hidden: bool = False
-) -> Callable[[CommandFunction], CommandFunction]:
-    """Register a function as a command of that name, with the shared options."""
+class CommandRow(NamedTuple):
+    """One command of a table."""
 
-    def register(function: CommandFunction) -> CommandFunction:
-        own = list(inspect.signature(function).parameters.values())[1:]
-        shared = [
-            option_parameter("home", HomeOption, None),
-            option_parameter("as_json", JsonOption, False),
-        ]
-        if spaced:
-            shared.insert(0, option_parameter("place", SpaceOption, None))
-        context = inspect.Parameter(
-            "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+    name: str
+    function: CommandFunction
+    spaced: bool  # it takes --space
+    hidden: bool
+
+
+class CommandTable:
+    """The commands of a module, in the order in which `--help` lists them."""
+
+    def __init__(self, panel: str, group: typer.Typer | None = None) -> None:
+        self.panel, self.group = panel, group
+        self.rows: list[CommandRow] = []
+
+    def add(
+        self, name: str, *, spaced: bool = True, hidden: bool = False
+    ) -> Callable[[CommandFunction], CommandFunction]:
+        """Decorate a function that is the command of this name."""
+
+        def add_row(function: CommandFunction) -> CommandFunction:
+            self.rows.append(CommandRow(name, function, spaced, hidden))
+            return function
+
+        return add_row
+
+    def register(self, app: typer.Typer) -> None:
+        """Put the commands on the command line: below the group's name, if there is a group."""
+        target = self.group or app
+        for row in self.rows:
+            function = with_shared_options(row.function, row.spaced)
+            target.command(row.name, rich_help_panel=self.panel, hidden=row.hidden)(function)
+        if self.group is not None:
+            app.add_typer(self.group, rich_help_panel=self.panel)
+
+
+def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunction:
+    """The function as Typer is to see it: with the shared options, and without its context."""
+
+    @wraps(function)
+    def run_command(
+        ctx: typer.Context,
+        home: Path | None = None,
+        place: str | None = None,
+        as_json: bool = False,
+        **own_options: Any,
+    ) -> None:
+        before = ctx.find_root().obj or CliContext()
+        cli = CliContext(
+            home or before.home,
+            place if place is not None else before.named_space,
+            as_json or before.as_json,
+            before.sandbox,
         )
+        function(cli, **own_options)
 
-        @wraps(function)
-        def called(
-            ctx: typer.Context,
-            home: Path | None = None,
-            place: str | None = None,
-            as_json: bool = False,
-            **rest: Any,
-        ) -> None:
-            before = ctx.find_root().obj or CliContext()
-            function(
-                CliContext(
-                    home or before.home,
-                    place if place is not None else before.place,
-                    as_json or before.json,
-                    before.sandbox,
-                ),
-                **rest,
-            )
-
-        parameters = [
-            context,
-            *(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*own, *shared)),
-        ]
-        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {p.name: p.annotation for p in parameters}
-        app.command(name, rich_help_panel=panel, hidden=hidden)(called)
-        return function
-
-    return register
+    own = list(inspect.signature(function).parameters.values())[1:]
+    shared = [
+        *([option_parameter("place", SpaceOption, None)] if spaced else []),
+        option_parameter("home", HomeOption, None),
+        option_parameter("as_json", JsonOption, False),
+    ]
+    context = inspect.Parameter(
+        "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+    )
+    options = [row.replace(kind=inspect.Parameter.KEYWORD_ONLY) for row in (*own, *shared)]
+    parameters = [context, *options]
+    # Typer reads both: the one for kinds and defaults, the other for types.
+    run_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run_command.__annotations__ = {row.name: row.annotation for row in parameters}
+    return run_command
 
 
 def option_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:

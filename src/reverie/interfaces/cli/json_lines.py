@@ -15,14 +15,14 @@ R = TypeVar("R")
 
 
 def report_progress(
-    rows: Iterable[R], telling: ProgressBar, stage: str, total: int | None
+    rows: Iterable[R], progress: ProgressBar, stage: str, total: int | None
 ) -> Iterator[R]:
     """The same rows; progress is told of every hundredth."""
     for count, row in enumerate(rows, start=1):
         if count % 100 == 0:
-            telling(stage, min(count, total) if total else count, total)
+            progress(stage, min(count, total) if total else count, total)
         yield row
-    telling.rest()
+    progress.clear()
 
 
 def to_json_line(row: JsonRow) -> str:

@@ -1,5 +1,5 @@
-"""The language model on a terminal: which one, what it took today, how its calls ended, whether it
-rests.
+"""The language model on a terminal: which one it is, what it took today, how its calls ended, and
+until when it rests.
 """
 
 from __future__ import annotations
@@ -10,28 +10,29 @@ import typer
 
 from reverie import Mind
 from reverie.core import clock
-from reverie.interfaces.cli import terminal_output
 from reverie.interfaces.cli.cli_context import CliContext
+from reverie.interfaces.cli.terminal_output import print_json, print_line
 
 if TYPE_CHECKING:
     from reverie.llm.language_model import LanguageModel
 
 NO_MODEL = (
-    "No language model is configured; everything works without one. To use one, set llm in config.toml, for "
-    'instance llm = "anthropic:claude-haiku-4-5", and its key in REVERIE_LLM_KEY.'
+    "No language model is configured; everything works without one. To use one, set llm in "
+    "config.toml, "
+    'for instance llm = "anthropic:claude-haiku-4-5", and its key in REVERIE_LLM_KEY.'
 )
 OFFLINE = "offline = true: no connection is opened, so the language model is not asked."
 
 
-def report_llm_status(desk: CliContext, check: bool) -> None:
+def report_llm_status(cli: CliContext, check: bool) -> None:
     """Show how things stand; with `check`, ask the model something small first."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         asked = check_llm(mind) if check else {}
         values = {**llm_status_values(mind), **({"check": asked} if check else {})}
-    if desk.json:
-        terminal_output.print_json(values)
+    if cli.as_json:
+        print_json(values)
     else:
-        print_llm_status(values, bool(desk.settings.llm))
+        print_llm_status(values, bool(cli.settings.llm))
     if check and asked.get("outcome") != "ok":
         raise typer.Exit(1)
 
@@ -82,39 +83,46 @@ def describe_llm(model: LanguageModel | None, configured: str) -> str:
     day = model.day()
     spent = day.tokens_in + day.tokens_out
     rests = f"; rests: {day.why}" if day.rest_until > clock.now() else ""
-    return f"{model.name}: {spent:,} tokens today{f', ${day.dollars:.2f}' if day.dollars else ''}{rests}"
+    cost = f", ${day.dollars:.2f}" if day.dollars else ""
+    return f"{model.name}: {spent:,} tokens today{cost}{rests}"
 
 
-def print_llm_status(v: dict[str, Any], configured: bool) -> None:
+def print_llm_status(values: dict[str, Any], configured: bool) -> None:
     """The status for people."""
     from reverie.injection.candidate_judge import OUTCOMES as ON_TURNS
     from reverie.interfaces.cli import memory_view
     from reverie.llm.language_model import OUTCOMES
 
-    if not v["model"]:
-        terminal_output.print_line(OFFLINE if configured else NO_MODEL)
+    if not values["model"]:
+        print_line(OFFLINE if configured else NO_MODEL)
         return
-    of_tokens = f" of {v['tokens_per_day']:,}" if v["tokens_per_day"] else ", no limit"
-    of_dollars = f" of ${v['dollars_per_day']:.2f}" if v["dollars_per_day"] else ", no limit"
+    of_tokens = f" of {values['tokens_per_day']:,}" if values["tokens_per_day"] else ", no limit"
+    of_dollars = (
+        f" of ${values['dollars_per_day']:.2f}" if values["dollars_per_day"] else ", no limit"
+    )
     unknown = (
-        f"; {v['unpriced']} calls without a known price (llm_price_in, llm_price_out)"
-        if v["unpriced"]
+        f"; {values['unpriced']} calls without a known price (llm_price_in, llm_price_out)"
+        if values["unpriced"]
         else ""
     )
-    check = v.get("check", {})
+    check = values.get("check", {})
     memory_view.render_facts(
         {
-            "model": v["model"],
-            "day": f"{v['date']} (UTC)",
-            "tokens": f"{v['tokens_in'] + v['tokens_out']:,}{of_tokens} ({v['tokens_in']:,} in, {v['tokens_out']:,} out)",
-            "cost": f"${v['dollars']:.4f}{of_dollars}{unknown}",
-            "rests": f"for {v['rests_for']:.0f} s: {v['why']}" if v["rests_for"] else "",
+            "model": values["model"],
+            "day": f"{values['date']} (UTC)",
+            "tokens": f"{values['tokens_in'] + values['tokens_out']:,}{of_tokens} "
+            f"({values['tokens_in']:,} "
+            f"in, {values['tokens_out']:,} out)",
+            "cost": f"${values['dollars']:.4f}{of_dollars}{unknown}",
+            "rests": f"for {values['rests_for']:.0f} s: {values['why']}"
+            if values["rests_for"]
+            else "",
             "check": " ".join(filter(None, (check.get("outcome"), check.get("why")))),
         }
     )
     meaning = {**OUTCOMES, **ON_TURNS}
-    for task, outcomes in sorted(v["outcomes"].items()):
-        terminal_output.print_line()
+    for task, outcomes in sorted(values["outcomes"].items()):
+        print_line()
         memory_view.render_counts(
             {f"{outcome}: {meaning.get(outcome, '')}": n for outcome, n in outcomes.items()}, task
         )

@@ -1,6 +1,6 @@
 """Memories, events and findings as a person likes to read them, from 40 columns up."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,13 @@ from reverie.context_window import SAID_BY, format_time_ago
 from reverie.core.code_anchors import ANCHORS, OUTDATED, anchors_of, outdated_notice
 from reverie.core.kinds import kind_of, retention
 from reverie.core.model import Event, Hint, Hit, Memory, Record
-from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.terminal_output import escape_controls, one_line
+from reverie.interfaces.cli.terminal_output import (
+    escape_controls,
+    get_console,
+    one_line,
+    print_line,
+    print_rich,
+)
 from reverie.memory.history_text import format_moment
 from reverie.reconciliation.review_questions import ReviewCase
 from reverie.storage import Problem
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from reverie.memory.daily_journal import JournalDay
 
 MAX_EXCERPT_CHARS = 360  # characters of a memory in a list; `reverie show ID` has the rest
+MAX_VALUE_CHARS = 160  # of a value in a history
 MIN_COLUMN_CHARS = 10  # characters of a column that stands beside others
 
 COLOURS = {
@@ -35,7 +41,7 @@ COLOURS = {
 
 
 def join_dotted(*parts: str) -> Text:
-    """Small print: what there is, with dots in between."""
+    """Small print: those of the parts that say something, with dots in between."""
     return Text(" · ".join(part for part in parts if part), style="dim")
 
 
@@ -52,7 +58,7 @@ def render_excerpt(memory: Memory) -> Text:
 
 
 def describe_age(memory: Memory, now: float) -> str:
-    """How long ago."""
+    """How long ago it was said or happened."""
     return format_time_ago(now - memory.at)
 
 
@@ -64,10 +70,10 @@ def make_list_table() -> Table:
     return table
 
 
-def render_hits(found: Sequence[Hit], now: float, space: str, *, more: bool = False) -> None:
+def render_hits(hits: Sequence[Hit], now: float, space: str, *, more: bool = False) -> None:
     """Search results, best first, each with its reason."""
     table = make_list_table()
-    for place, hit in enumerate(found, start=1):
+    for place, hit in enumerate(hits, start=1):
         memory = hit.memory
         table.add_row(Text(str(place), style="bold"), render_excerpt(memory))
         table.add_row("", join_dotted(f"{hit.score:.2f}", *map(one_line, hit.why)))
@@ -75,38 +81,35 @@ def render_hits(found: Sequence[Hit], now: float, space: str, *, more: bool = Fa
         if more:
             table.add_row("", join_dotted(*list_rank_reasons(memory, now)))
         table.add_row("", Text(memory.id, style="dim"))
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
-def render_gaps(found: Sequence["KnowledgeGap"], now: float) -> None:
+def render_gaps(gaps: Sequence["KnowledgeGap"], now: float) -> None:
     """Questions without an answer, newest first."""
     table = make_list_table()
-    for gap in found:
+    for gap in gaps:
         table.add_row(Text("?", style="dim"), Text(one_line(gap.asked)))
         often = f"asked {gap.times} times" if gap.times > 1 else ""
         table.add_row("", join_dotted(format_time_ago(now - gap.at), often, one_line(gap.space)))
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
 def render_origin(memory: Memory, now: float, space: str) -> Text:
     """Kind, age, source, and the space if it is not the one that was asked from."""
-    speaker = one_line(memory.speaker, 30)
-    return Text(" · ", style="dim").join(
-        [
-            colour_kind(memory.kind),
-            Text(describe_age(memory, now), style="dim"),
-            Text(
-                f"{speaker}, {describe_source(memory)}" if speaker else describe_source(memory),
-                style="dim",
-            ),
-            *([Text(one_line(memory.space), style="dim")] if memory.space != space else []),
-            *(
-                [Text(" ".join(f"#{one_line(t)}" for t in memory.tags), style="dim")]
-                if memory.tags
-                else []
-            ),
-        ]
-    )
+    speaker, source = one_line(memory.speaker, 30), describe_source(memory)
+    parts = [
+        describe_age(memory, now),
+        f"{speaker}, {source}" if speaker else source,
+        one_line(memory.space) if memory.space != space else "",
+        format_tags(memory.tags),
+    ]
+    texts = [Text(part, style="dim") for part in parts if part]
+    return Text(" · ", style="dim").join([colour_kind(memory.kind), *texts])
+
+
+def format_tags(tags: Iterable[str]) -> str:
+    """Tags as they are shown everywhere."""
+    return " ".join(f"#{one_line(tag)}" for tag in tags)
 
 
 def describe_source(memory: Memory) -> str:
@@ -127,69 +130,62 @@ def list_rank_reasons(memory: Memory, now: float) -> list[str]:
     ]
 
 
-def render_memories(found: Sequence[Memory], now: float, space: str) -> None:
+def render_memories(memories: Sequence[Memory], now: float, space: str) -> None:
     """A list of memories, newest first."""
     table = make_list_table()
-    for memory in found:
+    for memory in memories:
         table.add_row(Text("•", style="dim"), render_excerpt(memory))
         table.add_row("", render_origin(memory, now, space))
         if mark := outdated_notice(memory):
             table.add_row("", Text(one_line(mark), style="yellow"))
         table.add_row("", Text(memory.id, style="dim"))
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
-def render_cases(found: Sequence[ReviewCase], now: float) -> None:
+def render_cases(cases: Sequence[ReviewCase], now: float) -> None:
     """Pairs that wait for a decision, the older one first."""
     table = make_list_table()
-    for case in found:
+    for case in cases:
         table.add_row(
             Text("!" if case.kind == "contradiction" else "≈", style="bold"),
             Text(f"{case.kind}: {one_line(case.why)}", style="bold"),
         )
         for place, memory in enumerate((case.one, case.other), start=1):
+            facts = join_dotted(
+                memory.id,
+                memory.kind,
+                describe_age(memory, now),
+                describe_source(memory),
+                f"believed {memory.confidence:.0%}",
+                f"strength {memory.strength}",
+            )
             table.add_row(Text(str(place)), render_excerpt(memory))
-            table.add_row(
-                "",
-                join_dotted(
-                    memory.id,
-                    memory.kind,
-                    describe_age(memory, now),
-                    describe_source(memory),
-                    f"believed {memory.confidence:.0%}",
-                    f"strength {memory.strength}",
-                ),
-            )
-    terminal_output.print_rich(table)
+            table.add_row("", facts)
+    print_rich(table)
 
 
-def render_journal(found: Sequence["JournalDay"]) -> None:
+def render_journal(days: Sequence["JournalDay"]) -> None:
     """Days, the latest first; within a day, as it happened."""
-    for one in found:
-        terminal_output.print_rich(Text(one.date, style="bold"))
+    for day in days:
+        print_rich(Text(day.date, style="bold"))
         table = make_list_table()
-        told = [
-            (memory.at, colour_kind(memory.kind), render_excerpt(memory))
-            for memory in (*one.episodes, *one.tasks, *one.decisions, *one.feelings)
-        ]
-        told += [
-            (
-                chat.began,
-                Text("talk", style="dim"),
-                Text(
-                    one_line(
-                        f"{chat.opening or chat.session} ({chat.turns} messages, {chat.session})",
-                        MAX_EXCERPT_CHARS,
-                    )
-                ),
-            )
-            for chat in one.conversations
-        ]
-        for at, what, text in sorted(told, key=lambda row: row[0]):
+        for at, what, text in sorted(list_day_rows(day), key=lambda row: row[0]):
             table.add_row(Text(format_time_of_day(at), style="dim"), Text(" ").join((what, text)))
-        terminal_output.print_rich(
-            table, *([join_dotted(f"{one.tools} tool runs")] if one.tools else [])
-        )
+        print_rich(table)
+        if day.tools:
+            print_rich(join_dotted(f"{day.tools} tool runs"))
+
+
+def list_day_rows(day: "JournalDay") -> list[tuple[float, Text, Text]]:
+    """What happened on a day: when, of which sort, what."""
+    memories = (*day.episodes, *day.tasks, *day.decisions, *day.feelings)
+    rows = [(memory.at, colour_kind(memory.kind), render_excerpt(memory)) for memory in memories]
+    for conversation in day.conversations:
+        opening = conversation.opening or conversation.session
+        text = f"{opening} ({conversation.turns} messages, {conversation.session})"
+        talk = Text("talk", style="dim")
+        rows.append((conversation.began, talk, Text(one_line(text, MAX_EXCERPT_CHARS))))
+    return rows
 
 
 def format_time_of_day(at: float) -> str:
@@ -197,50 +193,52 @@ def format_time_of_day(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%H:%M")
 
 
-def render_hint_list(found: Sequence[Hint]) -> None:
+def render_hint_list(hints: Sequence[Hint]) -> None:
     """Titles and ids only."""
     table = make_list_table()
-    for hint in found:
+    for hint in hints:
         table.add_row(colour_kind(hint.kind), Text(one_line(hint.title)))
-        table.add_row("", join_dotted(hint.id, *(f"#{one_line(t)}" for t in hint.tags)))
-    terminal_output.print_rich(table)
+        table.add_row("", join_dotted(hint.id, *(f"#{one_line(tag)}" for tag in hint.tags)))
+    print_rich(table)
 
 
-def render_memory(one: Memory, now: float) -> None:
+def render_memory(memory: Memory, now: float) -> None:
     """One memory with all that is known about it."""
-    if one.title:
-        terminal_output.print_rich(Text(one_line(one.title), style="bold"))
-    terminal_output.print_rich(Text(escape_controls(one.text)), Text(""))
-    render_facts(memory_fields(one, now))
+    if memory.title:
+        print_rich(Text(one_line(memory.title), style="bold"))
+    print_rich(Text(escape_controls(memory.text)), Text(""))
+    render_facts(memory_fields(memory, now))
 
 
-def memory_fields(one: Memory, now: float) -> dict[str, str]:
-    """The fields that say something."""
+def memory_fields(memory: Memory, now: float) -> dict[str, str]:
+    """The fields of a memory as people read them; one that says nothing is empty."""
+    details = {
+        name: value for name, value in memory.details.items() if name not in (ANCHORS, OUTDATED)
+    }
+    was_used = memory.strength > 1 or memory.access_count
+    expires, gone = memory.expires_at, memory.retired_at
     return {
-        "id": one.id,
-        "kind": f"{one.kind} ({kind_of(one.kind).type})",
-        "space": one.space,
-        "tags": " ".join(f"#{t}" for t in one.tags),
-        "said": f"{format_moment(one.at)} UTC ({describe_age(one, now)})",
-        "by": ", ".join(part for part in (one.speaker, describe_source(one)) if part),
-        "session": one.session,
-        "files": ", ".join(one.files),
-        "about": ", ".join(anchor.location for anchor in anchors_of(one)),
-        "out of date": outdated_notice(one),
-        "triggers": ", ".join(one.triggers),
-        "believed": f"{one.confidence:.0%} (trust {one.trust:.0%}), retention {retention(one, now):.0%}",
-        "confirmed": f"{one.strength}×, used {one.access_count}×"
-        if one.strength > 1 or one.access_count
-        else "",
-        "expires": f"{format_moment(one.expires_at)} UTC" if one.expires_at is not None else "",
-        "contradicted": ", ".join(one.conflicts_with),
-        "details": ", ".join(
-            f"{k}: {v}" for k, v in one.details.items() if k not in (ANCHORS, OUTDATED)
-        ),
-        "gone": f"{one.retired_why or 'retired'}, {format_moment(one.retired_at)} UTC"
-        if one.retired_at is not None
-        else "",
-        "replaced by": one.superseded_by or "",
+        "id": memory.id,
+        "kind": f"{memory.kind} ({kind_of(memory.kind).type})",
+        "space": memory.space,
+        "tags": " ".join(f"#{tag}" for tag in memory.tags),
+        "said": f"{format_moment(memory.at)} UTC ({describe_age(memory, now)})",
+        "by": ", ".join(filter(None, (memory.speaker, describe_source(memory)))),
+        "session": memory.session,
+        "files": ", ".join(memory.files),
+        "about": ", ".join(anchor.location for anchor in anchors_of(memory)),
+        "out of date": outdated_notice(memory),
+        "triggers": ", ".join(memory.triggers),
+        "believed": f"{memory.confidence:.0%} (trust {memory.trust:.0%}), "
+        f"retention {retention(memory, now):.0%}",
+        "confirmed": f"{memory.strength}×, used {memory.access_count}×" if was_used else "",
+        "expires": "" if expires is None else f"{format_moment(expires)} UTC",
+        "contradicted": ", ".join(memory.conflicts_with),
+        "details": ", ".join(f"{name}: {value}" for name, value in details.items()),
+        "gone": ""
+        if gone is None
+        else f"{memory.retired_why or 'retired'}, {format_moment(gone)} UTC",
+        "replaced by": memory.superseded_by or "",
     }
 
 
@@ -252,88 +250,88 @@ def render_facts(values: Mapping[str, str]) -> None:
     for name, value in values.items():
         if value:
             table.add_row(name, Text(one_line(str(value))))
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
-def render_records(found: Sequence[Record]) -> None:
+def render_records(records: Sequence[Record]) -> None:
     """The history of a memory."""
     table = make_list_table()
-    for record in found:
-        table.add_row(
-            Text(f"event {record.event.seq}", style="dim"),
-            Text(
-                f"{one_line(record.event.verb)} ({record.op}), {format_moment(record.event.at)} UTC"
-            ),
-        )
-        for name, value in record.after.items():
-            if name != "updated_at" and record.op != "add":
-                old = one_line(str(record.before.get(name) or "nothing"), 160)
-                table.add_row(
-                    "",
-                    Text(f"{name}: {old} → {one_line(str(value or 'nothing'), 160)}", style="dim"),
-                )
-    terminal_output.print_rich(table)
+    for record in records:
+        event = record.event
+        what = f"{one_line(event.verb)} ({record.op}), {format_moment(event.at)} UTC"
+        table.add_row(Text(f"event {event.seq}", style="dim"), Text(what))
+        for line in list_altered_fields(record):
+            table.add_row("", Text(line, style="dim"))
+    print_rich(table)
 
 
-def render_undoable(found: Sequence[tuple[Event, list[str], str]], now: float) -> None:
+def list_altered_fields(record: Record) -> list[str]:
+    """Each field that a change altered, before and after; none for what was added."""
+    if record.op == "add":
+        return []
+    lines = []
+    for name, value in record.after.items():
+        if name != "updated_at":
+            old = one_line(str(record.before.get(name) or "nothing"), MAX_VALUE_CHARS)
+            new = one_line(str(value or "nothing"), MAX_VALUE_CHARS)
+            lines.append(f"{name}: {old} → {new}")
+    return lines
+
+
+def render_undoable(events: Sequence[tuple[Event, list[str], str]], now: float) -> None:
     """Events that can be taken back."""
     table = make_list_table()
-    for event, ids, text in found:
+    for event, ids, text in events:
         count = f" {len(ids)} memories" if len(ids) > 1 else ""
+        ago = format_time_ago(now - event.at)
         table.add_row(
             Text(str(event.seq), style="bold"),
-            Text(
-                f"{one_line(event.verb)}{count}, {format_time_ago(now - event.at)}: {one_line(text, 160)}"
-            ),
+            Text(f"{one_line(event.verb)}{count}, {ago}: {one_line(text, MAX_VALUE_CHARS)}"),
         )
-    terminal_output.print_rich(table, join_dotted("Take one back with: reverie undo NUMBER"))
+    print_rich(table, join_dotted("Take one back with: reverie undo NUMBER"))
 
 
-def render_events(found: Sequence[Event], now: float) -> None:
+def render_events(events: Sequence[Event], now: float) -> None:
     """The log."""
     table = make_list_table()
-    for event in found:
+    for event in events:
+        ago = format_time_ago(now - event.at)
         table.add_row(
             Text(str(event.seq), style="dim"),
-            Text(
-                f"{one_line(event.verb)}, {format_time_ago(now - event.at)}, {one_line(event.space)}"
-            ),
+            Text(f"{one_line(event.verb)}, {ago}, {one_line(event.space)}"),
         )
         if event.payload:
             table.add_row("", Text(one_line(str(dict(event.payload)), 240), style="dim"))
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
-def render_answer(columns: Sequence[str], found: Sequence[Sequence[str]]) -> None:
+def render_answer(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Rows of columns, nothing of them cut: side by side where they fit, else one
     below the other.
     """
-    if len(columns) * MIN_COLUMN_CHARS > terminal_output.get_console().width:
-        for row in found:
+    if len(columns) * MIN_COLUMN_CHARS > get_console().width:
+        for row in rows:
             for column, value in zip(columns, row, strict=True):
-                terminal_output.print_line(f"{one_line(column)}: {value}")
-            terminal_output.print_line()
+                print_line(f"{one_line(column)}: {value}")
+            print_line()
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in columns:
         table.add_column(Text(one_line(column)), overflow="fold")
-    for row in found:
-        table.add_row(*(Text(terminal_output.escape_controls(value)) for value in row))
-    terminal_output.print_rich(table)
+    for row in rows:
+        table.add_row(*(Text(escape_controls(value)) for value in row))
+    print_rich(table)
 
 
-def render_problems(found: Sequence[Problem]) -> None:
+def render_problems(problems: Sequence[Problem]) -> None:
     """What `verify` found."""
     table = make_list_table()
-    for problem in found:
+    for problem in problems:
+        state, colour = ("repaired", "green") if problem.repaired else ("problem", "red")
         table.add_row(
-            Text(
-                "repaired" if problem.repaired else "problem",
-                style="green" if problem.repaired else "red",
-            ),
-            Text(f"{problem.what}: {one_line(problem.message)}"),
+            Text(state, style=colour), Text(f"{problem.what}: {one_line(problem.message)}")
         )
-    terminal_output.print_rich(table)
+    print_rich(table)
 
 
 def render_counts(values: Mapping[str, Any], heading: str) -> None:
@@ -341,20 +339,20 @@ def render_counts(values: Mapping[str, Any], heading: str) -> None:
     table = make_list_table()
     for name, count in sorted(values.items(), key=lambda item: (-item[1], item[0])):
         table.add_row(Text(f"{count:,}"), Text(one_line(name)))
-    terminal_output.print_rich(Text(heading, style="bold"), table)
+    print_rich(Text(heading, style="bold"), table)
 
 
-def render_kinds(found: Sequence[Any]) -> None:
+def describe_half_life(days: float) -> str:
+    """How fast memories of a kind fade."""
+    if days == float("inf"):
+        return "never fades"
+    return f"halves every {days:.2g} days" if days < 1 else f"halves every {days:g} days"
+
+
+def render_kinds(kinds: Sequence[Any]) -> None:
     """The table of kinds."""
     table = make_list_table()
-    for kind in found:
-        fades = (
-            "never fades"
-            if kind.half_life == float("inf")
-            else f"halves every {kind.half_life:.2g} days"
-            if kind.half_life < 1
-            else f"halves every {kind.half_life:g} days"
-        )
+    for kind in kinds:
         table.add_row(colour_kind(kind.name), Text(kind.meaning))
-        table.add_row("", join_dotted(kind.type, fades))
-    terminal_output.print_rich(table)
+        table.add_row("", join_dotted(kind.type, describe_half_life(kind.half_life)))
+    print_rich(table)

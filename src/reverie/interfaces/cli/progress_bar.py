@@ -1,7 +1,7 @@
 """A bar on stderr for what takes longer than a moment. It vanishes when the work is done.
 
 Nothing is drawn where nobody looks (stderr is no terminal): there, a stage that is still at work
-after a second is named once, so that a log says what took so long.
+after a moment is named once, so that a log says what took so long.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from reverie.interfaces.cli.terminal_output import get_console, print_note
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-SECONDS_BEFORE_BAR = 0.4  # seconds of work that need no bar
+SECONDS_BEFORE_BAR = 0.4  # of work that needs no bar
 
 
 class ProgressBar:
-    """Call it with (stage, done, total or None); `rest` clears the bar before
-    something is printed.
-    """
+    """Call it with (stage, done, total or None); `clear` it before something is printed."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
@@ -32,9 +30,9 @@ class ProgressBar:
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         """So much of this stage is done."""
         if stage != self._stage:
-            self.rest()
+            self.clear()
             self._stage, self._since = stage, clock.ticks()
-        # a stage that cannot tell how far it is: say so at once
+        # A stage that cannot tell how far it is fetches something: that is said at once.
         fetching = total is None and done == 0
         if self._quiet or not (fetching or clock.ticks() - self._since > SECONDS_BEFORE_BAR):
             return
@@ -51,7 +49,7 @@ class ProgressBar:
             self._bar.start()
         self._bar.update(self._task, completed=done, total=total)  # type: ignore[arg-type]
 
-    def rest(self) -> None:
+    def clear(self) -> None:
         """Take the bar away; the next call begins anew."""
         if self._bar is not None:
             self._bar.stop()
@@ -61,7 +59,7 @@ class ProgressBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.rest()
+        self.clear()
 
 
 def make_progress(in_bytes: bool) -> Progress:

@@ -1,25 +1,26 @@
 """A recorded conversation, played turn by turn through a real companion: what surfaces, why, and
 how fast.
 
-`play` yields one `Step` for each turn: each time that a host would ask its model, which is after a
-user's message and after a tool's answer. A block that comes with a turn was prepared from the turns
-before it. Where messages say when they were said, a throw-away memory's clock follows them, so that
-what was said a month ago has faded by a month.
+`ConversationPlayer.play` yields one `ReplayStep` for each turn: each time that a host would ask its
+model, which is after a user's message and after a tool's answer. A block that comes with a turn was
+prepared from the turns before it. Where messages say when they were said, a throw-away memory's
+clock follows them, so that what was said a month ago has faded by a month.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from reverie import Block, Companion, Memory, Mind
 from reverie.core import clock, config
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import replay_view, terminal_output
+from reverie.interfaces.cli import replay_view
 from reverie.interfaces.cli.cli_context import CliContext
+from reverie.interfaces.cli.terminal_output import print_json, print_note
 from reverie.interfaces.cli.throwaway_home import (
     REPLAY_SPACE,
     ReplayClock,
@@ -35,8 +36,9 @@ from reverie.porting.transcript_formats import (
 )
 from reverie.runtime.settle import has_work_left
 
-ASKING_ROLES = ("user", "tool")  # after these a host asks its model
-MAX_WAIT_SECONDS = 20.0  # seconds to wait for the background after a turn
+# After messages of these a host asks its model.
+ASKING_ROLES = ("user", "tool")
+MAX_WAIT_SECONDS = 20.0  # for the background, after a turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +57,6 @@ class ReplayOptions:
 class ReplayStep:
     """One turn, and what came of it."""
 
-    session: str
-    turn: int
     message: RecordedMessage
     block: Block
     at: float
@@ -65,6 +65,8 @@ class ReplayStep:
     waiting: int  # texts without a vector when it returned
     settled: float | None  # seconds until the background was done; None: not waited for
     learned: tuple[Memory, ...] = ()
+    session: str = ""
+    turn: int = 0
 
 
 @dataclass(slots=True)
@@ -78,29 +80,28 @@ class ConversationPlayer:
     keep_turns: bool = False
     seen: int = 0  # the last event that was looked at for what was learned
 
-    def play(self, talks: Sequence[RecordedConversation]) -> Iterator[ReplayStep]:
+    def play(self, conversations: Sequence[RecordedConversation]) -> Iterator[ReplayStep]:
         """Every turn of every conversation, in the order in which they began."""
-        for talk in sorted(
-            talks, key=lambda talk: min((m.at for m in talk.messages if m.at), default=0.0)
-        ):
-            yield from self.session(talk)
+        for conversation in sorted(conversations, key=first_time_in):
+            yield from self.play_session(conversation)
 
-    def session(self, talk: RecordedConversation) -> Iterator[ReplayStep]:
+    def play_session(self, conversation: RecordedConversation) -> Iterator[ReplayStep]:
         """One conversation with a companion of its own."""
         self.seen = self.mind.store.last_event()
-        with self.mind.companion(space=self.space, session=talk.session) as companion:
-            said: list[dict[str, str]] = []
+        with self.mind.companion(space=self.space, session=conversation.session) as companion:
+            messages: list[dict[str, str]] = []
             turn = 0
-            for message in talk.messages:
-                said.append({"role": message.role, "content": message.text})
-                self.before(talk.session, message)
+            for message in conversation.messages:
+                messages.append({"role": message.role, "content": message.text})
+                self.set_clock_and_keep(conversation.session, message)
                 if message.role in ASKING_ROLES:
                     turn += 1
-                    yield self.step(companion, talk.session, turn, message, said)
+                    step = self.take_turn(companion, message, messages)
+                    yield replace(step, session=conversation.session, turn=turn)
         if not self.fast:
             self.mind.settle()
 
-    def before(self, session: str, message: RecordedMessage) -> None:
+    def set_clock_and_keep(self, session: str, message: RecordedMessage) -> None:
         """Set the clock, and keep the message if all are to be kept."""
         if self.then is not None and message.at is not None:
             self.then.set(message.at)
@@ -110,31 +111,24 @@ class ConversationPlayer:
                 space=self.space,
                 kind="event",
                 session=session,
-                at=self.now(message),
+                at=self.said_at(message),
                 speaker=message.speaker or message.role,
             )
 
-    def now(self, message: RecordedMessage) -> float:
+    def said_at(self, message: RecordedMessage) -> float:
         """When it was said."""
         return message.at if message.at is not None else (self.then or clock.now)()
 
-    def step(
-        self,
-        companion: Companion,
-        session: str,
-        turn: int,
-        message: RecordedMessage,
-        said: list[dict[str, str]],
+    def take_turn(
+        self, companion: Companion, message: RecordedMessage, messages: list[dict[str, str]]
     ) -> ReplayStep:
         """One call of `turn`, timed, and the wait for the background."""
         start = clock.ticks()
-        block = companion.turn(said)
+        block = companion.turn(messages)
         took = clock.ticks() - start
         behind, waiting = companion.behind, len(self.mind.store.unembedded_texts(1_000))
-        settled = None if self.fast else self.wait(companion)
+        settled = None if self.fast else self.wait_for_background(companion)
         return ReplayStep(
-            session=session,
-            turn=turn,
             message=message,
             block=block,
             at=(self.then or clock.now)(),
@@ -142,61 +136,60 @@ class ConversationPlayer:
             behind=behind,
             waiting=waiting,
             settled=settled,
-            learned=() if self.fast else self.learned(),
+            learned=() if self.fast else self.collect_learned(),
         )
 
-    def wait(self, companion: Companion) -> float:
-        """Until the background has nothing left to do, or for PATIENCE; how long that was."""
+    def wait_for_background(self, companion: Companion) -> float:
+        """Wait until the background has nothing left to do, or for MAX_WAIT_SECONDS; how long that
+        was.
+        """
         start = clock.ticks()
         companion.wait(MAX_WAIT_SECONDS)
         while has_work_left(self.mind.work) and clock.ticks() - start < MAX_WAIT_SECONDS:
             clock.sleep(0.002)
         return clock.ticks() - start
 
-    def learned(self) -> tuple[Memory, ...]:
+    def collect_learned(self) -> tuple[Memory, ...]:
         """What was learned since we looked last."""
         events = self.mind.store.events(after=self.seen)
         if events:
             self.seen = events[-1].seq
-        ids = [
-            r.memory_id
-            for event in events
-            if event.verb in ("learn", "gather")
-            for r in self.mind.store.changes_of(event.seq)
-            if r.op == "add"
-        ]
-        return tuple(self.mind.get(list(dict.fromkeys(ids))))
+        ids: dict[str, None] = {}
+        for event in events:
+            if event.verb in ("learn", "gather"):
+                changes = self.mind.store.changes_of(event.seq)
+                ids.update((change.memory_id, None) for change in changes if change.op == "add")
+        return tuple(self.mind.get(list(ids)))
 
 
-def replay_file(desk: CliContext, wish: ReplayOptions) -> None:
+def first_time_in(conversation: RecordedConversation) -> float:
+    """When the first message was said for which that is known; 0 if it is known of none."""
+    return min((message.at for message in conversation.messages if message.at), default=0.0)
+
+
+def replay_file(cli: CliContext, options: ReplayOptions) -> None:
     """`reverie replay FILE`."""
-    recording = read_transcript(
-        read_content(wish.file), wish.file.stem if str(wish.file) != "-" else "stdin"
-    )
+    name = options.file.stem if str(options.file) != "-" else "stdin"
+    recording = read_transcript(read_content(options.file), name)
     for remark in recording.remarks:
-        terminal_output.print_note(f"{wish.file}: {remark}.")
-    corpora = recording.form == "corpus" and len(recording.conversations) > 1
-    keep_turns = corpora if wish.keep_turns is None else wish.keep_turns
-    if wish.real:
-        with desk.mind() as mind:
-            load_embedder(desk, mind)
-            play_and_show(
-                desk,
-                wish,
-                recording,
-                ConversationPlayer(mind, desk.space, fast=wish.fast, keep_turns=keep_turns),
-            )
+        print_note(f"{options.file}: {remark}.")
+    # A corpus of several sessions is asked about what was said, which nobody asked to remember.
+    is_corpus = recording.form == "corpus" and len(recording.conversations) > 1
+    keep_turns = is_corpus if options.keep_turns is None else options.keep_turns
+    if options.real:
+        with cli.open_mind() as mind:
+            load_embedder(cli, mind)
+            player = ConversationPlayer(mind, cli.space, None, options.fast, keep_turns)
+            play_and_show(cli, options, recording, player)
         return
-    times = [m.at for talk in recording.conversations for m in talk.messages if m.at is not None]
+    messages = [message for talk in recording.conversations for message in talk.messages]
+    times = [message.at for message in messages if message.at is not None]
     then = ReplayClock(min(times)) if times else ReplayClock()
-    with open_throwaway_mind(desk, then) as mind:
-        load_embedder(desk, mind)
-        play_and_show(
-            desk,
-            wish,
-            recording,
-            ConversationPlayer(mind, desk.place or REPLAY_SPACE, then, wish.fast, keep_turns),
-        )
+    with open_throwaway_mind(cli, then) as mind:
+        load_embedder(cli, mind)
+        space = cli.named_space or REPLAY_SPACE
+        player = ConversationPlayer(mind, space, then, options.fast, keep_turns)
+        play_and_show(cli, options, recording, player)
 
 
 def read_content(file: Path) -> bytes:
@@ -217,33 +210,34 @@ def read_messages(file: Path) -> tuple[list[dict[str, Any]], float]:
     """
     messages, remarks = read_provider_messages(read_content(file))
     for remark in remarks:
-        terminal_output.print_note(f"{file}: {remark}.")
-    return messages, max(
-        (message["at"] for message in messages if "at" in message), default=clock.now()
-    )
+        print_note(f"{file}: {remark}.")
+    times = [message["at"] for message in messages if "at" in message]
+    return messages, max(times, default=clock.now())
 
 
 def play_and_show(
-    desk: CliContext, wish: ReplayOptions, recording: RecordedTranscript, player: ConversationPlayer
+    cli: CliContext,
+    options: ReplayOptions,
+    recording: RecordedTranscript,
+    player: ConversationPlayer,
 ) -> None:
     """Play and show every step as it happens."""
     start = clock.ticks()
     steps: list[ReplayStep] = []
-    if not desk.json:
-        replay_view.render_opening(recording, player.keep_turns, wish)
+    if not cli.as_json:
+        replay_view.render_opening(recording, player.keep_turns, options)
     for step in player.play(recording.conversations):
-        if desk.json:
-            terminal_output.print_json(step_to_json(step), line=True)
+        if cli.as_json:
+            print_json(step_to_json(step), line=True)
         else:
-            replay_view.render_step(
-                step, new_session=not steps or steps[-1].session != step.session, quiet=wish.quiet
-            )
+            is_new = not steps or steps[-1].session != step.session
+            replay_view.render_step(step, new_session=is_new, quiet=options.quiet)
         steps.append(step)
-        if len(steps) == wish.limit:
+        if len(steps) == options.limit:
             break
     figures = summarize_steps(steps, clock.ticks() - start)
-    if desk.json:
-        terminal_output.print_json({"summary": figures}, line=True)
+    if cli.as_json:
+        print_json({"summary": figures}, line=True)
     else:
         replay_view.render_replay_summary(figures)
 
@@ -263,23 +257,25 @@ def step_to_json(step: ReplayStep) -> dict[str, Any]:
         "settled_ms": None if step.settled is None else round(step.settled * 1e3, 1),
         "surfaced": [
             {
-                "id": m.id,
-                "kind": m.kind,
-                "text": m.text,
-                "session": m.session,
-                "at": m.at,
+                "id": memory.id,
+                "kind": memory.kind,
+                "text": memory.text,
+                "session": memory.session,
+                "at": memory.at,
                 "why": list(why),
             }
-            for m, why in zip(step.block.memories, step.block.why, strict=True)
+            for memory, why in zip(step.block.memories, step.block.why, strict=True)
         ],
-        "learned": [{"id": m.id, "kind": m.kind, "text": m.text} for m in step.learned],
+        "learned": [
+            {"id": memory.id, "kind": memory.kind, "text": memory.text} for memory in step.learned
+        ],
     }
 
 
 def summarize_steps(steps: Sequence[ReplayStep], took: float) -> dict[str, Any]:
-    """What it comes to."""
+    """The figures of a replay, as JSON values."""
     times = sorted(step.seconds * 1e6 for step in steps if step.turn > 1)
-    # answered by words, within a deadline
+    # First turns are answered by words, within a deadline: they have a figure of their own.
     firsts = [step.seconds * 1e3 for step in steps if step.turn == 1]
     waits = sorted(step.settled * 1e3 for step in steps if step.settled is not None)
     return {

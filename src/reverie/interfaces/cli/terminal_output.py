@@ -19,10 +19,13 @@ if TYPE_CHECKING:
 
     from reverie.core.model import Memory
 
+# Characters that turn the direction of writing: what is shown would not be what is there.
 DIRECTION_MARKS = frozenset(
     "\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 )
-KEPT_CONTROLS, JOINERS = frozenset("\n\t"), frozenset("\u200c\u200d")
+KEPT_CONTROLS = frozenset("\n\t")
+# Persian words and emoji need them.
+JOINERS = frozenset("\u200c\u200d")
 
 
 def escape_controls(text: str) -> str:
@@ -35,11 +38,10 @@ def escape_controls(text: str) -> str:
 def _escape_char(ch: str) -> str:
     if ch in KEPT_CONTROLS or (ch.isprintable() and ch not in DIRECTION_MARKS):
         return ch
-    obeyed = (
-        ch in DIRECTION_MARKS
-        or unicodedata.category(ch) in ("Cc", "Cs", "Zl", "Zp")
-        or (unicodedata.category(ch) == "Cf" and ch not in JOINERS)
-    )  # marks that nobody sees, but an agent reads
+    category = unicodedata.category(ch)
+    # Format characters (Cf) are marks that nobody sees, but an agent reads.
+    is_invisible = category == "Cf" and ch not in JOINERS
+    obeyed = ch in DIRECTION_MARKS or category in ("Cc", "Cs", "Zl", "Zp") or is_invisible
     return ch.encode("unicode_escape").decode() if obeyed else ch
 
 

@@ -8,27 +8,27 @@ from tempfile import TemporaryDirectory
 from reverie import Mind
 from reverie.core import clock
 from reverie.core.errors import EmbedderUnavailable, ExtraMissing, ModelUnavailable
-from reverie.interfaces.cli import terminal_output
 from reverie.interfaces.cli.cli_context import CliContext
+from reverie.interfaces.cli.terminal_output import print_note
 
 REPLAY_SPACE = "me/replay"
 
 
 @contextmanager
-def open_throwaway_mind(desk: CliContext, now: Callable[[], float] = clock.now) -> Iterator[Mind]:
+def open_throwaway_mind(cli: CliContext, now: Callable[[], float] = clock.now) -> Iterator[Mind]:
     """An empty mind that is gone afterwards."""
     import reverie
 
-    real = desk.settings
+    real = cli.settings
     with TemporaryDirectory(prefix="reverie-", ignore_cleanup_errors=True) as folder:
         settings = real._replace(
             home=Path(folder), models=str(real.cache), store="", enabled=True, off=(), backups=0
         )
-        with desk.telling, reverie.open(settings=settings, progress=desk.telling, now=now) as mind:
+        with cli.progress, reverie.open(settings=settings, progress=cli.progress, now=now) as mind:
             yield mind
 
 
-def load_embedder(desk: CliContext, mind: Mind) -> float | None:
+def load_embedder(cli: CliContext, mind: Mind) -> float | None:
     """Load the model, fetching it if need be; the seconds that took, or None where there are only
     words.
     """
@@ -38,17 +38,17 @@ def load_embedder(desk: CliContext, mind: Mind) -> float | None:
     try:
         mind.embedder.embed(["good morning"])
     except (ModelUnavailable, EmbedderUnavailable, ExtraMissing) as err:
-        desk.telling.rest()
-        terminal_output.print_note(f"Words alone: {str(err).splitlines()[0]}")
+        cli.progress.clear()
+        print_note(f"Words alone: {str(err).splitlines()[0]}")
         mind.embedder = None
         return None
-    desk.telling.rest()
+    cli.progress.clear()
     return clock.ticks() - start
 
 
 class ReplayClock:
-    """A clock that is set to when something was said, and goes on from there. It never
-    goes back.
+    """A clock that is set to when something was said, and goes on from there. It never goes
+    back.
     """
 
     def __init__(self, at: float | None = None) -> None:

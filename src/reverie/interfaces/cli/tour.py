@@ -15,7 +15,7 @@ from rich.text import Text
 from reverie import Hit, Mind
 from reverie.core import clock, config
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import memory_view, replay_view, terminal_output
+from reverie.interfaces.cli import memory_view, replay_view
 from reverie.interfaces.cli.cli_context import CliContext
 from reverie.interfaces.cli.replay_run import (
     ConversationPlayer,
@@ -23,6 +23,7 @@ from reverie.interfaces.cli.replay_run import (
     step_to_json,
     summarize_steps,
 )
+from reverie.interfaces.cli.terminal_output import one_line, print_json, print_rich
 from reverie.interfaces.cli.throwaway_home import ReplayClock, load_embedder, open_throwaway_mind
 from reverie.porting.transcript_formats import RecordedConversation, read_transcript
 from reverie.runtime.settle import settle_all
@@ -40,42 +41,39 @@ QUESTIONS = (
 TourReport = dict[str, Any]
 
 
-def run_tour(desk: CliContext) -> None:
-    """Everything, one part after the other."""
-    begun = clock.ticks()
+def run_tour(cli: CliContext) -> None:
+    """Play everything, one part after the other."""
+    start = clock.ticks()
     first, second = read_sample("session-1"), read_sample("session-2")
     then = ReplayClock(clock.now() - TWO_DAYS)
-    told: TourReport = {}
-    with open_throwaway_mind(desk, then) as mind:
-        loaded = load_embedder(desk, mind)
-        print_heading(desk, "A memory of its own, in a throw-away home")
-        print_step(
-            desk,
-            "The embedding model is ready"
-            + (f" ({loaded:.1f} s)." if loaded else ": none, words must do."),
-        )
-        told["commits"] = remember_history(desk, mind)
-        told["embedded"] = embed_all(desk, mind)
-        told["learned"] = play_first_session(desk, mind, then, first)
+    report: TourReport = {}
+    with open_throwaway_mind(cli, then) as mind:
+        loaded = load_embedder(cli, mind)
+        print_heading(cli, "A memory of its own, in a throw-away home")
+        how = f" ({loaded:.1f} s)." if loaded else ": none, words must do."
+        print_step(cli, f"The embedding model is ready{how}")
+        report["commits"] = remember_history(cli, mind)
+        report["embedded"] = embed_all(cli, mind)
+        report["learned"] = play_first_session(cli, mind, then, first)
         then.set(clock.now())
-        told["replay"] = play_second_session(desk, mind, then, second)
-        told["answers"] = ask_questions(desk, mind, then)
-        told["problems"] = [problem.message for problem in mind.verify()]
-        told["memories"] = mind.stats().memories
-    told["seconds"] = round(clock.ticks() - begun, 1)
-    print_closing(desk, told)
+        report["replay"] = play_second_session(cli, mind, then, second)
+        report["answers"] = ask_questions(cli, mind, then)
+        report["problems"] = [problem.message for problem in mind.verify()]
+        report["memories"] = mind.stats().memories
+    report["seconds"] = round(clock.ticks() - start, 1)
+    print_closing(cli, report)
 
 
-def print_heading(desk: CliContext, text: str) -> None:
-    """The beginning of a part."""
-    if not desk.json:
-        terminal_output.print_rich(Text(""), Text(text, style="bold"))
+def print_heading(cli: CliContext, text: str) -> None:
+    """Show the beginning of a part."""
+    if not cli.as_json:
+        print_rich(Text(""), Text(text, style="bold"))
 
 
-def print_step(desk: CliContext, text: str) -> None:
-    """One thing that happened."""
-    if not desk.json:
-        terminal_output.print_rich(Text(text))
+def print_step(cli: CliContext, text: str) -> None:
+    """Show one thing that happened."""
+    if not cli.as_json:
+        print_rich(Text(text))
 
 
 def read_sample(name: str) -> RecordedConversation:
@@ -86,31 +84,32 @@ def read_sample(name: str) -> RecordedConversation:
         if path.is_file():
             return read_transcript(path.read_bytes(), name).conversations[0]
     raise BadInput(
-        f"The sample conversation examples/{name}.jsonl is not here. It is part of Reverie's repository, not "
-        "of the installed package: run the tour in a clone of it"
+        f"The sample conversation examples/{name}.jsonl is not here. It is part of "
+        "Reverie's repository, not of the installed package: run the tour in a clone of it"
     )
 
 
 # The parts
 
 
-def remember_history(desk: CliContext, mind: Mind) -> int:
-    """This repository's commits as things that happened."""
-    print_heading(desk, "1. What happened here before: the history of this repository")
-    found = read_commits(config.working_directory())
-    if len(found) < MIN_COMMITS:
+def remember_history(cli: CliContext, mind: Mind) -> int:
+    """Keep this repository's commits as things that happened; how many."""
+    print_heading(cli, "1. What happened here before: the history of this repository")
+    commits = read_commits(config.working_directory())
+    if len(commits) < MIN_COMMITS:
         print_step(
-            desk,
-            f"There is no git history to speak of here ({len(found)} commits): only the sample is taken in.",
+            cli,
+            f"There is no git history to speak of here ({len(commits)} commits): only the "
+            "sample is taken in.",
         )
         return 0
     start = clock.ticks()
-    kept = mind.remember_many(found, space=TOUR_SPACE)
+    kept = mind.remember_many(commits, space=TOUR_SPACE)
     took = clock.ticks() - start
     print_step(
-        desk,
+        cli,
         f"{len(kept)} commits kept in {took * 1e3:,.0f} ms ({len(kept) / took:,.0f} a second), "
-        f"found by their words at once. The latest: {terminal_output.one_line(kept[0].title, 60)}",
+        f"found by their words at once. The latest: {one_line(kept[0].title, 60)}",
     )
     return len(kept)
 
@@ -137,28 +136,18 @@ def read_commits(folder: Path) -> list[dict[str, Any]]:
         return []
     if done.returncode:
         return []
-    return [
-        parse_commit(text)
-        for text in done.stdout.decode("utf-8", "replace").split("\x1e")
-        if text.count("\x1f") >= 5
-    ]
+    rows = done.stdout.decode("utf-8", "replace").split("\x1e")
+    return [parse_commit(row) for row in rows if row.count("\x1f") >= 5]
 
 
-def parse_commit(text: str) -> dict[str, Any]:
+def parse_commit(row: str) -> dict[str, Any]:
     """One commit as an event to be remembered."""
-    short, author, at, subject, body, files = text.split("\x1f", 5)
+    short, author, at, subject, body, files = row.split("\x1f", 5)
     names = [name.strip() for name in files.splitlines() if name.strip()]
-    said = "\n\n".join(
-        part
-        for part in (
-            subject.strip(),
-            body.strip(),
-            f"Files: {', '.join(names[:20])}" if names else "",
-        )
-        if part
-    )
+    touched = f"Files: {', '.join(names[:20])}" if names else ""
+    text = "\n\n".join(filter(None, (subject.strip(), body.strip(), touched)))
     return {
-        "text": said or f"Commit {short}",
+        "text": text or f"Commit {short}",
         "title": subject.strip()[:120],
         "kind": "event",
         "at": float(at or 0),
@@ -170,71 +159,73 @@ def parse_commit(text: str) -> dict[str, Any]:
 
 
 def play_first_session(
-    desk: CliContext, mind: Mind, then: ReplayClock, talk: RecordedConversation
+    cli: CliContext, mind: Mind, then: ReplayClock, conversation: RecordedConversation
 ) -> list[str]:
-    """The first conversation: nobody looks, the companion listens."""
-    print_heading(desk, "2. A working day, two days ago: Reverie listens")
-    steps = list(ConversationPlayer(mind, TOUR_SPACE, then).play([talk]))
+    """Play the first conversation: nobody looks, the companion listens; what was learned."""
+    print_heading(cli, "2. A working day, two days ago: Reverie listens")
+    steps = list(ConversationPlayer(mind, TOUR_SPACE, then).play([conversation]))
     learned = [memory for step in steps for memory in step.learned]
     figures = summarize_steps(steps, 0.0)
     print_step(
-        desk,
-        f"{figures['turns']} turns, and none waited: turn() took {figures['turn_us_p50']:,.0f} µs (median). "
+        cli,
+        f"{figures['turns']} turns, and none waited: turn() took "
+        f"{figures['turn_us_p50']:,.0f} µs (median). "
         f"{len(learned)} things were worth keeping:",
     )
-    if not desk.json:
+    if not cli.as_json:
         memory_view.render_memories(learned, then(), TOUR_SPACE)
     return [memory.text for memory in learned]
 
 
-def embed_all(desk: CliContext, mind: Mind) -> int:
-    """Give everything its vector."""
+def embed_all(cli: CliContext, mind: Mind) -> int:
+    """Give everything its vector; how many were missing."""
     start = clock.ticks()
-    done = settle_all(lambda: mind.work, clock.new_id("settler"), desk.telling)
-    desk.telling.rest()
+    done = settle_all(lambda: mind.work, clock.new_id("settler"), cli.progress)
+    cli.progress.clear()
     took = clock.ticks() - start
     if done.embedded:
         print_step(
-            desk,
-            f"{done.embedded} of them got their vectors in {took:.1f} s, which the background does otherwise.",
+            cli,
+            f"{done.embedded} of them got their vectors in {took:.1f} s, which the "
+            "background does otherwise.",
         )
     return done.embedded
 
 
 def play_second_session(
-    desk: CliContext, mind: Mind, then: ReplayClock, talk: RecordedConversation
+    cli: CliContext, mind: Mind, then: ReplayClock, conversation: RecordedConversation
 ) -> TourReport:
-    """The second conversation, on which memories surface."""
-    print_heading(desk, "3. Today: another session, and what pops up by itself (◀)")
+    """Play the second conversation, on which memories surface."""
+    print_heading(cli, "3. Today: another session, and what pops up by itself (◀)")
     start = clock.ticks()
     steps: list[ReplayStep] = []
-    for step in ConversationPlayer(mind, TOUR_SPACE, then).play([talk]):
-        if not desk.json:
+    for step in ConversationPlayer(mind, TOUR_SPACE, then).play([conversation]):
+        if not cli.as_json:
             replay_view.render_step(step)
         steps.append(step)
     figures = summarize_steps(steps, clock.ticks() - start)
-    if not desk.json:
+    if not cli.as_json:
         replay_view.render_replay_summary(figures)
     return {"turns": [step_to_json(step) for step in steps], "summary": figures}
 
 
-def ask_questions(desk: CliContext, mind: Mind, now: Callable[[], float]) -> list[TourReport]:
-    """A few questions, and the story behind one answer."""
-    print_heading(desk, "4. Asked directly")
-    told, best = [], None
+def ask_questions(cli: CliContext, mind: Mind, now: Callable[[], float]) -> list[TourReport]:
+    """Ask a few questions, and tell the story behind the first answer."""
+    print_heading(cli, "4. Asked directly")
+    answers, best = [], None
     for question in (*QUESTIONS, *history_questions(mind)):
         start = clock.ticks()
         hits = mind.recall(question, space=TOUR_SPACE, limit=2)
         took = (clock.ticks() - start) * 1e3
         best = best or (hits[0] if hits else None)
-        told.append(
+        answers.append(
             {"question": question, "ms": round(took, 1), "hits": [hit.memory.text for hit in hits]}
         )
-        print_step(desk, f"\n$ reverie recall {question!r}   ({took:.0f} ms)")
-        if not desk.json:
+        print_step(cli, f"\n$ reverie recall {question!r}   ({took:.0f} ms)")
+        if not cli.as_json:
             memory_view.render_hits(hits, now(), TOUR_SPACE)
-    explain_hit(desk, mind, best)
-    return told
+    explain_hit(cli, mind, best)
+    return answers
 
 
 def history_questions(mind: Mind) -> list[str]:
@@ -245,24 +236,25 @@ def history_questions(mind: Mind) -> list[str]:
     return [found[len(found) // 2].title] if found else []
 
 
-def explain_hit(desk: CliContext, mind: Mind, hit: Hit | None) -> None:
+def explain_hit(cli: CliContext, mind: Mind, hit: Hit | None) -> None:
     """Why the first answer is believed."""
-    if hit is None or desk.json:
+    if hit is None or cli.as_json:
         return
-    print_step(desk, f"\n$ reverie explain {hit.memory.id}")
+    print_step(cli, f"\n$ reverie explain {hit.memory.id}")
     for sentence in mind.explain(hit.memory.id).story:
-        print_step(desk, f"  {terminal_output.one_line(sentence)}")
+        print_step(cli, f"  {one_line(sentence)}")
 
 
-def print_closing(desk: CliContext, told: TourReport) -> None:
+def print_closing(cli: CliContext, report: TourReport) -> None:
     """The end."""
-    if desk.json:
-        terminal_output.print_json(told)
+    if cli.as_json:
+        print_json(report)
         return
-    print_heading(desk, "That was the tour")
-    wrong = "; ".join(told["problems"])
+    print_heading(cli, "That was the tour")
+    wrong = "; ".join(report["problems"])
     print_step(
-        desk,
-        f"{told['memories']} memories, {told['seconds']:.1f} s in all; verify: {wrong or 'nothing is wrong'}.",
+        cli,
+        f"{report['memories']} memories, {report['seconds']:.1f} s in all; verify: "
+        f"{wrong or 'nothing is wrong'}.",
     )
-    print_step(desk, 'The home is gone again. Yours begins with: reverie remember "…"')
+    print_step(cli, 'The home is gone again. Yours begins with: reverie remember "…"')

@@ -83,7 +83,8 @@ def _parse_time(
         return read(float(text) if re.fullmatch(r"\d{9,}(\.\d+)?", text) else text, what)
     except BadInput as err:
         raise BadInput(
-            f"{what} {text!r} is not a time. Write 2026-03-15, 2026-03-15T09:30, or a span such as 3d or 12h"
+            f"{what} {text!r} is not a time. Write 2026-03-15, 2026-03-15T09:30, or a span "
+            "such as 3d or 12h"
         ) from err
 
 

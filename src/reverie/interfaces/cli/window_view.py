@@ -14,77 +14,79 @@ from rich.text import Text
 
 from reverie.context_window.pruning import START_SHARE, TARGET_SHARE, PrunedItem, PruningPlan
 from reverie.context_window.window_fitting import FitRequest, FittedMessages, fit_messages
-from reverie.interfaces.cli import terminal_output
 from reverie.interfaces.cli.cli_context import CliContext
 from reverie.interfaces.cli.replay_run import read_messages
-from reverie.interfaces.cli.terminal_output import one_line
+from reverie.interfaces.cli.terminal_output import (
+    one_line,
+    print_json,
+    print_line,
+    print_note,
+    print_rich,
+)
 
 BAR_WIDTH = 72  # cells of the bar
 MAX_ITEM_CHARS = 60  # characters of an item that are shown
 STAYS, LINE, GOES, FREE = ("█", "green"), ("▒", "yellow"), ("░", "red"), ("·", "dim")
 
 
-def show_window_plan(desk: CliContext, file: Path, wish: FitRequest) -> None:
-    """Read, decide, show."""
+def show_window_plan(cli: CliContext, file: Path, request: FitRequest) -> None:
+    """Show what would leave the window to meet a request, without doing it."""
     messages, last = read_messages(file)
-    fitted = fit_messages(messages, wish, last)
-    if desk.json:
-        terminal_output.print_json(plan_to_json(fitted))
+    fitted = fit_messages(messages, request, last)
+    if cli.as_json:
+        print_json(plan_to_json(fitted))
         return
     render_window_plan(fitted.plan)
     if fitted.trouble:
-        terminal_output.print_note(f"{fitted.trouble}.")
+        print_note(f"{fitted.trouble}.")
 
 
 def render_window_plan(plan: PruningPlan) -> None:
-    """The table and the bars."""
+    """What leaves as a table, and the window before and after as bars."""
     if not plan.going and plan.before < START_SHARE * plan.limit:
-        terminal_output.print_line(
+        print_line(
             f"Nothing goes: {plan.before:,} tokens are below {START_SHARE:.0%} of {plan.limit:,}."
         )
         return
     table = Table(box=None, padding=(0, 1), header_style="dim")
-    for name, right in (
-        ("message", False),
-        ("tokens", True),
-        ("worth", True),
-        ("becomes", False),
-        ("says", False),
-    ):
-        table.add_column(
-            name, justify="right" if right else "left", no_wrap=name != "says", overflow="fold"
-        )
-    for one in plan.going:
-        table.add_row(*make_plan_row(one, max(plan.worth)))
-    terminal_output.print_rich(table, Text(""))
-    terminal_output.print_rich(
-        Text("before ").append(draw_bar(split_window(plan, after=False), plan))
-    )
-    terminal_output.print_rich(
-        Text("after  ").append(draw_bar(split_window(plan, after=True), plan))
-    )
-    terminal_output.print_line(
-        f"{plan.before:,} tokens → {plan.after:,} of {plan.limit:,} ({TARGET_SHARE:.0%} wanted), by {plan.strategy}; "
-        f"the first {plan.prefix:,} stay as they are, so the prompt cache keeps them."
+    table.add_column("message", no_wrap=True, overflow="fold")
+    table.add_column("tokens", justify="right", no_wrap=True, overflow="fold")
+    table.add_column("worth", justify="right", no_wrap=True, overflow="fold")
+    table.add_column("becomes", no_wrap=True, overflow="fold")
+    table.add_column("says", overflow="fold")
+    for leaving in plan.going:
+        table.add_row(*make_plan_row(leaving, max(plan.worth)))
+    print_rich(table, Text(""))
+    print_rich(Text("before ").append(draw_bar(split_window(plan, after=False), plan)))
+    print_rich(Text("after  ").append(draw_bar(split_window(plan, after=True), plan)))
+    print_line(
+        f"{plan.before:,} tokens → {plan.after:,} of {plan.limit:,} "
+        f"({TARGET_SHARE:.0%} wanted), by {plan.strategy}; the first {plan.prefix:,} stay as "
+        "they are, so the prompt cache keeps them."
     )
 
 
-def make_plan_row(one: PrunedItem, best: float) -> list[Text]:
+def make_plan_row(leaving: PrunedItem, best: float) -> list[Text]:
     """One line of the table."""
-    becomes = Text("a line", style=LINE[1]) if one.stub else Text("memory", style=GOES[1])
-    worth = one.worth / best if best else 0.0
-    words = Text(one_line(one.item.tool or one.item.text, MAX_ITEM_CHARS)).append(
-        f"\n{one_line(one.why)}", style="dim"
-    )
-    return [Text(one.item.id), Text(f"−{one.tokens:,}"), Text(f"{worth:.0%}"), becomes, words]
+    becomes = Text("a line", style=LINE[1]) if leaving.stub else Text("memory", style=GOES[1])
+    worth = leaving.worth / best if best else 0.0
+    words = Text(one_line(leaving.item.tool or leaving.item.text, MAX_ITEM_CHARS))
+    words.append(f"\n{one_line(leaving.why)}", style="dim")
+    return [
+        Text(leaving.item.id),
+        Text(f"−{leaving.tokens:,}"),
+        Text(f"{worth:.0%}"),
+        becomes,
+        words,
+    ]
 
 
 def split_window(plan: PruningPlan, *, after: bool) -> list[tuple[int, tuple[str, str]]]:
     """Stretches of the window as (tokens, look)."""
     if after:
         return [(plan.after, STAYS)]
-    gone = sum(one.tokens for one in plan.going if not one.stub)
-    lines = sum(one.tokens for one in plan.going if one.stub)
+    gone = sum(leaving.tokens for leaving in plan.going if not leaving.stub)
+    lines = sum(leaving.tokens for leaving in plan.going if leaving.stub)
     return [(plan.prefix, STAYS), (gone, GOES), (lines, LINE), (plan.after - plan.prefix, STAYS)]
 
 
@@ -94,6 +96,7 @@ def draw_bar(stretches: Sequence[tuple[int, tuple[str, str]]], plan: PruningPlan
     text, seen, cells = Text(), 0, 0
     for size, (sign, style) in stretches:
         seen += size
+        # Ends are rounded, not widths: so the bar is as wide as the sum of its stretches.
         width = round(BAR_WIDTH * seen / whole) - cells
         text.append(sign * width, style=style)
         cells += width
@@ -113,13 +116,13 @@ def plan_to_json(fitted: FittedMessages) -> dict[str, Any]:
         "trouble": plan.trouble,
         "going": [
             {
-                "messages": list(one.item.messages),
-                "type": one.item.type,
-                "tokens": one.tokens,
-                "worth": one.worth,
-                "why": one.why,
-                "stub": one.stub,
+                "messages": list(leaving.item.messages),
+                "type": leaving.item.type,
+                "tokens": leaving.tokens,
+                "worth": leaving.worth,
+                "why": leaving.why,
+                "stub": leaving.stub,
             }
-            for one in plan.going
+            for leaving in plan.going
         ],
     }

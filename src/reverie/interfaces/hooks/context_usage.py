@@ -10,13 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-FULL_SHARE = 0.8  # share of the context from which on what it holds is read for memories
-TAIL_BYTES = 256_000  # bytes of the file that are looked at
-# tokens: Claude's usual context, and that of the models named […1m]
-WINDOW_TOKENS, WIDE_WINDOW_TOKENS = (
-    200_000,
-    1_000_000,
-)
+FULL_SHARE = 0.8  # of the context from which on what it holds is read for memories
+TAIL_BYTES = 256_000  # of the file that are looked at
+# Claude's usual context in tokens, and that of the models named […1m].
+WINDOW_TOKENS, WIDE_WINDOW_TOKENS = 200_000, 1_000_000
 USAGE_FIELDS = (
     "input_tokens",
     "cache_read_input_tokens",
@@ -27,14 +24,10 @@ USAGE_FIELDS = (
 
 def read_context_usage(transcript: Path) -> float | None:
     """Which share of the context is used, by the newest answer; None where that cannot be told."""
-    return next(
-        (
-            found
-            for row in read_rows_backwards(transcript)
-            if (found := usage_from_claude(row) or usage_from_codex(row))
-        ),
-        None,
-    )
+    for row in read_rows_backwards(transcript):
+        if used := usage_from_claude(row) or usage_from_codex(row):
+            return used
+    return None
 
 
 def read_rows_backwards(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -59,14 +52,13 @@ def read_rows_backwards(path: Path) -> Iterator[Mapping[str, Any]]:
 def usage_from_claude(row: Mapping[str, Any]) -> float | None:
     """As Claude Code's transcripts have it; what subagents use is theirs."""
     message = row.get("message")
-    usage = (
-        message.get("usage")
-        if isinstance(message, Mapping) and not row.get("isSidechain")
-        else None
-    )
-    if not isinstance(message, Mapping) or not isinstance(usage, Mapping):
+    if not isinstance(message, Mapping) or row.get("isSidechain"):
         return None
-    used = sum(value for name in USAGE_FIELDS if isinstance(value := usage.get(name), int))
+    usage = message.get("usage")
+    if not isinstance(usage, Mapping):
+        return None
+    counts = [usage.get(name) for name in USAGE_FIELDS]
+    used = sum(count for count in counts if isinstance(count, int))
     wide = used > WINDOW_TOKENS or "[1m]" in str(message.get("model", ""))
     return used / (WIDE_WINDOW_TOKENS if wide else WINDOW_TOKENS) or None
 
@@ -74,15 +66,13 @@ def usage_from_claude(row: Mapping[str, Any]) -> float | None:
 def usage_from_codex(row: Mapping[str, Any]) -> float | None:
     """As Codex's rollout files have it."""
     payload = row.get("payload")
-    info = (
-        payload.get("info")
-        if isinstance(payload, Mapping) and payload.get("type") == "token_count"
-        else None
-    )
+    if not isinstance(payload, Mapping) or payload.get("type") != "token_count":
+        return None
+    info = payload.get("info")
     if not isinstance(info, Mapping):
         return None
     last, window = info.get("last_token_usage"), info.get("model_context_window")
     used = last.get("total_tokens") if isinstance(last, Mapping) else None
-    return (
-        used / window if isinstance(used, int) and isinstance(window, int) and window > 0 else None
-    )
+    if not isinstance(used, int) or not isinstance(window, int) or window <= 0:
+        return None
+    return used / window

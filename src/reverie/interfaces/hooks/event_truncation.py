@@ -10,35 +10,37 @@ from typing import Any
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.interfaces.hooks.host_adapters import MAX_ANSWER_CHARS
 
-# characters kept of either end of a text that has more than WHOLE: 2 (KEEP + SPARE)
-MAX_END_CHARS, MAX_WHOLE_CHARS = (
-    8_000,
-    56_000,
-)
+MAX_END_CHARS = 8_000  # kept of either end of a long text
+# A text is long beyond 2 * (MAX_END_CHARS + CUT_MARGIN) characters, so that its ends with the
+# margins beside the cut, which are redacted with them, do not overlap.
+MAX_WHOLE_CHARS = 56_000
+MAX_ARGUMENTS = 20
 
 
 def truncate_text(text: str, policy: Policy = DEFAULT_POLICY) -> str:
-    """A text as it is, of a long one both ends, without secrets."""
+    """A text as it is; of a long one both ends, and those without secrets."""
     if len(text) <= MAX_WHOLE_CHARS:
         return text
     from reverie.privacy import hide_private_passages
     from reverie.privacy.truncation import redact_both_ends
 
     text = hide_private_passages(text)
-    return (
-        redact_both_ends(text, policy, MAX_END_CHARS, MAX_END_CHARS)
-        if len(text) > MAX_WHOLE_CHARS
-        else text
-    )
+    if len(text) <= MAX_WHOLE_CHARS:
+        return text
+    return redact_both_ends(text, policy, MAX_END_CHARS, MAX_END_CHARS)
 
 
 def truncate_arguments(given: Any, policy: Policy = DEFAULT_POLICY) -> Any:
-    """What a tool is given, without the texts that are files."""
+    """What a tool is given, without the texts that are files; None for what is neither text nor
+    names and values.
+    """
+    if isinstance(given, str):
+        return truncate_text(given, policy)
     if not isinstance(given, Mapping):
-        return truncate_text(given, policy) if isinstance(given, str) else None
+        return None
     return {
-        str(name): value if not isinstance(value, str) or len(value) <= MAX_END_CHARS else "…"
-        for name, value in list(given.items())[:20]
+        str(name): "…" if isinstance(value, str) and len(value) > MAX_END_CHARS else value
+        for name, value in list(given.items())[:MAX_ARGUMENTS]
         if isinstance(value, (str, int, float, bool))
     }
 

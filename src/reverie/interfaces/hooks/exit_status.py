@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-TAIL_BYTES = 256_000  # bytes of the file that are looked at
+TAIL_BYTES = 256_000  # of the file that are looked at
 
 
 def find_exit_code(transcript: str, call: str) -> int | None:
@@ -23,16 +23,12 @@ def find_exit_code(transcript: str, call: str) -> int | None:
     except OSError:
         return None
     name = json.dumps(call).encode("ascii")
-    return next(
-        (
-            code
-            for line in reversed(lines)
-            if name in line
-            and b'"exit_code"' in line
-            and (code := parse_exit_code(line, call)) is not None
-        ),
-        None,
-    )
+    for line in reversed(lines):
+        if name in line and b'"exit_code"' in line:
+            code = parse_exit_code(line, call)
+            if code is not None:
+                return code
+    return None
 
 
 def parse_exit_code(line: bytes, call: str) -> int | None:

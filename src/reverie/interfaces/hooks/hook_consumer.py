@@ -1,30 +1,34 @@
 """The worker's side of hooks: takes in what they wrote, and lays ready what they will ask for.
 
-Each conversation is attended as the companion attends one: the same `Background` writes turns down
-and prepares for the newest, only that the hook has given the block and tells which. What a session
-is given while nobody attends it is in the log, so whoever attends it next knows (CC-45).
+Each conversation is attended as the companion attends one: the same `BackgroundThread` writes turns
+down and prepares for the newest, only that the hook has given the block and tells which. What a
+session is given while nobody attends it is in the log, so whoever attends it next knows.
 
 An event leaves the spool after it was written down: killed in between, a worker leads to a second
 copy, never to a loss. Ends of sessions and compactions are recorded as such; extraction begins
 there.
+
+What a hook wrote is without secrets already, and not redacted again (`is_redacted`), unless the
+rules have changed since: another version of Reverie or another policy than the hook's.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reverie.activity.error_lessons import has_failure_text as tells_of_error
+from reverie.activity.activity_events import ToolRunRecord
+from reverie.activity.error_lessons import has_failure_text
 from reverie.context_window import EMPTY_BLOCK, HEAD, render_memory_line
 from reverie.context_window.injection_history import InjectionHistory, resume_history
 from reverie.core import clock, config
 from reverie.core.errors import BadInput, StoreError
 from reverie.core.kinds import INTENTION, is_unverified
-from reverie.core.model import Event, Filter, visible_spaces
+from reverie.core.model import Event, Filter, Memory, visible_spaces
 from reverie.injection.conversation_state import ConversationState, ConversationTurn
 from reverie.injection.due_reminders import (
     fire_reminders,
@@ -34,9 +38,16 @@ from reverie.injection.due_reminders import (
 from reverie.injection.prepare_block import find_focus
 from reverie.interfaces.hooks import hook_event as kinds
 from reverie.interfaces.hooks.context_usage import FULL_SHARE, read_context_usage
+from reverie.interfaces.hooks.hook_event import (
+    NO_BLOCK,
+    SpooledEvent,
+    ToolWarning,
+    WarningTable,
+    redaction_rules,
+)
 from reverie.interfaces.hooks.prompt_lookup import reminder_holder, to_hook_block
 from reverie.interfaces.hooks.prompt_topic import collect_topic_words
-from reverie.interfaces.hooks.spool import HookFiles, read_json_object, write_json_object
+from reverie.interfaces.hooks.spool import HookFiles, read_spooled_event, write_json_object
 from reverie.interfaces.hooks.tool_warnings import MAX_ROWS, PATH_ARGUMENTS, make_warning_row
 from reverie.memory import intention
 from reverie.retrieval import FIRST_KINDS, warning_order
@@ -48,25 +59,25 @@ from reverie.text.injection_fence import FENCE_END
 if TYPE_CHECKING:
     from reverie import Mind
 
-MAX_BATCH_EVENTS = 200  # events that are taken in before blocks are laid
-MAX_WAIT_SECONDS = 60.0  # seconds that a batch may take to be written down and prepared for
+MAX_BATCH_EVENTS = 200  # that are taken in before blocks are laid
+MAX_WAIT_SECONDS = 60.0  # that a batch may take to be written down and prepared for
 MAX_BROWSED_MEMORIES = 2_000  # newest memories among which those about files are looked for
-# newest turns from which a conversation's window is read when it is attended again
+# Newest turns from which a conversation's window is read when it is attended again.
 WINDOW_TURNS = 6
-# conversations at once; the first is let go of, and taken up again when it speaks
+# Conversations at once; the first is let go of, and taken up again when it speaks.
 MAX_ATTENDED = 50
-STALE_AFTER_SECONDS = 86_400.0  # seconds after which the files of a silent session are removed
+STALE_AFTER_SECONDS = 86_400.0  # after which the files of a silent session are removed
 
 
 @dataclass(eq=False, slots=True)
 class AttendedSession:
-    """One conversation; a member of `Background`."""
+    """One conversation; a companion of the `BackgroundThread`."""
 
     conversation: ConversationState
-    count: int = 0  # messages so far
-    full: bool = False  # its context was found nearly full
-    asked: float = 0.0  # when its newest prompt came
-    laid: object = None  # the block that lies ready, as it was prepared
+    message_count: int = 0
+    is_nearly_full: bool = False  # its context was found so
+    prompted_at: float = 0.0  # when its newest prompt came
+    laid_block: object = None  # the block that lies ready, as it was prepared
     closed: bool = False
 
 
@@ -75,9 +86,9 @@ class HookConsumer:
 
     def __init__(self, mind: Mind, now: Callable[[], float] = clock.now) -> None:
         self.mind, self.now = mind, now
-        self.room = HookFiles(str(mind.settings.home))
+        self.files = HookFiles(str(mind.settings.home))
         self._config = -1.0  # when config.toml was changed, as it was read last
-        self._reread()
+        self._reload_switches()
         self._background = BackgroundThread(mind.store, mind.embedder, mind.settings, now, mind.llm)
         self._attended: dict[str, AttendedSession] = {}
         self._in_hand: set[str] = set()  # events that were taken in and are not written down yet
@@ -85,235 +96,228 @@ class HookConsumer:
         self._seen = 0  # the last event when what lies ready was looked at
 
     def waits(self) -> bool:
-        """Whether something has happened, or what was laid ready may be out of date."""
-        return bool(self._news()) or bool(
-            self._spaces and self.mind.store.last_event() != self._seen
-        )
+        """True if something has happened, or what was laid ready may be out of date."""
+        if self._new_events():
+            return True
+        return bool(self._spaces) and self.mind.store.last_event() != self._seen
 
     def attend(self) -> int:
         """Take in what waits and lay ready what follows from it; how many events there were."""
-        self._reread()
-        paths = self._news()[:MAX_BATCH_EVENTS]
+        self._reload_switches()
+        paths = self._new_events()[:MAX_BATCH_EVENTS]
         for path in paths:
-            self._take_in(path)
+            self._consume_event(path)
             self._in_hand.add(path)
-        if self._written():
+        if self._wait_until_written():
             for path in self._in_hand:
-                with suppress(OSError):
-                    os.unlink(path)
+                remove_file(path)
             self._in_hand.clear()
-        self._guard()
-        self._lay()
+        self._write_warnings()
+        self._lay_blocks()
         return len(paths)
 
-    def _news(self) -> list[str]:
-        return [path for path in self.room.waiting() if path not in self._in_hand]
+    def _new_events(self) -> list[str]:
+        return [path for path in self.files.waiting() if path not in self._in_hand]
 
     def close(self) -> None:
         """Let go of all conversations. Blocks go on lying ready, and reminders in them stay
         claimed.
         """
         for session in list(self._attended):
-            self._leave(session)
-        self._tidy()
+            self._leave_session(session)
+        self._remove_stale_files()
 
     # Taking in
 
-    def _take_in(self, path: str) -> None:
-        """One event. One that cannot be read, or used, goes with a line in the log."""
-        event = read_json_object(path)
+    def _consume_event(self, path: str) -> None:
+        """Take in one event. One that cannot be read, or used, goes with a line in the log."""
         try:
-            if event is None:
-                raise ValueError("is no JSON object")
-            if self.mind.settings.is_off(event["space"], event["session"]):
-                self._forgets(event)
+            spooled = read_spooled_event(path)
+            if self.mind.settings.is_off(spooled.space, spooled.event.session):
+                self._drop_session(spooled.event.session)
                 return
-            EVENT_HANDLERS[event["kind"]](self, event)
+            EVENT_HANDLERS[spooled.event.kind](self, spooled)
         except StoreError:
             raise
         except Exception as err:
-            self.room.trouble(
+            self.files.log_trouble(
                 f"{os.path.basename(path)} was not taken in: {type(err).__name__}: {err}"
             )
 
-    def _reread(self) -> None:
-        """What was switched off meanwhile is so from the next event on, also where it had been
-        written already.
+    def _reload_switches(self) -> None:
+        """What was switched off meanwhile is so from the next event on, also for those that wait
+        already.
         """
         changed = config.config_modified_at(self.mind.settings)
-        if changed != self._config:
-            with suppress(BadInput):  # somebody is writing it by hand: what was chosen before holds
-                self.mind.settings, self._config = (
-                    config.reload_switches(self.mind.settings),
-                    changed,
-                )
+        if changed == self._config:
+            return
+        with suppress(BadInput):  # somebody is writing it by hand: what was chosen before holds
+            self.mind.settings = config.reload_switches(self.mind.settings)
+            self._config = changed
 
-    def _forgets(self, event: Mapping[str, Any]) -> None:
-        """Memory is off where this happened: nothing of it is taken in, and nothing lies ready
-        there.
-        """
-        with suppress(OSError):
-            os.unlink(self.room.of(event["session"], "block"))
-        self._leave(event["session"])
+    def _drop_session(self, session: str) -> None:
+        """Memory is off there: nothing is taken in, and nothing lies ready."""
+        remove_file(self.files.session_file(session, "block"))
+        self._leave_session(session)
 
-    def _began(self, event: Mapping[str, Any]) -> None:
-        one = self._attend(event)
-        if event["source"] == "compact":
-            one.conversation.attention.injected.clear()  # its context holds them no longer
-            one.full = False
-        if event["ids"]:
-            self._turn(one, event)
+    def _on_session_start(self, spooled: SpooledEvent) -> None:
+        attended = self._attend_session(spooled)
+        if spooled.event.source == "compact":
+            # Its context holds them no longer.
+            attended.conversation.attention.injected.clear()
+            attended.is_nearly_full = False
+        if spooled.ids:
+            self._add_turn(attended, spooled)
 
-    def _asked(self, event: Mapping[str, Any]) -> None:
-        one = self._attend(event)
-        one.asked = event["at"]
-        self._turn(one, event, HostMessage("user", event["text"], one.count))
+    def _on_prompt(self, spooled: SpooledEvent) -> None:
+        attended = self._attend_session(spooled)
+        attended.prompted_at = spooled.at
+        message = HostMessage("user", spooled.event.text, attended.message_count)
+        self._add_turn(attended, spooled, message)
 
-    def _ended_turn(self, event: Mapping[str, Any]) -> None:
-        one = self._attend(event)
-        if event["text"]:
-            self._turn(one, event, HostMessage("assistant", event["text"], one.count))
-        used = read_context_usage(Path(event["transcript"])) if event["transcript"] else None
-        if used is not None and (used >= FULL_SHARE) != one.full:
-            one.full = used >= FULL_SHARE
-            if one.full:
-                # extraction does not wait for the compaction
-                self._record("compact", event, full=round(used, 2))
+    def _on_turn_end(self, spooled: SpooledEvent) -> None:
+        attended, event = self._attend_session(spooled), spooled.event
+        if event.text:
+            message = HostMessage("assistant", event.text, attended.message_count)
+            self._add_turn(attended, spooled, message)
+        used = read_context_usage(Path(event.transcript)) if event.transcript else None
+        if used is None or (used >= FULL_SHARE) == attended.is_nearly_full:
+            return
+        attended.is_nearly_full = used >= FULL_SHARE
+        if attended.is_nearly_full:
+            # Extraction does not wait for the compaction.
+            self._record("compact", spooled, full=round(used, 2))
 
-    def _shown(self, event: Mapping[str, Any]) -> None:
+    def _on_tool_block(self, spooled: SpooledEvent) -> None:
         """Something was said before a tool, or when it failed."""
-        if event.get("agent"):
-            self._to_subagent(event)
+        if spooled.event.agent:
+            self._record_subagent_block(spooled)
         else:
-            self._turn(self._attend(event), event)
+            self._add_turn(self._attend_session(spooled), spooled)
 
-    def _to_subagent(self, event: Mapping[str, Any]) -> None:
-        """What a subagent was told: its context is its own, so it does not count as given to the
-        conversation.
+    def _record_subagent_block(self, spooled: SpooledEvent) -> None:
+        """Record what a subagent was told: its context is its own, so it does not count as given
+        to the conversation.
         """
-        store, space, at = self.mind.store, event["space"], event["at"]
-        session = f"{event['session']}/{event['agent']}"
-        store.append(
-            [
-                Event(
-                    "turn",
-                    space,
-                    at,
-                    session,
-                    {"messages": [], "first": 0, "given": list(event["ids"])},
-                )
-            ]
-        )
-        due = store.get(event["due"]) if event["due"] else ()
-        fire_reminders(store, due, at, session)
-        release_reminders(store, due, reminder_holder(event["session"]))
+        store, event = self.mind.store, spooled.event
+        session = f"{event.session}/{event.agent}"
+        payload = {"messages": [], "first": 0, "given": list(spooled.ids)}
+        store.append([Event("turn", spooled.space, spooled.at, session, payload)])
+        due = store.get(spooled.due) if spooled.due else ()
+        fire_reminders(store, due, spooled.at, session)
+        release_reminders(store, due, reminder_holder(event.session))
 
-    def _ran(self, event: Mapping[str, Any]) -> None:
-        failed = event["kind"] == kinds.TOOL_FAILED or (
-            event["doubtful"] and tells_of_error(event["result"])
+    def _on_tool_result(self, spooled: SpooledEvent) -> None:
+        event = spooled.event
+        failed = event.kind == kinds.TOOL_FAILED or (
+            event.doubtful and has_failure_text(event.result)
         )
-        given, error = (
-            to_repository_paths(event["root"], event["given"]),
-            event["text"] or event["result"] or "failed",
-        )
-        self.mind.record_tool(
-            event["tool"],
-            given,
-            event["result"] or None,
+        run = ToolRunRecord(
+            event.tool,
+            to_repository_paths(spooled.root, event.given),
+            event.result or None,
             ok=not failed,
-            error=error if failed else None,
-            duration=event["seconds"],
-            session=event["session"],
-            space=event["space"],
+            error=(event.text or event.result or "failed") if failed else None,
+            duration=event.seconds,
         )
-        if event["ids"]:
-            self._shown(event)
+        self.mind._record_run(
+            run, spooled.space, event.session, is_redacted=self._is_redacted(spooled)
+        )
+        if spooled.ids:
+            self._on_tool_block(spooled)
 
-    def _compacts(self, event: Mapping[str, Any]) -> None:
-        full = event.get("full")
-        self._record("compact", event, **({} if full is None else {"full": round(full, 2)}))
+    def _on_compaction(self, spooled: SpooledEvent) -> None:
+        full = spooled.event.full
+        self._record("compact", spooled, **({} if full is None else {"full": round(full, 2)}))
 
-    def _ended(self, event: Mapping[str, Any]) -> None:
-        self._record("session_end", event)
+    def _on_session_end(self, spooled: SpooledEvent) -> None:
+        session = spooled.event.session
+        self._record("session_end", spooled)
         for what in ("json", "block", "shown", "given"):
-            with suppress(OSError):
-                os.unlink(self.room.of(event["session"], what))
-        self._leave(event["session"])
+            remove_file(self.files.session_file(session, what))
+        self._leave_session(session)
 
-    def _record(self, verb: str, event: Mapping[str, Any], **payload: Any) -> None:
-        """After all that was said before it."""
-        self._written()
-        if not self.mind.settings.is_off(event["space"], event["session"]):
-            self.mind.record(verb, payload, space=event["space"], session=event["session"])
+    def _record(self, verb: str, spooled: SpooledEvent, **payload: float) -> None:
+        """Record that something happened, after all that was said before it."""
+        self._wait_until_written()
+        space, session = spooled.space, spooled.event.session
+        if not self.mind.settings.is_off(space, session):
+            self.mind.record(verb, payload, space=space, session=session)
 
-    def _turn(self, one: AttendedSession, event: Mapping[str, Any], *said: HostMessage) -> None:
-        """What was said, and what was given with it."""
-        conversation, ids = one.conversation, tuple(event["ids"])
+    def _is_redacted(self, spooled: SpooledEvent) -> bool:
+        """True if the hook redacted it as it would be redacted now."""
+        return spooled.redacted_by == redaction_rules(self.mind.settings.policy)
+
+    def _add_turn(
+        self, attended: AttendedSession, spooled: SpooledEvent, *messages: HostMessage
+    ) -> None:
+        """Have what was said, and what was given with it, written down and prepared for."""
+        conversation, ids = attended.conversation, tuple(spooled.ids)
         ready = next(iter(conversation.slot), EMPTY_BLOCK)
-        if taken := not set(ids).isdisjoint(
-            ready.ids
-        ):  # some of it was given: the rest may be prepared again
+        was_taken = not set(ids).isdisjoint(ready.ids)
+        if was_taken:  # some of it was given: the rest may be prepared again
             conversation.slot.clear()
-        due = tuple(self.mind.store.get(event["due"])) if event["due"] else ()
         self._background.enqueue(
             ConversationTurn(
                 conversation,
-                said,
-                one.count,
+                messages,
+                attended.message_count,
                 ids,
-                ready if taken else EMPTY_BLOCK,
-                event["at"],
-                due,
+                ready if was_taken else EMPTY_BLOCK,
+                spooled.at,
+                tuple(self.mind.store.get(spooled.due)) if spooled.due else (),
+                is_redacted=self._is_redacted(spooled),
             )
         )
-        one.count += len(said)
+        attended.message_count += len(messages)
 
-    def _attend(self, event: Mapping[str, Any]) -> AttendedSession:
+    def _attend_session(self, spooled: SpooledEvent) -> AttendedSession:
         """The conversation of an event, as it is known or as the log tells of it."""
-        session, space = event["session"], event["space"]
+        session, space = spooled.event.session, spooled.space
         self._spaces.add(space)
-        one = self._attended.get(session)
-        if one is None or one.conversation.space != space:
-            conversation = ConversationState(
-                space,
-                has_own_space=False,
-                attention=InjectionHistory(session, (space,)),
-                holder=reminder_holder(session),
+        attended = self._attended.get(session)
+        if attended is not None and attended.conversation.space == space:
+            return attended
+        conversation = ConversationState(
+            space,
+            has_own_space=False,
+            attention=InjectionHistory(session, (space,)),
+            holder=reminder_holder(session),
+        )
+        resume_history(self.mind.store, conversation.attention, space, spooled.at)
+        attended = self._attended[session] = AttendedSession(conversation)
+        if len(self._attended) > MAX_ATTENDED:
+            self._leave_session(next(iter(self._attended)))
+        turns = self.mind.store.events(
+            session=session, space=space, verbs=("turn",), newest=True, limit=WINDOW_TURNS
+        )
+        for turn in reversed(turns):
+            messages = turn.payload.get("messages", ())
+            conversation.window.extend(
+                HostMessage(message["role"], message["text"]) for message in messages
             )
-            resume_history(self.mind.store, conversation.attention, space, event["at"])
-            one = self._attended[session] = AttendedSession(conversation)
-            if len(self._attended) > MAX_ATTENDED:
-                self._leave(next(iter(self._attended)))
-            turns = self.mind.store.events(
-                session=session, space=space, verbs=("turn",), newest=True, limit=WINDOW_TURNS
-            )
-            for turn in reversed(turns):
-                messages = turn.payload.get("messages", ())
-                conversation.window.extend(
-                    HostMessage(said["role"], said["text"]) for said in messages
-                )
-                one.count = max(one.count, turn.payload.get("first", 0) + len(messages))
-            self._background.add_companion(one)
-        return one
+            last = turn.payload.get("first", 0) + len(messages)
+            attended.message_count = max(attended.message_count, last)
+        self._background.add_companion(attended)
+        return attended
 
-    def _leave(self, session: str) -> None:
-        one = self._attended.pop(session, None)
-        if one is not None:
-            one.closed = True
-            self._background.remove_companion(one)
-            release_reminders(
-                self.mind.store,
-                [memory for block in one.conversation.slot for memory in block.due]
-                if not os.path.exists(self.room.of(session, "block"))
-                else (),
-                one.conversation.holder,
-            )
+    def _leave_session(self, session: str) -> None:
+        attended = self._attended.pop(session, None)
+        if attended is None:
+            return
+        attended.closed = True
+        self._background.remove_companion(attended)
+        conversation, unclaimed = attended.conversation, list[Memory]()
+        # Reminders in a block that lies ready stay claimed: a hook will give them.
+        if not os.path.exists(self.files.session_file(session, "block")):
+            unclaimed = [memory for block in conversation.slot for memory in block.due]
+        release_reminders(self.mind.store, unclaimed, conversation.holder)
 
-    def _written(self) -> bool:
-        """Whether everything so far is in the log, and prepared for."""
+    def _wait_until_written(self) -> bool:
+        """True once everything so far is in the log, and prepared for."""
         done = self._background.wait(MAX_WAIT_SECONDS)
         if not done:
-            self.room.trouble(
+            self.files.log_trouble(
                 f"what hooks wrote is not written down yet: {self._background.trouble}"
             )
         self.mind.deeds(limit=0)  # waits until those that were recorded are written
@@ -321,107 +325,123 @@ class HookConsumer:
 
     # Laying ready
 
-    def _lay(self) -> None:
-        """The block that waits in each conversation's slot, as a file; what was withdrawn goes."""
-        for session, one in self._attended.items():
-            off = self.mind.settings.is_off(one.conversation.space, session)
-            block = EMPTY_BLOCK if off else next(iter(one.conversation.slot), EMPTY_BLOCK)
-            if block is one.laid:
+    def _lay_blocks(self) -> None:
+        """Write the block that waits in each conversation's slot into its file; what was withdrawn
+        goes.
+        """
+        for session, attended in self._attended.items():
+            conversation = attended.conversation
+            off = self.mind.settings.is_off(conversation.space, session)
+            block = EMPTY_BLOCK if off else next(iter(conversation.slot), EMPTY_BLOCK)
+            if block is attended.laid_block:
                 continue
-            one.laid = block
-            path = self.room.of(session, "block")
-            said = find_focus(tuple(one.conversation.window)).text
-            ready = to_hook_block(
-                block,
-                collect_topic_words(said, *(memory.text for memory in block.memories)),
-                one.asked,
-            )
-            if ready is not None and one.conversation.attention.may_inject(block, self.now()):
-                write_json_object(path, ready)
+            attended.laid_block = block
+            path = self.files.session_file(session, "block")
+            focus = find_focus(tuple(conversation.window)).text
+            about = collect_topic_words(focus, *(memory.text for memory in block.memories))
+            ready = to_hook_block(block, about, attended.prompted_at)
+            if ready != NO_BLOCK and conversation.attention.may_inject(block, self.now()):
+                write_json_object(path, ready._asdict())
             else:
-                with suppress(OSError):
-                    os.unlink(path)
+                remove_file(path)
 
-    def _guard(self) -> None:
-        """What hooks say before tools, for each space that somebody works in; and what ceased to
-        count is withdrawn.
+    def _write_warnings(self) -> None:
+        """Write what hooks say before tools, for each space that somebody works in; and withdraw
+        what has ceased to count.
         """
         newest = self.mind.store.last_event()
-        changed = newest != self._seen and (
-            not self._seen or bool(self.mind.store.changes_after(self._seen))
-        )
-        if newest != self._seen:
+        is_new = newest != self._seen
+        changed = is_new and (not self._seen or bool(self.mind.store.changes_after(self._seen)))
+        if is_new:
             self._background.withdraw_retired()
         for space in self._spaces:
-            if changed or not os.path.exists(self.room.guards(space)):
-                write_json_object(self.room.guards(space), self._guards(space))
+            path = self.files.guards_file(space)
+            if changed or not os.path.exists(path):
+                write_json_object(path, self._build_warnings(space).to_json())
         self._seen = newest
 
-    def _guards(self, space: str) -> dict[str, Any]:
-        store, now, seen = self.mind.store, self.now(), visible_spaces(space)
+    def _build_warnings(self, space: str) -> WarningTable:
+        store, now, visible = self.mind.store, self.now(), visible_spaces(space)
         if self.mind.settings.is_off(space):
-            return {"head": HEAD, "foot": FENCE_END, "rows": [], "fixes": 0}
-        reminders = [
-            make_warning_row(
-                one, render_memory_line(one, now), intention.read_reminder(one).when, reminder=True
-            )
-            for one in load_waiting_reminders(store, space)
-            if one.triggers
+            return WarningTable(HEAD, FENCE_END)
+        triggered = [
+            memory
+            for memory in store.with_triggers(visible)
+            if memory.kind != INTENTION and can_surface(memory, now)
         ]
-        called = sorted(
-            (
-                one
-                for one in store.with_triggers(seen)
-                if one.kind != INTENTION and can_surface(one, now)
-            ),
-            key=warning_order,
+        triggered.sort(key=warning_order)
+        known = {memory.id for memory in triggered}
+        newest = store.browse(
+            Filter(spaces=visible, without=(INTENTION, *FIRST_KINDS), limit=MAX_BROWSED_MEMORIES)
         )
-        known = {one.id for one in called}
-        filed = [
-            one
-            for one in store.browse(
-                Filter(spaces=seen, without=(INTENTION, *FIRST_KINDS), limit=MAX_BROWSED_MEMORIES)
-            )
-            if one.files
-            and one.id not in known
-            and can_surface(one, now)
-            and not is_unverified(one)
+        about_files = [
+            memory
+            for memory in newest
+            if memory.files and memory.id not in known and speaks_of_files(memory, now)
         ]
         rows = [
-            *reminders,
-            *(make_warning_row(one, render_memory_line(one, now)) for one in (*called, *filed)),
-        ][:MAX_ROWS]
-        lessons = store.browse(Filter(spaces=seen, kinds=("learning",), limit=1))
-        return {"head": HEAD, "foot": FENCE_END, "rows": rows, "fixes": len(lessons)}
+            *make_reminder_rows(load_waiting_reminders(store, space), now),
+            *(
+                make_warning_row(memory, render_memory_line(memory, now))
+                for memory in (*triggered, *about_files)
+            ),
+        ]
+        lessons = store.browse(Filter(spaces=visible, kinds=("learning",), limit=1))
+        return WarningTable(HEAD, FENCE_END, rows[:MAX_ROWS], len(lessons))
 
-    def _tidy(self) -> None:
-        """Files of sessions that have been silent for a day."""
+    def _remove_stale_files(self) -> None:
+        """Remove the files of sessions that have been silent for a day."""
         for folder in ("sessions", "claims", "guards"):
-            for path in self.room.files(folder):
+            for path in self.files.list_files(folder):
                 with suppress(OSError):
                     if self.now() - os.stat(path).st_mtime > STALE_AFTER_SECONDS:
                         os.unlink(path)
 
 
-EVENT_HANDLERS: dict[str, Callable[[HookConsumer, Mapping[str, Any]], None]] = {
-    kinds.SESSION_START: HookConsumer._began,
-    kinds.PROMPT: HookConsumer._asked,
-    kinds.TOOL_BEFORE: HookConsumer._shown,
-    kinds.TOOL_AFTER: HookConsumer._ran,
-    kinds.TOOL_FAILED: HookConsumer._ran,
-    kinds.TURN_END: HookConsumer._ended_turn,
-    kinds.COMPACT_BEFORE: HookConsumer._compacts,
-    kinds.SESSION_END: HookConsumer._ended,
+EVENT_HANDLERS: dict[str, Callable[[HookConsumer, SpooledEvent], None]] = {
+    kinds.SESSION_START: HookConsumer._on_session_start,
+    kinds.PROMPT: HookConsumer._on_prompt,
+    kinds.TOOL_BEFORE: HookConsumer._on_tool_block,
+    kinds.TOOL_AFTER: HookConsumer._on_tool_result,
+    kinds.TOOL_FAILED: HookConsumer._on_tool_result,
+    kinds.TURN_END: HookConsumer._on_turn_end,
+    kinds.COMPACT_BEFORE: HookConsumer._on_compaction,
+    kinds.SESSION_END: HookConsumer._on_session_end,
 }
+
+
+def remove_file(path: str) -> None:
+    """Remove a file, if it is there and can be."""
+    with suppress(OSError):
+        os.unlink(path)
+
+
+def make_reminder_rows(reminders: Iterable[Memory], now: float) -> list[ToolWarning]:
+    """The rows of reminders that something calls up."""
+    return [
+        make_warning_row(
+            memory,
+            render_memory_line(memory, now),
+            intention.read_reminder(memory).when,
+            reminder=True,
+        )
+        for memory in reminders
+        if memory.triggers
+    ]
+
+
+def speaks_of_files(memory: Memory, now: float) -> bool:
+    """True if what a memory says of its files may be shown before a tool."""
+    return can_surface(memory, now) and not is_unverified(memory)
 
 
 def to_repository_paths(root: str, given: Any) -> Any:
     """What a tool was given, with its file as the repository has it."""
-    if not isinstance(given, Mapping):
+    if not isinstance(given, Mapping) or not root:
         return given
-    return {
-        name: value.removeprefix(f"{root}/")
-        if root and name in PATH_ARGUMENTS and isinstance(value, str)
-        else value
-        for name, value in given.items()
-    }
+
+    def shorten(name: str, value: Any) -> Any:
+        is_path = name in PATH_ARGUMENTS and isinstance(value, str)
+        return value.removeprefix(f"{root}/") if is_path else value
+
+    return {name: shorten(name, value) for name, value in given.items()}

@@ -1,7 +1,18 @@
-"""What can happen in a host, whichever host it is."""
+"""What hooks and the worker tell each other: what happened in a host, whichever host it is, and
+the records that they leave for each other in files (`spool` says where).
 
-from collections.abc import Mapping
+Each record is written as one JSON object with the names of its fields. Whoever reads one leaves
+out what it does not know and takes the default for what is missing, so that a hook and a worker of
+different versions understand each other.
+"""
+
+# Not `from __future__ import annotations`: a NamedTuple would compile each of them once more, which
+# took a hook about 0.5 ms.
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
+
+from reverie import __version__
+from reverie.core.privacy_policy import DEFAULT_POLICY, Choice, Policy
 
 SESSION_START, PROMPT, TURN_END, SESSION_END = "session_start", "prompt", "turn_end", "session_end"
 TOOL_BEFORE, TOOL_AFTER, TOOL_FAILED = "tool_before", "tool_after", "tool_failed"
@@ -29,8 +40,93 @@ class HookEvent(NamedTuple):
     model: str = ""  # which one speaks, if the host says so
 
 
+class SessionNote(NamedTuple):
+    """What holds for a session until the settings change: written by its first hook."""
+
+    space: str = ""
+    root: str = ""  # its work tree
+    off: bool = False  # memory is off there
+    idle: float = 0.0  # seconds that a worker stays; 0: none is started
+    personal: Choice = DEFAULT_POLICY.personal
+    contact: Choice = DEFAULT_POLICY.contact
+    sensitive: Sequence[str] = ()
+    config: int = -1  # when the settings that this follows were altered, in nanoseconds
+    asked: float = 0.0  # when the newest prompt came; 0: none did
+    agent: str = ""  # the host's name
+    transcript: str = ""
+    model: str = ""
+
+    @property
+    def policy(self) -> Policy:
+        """What is taken out of a text before it is kept."""
+        return Policy(self.personal, self.contact, tuple(self.sensitive))
+
+
+class HookBlock(NamedTuple):
+    """What a hook is to say, laid ready by the worker or found by the hook itself."""
+
+    text: str = ""
+    ids: Sequence[str] = ()
+    due: Sequence[str] = ()  # those of `ids` that are reminders
+    until: float = 0.0  # when it is too old to be said
+    about: Sequence[str] = ()  # topic words that it was prepared for
+    asked: float = 0.0  # when the prompt came that it was prepared for; 0: not known
+
+
+NO_BLOCK = HookBlock()
+
+
+class ToolWarning(NamedTuple):
+    """A memory as a hook needs it to tell whether a tool calls it up."""
+
+    id: str
+    line: str  # how it is shown
+    triggers: Sequence[str] = ()
+    files: Sequence[str] = ()
+    reminder: bool = False
+    when: float | None = None  # a reminder comes due, if it has a time
+
+
+class WarningTable(NamedTuple):
+    """What to say before a tool runs in a space; `guards/<space>.json`."""
+
+    head: str = ""  # the fence around what is said
+    foot: str = ""
+    rows: Sequence[ToolWarning] = ()
+    fixes: int = 0  # 0: no failed tool has a known fix here
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON values with the rows as objects."""
+        return {**self._asdict(), "rows": [row._asdict() for row in self.rows]}
+
+
+class SpooledEvent(NamedTuple):
+    """An event on its way to the worker, without secrets, and what was said with it."""
+
+    event: HookEvent
+    at: float
+    space: str
+    root: str = ""
+    ids: Sequence[str] = ()
+    due: Sequence[str] = ()
+    redacted_by: str = ""  # a `redaction_rules`; empty: by an earlier version
+
+    def to_json(self) -> dict[str, Any]:
+        """One flat object, as earlier versions write and read it."""
+        about = self._asdict()
+        del about["event"]
+        return {**self.event._asdict(), **about}
+
+
+def redaction_rules(policy: Policy) -> str:
+    """The name of the rules by which this version redacts under a policy."""
+    return "|".join((__version__, policy.personal, policy.contact, *policy.sensitive))
+
+
 def first_text(payload: Mapping[str, Any], *names: str) -> str:
     """The first of these values that is a text; empty where none is."""
-    return next(
-        (value for name in names if isinstance(value := payload.get(name), str) and value), ""
-    )
+    for name in names:
+        value = payload.get(name)
+        if isinstance(value, str) and value:
+            return value
+    return ""

@@ -1,10 +1,10 @@
 """One hook, from stdin to stdout: read what happened, say what is to be said, write down what was
 said and done.
 
-`answered` is the whole of it. What it needs of the store was laid ready by the desk, so it opens
-none; where that cannot be, because nobody knew what a prompt would say, `first` opens it. Time is
-bounded by a second thread: when PATIENCE is over the host has its `{}`, whatever the first one is
-waiting for.
+`answer_event` is the whole of it. What it needs of the store was laid ready by the worker, so it
+opens none; where that cannot be, because nobody knew what a prompt would say, `prompt_lookup` opens
+it. Time is bounded by a second thread: when MAX_SECONDS are over the host has its `{}`, whatever
+the first one is waiting for.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.core import clock, environment
-from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.interfaces.hooks import hook_event as kinds
 from reverie.interfaces.hooks.event_truncation import (
     MAX_END_CHARS,
@@ -26,26 +25,28 @@ from reverie.interfaces.hooks.event_truncation import (
     truncate_arguments,
     truncate_text,
 )
-from reverie.interfaces.hooks.hook_event import HookEvent
-from reverie.interfaces.hooks.host_adapters import HOSTS, read_host_event
-from reverie.interfaces.hooks.spool import (
-    MAX_WAITING_EVENTS,
-    HookFiles,
-    read_json_object,
-    write_json_object,
+from reverie.interfaces.hooks.hook_event import (
+    NO_BLOCK,
+    HookBlock,
+    HookEvent,
+    SessionNote,
+    SpooledEvent,
+    ToolWarning,
+    redaction_rules,
 )
+from reverie.interfaces.hooks.host_adapters import HOSTS, read_host_event
+from reverie.interfaces.hooks.spool import MAX_WAITING_EVENTS, HookFiles, write_json_object
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
-MAX_SECONDS, MAX_SECONDS_AT_END = (
-    2.0,
-    1.2,
-)  # seconds; at the end of a session Claude Code waits for 1.5
+MAX_SECONDS = 2.0
+# At the end of a session Claude Code waits for 1.5 s.
+MAX_SECONDS_AT_END = 1.2
 SESSION_END_NAMES = (b'"SessionEnd"', b'"sessionEnd"')
-# bytes of stdin that are looked at; of a longer prompt the beginning is taken in
+# Bytes of stdin that are looked at; of a longer prompt the beginning is taken in.
 MAX_INPUT_BYTES = 8_000_000
-NO_BLOCK: Mapping[str, Any] = {}
+# What stands in an answer that may tell of an error: only then it is worth opening the store.
 ERROR_SIGNS = (
     "rror",
     "xception",
@@ -59,7 +60,19 @@ ERROR_SIGNS = (
     "panic",
     "***",
 )
-"""What stands in an answer that may tell of an error: only then it is worth opening the store."""
+
+
+class HookCall(NamedTuple):
+    """An event, and what its hook has at hand to answer it."""
+
+    event: HookEvent
+    note: SessionNote
+    files: HookFiles
+    now: float
+    said: HookBlock = NO_BLOCK  # goes with the answer already
+
+
+Lookup = Callable[[], HookBlock]
 
 
 def script() -> None:
@@ -82,29 +95,30 @@ def main(words: Sequence[str]) -> None:
                 os.write(1, json.dumps(value).encode("ascii") + b"\n")
 
     try:
-        room = HookFiles(environment.current_home())
+        files = HookFiles(environment.current_home())
     except OSError as err:  # there is no folder whose log could tell
         os.write(2, f"reverie: {err.strerror}\n".encode("ascii", "backslashreplace"))
         return say({})
 
     def give_up(seconds: float) -> None:
         say({})
-        room.trouble(f"{words[:1]}: no answer within {seconds} s")
+        files.log_trouble(f"{words[:1]}: no answer within {seconds} s")
         os._exit(0)
 
     try:
-        waiting = start_watchdog(give_up, MAX_SECONDS_AT_END)
+        # Which event it is stands in the input: until that is read, the shorter time holds.
+        watchdog = start_watchdog(give_up, MAX_SECONDS_AT_END)
         given = sys.stdin.buffer.read(MAX_INPUT_BYTES + 1)
         while len(given) > MAX_INPUT_BYTES and sys.stdin.buffer.read(1_000_000):
             pass  # to the end, or the host meets a broken pipe
-        if not any(end in given for end in SESSION_END_NAMES):
-            waiting.cancel()
+        if not any(name in given for name in SESSION_END_NAMES):
+            watchdog.cancel()
             start_watchdog(give_up, MAX_SECONDS)
-        say(answer_event(words[0] if words else "", given, room, clock.now()))
+        say(answer_event(words[0] if words else "", given, files, clock.now()))
     except BaseException as err:
         say({})
         with suppress(BaseException):
-            room.trouble(f"{words[:1]}: {type(err).__name__}: {err}")
+            files.log_trouble(f"{words[:1]}: {type(err).__name__}: {err}")
 
 
 def start_watchdog(give_up: Callable[[float], None], seconds: float) -> threading.Timer:
@@ -115,284 +129,278 @@ def start_watchdog(give_up: Callable[[float], None], seconds: float) -> threadin
     return timer
 
 
-def answer_event(name: str, given: bytes, room: HookFiles, now: float) -> Mapping[str, Any]:
+def answer_event(host_name: str, given: bytes, files: HookFiles, now: float) -> Mapping[str, Any]:
     """What to answer a host; empty if there is nothing to say."""
-    host = HOSTS[name]
-    payload = json.loads(given) if len(given) <= MAX_INPUT_BYTES else read_oversized(given, room)
-    happening = read_host_event(host, payload)
-    if happening is None or not environment.is_switched_on():
+    host = HOSTS[host_name]
+    payload = json.loads(given) if len(given) <= MAX_INPUT_BYTES else read_oversized(given, files)
+    event = read_host_event(host, payload)
+    if event is None or not environment.is_switched_on():
         return {}
-    note = load_note(name, happening, room)
-    if note["off"]:
-        if happening.kind == kinds.PROMPT:  # what lies ready was prepared for an earlier one
-            room.take(happening.session)
+    note = load_note(host_name, event, files)
+    if note.off:
+        if event.kind == kinds.PROMPT:  # what lies ready was prepared for an earlier one
+            files.take_block(event.session)
         return {}
-    room.came(name)
-    at_work = happening.kind in kinds.TOOL_KINDS and host.answer(payload["hook_event_name"], "-")
-    ready = take_block_at_work(happening, note, room, now) if at_work else NO_BLOCK
-    text = ANSWER_HANDLERS[happening.kind](
-        happening, note | {"told": ready["ids"]} if ready else note, room, now
-    )
-    text = "\n".join(filter(None, (ready.get("text", ""), text)))
+    files.mark_seen(host_name)
+    call = HookCall(event, note, files, now)
+    # Some hosts read no context at some events: "-" asks whether this one would.
+    if event.kind in kinds.TOOL_KINDS and host.answer(payload["hook_event_name"], "-"):
+        call = call._replace(said=take_block_at_work(call))
+    answer = ANSWER_HANDLERS[event.kind](call)
+    text = "\n".join(filter(None, (call.said.text, answer)))
     if text:
-        room.came(f"{name}_gave")
-    if note["idle"] > 0:
+        files.mark_seen(f"{host_name}_gave")
+    if note.idle > 0:
         from reverie.interfaces.worker_start import wake_worker
 
         with suppress(OSError):
-            wake_worker(room.home, room.lock)
+            wake_worker(files.home, files.lock)
     return host.answer(payload["hook_event_name"], fit_answer(text)) if text else {}
 
 
-def read_oversized(given: bytes, room: HookFiles) -> Mapping[str, Any]:
+def read_oversized(given: bytes, files: HookFiles) -> Mapping[str, Any]:
     """What the beginning of something very long tells."""
     from reverie.interfaces.hooks.oversized_event import parse_beginning
 
     payload = parse_beginning(given)
-    room.trouble(
-        f"{payload.get('hook_event_name', 'an event')}: larger than {MAX_INPUT_BYTES // 1_000_000} MB, "
-        f"{'only its beginning is' if payload else 'not'} taken in"
-    )
+    name = payload.get("hook_event_name", "an event")
+    taken = "only its beginning is" if payload else "not"
+    files.log_trouble(f"{name}: larger than {MAX_INPUT_BYTES // 1_000_000} MB, {taken} taken in")
     return payload
 
 
-def load_note(name: str, happening: HookEvent, room: HookFiles) -> dict[str, Any]:
+# The note of a session
+
+
+def load_note(host_name: str, event: HookEvent, files: HookFiles) -> SessionNote:
     """The note of a session: as it was written when it began, or anew if the settings or its model
     were altered since.
     """
-    note = read_json_object(room.of(happening.session, "json"))
-    if (
-        note is None
-        or note.get("config") != config_mtime_ns(room)
-        or happening.kind == kinds.SESSION_START
-    ):
+    note = files.read_note(event.session)
+    begins = event.kind == kinds.SESSION_START
+    if note is None or note.config != config_mtime_ns(files) or begins:
         from reverie.interfaces.hooks.prompt_lookup import make_session_note
 
-        begins = happening.kind == kinds.SESSION_START and happening.source != "compact"
-        asked = note["asked"] if note and not begins else 0.0
-        note = make_session_note(happening, room.home) | {
-            "config": config_mtime_ns(room),
-            "asked": asked,
-        }
-        note |= {"agent": name, "transcript": happening.transcript, "model": happening.model}
-        save_note(room, happening.session, note)
-    elif happening.model not in ("", note.get("model")):
-        note |= {"model": happening.model}
-        save_note(room, happening.session, note)
+        goes_on = note is not None and (not begins or event.source == "compact")
+        fresh = make_session_note(event, files.home)._replace(
+            config=config_mtime_ns(files),
+            asked=note.asked if note is not None and goes_on else 0.0,
+            agent=host_name,
+            transcript=event.transcript,
+            model=event.model,
+        )
+        save_note(files, event.session, fresh)
+        return fresh
+    if event.model not in ("", note.model):
+        note = note._replace(model=event.model)
+        save_note(files, event.session, note)
     return note
 
 
-def save_note(room: HookFiles, session: str, note: dict[str, Any]) -> None:
-    """Write down the note of a session. Where that cannot be, each hook makes it anew: what is
-    known can be read.
+def save_note(files: HookFiles, session: str, note: SessionNote) -> None:
+    """Write down the note of a session. Where that cannot be, each hook makes it anew: what it
+    holds can be read elsewhere.
     """
     try:
-        write_json_object(room.of(session, "json"), note)
+        write_json_object(files.session_file(session, "json"), note._asdict())
     except OSError as err:
-        room.trouble(f"no note is kept: {err}")
+        files.log_trouble(f"no note is kept: {err}")
 
 
-def config_mtime_ns(room: HookFiles) -> int:
+def config_mtime_ns(files: HookFiles) -> int:
     """When the settings were altered last; 0 where there are none."""
     try:
-        return os.stat(f"{room.home}/config.toml").st_mtime_ns
+        return os.stat(f"{files.home}/config.toml").st_mtime_ns
     except OSError:
         return 0
 
 
-def answer_session_start(
-    happening: HookEvent, note: dict[str, Any], room: HookFiles, now: float
-) -> str:
-    """A session begins. After a compaction, what it was given and has taught is said again."""
-    for what in ("shown", "given") if happening.source != "resume" else ("shown",):
-        with suppress(OSError):
-            os.unlink(room.of(happening.session, what))
-    if happening.source != "compact":
-        return spool_without_answer(happening, note, room, now)
+# An answer for each kind of event
 
-    def look() -> Mapping[str, Any]:
+
+def answer_session_start(call: HookCall) -> str:
+    """A session begins. After a compaction, what it was given and has taught is said again."""
+    event, files = call.event, call.files
+    for what in ("shown", "given") if event.source != "resume" else ("shown",):
+        with suppress(OSError):
+            os.unlink(files.session_file(event.session, what))
+    if event.source != "compact":
+        return spool_without_answer(call)
+
+    def look() -> HookBlock:
         from reverie.interfaces.hooks.prompt_lookup import repeat_after_compaction
 
-        return repeat_after_compaction(happening.session, note["space"], room.home, now)
+        return repeat_after_compaction(event.session, call.note.space, files.home, call.now)
 
-    return spool_then_look(happening, note, room, now, look)
+    return spool_then_look(call, look)
 
 
-def answer_prompt(happening: HookEvent, note: dict[str, Any], room: HookFiles, now: float) -> str:
+def answer_prompt(call: HookCall) -> str:
     """The user says something: what words find goes with it, and what an earlier turn prepared, if
     it fits.
     """
-
-    def look() -> Mapping[str, Any]:
-        from reverie.interfaces.hooks.prompt_topic import is_worth_searching
-
-        ready, given = take_prepared_block(happening, room, now), room.given(happening.session)
-        quiet = note["asked"] and not is_worth_searching(
-            happening.text, read_json_object(room.guards(note["space"]))
-        )
-        if quiet and given.keys().isdisjoint(ready.get("ids", ())):
-            return ready if is_block_current(ready, room) else {}
-        from reverie.interfaces.hooks.prompt_lookup import look_up_prompt
-
-        return look_up_prompt(
-            happening.session,
-            note["space"],
-            happening.text,
-            room.home,
-            now,
-            begins=not note["asked"],
-            ready=ready,
-            given=given,
-        )
-
-    text = spool_then_look(happening, note, room, now, look)
-    save_note(room, happening.session, note | {"asked": now})
+    text = spool_then_look(call, lambda: find_prompt_block(call))
+    save_note(call.files, call.event.session, call.note._replace(asked=call.now))
     return text
 
 
-def take_prepared_block(happening: HookEvent, room: HookFiles, now: float) -> Mapping[str, Any]:
+def find_prompt_block(call: HookCall) -> HookBlock:
+    """What to say with a prompt.
+
+    A prompt without words of its own (thanks, go on) opens no search after the first one: at most
+    it takes what lies ready.
+    """
+    from reverie.interfaces.hooks.prompt_topic import is_worth_searching
+
+    event, note, files = call.event, call.note, call.files
+    ready, given = take_prepared_block(call), files.given_times(event.session)
+    warnings = files.read_warnings(note.space)
+    quiet = note.asked and not is_worth_searching(event.text, warnings.rows if warnings else ())
+    if quiet and given.keys().isdisjoint(ready.ids):
+        return ready if is_block_current(ready, files) else NO_BLOCK
+    from reverie.interfaces.hooks.prompt_lookup import PromptLookup, look_up_prompt
+
+    is_first = not note.asked
+    return look_up_prompt(
+        PromptLookup(event.session, note.space, event.text, call.now, is_first, ready, given),
+        files.home,
+    )
+
+
+def take_prepared_block(call: HookCall) -> HookBlock:
     """What an earlier turn prepared, taken, if it is fresh and this prompt goes on with it; else it
     waits on.
     """
-    ready = read_json_object(room.of(happening.session, "block"))
-    if not ready or not now < ready["until"]:
-        return {}
-    if not ready["due"]:
+    event, files = call.event, call.files
+    ready = files.read_block(event.session)
+    if ready is None or not call.now < ready.until:
+        return NO_BLOCK
+    if not ready.due:  # a reminder is told whatever the prompt is about
         from reverie.interfaces.hooks.prompt_topic import continues_topic
 
-        if not continues_topic(happening.text, ready.get("about", ())):
-            return {}
-    return room.take(happening.session) or {}
+        if not continues_topic(event.text, ready.about):
+            return NO_BLOCK
+    return files.take_block(event.session) or NO_BLOCK
 
 
-def is_block_current(block: Mapping[str, Any], room: HookFiles) -> bool:
-    """Whether there is something in a block, and all of it counts. The store is asked: a worker
-    takes back what does not, but not at once, and not what another worker laid ready.
+def is_block_current(block: HookBlock, files: HookFiles) -> bool:
+    """True if there is something in a block, and all of it counts.
+
+    The store is asked: a worker takes back what does not count any more, but not at once, and not
+    what another worker laid ready.
     """
-    if not block:
+    if block == NO_BLOCK:
         return False
     from reverie.interfaces.hooks.prompt_lookup import are_all_active
 
-    return are_all_active(block["ids"], room.home)
+    return are_all_active(block.ids, files.home)
 
 
-def take_block_at_work(
-    happening: HookEvent, note: Mapping[str, Any], room: HookFiles, now: float
-) -> Mapping[str, Any]:
-    """What was prepared for the prompt at hand, once the agent is at work: meaning takes longer
-    than a prompt may wait, and a tool runs before most answers. A subagent's context is its own.
+def take_block_at_work(call: HookCall) -> HookBlock:
+    """What was prepared for the prompt at hand, once the agent is at work.
+
+    Embedding takes longer than a prompt may wait, and a tool runs before most answers. A subagent's
+    context is its own.
     """
-    ready = read_json_object(room.of(happening.session, "block"))
-    if (
-        not ready
-        or happening.agent
-        or not ready.get("asked") == note["asked"] != 0
-        or not now < ready["until"]
-    ):
+    event, note, files = call.event, call.note, call.files
+    ready = files.read_block(event.session)
+    if ready is None or event.agent:
         return NO_BLOCK
-    taken = room.take(happening.session) or NO_BLOCK
-    if not is_block_current(taken, room):
+    is_for_this_prompt = ready.asked == note.asked != 0
+    if not is_for_this_prompt or not call.now < ready.until:
         return NO_BLOCK
-    room.give(happening.session, taken["ids"], now)
-    spool_event(
-        HookEvent(kinds.TOOL_BEFORE, happening.session, happening.cwd), note, room, now, taken
-    )
+    taken = files.take_block(event.session) or NO_BLOCK
+    if not is_block_current(taken, files):
+        return NO_BLOCK
+    files.add_given(event.session, taken.ids, call.now)
+    telling = HookEvent(kinds.TOOL_BEFORE, event.session, event.cwd)
+    spool_event(call._replace(event=telling), taken)
     return taken
 
 
-def warn_before_tool(
-    happening: HookEvent, note: dict[str, Any], room: HookFiles, now: float
-) -> str:
-    """A tool is about to run: what the guards say of it."""
-    guards = read_json_object(room.guards(note["space"]))
-    if not guards or not guards["rows"]:
+def warn_before_tool(call: HookCall) -> str:
+    """A tool is about to run: what is to be said before it."""
+    event, files = call.event, call.files
+    table = files.read_warnings(call.note.space)
+    if table is None or not table.rows:
         return ""
     from reverie.interfaces.hooks.tool_warnings import find_matching_rows
 
-    shown = room.shown(happening.session, happening.agent)
-    met = find_matching_rows(guards["rows"], happening.tool, happening.given, shown, now)
-    told = note.get("told", ())
-    room.show(happening.session, [row["id"] for row in met if row["id"] in told], happening.agent)
-    met = [
-        row
-        for row in met
-        if row["id"] not in told
-        and (not row["reminder"] or room.claim(f"{row['id']}-{row['when'] or 0:.0f}"))
-    ]
+    shown = files.shown_ids(event.session, event.agent)
+    met = find_matching_rows(table.rows, event.tool, event.given, shown, call.now)
+    said = [row.id for row in met if row.id in call.said.ids]
+    files.add_shown(event.session, said, event.agent)
+    met = [row for row in met if row.id not in said and may_show(row, files)]
     if not met:
         return ""
-    ids = [row["id"] for row in met]
-    room.show(happening.session, ids, happening.agent)
-    reminders = [row["id"] for row in met if row["reminder"]]
-    spool_event(happening._replace(given=None), note, room, now, {"ids": ids, "due": reminders})
-    return "\n".join((guards["head"], *(row["line"] for row in met), guards["foot"]))
+    ids = [row.id for row in met]
+    files.add_shown(event.session, ids, event.agent)
+    reminders = [row.id for row in met if row.reminder]
+    # What the tool is given is told once it has run.
+    spool_event(call._replace(event=event._replace(given=None)), HookBlock(ids=ids, due=reminders))
+    return "\n".join((table.head, *(row.line for row in met), table.foot))
 
 
-def answer_tool_result(
-    happening: HookEvent, note: dict[str, Any], room: HookFiles, now: float
-) -> str:
+def may_show(row: ToolWarning, files: HookFiles) -> bool:
+    """True unless it is a reminder that another hook shows: each is shown once, at its time."""
+    return not row.reminder or files.claim_reminder(f"{row.id}-{row.when or 0:.0f}")
+
+
+def answer_tool_result(call: HookCall) -> str:
     """A tool ran: what once made its error go away, if it failed, or may have, and anything is
     known of errors here.
 
-    Each fix is told once in a session (X40).
+    Each fix is told once in a session.
     """
-    happening = resolve_outcome(happening)
-    error = happening.text or (happening.result if happening.doubtful else "")
-    guards = None
-    if error and (
-        happening.kind == kinds.TOOL_FAILED or any(sign in error for sign in ERROR_SIGNS)
-    ):
-        guards = read_json_object(room.guards(note["space"]))
-    if not guards or not guards["fixes"]:
-        return spool_without_answer(happening, note, room, now)
+    event, note, files = resolve_outcome(call.event), call.note, call.files
+    call = call._replace(event=event)
+    error = event.text or (event.result if event.doubtful else "")
+    failed = event.kind == kinds.TOOL_FAILED or any(sign in error for sign in ERROR_SIGNS)
+    table = files.read_warnings(note.space) if error and failed else None
+    if table is None or not table.fixes:
+        return spool_without_answer(call)
 
-    def look() -> Mapping[str, Any]:
+    def look() -> HookBlock:
         from reverie.interfaces.hooks.prompt_lookup import look_up_fixes
 
-        found = look_up_fixes(
-            error[-MAX_END_CHARS:],
-            note["space"],
-            room.home,
-            room.shown(happening.session, happening.agent),
-        )
-        room.show(happening.session, found.get("ids", ()), happening.agent)
+        shown = files.shown_ids(event.session, event.agent)
+        found = look_up_fixes(error[-MAX_END_CHARS:], note.space, files.home, shown)
+        files.add_shown(event.session, found.ids, event.agent)
         return found
 
-    return spool_then_look(happening, note, room, now, look)
+    return spool_then_look(call, look)
 
 
-def resolve_outcome(happening: HookEvent) -> HookEvent:
-    """A run of which the host does not say whether it failed, as its own file tells of it."""
-    if not happening.doubtful:
-        return happening
+def resolve_outcome(event: HookEvent) -> HookEvent:
+    """A run of which the host does not say whether it failed, as the host's own file tells of
+    it.
+    """
+    if not event.doubtful:
+        return event
     from reverie.interfaces.hooks.exit_status import find_exit_code
 
-    code = find_exit_code(happening.transcript, happening.call)
+    code = find_exit_code(event.transcript, event.call)
     if code is None:
-        return happening
+        return event
     if code == 0:
-        return happening._replace(doubtful=False)
-    return happening._replace(
-        doubtful=False, kind=kinds.TOOL_FAILED, text=happening.result or f"Exit code {code}"
+        return event._replace(doubtful=False)
+    return event._replace(
+        doubtful=False, kind=kinds.TOOL_FAILED, text=event.result or f"Exit code {code}"
     )
 
 
-def spool_without_answer(
-    happening: HookEvent, note: dict[str, Any], room: HookFiles, now: float
-) -> str:
+def spool_without_answer(call: HookCall) -> str:
     """It is written down, and there is nothing to say."""
-    spool_event(happening, note, room, now, {})
+    spool_event(call, NO_BLOCK)
     return ""
 
 
-def ignore_event(
-    _happening: HookEvent, _note: dict[str, Any], _room: HookFiles, _now: float
-) -> str:
+def ignore_event(_call: HookCall) -> str:
     """There is nothing to say and nothing to write."""
     return ""
 
 
-ANSWER_HANDLERS: dict[str, Callable[[HookEvent, dict[str, Any], HookFiles, float], str]] = {
+ANSWER_HANDLERS: dict[str, Callable[[HookCall], str]] = {
     kinds.SESSION_START: answer_session_start,
     kinds.PROMPT: answer_prompt,
     kinds.TOOL_BEFORE: warn_before_tool,
@@ -405,99 +413,92 @@ ANSWER_HANDLERS: dict[str, Callable[[HookEvent, dict[str, Any], HookFiles, float
 }
 
 
-def spool_then_look(
-    happening: HookEvent,
-    note: Mapping[str, Any],
-    room: HookFiles,
-    now: float,
-    look: Callable[[], Mapping[str, Any]],
-) -> str:
-    """What `look` finds to say, looked for only once it is written down what happened: trouble with
-    the store loses nothing. Until then the desk waits for it, so that it learns of both at once.
+# Writing down
+
+
+def spool_then_look(call: HookCall, look: Lookup) -> str:
+    """What `look` finds to say, looked for only once it is written down what happened.
+
+    So trouble with the store loses nothing. The worker waits until the look is over, and learns of
+    both at once.
     """
-    held = spool_event(happening, note, room, now, {}, held=True)
-    found: Mapping[str, Any] = {}
+    event, files = call.event, call.files
+    held = spool_event(call, NO_BLOCK, held=True)
+    found = NO_BLOCK
     try:
         found = look()
     except Exception as err:
-        room.trouble(f"nothing could be looked for: {type(err).__name__}: {err}")
-    if happening.kind == kinds.PROMPT and found.get("ids"):
-        room.give(happening.session, found["ids"], now)
+        files.log_trouble(f"nothing could be looked for: {type(err).__name__}: {err}")
+    if event.kind == kinds.PROMPT and found.ids:
+        files.add_given(event.session, found.ids, call.now)
     if held:
         with suppress(OSError):
-            room.let_go(
-                held, {"ids": list(found.get("ids", ())), "due": list(found.get("due", ()))}
-            )
-    return str(found.get("text", ""))
+            files.release_event(held, found)
+    return found.text
 
 
-def spool_event(
-    happening: HookEvent,
-    note: Mapping[str, Any],
-    room: HookFiles,
-    now: float,
-    block: Mapping[str, Any],
-    *,
-    held: bool = False,
-) -> str:
-    """Have the desk take it in, without secrets: what happened, and what was said with it. Where it
-    lies, or nothing.
+def spool_event(call: HookCall, block: HookBlock, *, held: bool = False) -> str:
+    """Leave an event for the worker, without secrets, with what was said with it; its path, or ""
+    where none was written.
 
-    Where nobody has taken anything in for long, or nothing can be written, it is dropped, and that
-    is told (CC-47).
+    Where nobody has taken anything in for long, or nothing can be written, the event is dropped,
+    and that is told.
     """
     from reverie.interfaces.worker_start import is_worker_alive
+
+    note, files = call.note, call.files
+    if not is_worker_alive(files.lock) and len(files.waiting()) >= MAX_WAITING_EVENTS:
+        files.log_trouble(
+            f"not written down: {MAX_WAITING_EVENTS:,} events wait, and nobody takes them in. "
+            "Try: reverie worker"
+        )
+        return ""
+    spooled = SpooledEvent(
+        redact_hook_event(call.event, note),
+        call.now,
+        note.space,
+        note.root,
+        list(block.ids),
+        list(block.due),
+        redaction_rules(note.policy),
+    )
+    try:
+        return files.add_event(spooled, held=held)
+    except OSError as err:
+        files.log_trouble(f"not written down: {err}")
+        return ""
+
+
+def redact_hook_event(event: HookEvent, note: SessionNote) -> HookEvent:
+    """An event without secrets, without what stands in sensitive files, and of a bounded length.
+
+    What is written to disk has been through here, and the worker does not redact it again: nothing
+    may be added to an event after it.
+    """
     from reverie.privacy import redact_value
 
-    if not is_worker_alive(room.lock) and len(room.waiting()) >= MAX_WAITING_EVENTS:
-        room.trouble(
-            f"not written down: {MAX_WAITING_EVENTS:,} events wait, and nobody takes them in. Try: reverie worker"
-        )
-        return ""
-    policy = note_policy(note)
-    if happening.tool:
+    policy = note.policy
+    if event.tool:
         from reverie.privacy.sensitive_files import ToolExchange, guard_tool_run
 
-        deed = guard_tool_run(
-            ToolExchange(happening.given, happening.result, happening.text), policy, happening.cwd
-        )
-        happening = happening._replace(given=deed.given, result=deed.result, text=deed.error)
-    told = happening._replace(
-        text=truncate_text(happening.text, policy), result=truncate_text(happening.result, policy)
-    )._asdict()
-    safe, _ = redact_value({**told, "given": truncate_arguments(happening.given, policy)}, policy)
-    assert isinstance(safe, dict)
-    event = {
-        **safe,
-        "at": now,
-        "space": note["space"],
-        "root": note["root"],
-        "ids": list(block.get("ids", ())),
-        "due": list(block.get("due", ())),
-    }
-    try:
-        return room.put(event, held=held)
-    except OSError as err:
-        room.trouble(f"not written down: {err}")
-        return ""
-
-
-def note_policy(note: Mapping[str, Any]) -> Policy:
-    """What is taken out of a text before it is kept, as it was chosen when the note was written.
-
-    A note of an earlier version says nothing of it.
-    """
-    return Policy(
-        note.get("personal", DEFAULT_POLICY.personal),
-        note.get("contact", DEFAULT_POLICY.contact),
-        tuple(note.get("sensitive", ())),
+        exchange = ToolExchange(event.given, event.result, event.text)
+        guarded = guard_tool_run(exchange, policy, event.cwd)
+        event = event._replace(given=guarded.given, result=guarded.result, text=guarded.error)
+    bounded = event._replace(
+        text=truncate_text(event.text, policy),
+        result=truncate_text(event.result, policy),
+        given=truncate_arguments(event.given, policy),
     )
+    safe, _ = redact_value(bounded._asdict(), policy)
+    assert isinstance(safe, dict)
+    return HookEvent(**safe)  # type: ignore[arg-type]
 
 
 class SitePackagesFinder:
     """Puts the site packages on the path, where they were left out for speed, once one is asked
-    for: most hooks need none. The last of the finders, so what is asked for here stands nowhere
-    else.
+    for: most hooks need none.
+
+    It is the last of the finders, so what is asked for here stands nowhere else.
     """
 
     @classmethod

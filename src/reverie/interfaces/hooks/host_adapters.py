@@ -1,4 +1,4 @@
-"""One adapter for each host: what it sends becomes a `Happening`, what is to be said takes the
+"""One adapter for each host: what it sends becomes a `HookEvent`, what is to be said takes the
 shape that it reads.
 
 Claude Code and Codex share one protocol, but Codex refuses fields it does not know, so only what
@@ -26,14 +26,8 @@ from reverie.interfaces.hooks.hook_event import (
 
 MAX_ANSWER_CHARS = 9_500  # of a block in an answer; Claude Code cuts at 10,000
 HUMAN_SOURCES = ("", "user", "sdk")  # where a prompt may come from that somebody meant
-# what these answer is a file's content
-FILE_TOOLS = (
-    "read",
-    "edit",
-    "write",
-    "multiedit",
-    "notebookedit",
-)
+# What these answer is a file's content, which is not kept.
+FILE_TOOLS = ("read", "edit", "write", "multiedit", "notebookedit")
 
 CLAUDE_EVENTS = {
     "SessionStart": SESSION_START,
@@ -57,6 +51,7 @@ CURSOR_EVENTS = {
     "preCompact": COMPACT_BEFORE,
     "sessionEnd": SESSION_END,
 }
+# Claude Code reads additional context at these only.
 CONTEXT_EVENTS = (
     "SessionStart",
     "UserPromptSubmit",
@@ -79,37 +74,36 @@ def read_host_event(host: HostAdapter, payload: Any) -> HookEvent | None:
     """What a host tells of; None for what does not concern us."""
     if not isinstance(payload, Mapping) or payload.get("hook_event_name") not in host.events:
         return None
-    happening = host.read(payload)
-    return happening if happening and happening.session else None
+    event = host.read(payload)
+    return event if event and event.session else None
 
 
 def read_claude_event(payload: Mapping[str, Any]) -> HookEvent | None:
-    """What Claude Code or Codex tells of; None where the host prompts itself.
-
-    Codex answers with what a command printed alone: then nobody knows whether it failed.
-    """
+    """What Claude Code or Codex tells of; None where the host prompts itself."""
     kind, tool = CLAUDE_EVENTS[payload["hook_event_name"]], first_text(payload, "tool_name")
-    answered = payload.get("tool_response")
-    if kind == TOOL_AFTER and has_failed_exit(answered):
+    response = payload.get("tool_response")
+    if kind == TOOL_AFTER and has_failed_exit(response):
         kind = TOOL_FAILED
     if kind == PROMPT and payload.get("source", "") not in HUMAN_SOURCES:
         return None
     texts = {PROMPT: ("prompt",), TURN_END: ("last_assistant_message",), TOOL_FAILED: ("error",)}
-    result = "" if tool.lower() in FILE_TOOLS else extract_result_text(answered)
+    text = first_text(payload, *texts.get(kind, ()))
+    result = "" if tool.lower() in FILE_TOOLS else extract_result_text(response)
     return HookEvent(
         kind,
-        first_text(payload, "session_id"),
-        first_text(payload, "cwd"),
-        first_text(payload, *texts.get(kind, ())) or (result if kind == TOOL_FAILED else ""),
-        tool,
-        payload.get("tool_input"),
-        result,
-        kind == TOOL_AFTER and isinstance(answered, str),
-        to_seconds(payload.get("duration_ms")),
-        first_text(payload, "source"),
-        first_text(payload, "transcript_path"),
-        first_text(payload, "tool_use_id"),
-        first_text(payload, "agent_id"),
+        session=first_text(payload, "session_id"),
+        cwd=first_text(payload, "cwd"),
+        text=text or (result if kind == TOOL_FAILED else ""),
+        tool=tool,
+        given=payload.get("tool_input"),
+        result=result,
+        # Codex answers with what a command printed alone: then nobody knows whether it failed.
+        doubtful=kind == TOOL_AFTER and isinstance(response, str),
+        seconds=to_seconds(payload.get("duration_ms")),
+        source=first_text(payload, "source"),
+        transcript=first_text(payload, "transcript_path"),
+        call=first_text(payload, "tool_use_id"),
+        agent=first_text(payload, "agent_id"),
         model=first_text(payload, "model"),
     )
 
@@ -118,73 +112,66 @@ def read_cursor_event(payload: Mapping[str, Any]) -> HookEvent:
     """What Cursor tells of."""
     kind = CURSOR_EVENTS[payload["hook_event_name"]]
     roots = payload.get("workspace_roots")
-    folder = (
-        roots[0]
-        if isinstance(roots, list) and roots and isinstance(roots[0], str)
-        else first_text(payload, "cwd")
-    )
+    root = roots[0] if isinstance(roots, list) and roots else None
     texts = {PROMPT: ("prompt",), TURN_END: ("text",), TOOL_FAILED: ("error_message",)}
     tool = first_text(payload, "tool_name")
+    is_file = tool.lower() in FILE_TOOLS
     return HookEvent(
         kind,
-        first_text(payload, "conversation_id", "session_id"),
-        folder,
-        first_text(payload, *texts.get(kind, ())),
-        tool,
-        payload.get("tool_input"),
-        "" if tool.lower() in FILE_TOOLS else extract_result_text(payload.get("tool_output")),
-        False,
-        to_seconds(payload.get("duration")),
-        "",
-        first_text(payload, "transcript_path"),
+        session=first_text(payload, "conversation_id", "session_id"),
+        cwd=root if isinstance(root, str) else first_text(payload, "cwd"),
+        text=first_text(payload, *texts.get(kind, ())),
+        tool=tool,
+        given=payload.get("tool_input"),
+        result="" if is_file else extract_result_text(payload.get("tool_output")),
+        seconds=to_seconds(payload.get("duration")),
+        transcript=first_text(payload, "transcript_path"),
         full=to_share(payload.get("context_usage_percent")),
         model=first_text(payload, "model"),
     )
 
 
-def has_failed_exit(answered: Any) -> bool:
-    """Whether an answer says that the command ended with a code other than 0, as those
-    of Codex do.
+def has_failed_exit(response: Any) -> bool:
+    """True if a response says that the command ended with a code other than 0, as those of Codex
+    do.
     """
-    if isinstance(answered, str) and answered.startswith("{"):
+    if isinstance(response, str) and response.startswith("{"):
         try:
-            answered = loads(answered)
+            response = loads(response)
         except ValueError:
             return False
-    if not isinstance(answered, Mapping):
+    if not isinstance(response, Mapping):
         return False
-    about = answered.get("metadata")
-    code = (about if isinstance(about, Mapping) else answered).get("exit_code")
+    about = response.get("metadata")
+    code = (about if isinstance(about, Mapping) else response).get("exit_code")
     return isinstance(code, int) and code != 0
 
 
-def extract_result_text(answered: Any) -> str:
+def extract_result_text(response: Any) -> str:
     """What a tool answered, as text: what it printed where that can be told, else all of it."""
-    if isinstance(answered, Mapping) and any(
-        isinstance(answered.get(name), str) for name in ("stdout", "stderr")
-    ):
-        return "\n".join(
-            filter(None, (first_text(answered, "stdout"), first_text(answered, "stderr")))
-        )
-    if answered is None or isinstance(answered, str):
-        return answered or ""
-    if isinstance(answered, Mapping) and isinstance(answered.get("content"), str):
-        # what a search found: its lines say of which file they are
-        return first_text(answered, "content")
-    if (
-        isinstance(answered, list)
-        and answered
-        and all(isinstance(one, Mapping) and isinstance(one.get("text"), str) for one in answered)
-    ):
-        return "\n".join(first_text(one, "text") for one in answered)
-    return dumps(answered, ensure_ascii=False)
+    if response is None or isinstance(response, str):
+        return response or ""
+    if isinstance(response, Mapping):
+        names = ("stdout", "stderr")
+        if any(isinstance(response.get(name), str) for name in names):
+            return "\n".join(filter(None, (first_text(response, name) for name in names)))
+        if isinstance(response.get("content"), str):
+            # What a search found: its lines say of which file they are.
+            return first_text(response, "content")
+    if isinstance(response, list) and response and all(map(is_text_part, response)):
+        return "\n".join(first_text(part, "text") for part in response)
+    return dumps(response, ensure_ascii=False)
+
+
+def is_text_part(part: Any) -> bool:
+    """True for `{"text": …}`, of which MCP tools answer a list."""
+    return isinstance(part, Mapping) and isinstance(part.get("text"), str)
 
 
 def to_seconds(value: Any) -> float | None:
     """Milliseconds as seconds."""
-    return (
-        value / 1_000 if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-    )
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value / 1_000 if is_number else None
 
 
 def to_share(value: Any) -> float | None:

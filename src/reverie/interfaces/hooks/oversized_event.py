@@ -8,7 +8,7 @@ from typing import Any
 
 KEPT_NAMES = ("session_id", "conversation_id", "cwd", "hook_event_name")
 PROMPT_EVENTS = ("UserPromptSubmit", "beforeSubmitPrompt")
-HEAD_BYTES = 1_000_000  # bytes that are looked at
+HEAD_BYTES = 1_000_000  # that are looked at
 _TEXT = r'(?<!\\)"%s"\s*:\s*"((?:[^"\\]|\\.){0,100000})'
 
 
@@ -17,9 +17,8 @@ def parse_beginning(given: bytes) -> dict[str, Any]:
     not say so.
     """
     text = given[:HEAD_BYTES].decode("utf-8", "replace")
-    payload: dict[str, Any] = {
-        name: value for name in KEPT_NAMES if (value := find_text_value(text, name))
-    }
+    values = {name: find_text_value(text, name) for name in KEPT_NAMES}
+    payload: dict[str, Any] = {name: value for name, value in values.items() if value}
     if payload.get("hook_event_name") not in PROMPT_EVENTS:
         return {}
     return {**payload, "prompt": find_text_value(text, "prompt")}

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core import config
-from reverie.interfaces.hooks.hook_event import HookEvent
+from reverie.interfaces.hooks.hook_event import NO_BLOCK, HookBlock, HookEvent, SessionNote
 
 if TYPE_CHECKING:
     from reverie.context_window import Block
@@ -22,133 +22,126 @@ if TYPE_CHECKING:
     from reverie.core.model import Hit
     from reverie.storage import Store
 
-MAX_QUERY_CHARS = 1_200  # characters of a prompt that are searched for, as in `settle.preparing`
-NOTHING: Mapping[str, Any] = {}
+# Characters of a prompt that are searched for, as many as the background embeds.
+MAX_QUERY_CHARS = 1_200
 MAX_REPEATED = 20  # memories that a session was given lately, or has taught, that are said again
 MAX_TURNS = 100  # its newest turns that are looked at for those
 MAX_FIXES = 2  # remedies that are named
 MAX_LESSONS = 2_000  # newest lessons among which a remedy is looked for
 
 
-def make_session_note(happening: HookEvent, home: str) -> dict[str, Any]:
+class PromptLookup(NamedTuple):
+    """What is looked for with a prompt."""
+
+    session: str
+    space: str
+    text: str
+    now: float
+    is_first: bool = True  # prompt of its session
+    ready: HookBlock = NO_BLOCK  # what was prepared for it
+    given: Mapping[str, float] = {}  # what went with earlier prompts, and when
+
+
+def make_session_note(event: HookEvent, home: str) -> SessionNote:
     """What holds for a session from its beginning: its space and folder, whether memory is off
     there.
     """
     settings = config.load_settings(Path(home))
-    folder = Path(happening.cwd) if happening.cwd else config.working_directory()
+    folder = Path(event.cwd) if event.cwd else config.working_directory()
     policy = settings.policy
     space = config.project_space_of(folder)
-    return {
-        "space": space,
-        "root": str(config.find_work_tree(folder)),
-        "off": settings.is_off(space, happening.session),
-        "idle": settings.idle,
-        "personal": policy.personal,
-        "contact": policy.contact,
-        "sensitive": list(policy.sensitive),
-    }
+    return SessionNote(
+        space=space,
+        root=str(config.find_work_tree(folder)),
+        off=settings.is_off(space, event.session),
+        idle=settings.idle,
+        personal=policy.personal,
+        contact=policy.contact,
+        sensitive=list(policy.sensitive),
+    )
 
 
-def look_up_prompt(
-    session: str,
-    space: str,
-    text: str,
-    home: str,
-    now: float,
-    *,
-    begins: bool = True,
-    ready: Mapping[str, Any] = NOTHING,
-    given: Mapping[str, float] = NOTHING,
-) -> dict[str, Any]:
-    """The block for a prompt: what words find, what lay ready and still counts; with the first also
-    what is due.
+def look_up_prompt(asked: PromptLookup, home: str) -> HookBlock:
+    """The block for a prompt: what words find, and what lay ready and still counts; with the first
+    prompt also what is due.
 
-    Nothing is said again that was `given` lately, though the desk may not have written that down
+    Nothing is said again that was given lately, though the worker may not have written that down
     yet.
     """
     with open_existing_store(home) as there:
         if there is None:
-            return {}
+            return NO_BLOCK
         from reverie.context_window.injection_history import InjectionHistory, resume_history
         from reverie.injection.first_turn import prepare_by_words
 
         store, settings = there
-        attention = InjectionHistory(session, (space,))
-        resume_history(store, attention, space, now)
-        for id, at in given.items():
-            attention.mark_injected((id,), at)
-        blocked, waited = attention.list_blocked_ids(now), ready.get("due", ())
-        due = [
-            *(claim_session_reminders(store, settings, session, space, now) if begins else ()),
-            *load_active_hits(store, waited),
-        ]
-        besides = load_active_hits(
-            store, [id for id in ready.get("ids", ()) if id not in blocked and id not in waited]
+        history = InjectionHistory(asked.session, (asked.space,))
+        resume_history(store, history, asked.space, asked.now)
+        for id, at in asked.given.items():
+            history.mark_injected((id,), at)
+        due = load_active_hits(store, asked.ready.due)
+        if asked.is_first:
+            due = [*claim_session_reminders(store, settings, asked), *due]
+        left_out = history.list_blocked_ids(asked.now) | set(asked.ready.due)
+        besides = load_active_hits(store, [id for id in asked.ready.ids if id not in left_out])
+        block = prepare_by_words(
+            store,
+            settings,
+            history,
+            asked.space,
+            asked.text[:MAX_QUERY_CHARS],
+            asked.text,
+            asked.now,
+            due,
+            besides,
         )
-        return (
-            to_hook_block(
-                prepare_by_words(
-                    store,
-                    settings,
-                    attention,
-                    space,
-                    text[:MAX_QUERY_CHARS],
-                    text,
-                    now,
-                    due,
-                    besides,
-                )
-            )
-            or {}
-        )
+        return to_hook_block(block)
 
 
 def load_active_hits(store: Store, ids: Sequence[str]) -> list[Hit]:
     """What lay ready, as far as it still counts."""
     from reverie.core.model import Hit
 
-    return (
-        [Hit(memory, 0.0, ("prepared",)) for memory in store.get(ids) if memory.active]
-        if ids
-        else []
-    )
+    if not ids:
+        return []
+    return [Hit(memory, 0.0, ("prepared",)) for memory in store.get(ids) if memory.active]
 
 
-def claim_session_reminders(
-    store: Store, settings: Settings, session: str, space: str, now: float
-) -> Sequence[Hit]:
+def claim_session_reminders(store: Store, settings: Settings, asked: PromptLookup) -> Sequence[Hit]:
     """Reminders that are due, claimed for this session."""
     from reverie.core.kinds import INTENTION
     from reverie.core.model import Filter, visible_spaces
 
-    if not store.browse(Filter(spaces=visible_spaces(space), kinds=(INTENTION,), limit=1)):
+    # Without a look first, every first prompt would pay for the imports below.
+    if not store.browse(Filter(spaces=visible_spaces(asked.space), kinds=(INTENTION,), limit=1)):
         return ()
     from reverie.injection.due_reminders import claim_at_start
 
-    return claim_at_start(store, settings, space, reminder_holder(session), now)
+    holder = reminder_holder(asked.session)
+    return claim_at_start(store, settings, asked.space, holder, asked.now)
 
 
 def are_all_active(ids: Sequence[str], home: str) -> bool:
-    """Whether all these memories are there and count."""
+    """True if all these memories are there and count."""
     with open_existing_store(home) as there:
         found = there[0].get(ids) if there else ()
         return len(found) == len(ids) and all(memory.active for memory in found)
 
 
-def repeat_after_compaction(session: str, space: str, home: str, now: float) -> dict[str, Any]:
+def repeat_after_compaction(session: str, space: str, home: str, now: float) -> HookBlock:
     """What a session was given lately and what it has taught: its context was shortened and holds
     that no longer.
     """
     with open_existing_store(home) as there:
         if there is None:
-            return {}
-        return to_hook_block(render_repeated_block(*there, session, space, now)) or {}
+            return NO_BLOCK
+        return to_hook_block(render_repeated_block(*there, session, space, now))
 
 
 def render_repeated_block(
     store: Store, settings: Settings, session: str, space: str, now: float
 ) -> Block:
-    """The same as a block."""
+    """The same as an injection block, twice as long as that of a turn may be."""
     from reverie.context_window import render_block
     from reverie.core.model import Filter, Hit, visible_spaces
     from reverie.retrieval.rescoring import can_surface
@@ -156,10 +149,10 @@ def render_repeated_block(
     turns = store.events(
         session=session, space=space, verbs=("turn",), newest=True, limit=MAX_TURNS
     )
-    given = list(dict.fromkeys(id for turn in turns for id in turn.payload.get("given", ())))[
-        :MAX_REPEATED
-    ]
-    known = [memory for memory in store.get(given) if memory.active]
+    given: dict[str, None] = {}
+    for turn in turns:
+        given.update(dict.fromkeys(turn.payload.get("given", ())))
+    known = [memory for memory in store.get(list(given)[:MAX_REPEATED]) if memory.active]
     taught = store.browse(Filter(spaces=visible_spaces(space), session=session, limit=MAX_REPEATED))
     hits = [
         Hit(memory, 0.0, ("said again",))
@@ -169,36 +162,32 @@ def render_repeated_block(
     return render_block(hits, now, limit=2 * settings.limit, budget=2 * settings.budget)
 
 
-def look_up_fixes(error: str, space: str, home: str, shown: Container[str] = ()) -> dict[str, Any]:
+def look_up_fixes(error: str, space: str, home: str, shown: Container[str] = ()) -> HookBlock:
     """What once made this error go away, but for what was shown; empty where nothing is known."""
     with open_existing_store(home) as there:
         if there is None:
-            return {}
+            return NO_BLOCK
         from reverie.activity.remedies import find_fix_suggestions
         from reverie.context_window import FENCE_END, HEAD, escape_line
         from reverie.core.kinds import is_mature
         from reverie.core.model import Filter, visible_spaces
         from reverie.privacy import redact
 
-        lessons = there[0].browse(
+        store, settings = there
+        lessons = store.browse(
             Filter(spaces=visible_spaces(space), kinds=("learning",), limit=MAX_LESSONS)
         )
-        found = find_fix_suggestions(
-            redact(error, there[1].policy.masking)[0], filter(is_mature, lessons)
-        )[:MAX_FIXES]
-        known = [one for one in found if one.memory.id not in shown]
+        safe_error = redact(error, settings.policy.masking)[0]
+        found = find_fix_suggestions(safe_error, filter(is_mature, lessons))[:MAX_FIXES]
+        unsaid = [fix for fix in found if fix.memory.id not in shown]
+        if not unsaid:
+            return NO_BLOCK
         lines = [
-            f"- {escape_line(one.memory.text)} ({one.why}) [{escape_line(one.memory.id)}]"
-            for one in known
+            f"- {escape_line(fix.memory.text)} ({fix.why}) [{escape_line(fix.memory.id)}]"
+            for fix in unsaid
         ]
-        return (
-            {
-                "text": "\n".join((HEAD, "Known fixes:", *lines, FENCE_END)),
-                "ids": [one.memory.id for one in known],
-            }
-            if lines
-            else {}
-        )
+        text = "\n".join((HEAD, "Known fixes:", *lines, FENCE_END))
+        return HookBlock(text, [fix.memory.id for fix in unsaid])
 
 
 @contextmanager
@@ -217,26 +206,25 @@ def open_existing_store(home: str) -> Iterator[tuple[Store, Settings] | None]:
         store.close()
 
 
-def to_hook_block(
-    block: Block, about: Sequence[str] = (), asked: float = 0.0
-) -> dict[str, Any] | None:
-    """A block as it is laid ready for a hook, what it is `about` (`topic.about`), and when the
-    prompt was `asked` that it was prepared for; None for an empty one.
+def to_hook_block(block: Block, about: Sequence[str] = (), asked: float = 0.0) -> HookBlock:
+    """A block as it is laid ready for a hook; NO_BLOCK for an empty one.
+
+    `about` are its topic words (`prompt_topic`), `asked` is when the newest prompt came.
     """
     from reverie.context_window.injection_history import FRESH_SECONDS
 
     if not block:
-        return None
-    return {
-        "text": block.text,
-        "ids": list(block.ids),
-        "due": [memory.id for memory in block.due],
-        "until": block.prepared_at + FRESH_SECONDS,
-        "about": list(about),
-        "asked": asked if block.prepared_at >= asked else 0.0,
-    }
+        return NO_BLOCK
+    return HookBlock(
+        text=block.text,
+        ids=list(block.ids),
+        due=[memory.id for memory in block.due],
+        until=block.prepared_at + FRESH_SECONDS,
+        about=list(about),
+        asked=asked if block.prepared_at >= asked else 0.0,
+    )
 
 
 def reminder_holder(session: str) -> str:
-    """Who claims the reminders of a session: its hooks and the desk alike."""
+    """Who claims the reminders of a session: its hooks and the worker alike."""
     return f"hook:{session}"

@@ -13,7 +13,7 @@ import sys
 
 
 def log_import_failure(err: BaseException) -> None:
-    """A line in the log, as `places.Places.trouble` writes it."""
+    """Write a line into the log, as `spool.HookFiles.log_trouble` does."""
     import time
 
     home = os.path.expanduser(os.environ.get("REVERIE_HOME") or "~/.reverie")
@@ -22,10 +22,9 @@ def log_import_failure(err: BaseException) -> None:
     try:
         os.makedirs(os.path.join(home, "hooks"), 0o700, exist_ok=True)
         with open(os.path.join(home, "hooks", "trouble.log"), "a") as log:
-            told = f"{type(err).__name__}: {err}"
-            log.write(
-                f"{time.time():.0f} Python {sys.version.split()[0]} cannot import the hook: {told}\n"
-            )
+            python = sys.version.split()[0]
+            what = f"{type(err).__name__}: {err}"
+            log.write(f"{time.time():.0f} Python {python} cannot import the hook: {what}\n")
     except OSError:
         pass
 

@@ -1,5 +1,5 @@
 """Which model speaks: what hooks were told of it, or what the host's own file of the conversation
-says (X37).
+says.
 
 Codex and Cursor name the model with every event, Claude Code at the beginning of a session and with
 each answer in its transcript. Who keeps something by MCP tells its own name only, so the note of
@@ -12,23 +12,23 @@ import os
 from pathlib import Path
 
 from reverie.interfaces.hooks.context_usage import read_rows_backwards
-from reverie.interfaces.hooks.spool import HookFiles, read_json_object
+from reverie.interfaces.hooks.hook_event import SessionNote
+from reverie.interfaces.hooks.spool import HookFiles, read_record
 
-MAX_NOTES = 20  # notes of sessions that are looked at
+MAX_NOTES = 20  # newest notes of sessions that are looked at
 
 
-def find_speaking_model(room: HookFiles, client: str, space: str) -> str:
+def find_speaking_model(files: HookFiles, client: str, space: str) -> str:
     """The model of a client's newest session in a space. Clients are named after their host:
     "codex-mcp-client".
     """
-    notes = [path for path in room.files("sessions") if path.endswith(".json")]
-    for path in sorted(notes, key=modified_at, reverse=True)[:MAX_NOTES]:
-        note = read_json_object(path) or {}
-        agent = str(note.get("agent", ""))
-        if agent and client.lower().startswith(agent) and note.get("space") == space:
-            return find_transcript_model(str(note.get("transcript", ""))) or str(
-                note.get("model", "")
-            )
+    paths = [path for path in files.list_files("sessions") if path.endswith(".json")]
+    for path in sorted(paths, key=modified_at, reverse=True)[:MAX_NOTES]:
+        note = read_record(path, SessionNote)
+        if note is None or not note.agent or note.space != space:
+            continue
+        if client.lower().startswith(note.agent):
+            return find_transcript_model(note.transcript) or note.model
     return ""
 
 
@@ -46,14 +46,10 @@ def find_transcript_model(path: str) -> str:
     """
     for row in read_rows_backwards(Path(path)) if path else ():
         message = row.get("message")
-        if (
-            isinstance(message, dict)
-            and not row.get("isSidechain")
-            and message.get("role") == "assistant"
-        ):
-            model = message.get("model")
-            if (
-                isinstance(model, str) and model and not model.startswith("<")
-            ):  # "<synthetic>": the host itself
-                return model
+        if not isinstance(message, dict) or row.get("isSidechain"):
+            continue
+        model = message.get("model") if message.get("role") == "assistant" else None
+        # "<synthetic>" is the host itself.
+        if isinstance(model, str) and model and not model.startswith("<"):
+            return model
     return ""

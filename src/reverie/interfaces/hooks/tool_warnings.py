@@ -1,9 +1,9 @@
 """What to say before a tool runs: warnings whose trigger meets it, reminders it calls for, what is
 known of a file.
 
-The desk writes them as rows (`row_of`), for a hook has no time to open the store; the hook holds
-what the tool is given against the rows (`meeting`). Warnings and what is known of a file are said
-once in a session; a reminder is given once at all.
+The worker writes them as rows (`make_warning_row`), for a hook has no time to open the store; the
+hook holds what the tool is given against the rows (`find_matching_rows`). Warnings and what is
+known of a file are said once in a session; a reminder is given once at all.
 """
 
 from __future__ import annotations
@@ -18,77 +18,65 @@ from reverie.core.trigger_patterns import (
     context_of_tool_call,
     matches_trigger,
 )
+from reverie.interfaces.hooks.hook_event import ToolWarning
 
 if TYPE_CHECKING:
     from reverie.core.model import Memory
 
 MAX_ROWS = 300  # the most urgent ones: a hook has milliseconds
 MAX_WARNINGS = 5
-# what tools call the file they are given
-PATH_ARGUMENTS = (
-    "file_path",
-    "path",
-    "notebook_path",
-    "filePath",
-)
+# What tools call the file that they are given.
+PATH_ARGUMENTS = ("file_path", "path", "notebook_path", "filePath")
 
 
 def make_warning_row(
     memory: Memory, line: str, when: float | None = None, *, reminder: bool = False
-) -> dict[str, Any]:
+) -> ToolWarning:
     """A memory as a hook needs it. `line` is how it is shown; `when` a reminder comes due, if it
     has a time.
     """
-    return {
-        "id": memory.id,
-        "line": line,
-        "triggers": list(memory.triggers),
-        "files": [] if reminder else list(memory.files),
-        "reminder": reminder,
-        "when": when,
-    }
+    files = [] if reminder else list(memory.files)
+    return ToolWarning(memory.id, line, list(memory.triggers), files, reminder, when)
 
 
 def find_matching_rows(
-    rows: Iterable[Mapping[str, Any]],
-    tool: str,
-    given: Any,
-    shown: Iterable[str],
-    now: float,
-) -> list[Mapping[str, Any]]:
-    """The rows that a tool calls for, in their order, at most MOST_SAID; not those
-    that were shown.
+    rows: Iterable[ToolWarning], tool: str, given: Any, shown: Iterable[str], now: float
+) -> list[ToolWarning]:
+    """The rows that a tool calls for, in their order, at most MAX_WARNINGS; not those that were
+    shown.
     """
     known = set(shown)
-    scene = context_of_tool_call(tool, given if isinstance(given, (str, Mapping)) else {})
-    everything = "\n".join((scene.text, *scene.argument_lines))
+    context = context_of_tool_call(tool, given if isinstance(given, (str, Mapping)) else {})
+    everything = "\n".join((context.text, *context.argument_lines))
     path = find_file_argument(given)
-    found: list[Mapping[str, Any]] = []
+    found: list[ToolWarning] = []
     for row in rows:
         if len(found) == MAX_WARNINGS:
             break
-        if row["id"] not in known and is_row_called(row, scene, everything, path, now):
+        if row.id not in known and is_row_called(row, context, everything, path, now):
             found.append(row)
     return found
 
 
 def is_row_called(
-    row: Mapping[str, Any], scene: TriggerContext, everything: str, path: str, now: float
+    row: ToolWarning, context: TriggerContext, everything: str, path: str, now: float
 ) -> bool:
-    """Whether a row is called for."""
-    if row["when"] is not None and row["when"] > now:
+    """True if a row's time has come and its file or one of its triggers is met. `everything` is
+    all that the tool is given.
+    """
+    if row.when is not None and row.when > now:
         return False
-    if any(is_same_file(name, path) for name in row["files"]):
+    if any(is_same_file(name, path) for name in row.files):
         return True
     return any(
-        may_match(one, everything) and matches_trigger(one, scene) for one in row["triggers"]
+        may_match(pattern, everything) and matches_trigger(pattern, context)
+        for pattern in row.triggers
     )
 
 
 def may_match(pattern: str, everything: str) -> bool:
-    """Whether a pattern could meet at all: its longest literal part occurs. To make a glob of each
-    would be slow.
-    """
+    """True if a pattern could match at all: its longest literal part occurs."""
+    # Making a regular expression of each glob would be slow.
     plain = pattern.strip().lower()
     if plain.startswith(REGEX_PREFIX) or "[" in plain:
         return True
@@ -100,20 +88,15 @@ def may_match(pattern: str, everything: str) -> bool:
 
 def find_file_argument(given: Any) -> str:
     """The file that a tool is given; empty where it is given none."""
-    if not isinstance(given, Mapping):
-        return ""
-    return next(
-        (
-            str(given[name]).replace("\\", "/")
-            for name in PATH_ARGUMENTS
-            if isinstance(given.get(name), str)
-        ),
-        "",
-    )
+    if isinstance(given, Mapping):
+        for name in PATH_ARGUMENTS:
+            if isinstance(given.get(name), str):
+                return str(given[name]).replace("\\", "/")
+    return ""
 
 
 def is_same_file(name: str, path: str) -> bool:
-    """Whether a memory's file is the one at a path: the same, or the end of it."""
-    return (
-        bool(name) and bool(path) and (path == name or path.endswith("/" + name.removeprefix("./")))
-    )
+    """True if a memory's file is the one at a path: the same, or the end of it."""
+    if not name or not path:
+        return False
+    return path == name or path.endswith("/" + name.removeprefix("./"))

@@ -17,7 +17,7 @@ from reverie.runtime.mind.mind_base import MindBase
 from reverie.text.argument_checks import check_question, check_text_list, check_whole_number
 
 if TYPE_CHECKING:
-    from reverie.activity.activity_events import WorkStatistics
+    from reverie.activity.activity_events import ToolRunRecord, WorkStatistics
     from reverie.activity.activity_recorder import ActivityRecorder
     from reverie.activity.co_change import CoChange, FileRenames
     from reverie.activity.file_history import FileTouch
@@ -60,13 +60,19 @@ class ActivityVerbs(MindBase):
         from reverie.activity import activity_events as deed
 
         went = not error if ok is None else ok
+        run = deed.ToolRunRecord(tool, parameters, result, went, error, duration, task)
+        self._record_run(run, space, session)
+
+    def _record_run(
+        self, run: ToolRunRecord, space: str | None, session: str, *, is_redacted: bool = False
+    ) -> None:
+        """Have a run written; `is_redacted` if the process that met it has taken the secrets out.
+        That is said by our own hooks alone, never by whoever calls `record_tool`.
+        """
+        from reverie.activity.activity_events import make_tool_payload
+
         self._record_event(
-            TOOL,
-            lambda: deed.make_tool_payload(
-                deed.ToolRunRecord(tool, parameters, result, went, error, duration, task)
-            ),
-            space,
-            session,
+            TOOL, lambda: make_tool_payload(run), space, session, is_redacted=is_redacted
         )
 
     def recording(
@@ -373,7 +379,13 @@ class ActivityVerbs(MindBase):
         )
 
     def _record_event(
-        self, verb: str, payload: Callable[[], dict[str, Any]], space: str | None, session: str
+        self,
+        verb: str,
+        payload: Callable[[], dict[str, Any]],
+        space: str | None,
+        session: str,
+        *,
+        is_redacted: bool = False,
     ) -> None:
         """Have a deed written. Whatever goes wrong is counted, and nobody's trouble."""
         from reverie.activity import activity_events as deed
@@ -390,12 +402,13 @@ class ActivityVerbs(MindBase):
                 session=redact_short_text(session, self._policy),
                 payload=payload(),
             )
-            recorder.enqueue(event)
+            recorder.enqueue(event, is_redacted=is_redacted)
             if verb == TOOL and (file := deed.derive_file_payload(event.payload)) is not None:
                 recorder.enqueue(
                     event._replace(
                         verb=FILE, payload={**file, "path": to_repository_path(file["path"])}
-                    )
+                    ),
+                    is_redacted=is_redacted,
                 )
         except (
             Exception

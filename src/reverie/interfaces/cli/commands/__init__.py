@@ -1,5 +1,3 @@
-"""The commands, by room: `keep` and `letgo` write, `find` reads, `practice` knows how, `trust`
-looks after the store.
-
-`switch` turns memory on and off, `play` shows it at work.
+"""The commands, by what they are about; each module has its `CommandTable`, and `cli.app` lists
+them.
 """

@@ -4,34 +4,29 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from reverie.activity import VERBS
 from reverie.core import clock
 from reverie.core.model import Event
-from reverie.interfaces.cli import terminal_output, user_input
-from reverie.interfaces.cli.cli_context import CliContext, Limit, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker, print_remembered
+from reverie.interfaces.cli.terminal_output import one_line, print_json, print_line, print_note
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
-PANEL = "Experience"
+if TYPE_CHECKING:
+    from reverie.activity.file_history import FileTouch
+    from reverie.activity.remedies import FixSuggestion
 
-
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    for name, function in (
-        ("fix", show_fixes),
-        ("coedited", list_coedited_files),
-        ("touched", list_file_touches),
-        ("workflows", list_workflows),
-        ("log", show_log),
-    ):
-        command(app, name, panel=PANEL)(function)
+commands = CommandTable("Experience")
+MAX_LINE_CHARS = 200  # of a step, an error or a summary that are shown
 
 
+@commands.add("fix")
 def show_fixes(
-    desk: CliContext,
+    cli: CliContext,
     error: Annotated[
         list[str] | None,
         typer.Argument(
@@ -46,48 +41,41 @@ def show_fixes(
     """What once made this error go away, and what speaks for it; nothing where that is
     not known.
     """
-    text = "" if known else user_input.read_text_or_stdin(error)
-    with desk.mind() as mind:
-        found = (
-            mind.known_fixes(space=desk.space, limit=limit)
-            if known
-            else mind.suggest_fix(text, space=desk.space, limit=limit)
-        )
-    if desk.json:
-        terminal_output.print_json(
-            {
-                "suggestions": [
-                    {
-                        **one._asdict(),
-                        "memory": one.memory.id,
-                        "text": one.memory.text,
-                        "why": one.why,
-                    }
-                    for one in found
-                ]
-            }
-        )
-        return
-    for one in found:
-        done = [
-            *(f"run: {command}" for command in one.ran),
-            *(f"change: {path}" for path in one.changed),
-        ]
-        for line in done or [one.memory.text]:
-            terminal_output.print_line(terminal_output.one_line(line, 200))
+    text = "" if known else read_text_or_stdin(error)
+    with cli.open_mind() as mind:
         if known:
-            terminal_output.print_line(f"  {terminal_output.one_line(one.memory.title, 200)}")
-        terminal_output.print_line(
-            f"  {one.why}, last {describe_time_since(one.last_at)} [{one.memory.id}]"
-        )
-    if not found:
-        terminal_output.print_note(
-            "No fix is known." if known else "No fix of this error is known."
-        )
+            fixes = mind.known_fixes(space=cli.space, limit=limit)
+        else:
+            fixes = mind.suggest_fix(text, space=cli.space, limit=limit)
+    if cli.as_json:
+        print_json({"suggestions": [fix_to_json(fix) for fix in fixes]})
+        return
+    for fix in fixes:
+        print_fix(fix, with_error=known)
+    if not fixes:
+        print_note("No fix is known." if known else "No fix of this error is known.")
 
 
+def fix_to_json(fix: "FixSuggestion") -> dict[str, Any]:
+    """A fix as JSON values."""
+    memory = fix.memory
+    return {**fix._asdict(), "memory": memory.id, "text": memory.text, "why": fix.why}
+
+
+def print_fix(fix: "FixSuggestion", *, with_error: bool) -> None:
+    """Tell what was run and changed, of which error, and what speaks for it."""
+    ran = [f"run: {command}" for command in fix.ran]
+    changed = [f"change: {path}" for path in fix.changed]
+    for line in [*ran, *changed] or [fix.memory.text]:
+        print_line(one_line(line, MAX_LINE_CHARS))
+    if with_error:
+        print_line(f"  {one_line(fix.memory.title, MAX_LINE_CHARS)}")
+    print_line(f"  {fix.why}, last {describe_time_since(fix.last_at)} [{fix.memory.id}]")
+
+
+@commands.add("coedited")
 def list_coedited_files(
-    desk: CliContext,
+    cli: CliContext,
     path: Annotated[
         str, typer.Argument(metavar="PATH", help="A file, as its repository names it.")
     ],
@@ -96,82 +84,87 @@ def list_coedited_files(
     """Files that change together with this one: in one commit, in one task, or within
     300 seconds.
     """
-    with desk.mind() as mind:
-        found = mind.coedited(path, space=desk.space, limit=limit)
-    if desk.json:
-        terminal_output.print_json(
-            {"path": path, "coedited": [{**one._asdict(), "share": one.share} for one in found]}
-        )
+    with cli.open_mind() as mind:
+        found = mind.coedited(path, space=cli.space, limit=limit)
+    if cli.as_json:
+        rows = [{**change._asdict(), "share": change.share} for change in found]
+        print_json({"path": path, "coedited": rows})
         return
-    for one in found:
-        terminal_output.print_line(
-            f"{terminal_output.one_line(one.path)}  {one.occasions} of {one.of} times, last {describe_time_since(one.last_at)}"
-        )
+    for change in found:
+        often = f"{change.occasions} of {change.of} times"
+        last = describe_time_since(change.last_at)
+        print_line(f"{one_line(change.path)}  {often}, last {last}")
     if not found:
-        terminal_output.print_note(
-            "Nothing is known to change together with it. reverie learn --git takes in a repository's history."
+        print_note(
+            "Nothing is known to change together with it. reverie learn --git takes in a "
+            "repository's history."
         )
 
 
+@commands.add("touched")
 def list_file_touches(
-    desk: CliContext,
+    cli: CliContext,
     path: Annotated[
         str, typer.Argument(metavar="PATH", help="A file, as its repository names it.")
     ],
     limit: Limit = 20,
 ) -> None:
     """The history of a file: who touched it when, with what, and what broke."""
-    with desk.mind() as mind:
-        found = mind.touched(path, space=desk.space, limit=limit)
-    if desk.json:
-        terminal_output.print_json({"path": path, "touched": [one._asdict() for one in found]})
+    with cli.open_mind() as mind:
+        found = mind.touched(path, space=cli.space, limit=limit)
+    if cli.as_json:
+        print_json({"path": path, "touched": [touch._asdict() for touch in found]})
         return
-    for one in found:
-        where = f" lines {'-'.join(map(str, one.lines))}" if one.lines else ""
-        by = [
-            f"task {one.task}" if one.task else "",
-            f"session {one.session}" if one.session else "",
-            one.context,
-        ]
-        failed = " FAILED" if one.ok is False else ""
-        told = ", ".join(terminal_output.one_line(part, 120) for part in by if part)
-        terminal_output.print_line(
-            f"{describe_time_since(one.at)}  {one.how}{failed} {terminal_output.one_line(one.path)}{where}{f'  ({told})' if told else ''}"
-        )
-        for label, said in (
-            ("", one.summary),
-            ("error: ", one.error),
-            *(("broke: ", what) for what in one.broke),
-        ):
-            if said:
-                terminal_output.print_line(f"    {label}{terminal_output.one_line(said, 200)}")
+    for touch in found:
+        print_touch(touch)
     if not found:
-        terminal_output.print_note(
-            "Nothing is known to have touched it. reverie learn --git takes in a repository's history."
+        print_note(
+            "Nothing is known to have touched it. reverie learn --git takes in a "
+            "repository's history."
         )
 
 
-def list_workflows(desk: CliContext, limit: Limit = 10) -> None:
+def print_touch(touch: "FileTouch") -> None:
+    """Tell when a file was touched, how, in which work, and what came of it."""
+    lines = f" lines {'-'.join(map(str, touch.lines))}" if touch.lines else ""
+    failed = " FAILED" if touch.ok is False else ""
+    work = (
+        f"task {touch.task}" if touch.task else "",
+        f"session {touch.session}" if touch.session else "",
+        touch.context,
+    )
+    told = ", ".join(one_line(part, 120) for part in work if part)
+    origin = f"  ({told})" if told else ""
+    ago = describe_time_since(touch.at)
+    print_line(f"{ago}  {touch.how}{failed} {one_line(touch.path)}{lines}{origin}")
+    outcome = [("", touch.summary), ("error: ", touch.error)]
+    outcome += [("broke: ", what) for what in touch.broke]
+    for label, text in outcome:
+        if text:
+            print_line(f"    {label}{one_line(text, MAX_LINE_CHARS)}")
+
+
+@commands.add("workflows")
+def list_workflows(cli: CliContext, limit: Limit = 10) -> None:
     """Commands that were run one after the other in at least three tasks; `pending` and `curate`
     approve one.
     """
-    with desk.mind() as mind:
-        found = mind.workflows(space=desk.space, limit=limit)
-    if desk.json:
-        terminal_output.print_json({"workflows": [one._asdict() for one in found]})
+    with cli.open_mind() as mind:
+        found = mind.workflows(space=cli.space, limit=limit)
+    if cli.as_json:
+        print_json({"workflows": [workflow._asdict() for workflow in found]})
         return
-    for one in found:
-        terminal_output.print_line(
-            f"{one.occasions} times, last {describe_time_since(one.last_at)}"
-        )
-        for place, step in enumerate(one.steps, start=1):
-            terminal_output.print_line(f"  {place}. {terminal_output.one_line(step, 200)}")
+    for workflow in found:
+        print_line(f"{workflow.occasions} times, last {describe_time_since(workflow.last_at)}")
+        for place, step in enumerate(workflow.steps, start=1):
+            print_line(f"  {place}. {one_line(step, MAX_LINE_CHARS)}")
     if not found:
-        terminal_output.print_note("No sequence of commands has recurred so far.")
+        print_note("No sequence of commands has recurred so far.")
 
 
+@commands.add("log")
 def show_log(
-    desk: CliContext,
+    cli: CliContext,
     text: Annotated[
         list[str] | None,
         typer.Argument(metavar="TEXT", help="Something that happened, to be kept as an episode."),
@@ -192,97 +185,87 @@ def show_log(
     named.
     """
     if text:
-        with desk.mind() as mind:
-            kept = mind.recount(" ".join(text), space=desk.space, provenance="user_stated")
-            hand_to_worker(desk, mind)
-        print_remembered(desk, [kept], many=False)
+        with cli.open_mind() as mind:
+            episode = mind.recount(" ".join(text), space=cli.space, provenance="user_stated")
+            hand_to_worker(cli, mind)
+        print_remembered(cli, [episode], many=False)
         return
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         if tool or file or task or grep:
-            found: Sequence[Event] = mind.deeds(
+            events: Sequence[Event] = mind.deeds(
                 grep or (),
                 tool=tool,
                 file=file,
                 task=task,
                 verbs=verb or VERBS,
-                space=desk.space,
+                space=cli.space,
                 limit=limit,
             )
         else:
             verbs = tuple(verb or ())
-            found = (
-                mind.store.events(verbs=verbs, space=desk.place, newest=True, limit=limit)
+            events = (
+                mind.store.events(verbs=verbs, space=cli.named_space, newest=True, limit=limit)
                 if limit
                 else []
             )
-    if desk.json:
-        terminal_output.print_json({"events": [event_to_json(event) for event in found]})
-    elif found:
+    if cli.as_json:
+        print_json({"events": [event_to_json(event) for event in events]})
+    elif events:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.render_events(found, clock.now())
+        memory_view.render_events(events, clock.now())
     else:
-        terminal_output.print_note("No events.")
+        print_note("No events.")
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
     """An event as JSON values."""
-    return {
-        "event": event.seq,
-        **{name: value for name, value in event._asdict().items() if name != "seq"},
-    }
+    values = event._asdict()
+    return {"event": values.pop("seq"), **values}
 
 
-def show_tool_stats(desk: CliContext, days: float) -> None:
+def show_tool_stats(cli: CliContext, days: float) -> None:
     """How the tools of agents did."""
-    with desk.mind() as mind:
-        found = mind.tool_stats(days, space=desk.space)
-    if desk.json:
-        terminal_output.print_json(
-            {**found._asdict(), "tools": [one._asdict() for one in found.tools], "days": days}
+    with cli.open_mind() as mind:
+        found = mind.tool_stats(days, space=cli.space)
+    if cli.as_json:
+        print_json(
+            {**found._asdict(), "tools": [tool._asdict() for tool in found.tools], "days": days}
         )
         return
-    for one in found.tools:
-        rate = "" if one.success_rate is None else f", {one.success_rate:.0%} went well"
-        took = (
-            ""
-            if one.p50 is None or one.p95 is None
-            else f", median {one.p50:.3g} s, 95% within {one.p95:.3g} s"
-        )
-        terminal_output.print_line(
-            f"{terminal_output.one_line(one.tool)}  {one.runs:,} runs{rate}{took}, last {describe_time_since(one.last_at)}"
-        )
-    terminal_output.print_line(
+    for tool in found.tools:
+        rate = "" if tool.success_rate is None else f", {tool.success_rate:.0%} went well"
+        took = ""
+        if tool.p50 is not None and tool.p95 is not None:
+            took = f", median {tool.p50:.3g} s, 95% within {tool.p95:.3g} s"
+        last = describe_time_since(tool.last_at)
+        print_line(f"{one_line(tool.tool)}  {tool.runs:,} runs{rate}{took}, last {last}")
+    print_line(
         f"Files read: {found.reads:,}, of these again: {found.rereads:,}. "
         f"Errors: {found.errors:,}, of these met before: {found.repeated:,}."
     )
     if not found.tools:
-        terminal_output.print_note(
-            f"No tool run was recorded in {desk.space} within {days:g} days."
-        )
+        print_note(f"No tool run was recorded in {cli.space} within {days:g} days.")
 
 
-def learn_histories(desk: CliContext, repositories: Sequence[Path]) -> None:
+def learn_histories(cli: CliContext, repositories: Sequence[Path]) -> None:
     """Take in the histories of repositories."""
-    with desk.mind() as mind:
-        done = {str(path): mind.learn_git(path, space=desk.space) for path in repositories}
-    if desk.json:
-        terminal_output.print_json(
-            {
-                "space": desk.space,
-                "repositories": {path: one._asdict() for path, one in done.items()},
-            }
-        )
+    with cli.open_mind() as mind:
+        done = {str(path): mind.learn_git(path, space=cli.space) for path in repositories}
+    if cli.as_json:
+        repositories_done = {path: history._asdict() for path, history in done.items()}
+        print_json({"space": cli.space, "repositories": repositories_done})
         return
-    for path, one in done.items():
-        terminal_output.print_line(
-            f"{terminal_output.one_line(path)}: {one.commits:,} new commits, {one.files:,} changes of files, "
-            f"{one.fixes:,} fixes; {one.known:,} were known."
+    for path, history in done.items():
+        print_line(
+            f"{one_line(path)}: {history.commits:,} new commits, "
+            f"{history.files:,} changes of files, {history.fixes:,} fixes; {history.known:,} "
+            "were known."
         )
 
 
 def describe_time_since(at: float) -> str:
-    """How long ago."""
+    """How long ago, from now."""
     from reverie.context_window import format_time_ago
 
     return format_time_ago(clock.now() - at)

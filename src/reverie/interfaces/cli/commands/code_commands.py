@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reverie.interfaces.cli import terminal_output, user_input
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.terminal_output import one_line, print_json, print_line, print_note
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
     from reverie import Mind
     from reverie.code.code_indexing import CodeIndexReport
 
-PANEL = "Code"
+commands = CommandTable("Code")
 
 Name = Annotated[
     str,
@@ -24,28 +25,18 @@ Where = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    for name, function in (
-        ("index", index_folder_code),
-        ("map", show_code_map),
-        ("callers", list_callers),
-        ("symbol", find_definitions),
-        ("snippets", show_similar_code),
-    ):
-        command(app, name, panel=PANEL, spaced=False)(function)
-
-
 def note_incomplete_index(mind: "Mind", root: Path | None) -> None:
     """Say that answers may lack, where indexing has not come to its end."""
     if not mind.code_is_whole(root):
-        terminal_output.print_note(
-            "The index is not whole: indexing is going on or was interrupted. Go on with: reverie index"
+        print_note(
+            "The index is not whole: indexing is going on or was interrupted. Go on with: "
+            "reverie index"
         )
 
 
+@commands.add("index", spaced=False)
 def index_folder_code(
-    desk: CliContext,
+    cli: CliContext,
     path: Annotated[
         Path | None,
         typer.Argument(metavar="PATH", help="The folder (default: the repository of this one)."),
@@ -57,39 +48,38 @@ def index_folder_code(
     """Read the code of a repository: what it defines, and who uses what. Only what changed is
     parsed again.
     """
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         if forget:
             mind.forget_code(path or Path())
             done = None
         else:
-            done = mind.index_code(path, desk.telling)
-            desk.telling.rest()
-    if desk.json:
-        terminal_output.print_json(
-            {**done._asdict(), "size": done.size._asdict()} if done else {"forgotten": True}
-        )
+            done = mind.index_code(path, cli.progress)
+            cli.progress.clear()
+    if cli.as_json:
+        print_json({**done._asdict(), "size": done.size._asdict()} if done else {"forgotten": True})
     elif done is None:
-        terminal_output.print_line("What was indexed of it is erased.")
+        print_line("What was indexed of it is erased.")
     else:
         print_index_result(done)
 
 
 def print_index_result(done: "CodeIndexReport") -> None:
     """Say what indexing did."""
-    terminal_output.print_line(
+    print_line(
         f"{done.root}: {done.files:,} files, {done.parsed:,} parsed, {done.gone:,} gone; "
         f"{done.size.symbols:,} symbols, {done.size.edges:,} uses."
     )
     if done.skipped:
-        terminal_output.print_note(
+        print_note(
             "Left out: "
             + ", ".join(f"{count:,} {why}" for why, count in sorted(done.skipped.items()))
             + "."
         )
 
 
+@commands.add("map", spaced=False)
 def show_code_map(
-    desk: CliContext,
+    cli: CliContext,
     focus: Annotated[
         list[str] | None,
         typer.Option("--focus", metavar="NAME", help="A file or symbol to look from. Repeatable."),
@@ -100,21 +90,20 @@ def show_code_map(
     root: Where = None,
 ) -> None:
     """The most important functions and classes of a repository."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         made = mind.map(tokens, focus or (), root=root)
         note_incomplete_index(mind, root)
-    if desk.json:
-        terminal_output.print_json(
-            {**made._asdict(), "symbols": [one._asdict() for one in made.symbols]}
-        )
+    if cli.as_json:
+        print_json({**made._asdict(), "symbols": [symbol._asdict() for symbol in made.symbols]})
         return
-    terminal_output.print_line(made.text)
+    print_line(made.text)
     if made.left:
-        terminal_output.print_note(f"{made.left:,} more have no room in {tokens:,} tokens.")
+        print_note(f"{made.left:,} more have no room in {tokens:,} tokens.")
 
 
+@commands.add("callers", spaced=False)
 def list_callers(
-    desk: CliContext,
+    cli: CliContext,
     name: Name,
     sure: Annotated[
         bool, typer.Option("--sure", help="Only calls that are known to mean it.")
@@ -122,50 +111,54 @@ def list_callers(
     root: Where = None,
 ) -> None:
     """Where a function, method or class is called, across files."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         known = mind.find_symbol(name, root=root)
         found = mind.callers(name, root=root, unsure=not sure)
         note_incomplete_index(mind, root)
-    if desk.json:
-        terminal_output.print_json({"callers": [one._asdict() for one in found]})
+    if cli.as_json:
+        print_json({"callers": [caller._asdict() for caller in found]})
         return
-    several = len({one.path for one in known}) > 1
-    for one in found:
-        doubt = "" if one.sure else "?  "
-        where = f" of {one.to}" if several and one.to else ""
-        terminal_output.print_line(
-            f"{doubt}{terminal_output.one_line(one.path)}:{one.line}  {one.within or 'the file itself'}  → {one.name}{where}  "
-            f"{', '.join(one.why)}"
+    # The name alone does not say which one is called.
+    several = len({definition.path for definition in known}) > 1
+    for caller in found:
+        doubt = "" if caller.sure else "?  "
+        where = f" of {caller.to}" if several and caller.to else ""
+        print_line(
+            f"{doubt}{one_line(caller.path)}:{caller.line}  "
+            f"{caller.within or 'the file itself'}  → "
+            f"{caller.name}{where}  "
+            f"{', '.join(caller.why)}"
         )
     if not found:
-        terminal_output.print_line(
-            f"Nothing calls {name}." if known else f"Nothing is called {name} here."
-        )
+        print_line(f"Nothing calls {name}." if known else f"Nothing is called {name} here.")
 
 
+@commands.add("symbol", spaced=False)
 def find_definitions(
-    desk: CliContext,
+    cli: CliContext,
     name: Name,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, at most.")] = 20,
     root: Where = None,
 ) -> None:
     """Where a name is defined."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         found = mind.find_symbol(name, root=root, limit=limit)
         note_incomplete_index(mind, root)
-    if desk.json:
-        terminal_output.print_json({"symbols": [one._asdict() for one in found]})
+    if cli.as_json:
+        print_json({"symbols": [symbol._asdict() for symbol in found]})
         return
-    for one in found:
-        terminal_output.print_line(
-            f"{terminal_output.one_line(one.path)}:{one.first}-{one.last}  {one.kind}  {one.name}  {one.head}"
+    for symbol in found:
+        print_line(
+            f"{one_line(symbol.path)}:{symbol.first}-{symbol.last}  {symbol.kind}  "
+            f"{symbol.name}  {symbol.head}"
         )
     if not found:
-        terminal_output.print_line(f"Nothing is called {name} here.")
+        print_line(f"Nothing is called {name} here.")
 
 
+@commands.add("snippets", spaced=False)
 def show_similar_code(
-    desk: CliContext,
+    cli: CliContext,
     text: Annotated[
         list[str],
         typer.Argument(
@@ -177,20 +170,21 @@ def show_similar_code(
     root: Where = None,
 ) -> None:
     """Code that is like some code, or that does what words say."""
-    with desk.mind() as mind:
-        found = mind.search_similar(user_input.read_text_or_stdin(text), root=root, k=limit)
-    if desk.json:
-        terminal_output.print_json({"snippets": [one._asdict() for one in found]})
+    with cli.open_mind() as mind:
+        found = mind.search_similar(read_text_or_stdin(text), root=root, k=limit)
+    if cli.as_json:
+        print_json({"snippets": [snippet._asdict() for snippet in found]})
         return
-    for one in found:
-        name = one.symbol or "the file itself"
-        terminal_output.print_line(
-            f"{one.path}:{one.first}-{one.last}  {name}  {one.score:.2f}  {', '.join(one.why)}"
+    for snippet in found:
+        name = snippet.symbol or "the file itself"
+        print_line(
+            f"{snippet.path}:{snippet.first}-{snippet.last}  {name}  {snippet.score:.2f}  "
+            f"{', '.join(snippet.why)}"
         )
-        shown = one.text.split("\n")
+        shown = snippet.text.split("\n")
         for line in shown[:lines]:
-            terminal_output.print_line(f"    {line}")
+            print_line(f"    {line}")
         if len(shown) > lines > 0:
-            terminal_output.print_note(f"    ({len(shown) - lines:,} more lines)")
+            print_note(f"    ({len(shown) - lines:,} more lines)")
     if not found:
-        terminal_output.print_line("No code is like that.")
+        print_line("No code is like that.")

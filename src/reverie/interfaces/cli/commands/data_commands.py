@@ -9,33 +9,26 @@ import typer
 
 from reverie.core import clock, environment
 from reverie.core.errors import BadInput, ModelUnavailable, StoreDamaged
-from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands import activity_commands
+from reverie.interfaces.cli.terminal_output import (
+    memory_to_json,
+    one_line,
+    print_json,
+    print_line,
+    print_note,
+)
 from reverie.storage import Problem, Stats
 
 if TYPE_CHECKING:
     from reverie import Mind
 
-PANEL = "Look after it"
+commands = CommandTable("Look after it")
 FAILED = ("failed",)
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    command(app, "status", panel=PANEL)(show_status)
-    command(app, "stats", panel=PANEL)(show_stats)
-    for name, function in (
-        ("verify", verify_store),
-        ("export", export_memories),
-        ("backup", back_up_store),
-        ("settle", settle_pending),
-        ("llm", show_llm),
-    ):
-        command(app, name, panel=PANEL, spaced=False)(function)
-
-
-def show_status(desk: CliContext) -> None:
+@commands.add("status")
+def show_status(cli: CliContext) -> None:
     """What there is, where it lives, whether it works."""
     from reverie.consolidation.sleep_schedule import parse_sleep_setting
     from reverie.interfaces import worker
@@ -43,35 +36,36 @@ def show_status(desk: CliContext) -> None:
     from reverie.interfaces.cli.mirror_status import find_unsynced_shares
     from reverie.pipeline.leases import SETTLE_LEASE
 
-    if desk.settings.sleep != "off":
-        # a slip in the setting is said here, and not by a night that never comes
-        parse_sleep_setting(desk.settings)
-    with desk.mind() as mind:
+    if cli.settings.sleep != "off":
+        # A slip in the setting is said here, and not by a sleep that never comes.
+        parse_sleep_setting(cli.settings)
+    with cli.open_mind() as mind:
         counts = mind.stats()
-        language = describe_llm(mind.llm, desk.settings.llm)
+        language = describe_llm(mind.llm, cli.settings.llm)
         settler = mind.store.holder(SETTLE_LEASE, clock.now())
         failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
         trouble = json.loads(mind.store.meta("trouble") or "{}")
         left_alone = find_unsynced_shares(mind)
     values: dict[str, Any] = {
-        "home": str(desk.settings.home),
-        "space": desk.space,
-        "on": not desk.settings.is_off(desk.space, environment.host_session()),
-        "off_sessions": list(desk.settings.off_sessions),
+        "home": str(cli.settings.home),
+        "space": cli.space,
+        "on": not cli.settings.is_off(cli.space, environment.host_session()),
+        "off_sessions": list(cli.settings.off_sessions),
         **stats_to_json(counts),
         "settling": settler,
-        "embedder": desk.settings.embedder,
-        "model_present": worker.is_embedder_ready(desk.settings),
-        "providers_missing": list_missing_providers(desk.settings.providers),
+        "embedder": cli.settings.embedder,
+        "model_present": worker.is_embedder_ready(cli.settings),
+        "providers_missing": list_missing_providers(cli.settings.providers),
         "llm": language,
         "trouble": trouble.get("text", ""),
         "shares": left_alone,
         "failed": [
-            {"event": e.seq, "at": e.at, "error": str(e.payload.get("error", ""))} for e in failed
+            {"event": event.seq, "at": event.at, "error": str(event.payload.get("error", ""))}
+            for event in failed
         ],
     }
-    if desk.json:
-        terminal_output.print_json(values)
+    if cli.as_json:
+        print_json(values)
     else:
         print_status(values)
 
@@ -95,8 +89,9 @@ def stats_to_json(counts: Stats) -> dict[str, Any]:
     }
 
 
+@commands.add("stats")
 def show_stats(
-    desk: CliContext,
+    cli: CliContext,
     tools: Annotated[
         bool, typer.Option("--tools", help="How the tools of agents did: rates and durations.")
     ] = False,
@@ -112,70 +107,69 @@ def show_stats(
 ) -> None:
     """How much there is of everything: memories, what was learned and left, spending, sleep."""
     if tools:
-        activity_commands.show_tool_stats(desk, days)
+        activity_commands.show_tool_stats(cli, days)
         return
     if used:
-        show_usage(desk, limit)
+        show_usage(cli, limit)
         return
     from reverie.consolidation.sleep_schedule import SLEPT_AT
     from reverie.interfaces.cli import llm_status
     from reverie.interfaces.cli.mirror_status import list_mirror_questions
 
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         values: dict[str, Any] = {
             **stats_to_json(mind.stats()),
-            "space": desk.space,
-            "gaps": len(mind.gaps(desk.space)),
+            "space": cli.space,
+            "gaps": len(mind.gaps(cli.space)),
             "mirror": list_mirror_questions(mind),
             "llm": llm_status.llm_status_values(mind),
             "slept_at": float(mind.store.meta(SLEPT_AT) or 0.0) or None,
         }
-        spent = llm_status.describe_llm(mind.llm, desk.settings.llm)
-    if desk.json:
-        terminal_output.print_json(values)
+        spent = llm_status.describe_llm(mind.llm, cli.settings.llm)
+    if cli.as_json:
+        print_json(values)
     else:
         print_stats(values, spent)
 
 
-def show_usage(desk: CliContext, limit: int) -> None:
+def show_usage(cli: CliContext, limit: int) -> None:
     """How memories are used, and the most valuable."""
-    with desk.mind() as mind:
-        found = mind.usage(space=desk.space, limit=limit)
-    if desk.json:
-        terminal_output.print_json(
+    with cli.open_mind() as mind:
+        found = mind.usage(space=cli.space, limit=limit)
+    if cli.as_json:
+        print_json(
             {
                 **found._asdict(),
-                "best": [terminal_output.memory_to_json(memory) for memory in found.best],
+                "best": [memory_to_json(memory) for memory in found.best],
             }
         )
         return
-    terminal_output.print_line(
-        f"Of {found.memories:,} memories {found.used:,} were used, {found.uses:,} times in all, {found.lately:,} "
+    print_line(
+        f"Of {found.memories:,} memories {found.used:,} were used, {found.uses:,} times in "
+        f"all, {found.lately:,} "
         f"of them in the last 30 days; {found.confirmed:,} were said or found true again."
     )
     for memory in found.best:
         times = f"used {memory.access_count:,}, said {memory.strength:,}"
-        terminal_output.print_line(
-            f"{memory.id}  {times}: {terminal_output.one_line(memory.text, 90)}"
-        )
+        print_line(f"{memory.id}  {times}: {one_line(memory.text, 90)}")
 
 
-def print_stats(v: dict[str, Any], spent: str) -> None:
-    """Figures for people."""
+def print_stats(values: dict[str, Any], spent: str) -> None:
+    """Show the figures of `stats`."""
     from reverie.interfaces.cli import memory_view
     from reverie.memory.history_text import format_moment
 
-    slept = f"last on {format_moment(v['slept_at'])} UTC" if v["slept_at"] else "not yet"
+    slept = f"last on {format_moment(values['slept_at'])} UTC" if values["slept_at"] else "not yet"
     gaps = (
-        f"{v['gaps']:,} questions in {v['space']} went unanswered: reverie gaps"
-        if v["gaps"]
+        f"{values['gaps']:,} questions in {values['space']} went unanswered: reverie gaps"
+        if values["gaps"]
         else ""
     )
     memory_view.render_facts(
         {
-            **format_amounts(v),
+            **format_amounts(values),
             "gaps": gaps,
-            "mirror": "; ".join(v["mirror"]),
+            "mirror": "; ".join(values["mirror"]),
             "language": spent,
             "sleep": slept,
         }
@@ -185,21 +179,25 @@ def print_stats(v: dict[str, Any], spent: str) -> None:
         ("spaces", "spaces"),
         ("rejected", "rejected by extraction"),
     ):
-        if v[name]:
-            terminal_output.print_line()
-            memory_view.render_counts(v[name], heading)
+        if values[name]:
+            print_line()
+            memory_view.render_counts(values[name], heading)
 
 
-def format_amounts(v: dict[str, Any]) -> dict[str, str]:
+def format_amounts(values: dict[str, Any]) -> dict[str, str]:
     """How much there is of everything, for people: the lines that status and stats share."""
-    waiting = f"; texts that wait for one: {v['waiting']:,}" if v["waiting"] else ", none waits"
+    waiting = (
+        f"; texts that wait for one: {values['waiting']:,}" if values["waiting"] else ", none waits"
+    )
     return {
-        "memories": f"{v['memories']:,} that count, {v['forgotten']:,} let go",
-        "log": f"{v['events']:,} events, {v['edges']:,} links",
-        "extraction": format_extraction(v["learned"], v["rejected"], v["junk_rate"]),
-        "vectors": f"{v['vectors']:,}{waiting}",
-        "to decide": f"{v['to_decide']:,} pairs: reverie review" if v["to_decide"] else "",
-        "size": f"{v['bytes'] / 1e6:,.1f} MB",
+        "memories": f"{values['memories']:,} that count, {values['forgotten']:,} let go",
+        "log": f"{values['events']:,} events, {values['edges']:,} links",
+        "extraction": format_extraction(values["learned"], values["rejected"], values["junk_rate"]),
+        "vectors": f"{values['vectors']:,}{waiting}",
+        "to decide": f"{values['to_decide']:,} pairs: reverie review"
+        if values["to_decide"]
+        else "",
+        "size": f"{values['bytes'] / 1e6:,.1f} MB",
     }
 
 
@@ -212,37 +210,38 @@ def list_missing_providers(providers: Sequence[str]) -> list[str]:
     return list_absent_providers(providers)
 
 
-def print_status(v: dict[str, Any]) -> None:
-    """Status for people."""
+def print_status(values: dict[str, Any]) -> None:
+    """Show the status."""
     from reverie.interfaces.cli import memory_view
 
     missing = (
         "not here yet: reverie settle fetches it, or the next recall"
-        if v["embedder"] != "none"
+        if values["embedder"] != "none"
         else "none"
     )
-    model = "there" if v["model_present"] else missing
+    model = "there" if values["model_present"] else missing
     memory_view.render_facts(
         {
-            "home": v["home"],
-            "space": v["space"],
-            "memory": "on" if v["on"] else "off (reverie on switches it on)",
-            "off in sessions": ", ".join(v["off_sessions"]),
-            **format_amounts(v),
-            "settling": "somebody is at it" if v["settling"] else "nobody just now",
-            "model": f"{v['embedder']}: {model}",
-            "providers": f"{', '.join(v['providers_missing'])}: not in this ONNX Runtime, so the processor computes"
-            if v["providers_missing"]
+            "home": values["home"],
+            "space": values["space"],
+            "memory": "on" if values["on"] else "off (reverie on switches it on)",
+            "off in sessions": ", ".join(values["off_sessions"]),
+            **format_amounts(values),
+            "settling": "somebody is at it" if values["settling"] else "nobody just now",
+            "model": f"{values['embedder']}: {model}",
+            "providers": f"{', '.join(values['providers_missing'])}: not in this ONNX Runtime, so "
+            "the processor computes"
+            if values["providers_missing"]
             else "",
-            "language": v["llm"],
-            "trouble": v["trouble"],
-            "shared files": " ".join(v["shares"].values()),
-            "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in v["failed"]),
+            "language": values["llm"],
+            "trouble": values["trouble"],
+            "shared files": " ".join(values["shares"].values()),
+            "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in values["failed"]),
         }
     )
-    if v["spaces"]:
-        terminal_output.print_line()
-        memory_view.render_counts(v["spaces"], "spaces")
+    if values["spaces"]:
+        print_line()
+        memory_view.render_counts(values["spaces"], "spaces")
 
 
 def format_extraction(learned: int, rejected: dict[str, int], junk: float | None) -> str:
@@ -254,17 +253,19 @@ def format_extraction(learned: int, rejected: dict[str, int], junk: float | None
     )
 
 
+@commands.add("verify", spaced=False)
 def verify_store(
-    desk: CliContext,
+    cli: CliContext,
     repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
 ) -> None:
     """Check the store; the exit code is 1 if something is wrong."""
-    problems = verify_or_salvage(desk, repair)
-    if desk.json:
-        terminal_output.print_json(
+    problems = verify_or_salvage(cli, repair)
+    if cli.as_json:
+        print_json(
             {
                 "problems": [
-                    {"what": p.what, "message": p.message, "repaired": p.repaired} for p in problems
+                    {"what": problem.what, "message": problem.message, "repaired": problem.repaired}
+                    for problem in problems
                 ]
             }
         )
@@ -273,46 +274,49 @@ def verify_store(
 
         memory_view.render_problems(problems)
     else:
-        terminal_output.print_line("Everything is as it should be.")
-    if any(not p.repaired for p in problems):
+        print_line("Everything is as it should be.")
+    if any(not problem.repaired for problem in problems):
         if not repair:
-            terminal_output.print_note("Mend with: reverie verify --repair")
+            print_note("Mend with: reverie verify --repair")
         raise typer.Exit(1)
 
 
-def verify_or_salvage(desk: CliContext, repair: bool) -> list[Problem]:
+def verify_or_salvage(cli: CliContext, repair: bool) -> list[Problem]:
     """What is wrong; a file that cannot be read is salvaged if it may be repaired."""
     try:
-        with desk.mind() as mind:
+        with cli.open_mind() as mind:
             problems = mind.verify(repair)
     except StoreDamaged as err:
         if not repair:
             return [Problem("file", str(err))]
         problems = [Problem("file", "cannot be read")]
-    if not repair or not any(p.what == "file" and not p.repaired for p in problems):
+    if not repair or not any(
+        problem.what == "file" and not problem.repaired for problem in problems
+    ):
         return problems
-    salvaged = salvage_store(desk)
-    with desk.mind() as mind:
+    salvaged = salvage_store(cli)
+    with cli.open_mind() as mind:
         return [*salvaged, *mind.verify(repair)]
 
 
-def salvage_store(desk: CliContext) -> list[Problem]:
+def salvage_store(cli: CliContext) -> list[Problem]:
     """Keep what is readable of a damaged file; the rest from the newest backup."""
     from reverie.storage import backups
     from reverie.storage.sqlite import repair_store
 
-    if not desk.settings.url.startswith("sqlite:"):
+    if not cli.settings.url.startswith("sqlite:"):
         raise StoreDamaged(
             "The store is damaged, and only the embedded one can be mended here. Restore its backup"
         )
-    with desk.telling:
-        desk.telling("salvaging the damaged file", 0, None)
+    with cli.progress:
+        cli.progress("salvaging the damaged file", 0, None)
         moment = backups.format_file_date(clock.now(), "%Y%m%d-%H%M%S")
-        return repair_store(desk.settings.url, backups.list_daily_backups(desk.settings), moment)
+        return repair_store(cli.settings.url, backups.list_daily_backups(cli.settings), moment)
 
 
+@commands.add("export", spaced=False)
 def export_memories(
-    desk: CliContext,
+    cli: CliContext,
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="Where to; none, or -, is stdout.")
     ] = None,
@@ -327,24 +331,25 @@ def export_memories(
     file = None if str(file) == "-" else file
     if file is not None and file.exists() and not force:
         raise BadInput(f"{file} exists already. Choose another name, or use --force")
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         stats = mind.stats()
         total = stats.memories + stats.retired + stats.edges + stats.events + stats.vectors
         rows = json_lines.report_progress(
-            mind.export(log=not state), desk.telling, "exporting", total
+            mind.export(log=not state), cli.progress, "exporting", total
         )
         if file is None:
             json_lines.write_rows_to_stdout(rows)
             return
         count = json_lines.write_rows_to_file(file, rows)
-    if desk.json:
-        terminal_output.print_json({"file": str(file), "rows": count})
+    if cli.as_json:
+        print_json({"file": str(file), "rows": count})
     else:
-        terminal_output.print_line(f"Wrote {count:,} rows to {file}.")
+        print_line(f"Wrote {count:,} rows to {file}.")
 
 
+@commands.add("backup", spaced=False)
 def back_up_store(
-    desk: CliContext,
+    cli: CliContext,
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="Where to; none is today's in the home.")
     ] = None,
@@ -357,60 +362,57 @@ def back_up_store(
 
     if restore and file is None:
         raise BadInput("Name the copy to go back to: reverie backup --restore FILE")
-    with desk.mind() as mind:
-        desk.telling("copying", 0, None)
+    with cli.open_mind() as mind:
+        cli.progress("copying", 0, None)
         if restore and file is not None:
             kept = mind.restore_backup(file)
-            desk.telling.rest()
-            if desk.json:
-                terminal_output.print_json({"restored": str(file), "kept": str(kept)})
+            cli.progress.clear()
+            if cli.as_json:
+                print_json({"restored": str(file), "kept": str(kept)})
             else:
-                terminal_output.print_line(
-                    f"Everything is as in {file}. What was here until now: {kept}"
-                )
+                print_line(f"Everything is as in {file}. What was here until now: {kept}")
             return
         made = (
             mind.backup(file)
             if file
             else backups.make_daily_backup(mind.store, mind.settings, clock.now())
         )
-    if desk.json:
-        terminal_output.print_json({"file": str(made) if made else None})
+    if cli.as_json:
+        print_json({"file": str(made) if made else None})
     else:
-        terminal_output.print_line(
-            f"Copied to {made}." if made else "Today's copy is there already."
-        )
+        print_line(f"Copied to {made}." if made else "Today's copy is there already.")
 
 
-def settle_pending(desk: CliContext) -> None:
+@commands.add("settle", spaced=False)
+def settle_pending(cli: CliContext) -> None:
     """Embed and learn what is waiting, now. Fetches the embedding model, if that is
     not there yet.
     """
     from reverie.interfaces.cli.mirror_status import find_unsynced_shares
     from reverie.runtime.settle import settle_all
 
-    with desk.mind() as mind:
-        done = settle_all(lambda: mind.work, clock.new_id("settler"), desk.telling)
+    with cli.open_mind() as mind:
+        done = settle_all(lambda: mind.work, clock.new_id("settler"), cli.progress)
         left_alone = find_unsynced_shares(mind)
-        missed = "" if done.trouble else fetch_model(desk, mind)
-    if desk.json:
-        terminal_output.print_json({**done._asdict(), "shares": left_alone})
+        missed = "" if done.trouble else fetch_model(cli, mind)
+    if cli.as_json:
+        print_json({**done._asdict(), "shares": left_alone})
     else:
-        terminal_output.print_line(
+        print_line(
             f"Embedded {done.embedded:,}, learned {done.learned:,}; {done.waiting:,} left to embed"
             f"{f'; {done.failed} events could not be learned from' if done.failed else ''}."
         )
     for why in filter(None, (done.trouble, missed, *left_alone.values())):
-        terminal_output.print_note(why)
+        print_note(why)
 
 
-def fetch_model(desk: CliContext, mind: "Mind") -> str:
+def fetch_model(cli: CliContext, mind: "Mind") -> str:
     """Have the embedding model on this machine, though no text waits for it yet; why not, where
     that cannot be.
     """
     from reverie.interfaces.worker import is_model_missing
 
-    if mind.embedder is not None and is_model_missing(desk.settings):
+    if mind.embedder is not None and is_model_missing(cli.settings):
         try:
             mind.embedder.embed(["."])
         except ModelUnavailable as err:
@@ -418,8 +420,9 @@ def fetch_model(desk: CliContext, mind: "Mind") -> str:
     return ""
 
 
+@commands.add("llm", spaced=False)
 def show_llm(
-    desk: CliContext,
+    cli: CliContext,
     check: Annotated[
         bool, typer.Option("--check", help="Ask it something small now, even if it rests.")
     ] = False,
@@ -427,4 +430,4 @@ def show_llm(
     """The language model: today's tokens and cost, how its calls ended, whether it rests."""
     from reverie.interfaces.cli import llm_status
 
-    llm_status.report_llm_status(desk, check)
+    llm_status.report_llm_status(cli, check)

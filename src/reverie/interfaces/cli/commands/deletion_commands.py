@@ -8,85 +8,81 @@ import typer
 from reverie import Mind
 from reverie.core import clock
 from reverie.core.errors import NotFound
-from reverie.interfaces.cli import shell_completion, terminal_output
-from reverie.interfaces.cli.cli_context import CliContext, CommandFunction, command
-from reverie.interfaces.cli.commands.remember_commands import PANEL, hand_to_worker, require_memory
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.commands.remember_commands import hand_to_worker, require_memory
+from reverie.interfaces.cli.shell_completion import complete_forgotten_ids, complete_ids
+from reverie.interfaces.cli.terminal_output import (
+    memory_to_json,
+    one_line,
+    print_json,
+    print_line,
+    print_note,
+)
+
+commands = CommandTable("Keep and change")
 
 MemoryIds = Annotated[
     list[str],
-    typer.Argument(
-        metavar="ID…", autocompletion=shell_completion.complete_ids, help="Ids of memories."
-    ),
+    typer.Argument(metavar="ID…", autocompletion=complete_ids, help="Ids of memories."),
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    rows: tuple[tuple[str, CommandFunction], ...] = (
-        ("forget", forget_memories),
-        ("restore", restore_memories),
-        ("purge", erase_memories),
-        ("undo", undo_event),
-    )
-    for name, function in rows:
-        command(app, name, panel=PANEL, spaced=False)(function)
-
-
+@commands.add("forget", spaced=False)
 def forget_memories(
-    desk: CliContext,
+    cli: CliContext,
     ids: MemoryIds,
     why: Annotated[str, typer.Option(help="Why, for its history.")] = "forgotten",
 ) -> None:
     """Let memories go. They can be brought back."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         count = mind.forget(ids, why)
-        hand_to_worker(desk, mind)
-    if desk.json:
-        terminal_output.print_json({"forgotten": count, "ids": ids})
+        hand_to_worker(cli, mind)
+    if cli.as_json:
+        print_json({"forgotten": count, "ids": ids})
     elif count:
-        terminal_output.print_line(
-            f"Forgot {count}. Bring back with: reverie restore {' '.join(ids)}"
-        )
+        print_line(f"Forgot {count}. Bring back with: reverie restore {' '.join(ids)}")
     else:
-        terminal_output.print_line("They did not count any more; nothing was changed.")
+        print_line("They did not count any more; nothing was changed.")
 
 
+@commands.add("restore", spaced=False)
 def restore_memories(
-    desk: CliContext,
+    cli: CliContext,
     ids: Annotated[
         list[str],
         typer.Argument(
             metavar="ID…",
-            autocompletion=shell_completion.complete_forgotten_ids,
+            autocompletion=complete_forgotten_ids,
             help="Ids of memories.",
         ),
     ],
 ) -> None:
     """Bring back what was forgotten or superseded."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         before = {
             id: require_memory(mind, id) for id in ids
         }  # all of them are known, or nothing happens
         back = [mind.restore(id) for id in ids]
-        hand_to_worker(desk, mind)
-    if desk.json:
-        terminal_output.print_json({"memories": [terminal_output.memory_to_json(m) for m in back]})
+        hand_to_worker(cli, mind)
+    if cli.as_json:
+        print_json({"memories": [memory_to_json(memory) for memory in back]})
         return
     for memory in back:
-        terminal_output.print_line(
+        print_line(
             f"{memory.id} counts already."
             if before[memory.id].active
-            else f"{memory.id} counts again: {terminal_output.one_line(memory.text, 60)}"
+            else f"{memory.id} counts again: {one_line(memory.text, 60)}"
         )
 
 
+@commands.add("purge", spaced=False)
 def erase_memories(
-    desk: CliContext,
+    cli: CliContext,
     ids: MemoryIds,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Erase memories for good: text, vectors, history, also in the backups. Cannot be undone."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         there = [require_memory(mind, id) for id in dict.fromkeys(ids)]
         more = len(mind.wordings([memory.id for memory in there]))
         if not yes and not typer.confirm(
@@ -94,8 +90,8 @@ def erase_memories(
         ):
             raise typer.Abort
         done = mind.purge([memory.id for memory in there])
-    if desk.json:
-        terminal_output.print_json(
+    if cli.as_json:
+        print_json(
             {
                 "purged": done.erased,
                 "unreached": list(map(str, done.unreached)),
@@ -103,20 +99,21 @@ def erase_memories(
             }
         )
     else:
-        terminal_output.print_line(f"Erased {done.erased} for good.")
+        print_line(f"Erased {done.erased} for good.")
     if done.repeated:
-        terminal_output.print_note(
+        print_note(
             f"Others say it too. To erase them as well: reverie purge {' '.join(done.repeated)}"
         )
     for left in done.unreached:
-        terminal_output.print_note(describe_unreached(left, desk.settings.url))
+        print_note(describe_unreached(left, cli.settings.url))
 
 
 def describe_unreached(left: Path, url: str) -> str:
     """What to do about a file that may still hold what was erased."""
     if url.endswith(str(left)):
         return (
-            f"{left} is being read by another process, so its journal still holds it. Once that is done the worker "
+            f"{left} is being read by another process, so its journal still holds it. Once "
+            "that is done the worker "
             "clears it by itself, and so does: reverie scrub --yes"
         )
     return f"{left} could not be reached and may still hold it. Delete it if so."
@@ -128,8 +125,9 @@ def format_wordings(count: int) -> str:
     return f" and {count:,} {what} merged into it" if count else ""
 
 
+@commands.add("undo", spaced=False)
 def undo_event(
-    desk: CliContext,
+    cli: CliContext,
     event: Annotated[
         int | None,
         typer.Argument(metavar="EVENT", help="The event's number; none lists the last ones."),
@@ -143,37 +141,42 @@ def undo_event(
     ] = False,
 ) -> None:
     """Take back what an event changed; without a number, list what can be taken back."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         if asleep:
             event = require_sleep_run(mind, event)
         if event is not None:
             seq = mind.undo(event, force=force)
-            hand_to_worker(desk, mind)
-            if desk.json:
-                terminal_output.print_json({"undone": event, "event": seq})
+            hand_to_worker(cli, mind)
+            if cli.as_json:
+                print_json({"undone": event, "event": seq})
             elif mind.store.changes_of(seq):
-                terminal_output.print_line(
+                print_line(
                     f"Took back event {event}. That is event {seq}, which can be undone too."
                 )
             else:
-                terminal_output.print_line(f"Took back run {event} of sleep.")
+                print_line(f"Took back run {event} of sleep.")
             return
         from reverie.interfaces.cli import memory_view
 
         listed = list_undoable_events(mind)
-        if desk.json:
-            terminal_output.print_json(
+        if cli.as_json:
+            print_json(
                 {
                     "events": [
-                        {"event": e.seq, "verb": e.verb, "at": e.at, "ids": ids}
-                        for e, ids, _ in listed
+                        {
+                            "event": event_undone.seq,
+                            "verb": event_undone.verb,
+                            "at": event_undone.at,
+                            "ids": ids,
+                        }
+                        for event_undone, ids, _ in listed
                     ]
                 }
             )
         elif listed:
             memory_view.render_undoable(listed, clock.now())
         else:
-            terminal_output.print_note("Nothing has been changed yet.")
+            print_note("Nothing has been changed yet.")
 
 
 def require_sleep_run(mind: Mind, event: int | None) -> int:

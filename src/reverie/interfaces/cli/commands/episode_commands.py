@@ -1,18 +1,29 @@
 """Commands about what happened: recount, episodes, journal."""
 
 from datetime import date, timedelta
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from reverie.core import clock
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import shell_completion, terminal_output, user_input
-from reverie.interfaces.cli.cli_context import CliContext, Limit, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker, print_remembered
 from reverie.interfaces.cli.commands.search_commands import print_memories
+from reverie.interfaces.cli.shell_completion import complete_ids
+from reverie.interfaces.cli.terminal_output import (
+    memory_to_json,
+    one_line,
+    print_json,
+    print_line,
+    print_note,
+)
+from reverie.interfaces.cli.user_input import parse_as_of_time, parse_time_ago, read_text_or_stdin
 
-PANEL = "What happened"
+if TYPE_CHECKING:
+    from reverie.memory.daily_journal import JournalDay
+
+commands = CommandTable("What happened")
 WEEK = 7
 
 Since = Annotated[
@@ -24,19 +35,9 @@ Until = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    for name, function in (
-        ("recount", recount_episode),
-        ("episodes", list_episodes),
-        ("journal", show_journal),
-    ):
-        command(app, name, panel=PANEL)(function)
-    command(app, "chain", panel=PANEL, spaced=False)(show_chain)
-
-
+@commands.add("recount")
 def recount_episode(
-    desk: CliContext,
+    cli: CliContext,
     what: Annotated[
         list[str], typer.Argument(metavar="WHAT", help="What happened; “-” reads it from stdin.")
     ],
@@ -53,54 +54,31 @@ def recount_episode(
         typer.Option(
             metavar="ID",
             help="What led to it; may be repeated.",
-            autocompletion=shell_completion.complete_ids,
+            autocompletion=complete_ids,
         ),
     ] = None,
 ) -> None:
     """Keep what happened: who, what, when, where, why."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         kept = mind.recount(
-            user_input.read_text_or_stdin(what),
+            read_text_or_stdin(what),
             who=who,
-            when=user_input.parse_time_ago(when, clock.now()),
+            when=parse_time_ago(when, clock.now()),
             where=where,
             why=why,
             outcome=outcome,
             kind="task" if task else "event",
-            space=desk.space,
+            space=cli.space,
             provenance="user_stated",
             because=because or (),
         )
-        hand_to_worker(desk, mind)
-    print_remembered(desk, [kept], many=False)
+        hand_to_worker(cli, mind)
+    print_remembered(cli, [kept], many=False)
 
 
-def show_chain(
-    desk: CliContext,
-    id: Annotated[
-        str,
-        typer.Argument(
-            metavar="ID", autocompletion=shell_completion.complete_ids, help="A memory, mem_…."
-        ),
-    ],
-    limit: Limit = 20,
-) -> None:
-    """What led to a memory, and what came of it, in the order in which it happened."""
-    with desk.mind() as mind:
-        found = mind.chain(id, limit=limit)
-    if desk.json:
-        terminal_output.print_json(
-            {"chain": [terminal_output.memory_to_json(one) for one in found]}
-        )
-        return
-    for one in found:
-        terminal_output.print_line(
-            f"{'→' if one.id == id else ' '} {one.id}  {terminal_output.one_line(one.text, 100)}"
-        )
-
-
+@commands.add("episodes")
 def list_episodes(
-    desk: CliContext,
+    cli: CliContext,
     words: Annotated[
         list[str] | None, typer.Argument(metavar="WORDS", help="Each must occur.")
     ] = None,
@@ -111,20 +89,21 @@ def list_episodes(
 ) -> None:
     """What happened, newest first, by time and by words in what, who, where and why."""
     first, last = parse_time_range(since, until)
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         found = mind.episodes(
             " ".join(words or ()),
             since=first,
             until=last,
             session=session,
             limit=limit,
-            space=desk.space,
+            space=cli.space,
         )
-    print_memories(desk, found, f"No such episode in {desk.space}.", "episodes")
+    print_memories(cli, found, f"No such episode in {cli.space}.", "episodes")
 
 
+@commands.add("journal")
 def show_journal(
-    desk: CliContext,
+    cli: CliContext,
     day: Annotated[
         str, typer.Argument(metavar="DAY", help="2026-03-15, today or yesterday (UTC).")
     ] = "",
@@ -141,42 +120,50 @@ def show_journal(
     )
     if not (day or since or until):
         first = utc_today() - timedelta(days=WEEK - 1)
-    with desk.mind() as mind:
-        found = mind.journal(first, last, space=desk.space)
-    if desk.json:
-        terminal_output.print_json(
-            {
-                "space": desk.space,
-                "days": [
-                    {
-                        **one._asdict(),
-                        **{
-                            name: [
-                                terminal_output.memory_to_json(memory)
-                                for memory in getattr(one, name)
-                            ]
-                            for name in ("episodes", "tasks", "decisions", "feelings")
-                        },
-                        "conversations": [chat._asdict() for chat in one.conversations],
-                    }
-                    for one in found
-                ],
-            }
-        )
+    with cli.open_mind() as mind:
+        found = mind.journal(first, last, space=cli.space)
+    if cli.as_json:
+        print_json({"space": cli.space, "days": [day_to_json(day) for day in found]})
     elif found:
         from reverie.interfaces.cli import memory_view
 
         memory_view.render_journal(found)
     else:
-        terminal_output.print_note(f"Nothing happened in {desk.space} in that time.")
+        print_note(f"Nothing happened in {cli.space} in that time.")
+
+
+@commands.add("chain", spaced=False)
+def show_chain(
+    cli: CliContext,
+    id: Annotated[
+        str,
+        typer.Argument(metavar="ID", autocompletion=complete_ids, help="A memory, mem_…."),
+    ],
+    limit: Limit = 20,
+) -> None:
+    """What led to a memory, and what came of it, in the order in which it happened."""
+    with cli.open_mind() as mind:
+        found = mind.chain(id, limit=limit)
+    if cli.as_json:
+        print_json({"chain": [memory_to_json(one) for one in found]})
+        return
+    for one in found:
+        print_line(f"{'→' if one.id == id else ' '} {one.id}  {one_line(one.text, 100)}")
+
+
+def day_to_json(day: "JournalDay") -> dict[str, Any]:
+    """A day of the journal as JSON values."""
+    values = day._asdict()
+    for name in ("episodes", "tasks", "decisions", "feelings"):
+        values[name] = [memory_to_json(memory) for memory in values[name]]
+    values["conversations"] = [conversation._asdict() for conversation in day.conversations]
+    return values
 
 
 def parse_time_range(since: str, until: str) -> tuple[float | None, float | None]:
     """Two moments as people write them; a date means its beginning, and its end."""
     now = clock.now()
-    return user_input.parse_time_ago(since, now, "--since"), user_input.parse_as_of_time(
-        until, now, "--until"
-    )
+    return parse_time_ago(since, now, "--since"), parse_as_of_time(until, now, "--until")
 
 
 def utc_today() -> date:

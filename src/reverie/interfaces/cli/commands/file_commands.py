@@ -10,16 +10,27 @@ import typer
 
 from reverie import Mind
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import terminal_output, user_input
-from reverie.interfaces.cli.cli_context import CliContext, Limit, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
+from reverie.interfaces.cli.terminal_output import (
+    memory_to_json,
+    print_json,
+    print_line,
+    print_note,
+)
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
     from reverie.notes.note_indexing import IndexReport
     from reverie.notes.note_results import SearchedFolder, WrittenFile
 
-PANEL = "Files"
-DEBOUNCE_MS = 1_500  # milliseconds of changes that are taken together (CONSTANTS: watch debounce)
+commands = CommandTable(
+    "Files",
+    group=typer.Typer(
+        name="files", no_args_is_help=True, help="Search folders of notes, and write into them."
+    ),
+)
+DEBOUNCE_MS = 1_500  # of changes that are taken together
 
 Place = Annotated[
     Path, typer.Argument(metavar="PATH", help="A file: the whole path, or from one of the folders.")
@@ -30,59 +41,40 @@ Words = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    group = typer.Typer(
-        name="files", no_args_is_help=True, help="Search folders of notes, and write into them."
-    )
-    for name, function in (
-        ("add", add_folder),
-        ("remove", remove_folder),
-        ("list", list_folders),
-        ("sync", sync_folders),
-        ("search", search_folders),
-        ("show", show_file),
-        ("note", write_note),
-        ("update", update_file),
-        ("history", show_file_history),
-        ("restore", restore_file),
-    ):
-        command(group, name, panel=PANEL)(function)
-    app.add_typer(group, rich_help_panel=PANEL)
-
-
+@commands.add("add")
 def add_folder(
-    desk: CliContext,
+    cli: CliContext,
     folder: Tree,
     index: Annotated[bool, typer.Option("--sync/--no-sync", help="Index it now.")] = True,
 ) -> None:
     """Let memory search the texts of a folder."""
-    with desk.mind() as mind:
-        mind.add_folder(folder, space=desk.space)
-        done = sync_with_progress(desk, mind) if index else None
-        print_folders(desk, mind.folders(space=desk.space), done)
+    with cli.open_mind() as mind:
+        mind.add_folder(folder, space=cli.space)
+        done = sync_with_progress(cli, mind) if index else None
+        print_folders(cli, mind.folders(space=cli.space), done)
 
 
-def remove_folder(desk: CliContext, folder: Tree) -> None:
+@commands.add("remove")
+def remove_folder(cli: CliContext, folder: Tree) -> None:
     """Do not search a folder any longer. Its files stay as they are."""
-    with desk.mind() as mind:
-        gone = mind.remove_folder(folder, space=desk.space)
-    if desk.json:
-        terminal_output.print_json({"removed": gone.path})
+    with cli.open_mind() as mind:
+        gone = mind.remove_folder(folder, space=cli.space)
+    if cli.as_json:
+        print_json({"removed": gone.path})
     else:
-        terminal_output.print_line(
-            f"{gone.path} is not searched any longer; what was indexed of it is erased."
-        )
+        print_line(f"{gone.path} is not searched any longer; what was indexed of it is erased.")
 
 
-def list_folders(desk: CliContext) -> None:
+@commands.add("list")
+def list_folders(cli: CliContext) -> None:
     """The folders that are searched, and how much of them is indexed."""
-    with desk.mind() as mind:
-        print_folders(desk, mind.folders(space=desk.space), None)
+    with cli.open_mind() as mind:
+        print_folders(cli, mind.folders(space=cli.space), None)
 
 
+@commands.add("sync")
 def sync_folders(
-    desk: CliContext,
+    cli: CliContext,
     watch: Annotated[
         bool, typer.Option("--watch", help="Go on: index whatever changes, until Ctrl-C.")
     ] = False,
@@ -98,41 +90,46 @@ def sync_folders(
     ] = None,
 ) -> None:
     """Index what is new or changed, drop what is gone."""
-    with desk.mind() as mind:
-        print_sync_result(desk, sync_with_progress(desk, mind, afresh=afresh, within=within))
-        for _ in watch_folders(mind, desk.space) if watch else ():
-            print_sync_result(desk, sync_with_progress(desk, mind))
+    with cli.open_mind() as mind:
+        print_sync_result(cli, sync_with_progress(cli, mind, afresh=afresh, within=within))
+        for _ in watch_folders(mind, cli.space) if watch else ():
+            print_sync_result(cli, sync_with_progress(cli, mind))
 
 
+@commands.add("search")
 def search_folders(
-    desk: CliContext,
+    cli: CliContext,
     query: Annotated[list[str], typer.Argument(metavar="QUESTION", help="What to look for.")],
     limit: Limit = 5,
     mode: Annotated[str, typer.Option("--mode", help="auto, dense or words.")] = "auto",
 ) -> None:
     """Passages of files for a question: path, lines, text, score, why."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         found = mind.search_files(
-            user_input.read_text_or_stdin(query), space=desk.space, limit=limit, mode=mode
+            read_text_or_stdin(query), space=cli.space, limit=limit, mode=mode
         )
-    if desk.json:
-        terminal_output.print_json(
-            {"passages": [{**one._asdict(), "stamp": one.stamp._asdict()} for one in found]}
+    if cli.as_json:
+        print_json(
+            {
+                "passages": [
+                    {**passage._asdict(), "stamp": passage.stamp._asdict()} for passage in found
+                ]
+            }
         )
         return
-    for one in found:
-        terminal_output.print_line(
-            f"{one.path}:{one.first}-{one.last}  {one.score:.2f}  {', '.join(one.why)}"
+    for passage in found:
+        print_line(
+            f"{passage.path}:{passage.first}-{passage.last}  {passage.score:.2f}  "
+            f"{', '.join(passage.why)}"
         )
-        terminal_output.print_line("    " + one.text.strip("\n").replace("\n", "\n    "))
+        print_line("    " + passage.text.strip("\n").replace("\n", "\n    "))
     if not found:
-        terminal_output.print_line(
-            "Nothing was found. reverie files list shows which folders are searched."
-        )
+        print_line("Nothing was found. reverie files list shows which folders are searched.")
 
 
+@commands.add("show")
 def show_file(
-    desk: CliContext,
+    cli: CliContext,
     path: Place,
     start: Annotated[int, typer.Option("--start", min=1, help="The first line.")] = 1,
     lines: Annotated[
@@ -140,35 +137,31 @@ def show_file(
     ] = None,
 ) -> None:
     """Lines of a file, without secrets."""
-    with desk.mind() as mind:
-        excerpt = mind.read_file(path, start=start, lines=lines, space=desk.space)
-    if desk.json:
-        terminal_output.print_json(excerpt._asdict())
+    with cli.open_mind() as mind:
+        excerpt = mind.read_file(path, start=start, lines=lines, space=cli.space)
+    if cli.as_json:
+        print_json(excerpt._asdict())
     else:
-        terminal_output.print_line(excerpt.text)
+        print_line(excerpt.text)
 
 
-def write_note(desk: CliContext, text: Words) -> None:
+@commands.add("note")
+def write_note(cli: CliContext, text: Words) -> None:
     """Write what happened into today's log, and keep it as an episode."""
-    with desk.mind() as mind:
-        noted = mind.save_note(
-            user_input.read_text_or_stdin(text), space=desk.space, provenance="user_stated"
-        )
-        hand_to_worker(desk, mind)
-    if desk.json:
-        terminal_output.print_json(
-            {**noted._asdict(), "memory": terminal_output.memory_to_json(noted.memory)}
-        )
+    with cli.open_mind() as mind:
+        noted = mind.save_note(read_text_or_stdin(text), space=cli.space, provenance="user_stated")
+        hand_to_worker(cli, mind)
+    if cli.as_json:
+        print_json({**noted._asdict(), "memory": memory_to_json(noted.memory)})
     elif noted.path:
-        terminal_output.print_line(f"{noted.memory.id}  written into today's log.")
+        print_line(f"{noted.memory.id}  written into today's log.")
     else:
-        terminal_output.print_line(
-            f"{noted.memory.id}  remembered; the day's page was not written: {noted.why}"
-        )
+        print_line(f"{noted.memory.id}  remembered; the day's page was not written: {noted.why}")
 
 
+@commands.add("update")
 def update_file(
-    desk: CliContext,
+    cli: CliContext,
     path: Place,
     text: Words,
     replace: Annotated[
@@ -178,38 +171,38 @@ def update_file(
     """Append to a file (or replace it) and remember what was written. What it was before can be
     restored.
     """
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         written = mind.update_file(
             path,
-            user_input.read_text_or_stdin(text),
+            read_text_or_stdin(text),
             "replace" if replace else "append",
-            space=desk.space,
+            space=cli.space,
             provenance="user_stated",
         )
-        hand_to_worker(desk, mind)
-    print_written_file(desk, written)
+        hand_to_worker(cli, mind)
+    print_written_file(cli, written)
 
 
-def show_file_history(desk: CliContext, path: Place) -> None:
+@commands.add("history")
+def show_file_history(cli: CliContext, path: Place) -> None:
     """What a file was each time before Reverie wrote to it, the latest first."""
     from reverie.memory.history_text import format_moment
 
-    with desk.mind() as mind:
-        versions = mind.file_history(path, space=desk.space)
-    if desk.json:
-        terminal_output.print_json({"versions": [one._asdict() for one in versions]})
+    with cli.open_mind() as mind:
+        versions = mind.file_history(path, space=cli.space)
+    if cli.as_json:
+        print_json({"versions": [version._asdict() for version in versions]})
         return
-    for one in versions:
-        what = f"{one.size:,} bytes" if one.hash else "there was no such file"
-        terminal_output.print_line(
-            f"{one.number:>8}  {format_moment(one.at)}  {one.why:<8}  {what}"
-        )
+    for version in versions:
+        what = f"{version.size:,} bytes" if version.hash else "there was no such file"
+        print_line(f"{version.number:>8}  {format_moment(version.at)}  {version.why:<8}  {what}")
     if not versions:
-        terminal_output.print_line("Reverie has not written to it.")
+        print_line("Reverie has not written to it.")
 
 
+@commands.add("restore")
 def restore_file(
-    desk: CliContext,
+    cli: CliContext,
     path: Place,
     version: Annotated[
         int | None,
@@ -217,16 +210,16 @@ def restore_file(
     ] = None,
 ) -> None:
     """Put a file back as it was before an update. What it is now is kept too."""
-    with desk.mind() as mind:
-        written = mind.restore_file(path, version, space=desk.space)
-    print_written_file(desk, written)
+    with cli.open_mind() as mind:
+        written = mind.restore_file(path, version, space=cli.space)
+    print_written_file(cli, written)
 
 
-def sync_with_progress(desk: CliContext, mind: Mind, **how: Any) -> "IndexReport":
+def sync_with_progress(cli: CliContext, mind: Mind, **how: Any) -> "IndexReport":
     """Sync with a bar; vectors are left to the background."""
-    done = mind.sync_files(space=desk.space, progress=desk.telling, **how)
-    desk.telling.rest()
-    hand_to_worker(desk, mind)
+    done = mind.sync_files(space=cli.space, progress=cli.progress, **how)
+    cli.progress.clear()
+    hand_to_worker(cli, mind)
     return done
 
 
@@ -237,7 +230,7 @@ def watch_folders(mind: Mind, space: str) -> Iterator[None]:
     folders = [folder.path for folder in mind.folders(space=space) if folder.there]
     if not folders:
         raise BadInput("There is no folder to watch. Add one: reverie files add FOLDER")
-    terminal_output.print_note(f"Watching {', '.join(folders)}. Ctrl-C stops.")
+    print_note(f"Watching {', '.join(folders)}. Ctrl-C stops.")
     for _ in watch(
         *folders, debounce=DEBOUNCE_MS, raise_interrupt=True, ignore_permission_denied=True
     ):
@@ -245,37 +238,40 @@ def watch_folders(mind: Mind, space: str) -> Iterator[None]:
 
 
 def print_folders(
-    desk: CliContext, folders: "list[SearchedFolder]", done: "IndexReport | None"
+    cli: CliContext, folders: "list[SearchedFolder]", done: "IndexReport | None"
 ) -> None:
     """Say which folders there are."""
-    if desk.json:
-        terminal_output.print_json(
+    if cli.as_json:
+        print_json(
             {
-                "folders": [{**one._asdict(), "indexed": one.indexed._asdict()} for one in folders],
+                "folders": [
+                    {**folder._asdict(), "indexed": folder.indexed._asdict()} for folder in folders
+                ],
                 **({"synced": sync_to_json(done)} if done else {}),
             }
         )
         return
-    for one in folders:
-        state = "" if one.there else "  (not there just now)"
-        waiting = f", {one.indexed.waiting:,} without a vector yet" if one.indexed.waiting else ""
-        terminal_output.print_line(f"{one.path}  {one.space}{'  mirror' if one.own else ''}{state}")
-        terminal_output.print_line(
-            f"    {one.indexed.files:,} files, {one.indexed.chunks:,} chunks{waiting}"
+    for folder in folders:
+        state = "" if folder.there else "  (not there just now)"
+        waiting = (
+            f", {folder.indexed.waiting:,} without a vector yet" if folder.indexed.waiting else ""
         )
+        print_line(f"{folder.path}  {folder.space}{'  mirror' if folder.own else ''}{state}")
+        print_line(f"    {folder.indexed.files:,} files, {folder.indexed.chunks:,} chunks{waiting}")
     if not folders:
-        terminal_output.print_line("No folder is searched. Add one: reverie files add FOLDER")
+        print_line("No folder is searched. Add one: reverie files add FOLDER")
     if done:
         note_skipped_files(done)
 
 
-def print_sync_result(desk: CliContext, done: "IndexReport") -> None:
+def print_sync_result(cli: CliContext, done: "IndexReport") -> None:
     """Say what a sync did."""
-    if desk.json:
-        terminal_output.print_json(sync_to_json(done), line=True)
+    if cli.as_json:
+        print_json(sync_to_json(done), line=True)
         return
-    terminal_output.print_line(
-        f"{done.files:,} files: {done.indexed:,} indexed, {done.gone:,} gone; chunks: {done.chunks.added:,} new, "
+    print_line(
+        f"{done.files:,} files: {done.indexed:,} indexed, {done.gone:,} gone; chunks: "
+        f"{done.chunks.added:,} new, "
         f"{done.chunks.kept:,} kept, {done.chunks.dropped:,} dropped."
     )
     note_skipped_files(done)
@@ -284,17 +280,15 @@ def print_sync_result(desk: CliContext, done: "IndexReport") -> None:
 def note_skipped_files(done: "IndexReport") -> None:
     """What a sync left out, and why."""
     if done.skipped:
-        terminal_output.print_note(
+        print_note(
             "Left out: "
             + ", ".join(f"{count:,} {why}" for why, count in sorted(done.skipped.items()))
             + "."
         )
     for path in done.missing:
-        terminal_output.print_note(f"{path} is not there just now; what is known of it is kept.")
+        print_note(f"{path} is not there just now; what is known of it is kept.")
     if done.stopped:
-        terminal_output.print_note(
-            "There was no time for all of it; the next reverie files sync goes on there."
-        )
+        print_note("There was no time for all of it; the next reverie files sync goes on there.")
 
 
 def sync_to_json(done: "IndexReport") -> dict[str, Any]:
@@ -302,23 +296,22 @@ def sync_to_json(done: "IndexReport") -> dict[str, Any]:
     return {**done._asdict(), "chunks": done.chunks._asdict()}
 
 
-def print_written_file(desk: CliContext, written: "WrittenFile") -> None:
+def print_written_file(cli: CliContext, written: "WrittenFile") -> None:
     """Say which file was written, and how to take it back."""
-    if desk.json:
-        terminal_output.print_json(
+    if cli.as_json:
+        print_json(
             {
                 **written._asdict(),
-                "memory": terminal_output.memory_to_json(written.memory)
-                if written.memory
-                else None,
-                "memories": [terminal_output.memory_to_json(one) for one in written.memories],
+                "memory": memory_to_json(written.memory) if written.memory else None,
+                "memories": [memory_to_json(memory) for memory in written.memories],
             }
         )
     elif written.why:
-        terminal_output.print_line(
+        print_line(
             f"{len(written.memories)} remembered; {written.path} was not written: {written.why}"
         )
     else:
-        terminal_output.print_line(
-            f"{written.path} was written. Back: reverie files restore {written.path} {written.version}"
+        print_line(
+            f"{written.path} was written. Back: reverie files restore {written.path} "
+            f"{written.version}"
         )

@@ -11,43 +11,37 @@ import typer
 from reverie import Mind
 from reverie.core import config
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
+from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
 
 if TYPE_CHECKING:
     from reverie.porting.export_validation import ImportReport
     from reverie.porting.import_run import ImportOutcome
     from reverie.porting.importers.import_plan import ImportPlan
 
-PANEL = "Look after it"
+commands = CommandTable("Look after it")
 
-EXPORT_BEGINNING = re.compile(
-    rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"'
-)  # begins an export
-HEAD_BYTES = 4_096  # bytes that are looked at for it
-TRANSCRIPT_HEAD_BYTES = 1 << 20  # and for a conversation
+EXPORT_BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"')
+HEAD_BYTES = 4_096  # that are looked at to tell an export
+TRANSCRIPT_HEAD_BYTES = 1 << 20  # and to tell a conversation
 MAX_NAMED_RECORDS = 20  # bad records that are named one by one
-EXIT_UNREADABLE = (
-    2  # how it ends where nothing could be read: as with other input that cannot be used
-)
+# How it ends where nothing could be read: as with other input that cannot be used.
+EXIT_UNREADABLE = 2
 CLAUDE = "claude-code"
 CONVERSATION = "conversation"  # of Claude Code's: it is learned from
 
 
-def register(app: typer.Typer) -> None:
-    """Put this command on the command line."""
-    command(app, "import", panel=PANEL)(import_paths)
-
-
+@commands.add("import")
 def import_paths(
-    desk: CliContext,
+    cli: CliContext,
     files: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="PATH…",
             help="Files of reverie export (“-” is stdin), or another program's memories. "
-            "Without one: what programs keep in this project and in your home, where nothing is here yet.",
+            "Without one: what programs keep in this project and in your home, where nothing "
+            "is here yet.",
         ),
     ] = None,
     system: Annotated[
@@ -79,7 +73,7 @@ def import_paths(
     if not files:
         if system or skip_bad:
             raise BadInput("Name what to take in: reverie import PATH")
-        import_known_places(desk, dry_run, untrusted)
+        import_known_places(cli, dry_run, untrusted)
         return
     found = {file: detect_program(file, system) for file in files}
     others = {file: name for file, name in found.items() if name is not None}
@@ -96,13 +90,14 @@ def import_paths(
             "An export of Reverie and memories of another program, one after the other please"
         )
     if others:
-        import_from_programs(desk, others, dry_run, untrusted)
+        import_from_programs(cli, others, dry_run, untrusted)
         return
     if dry_run or untrusted:
         raise BadInput(
-            "--dry-run and --untrusted are for memories of other programs; this is an export of Reverie"
+            "--dry-run and --untrusted are for memories of other programs; this is an export "
+            "of Reverie"
         )
-    import_exports(desk, files, skip_bad)
+    import_exports(cli, files, skip_bad)
 
 
 def detect_program(file: Path, system: str) -> str | None:
@@ -124,17 +119,18 @@ def detect_program(file: Path, system: str) -> str | None:
 
 
 def describe_unknown_file(file: Path) -> str:
-    """That a file is nothing we know, and what to do."""
+    """A message: a file is nothing that we know, and what to do."""
     from reverie.porting.importers import FORMAT_NAMES
 
     return (
-        f"{file} is no export of Reverie, nor does it look like anything of {', '.join(FORMAT_NAMES)}. If it is, say "
+        f"{file} is no export of Reverie, nor does it look like anything of "
+        f"{', '.join(FORMAT_NAMES)}. If it is, say "
         "which with --from"
     )
 
 
 def is_export(place: Path) -> bool:
-    """Whether it begins as an export of Reverie does."""
+    """True if a file begins as an export of Reverie does."""
     if not place.is_file():
         return False
     with place.open("rb") as opened:
@@ -142,7 +138,7 @@ def is_export(place: Path) -> bool:
 
 
 def is_claude_transcript(place: Path) -> bool:
-    """Whether it is a conversation of Claude Code's, as far as its first whole lines tell."""
+    """True if a file is a conversation of Claude Code's, as far as its first whole lines tell."""
     from reverie.porting.transcript_formats import read_transcript
 
     if place.suffix != ".jsonl" or not place.is_file():
@@ -156,76 +152,78 @@ def is_claude_transcript(place: Path) -> bool:
 
 
 def import_from_programs(
-    desk: CliContext, files: Mapping[Path, str], dry_run: bool, untrusted: bool
+    cli: CliContext, files: Mapping[Path, str], dry_run: bool, untrusted: bool
 ) -> None:
     """Take along what other programs remember; conversations of Claude Code's are learned from."""
     told: list[dict[str, Any]] = []
     empty = False
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         for file, system in files.items():
             if system == CONVERSATION:
-                learn_conversation(desk, mind, file, dry_run)
+                learn_conversation(cli, mind, file, dry_run)
                 continue
-            desk.telling(f"reading {file.name}", 0, None)
+            cli.progress(f"reading {file.name}", 0, None)
             place = config.working_directory() / file.expanduser()
             done = mind.import_from(
-                place, system, space=desk.space, untrusted=untrusted, dry_run=dry_run
+                place, system, space=cli.space, untrusted=untrusted, dry_run=dry_run
             )
-            desk.telling.rest()
+            cli.progress.clear()
             told.append({"path": str(file), **import_to_json(done)})
             empty |= is_unreadable_plan(done.plan)
-            if not desk.json:
+            if not cli.as_json:
                 print_import(file, done, dry_run)
         if not dry_run:
-            hand_to_worker(desk, mind)
-    if desk.json:
-        terminal_output.print_json({"space": desk.space, "dry_run": dry_run, "imports": told})
+            hand_to_worker(cli, mind)
+    if cli.as_json:
+        print_json({"space": cli.space, "dry_run": dry_run, "imports": told})
     if empty:
         raise typer.Exit(EXIT_UNREADABLE)
 
 
 def is_unreadable_plan(plan: "ImportPlan") -> bool:
-    """Whether nothing could be read of what there was. What its owner refuses could be."""
+    """True if nothing could be read of what there was. What its owner refuses could be."""
     return not (plan.changes or plan.events or plan.known) and any(
-        not one.refused for one in plan.bad
+        not record.refused for record in plan.bad
     )
 
 
-def import_known_places(desk: CliContext, dry_run: bool, untrusted: bool) -> None:
+def import_known_places(cli: CliContext, dry_run: bool, untrusted: bool) -> None:
     """Take along what lies where other programs keep it; say what was left, and why."""
-    with desk.mind() as mind:
-        found = mind.import_beside(space=desk.space, untrusted=untrusted, dry_run=dry_run)
+    with cli.open_mind() as mind:
+        found = mind.import_beside(space=cli.space, untrusted=untrusted, dry_run=dry_run)
         if not dry_run:
-            hand_to_worker(desk, mind)
-    if desk.json:
-        terminal_output.print_json(
+            hand_to_worker(cli, mind)
+    if cli.as_json:
+        print_json(
             {
-                "space": desk.space,
+                "space": cli.space,
                 "dry_run": dry_run,
                 "imports": [
-                    {"path": str(one.path), "left": one.left, **import_to_json(one.done)}
-                    for one in found
+                    {"path": str(place.path), "left": place.left, **import_to_json(place.done)}
+                    for place in found
                 ],
             }
         )
         return
-    for one in found:
-        print_import(one.path, one.done, dry_run or one.left)
-        if one.left:
-            terminal_output.print_note(
-                f"  Left as it is, for there are memories here already. To add them: reverie import {one.path}"
+    for place in found:
+        print_import(place.path, place.done, dry_run or place.left)
+        if place.left:
+            print_note(
+                "  Left as it is, for there are memories here already. To add them: reverie "
+                f"import {place.path}"
             )
     if not found:
         from reverie.porting.importers import FORMATS
 
         known = ", ".join(row.name for row in FORMATS if row.user or row.project)
-        terminal_output.print_line(
-            f"None of {known} keeps memories in this project or in your home. What others keep, name: "
+        print_line(
+            f"None of {known} keeps memories in this project or in your home. What others "
+            "keep, name: "
             "reverie import PATH, for instance ~/.claude/projects/PROJECT of Claude Code"
         )
 
 
-def learn_conversation(desk: CliContext, mind: Mind, file: Path, dry_run: bool) -> None:
+def learn_conversation(cli: CliContext, mind: Mind, file: Path, dry_run: bool) -> None:
     """A conversation: what it teaches."""
     from reverie.interfaces.cli.commands.session_commands import learn_recording
     from reverie.interfaces.cli.commands.session_commands import print_learned as tell_learned
@@ -234,8 +232,8 @@ def learn_conversation(desk: CliContext, mind: Mind, file: Path, dry_run: bool) 
         raise BadInput(
             f"{file} is a conversation. See what it would teach with: reverie replay {file}"
         )
-    for result in learn_recording(desk, mind, file):
-        if not desk.json:
+    for result in learn_recording(cli, mind, file):
+        if not cli.as_json:
             tell_learned(result)
 
 
@@ -256,85 +254,71 @@ def import_to_json(done: "ImportOutcome") -> dict[str, Any]:
 
 
 def print_import(file: Path, done: "ImportOutcome", dry_run: bool) -> None:
-    """An import for people."""
+    """Tell people what an import brought, or would bring."""
     plan = done.plan
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in plan.kinds.items())
     memories = sum(plan.kinds.values())
+    of_kinds = f" ({kinds})" if kinds else ""
     parts = [
-        f"{memories:,} {pluralize('memory', memories)}{f' ({kinds})' if kinds else ''}",
+        f"{memories:,} {pluralize('memory', memories)}{of_kinds}",
         f"{plan.links:,} {pluralize('link', plan.links)}",
-        *(
-            [f"{len(plan.events):,} {pluralize('deed', len(plan.events))} for the log"]
-            if plan.events
-            else []
-        ),
     ]
+    if plan.events:
+        parts.append(f"{len(plan.events):,} {pluralize('deed', len(plan.events))} for the log")
     before = f" {plan.known:,} were there already." if plan.known else ""
     back = f" Back: reverie undo {done.event}" if done.event else ""
-    terminal_output.print_line(
-        f"{file} ({done.system}): {'would bring' if dry_run else 'new:'} {', '.join(parts)}.{before}{back}"
+    print_line(
+        f"{file} ({done.system}): {'would bring' if dry_run else 'new:'} "
+        f"{', '.join(parts)}.{before}{back}"
     )
     for remark in plan.remarks:
-        terminal_output.print_note(f"  {remark}.")
+        print_note(f"  {remark}.")
     if plan.redacted:
-        terminal_output.print_note(
-            f"  Taken out before anything was kept: {', '.join(plan.redacted)}."
-        )
+        print_note(f"  Taken out before anything was kept: {', '.join(plan.redacted)}.")
     print_bad_records(plan)
 
 
 def print_bad_records(plan: "ImportPlan") -> None:
-    """Which records were left out, where they stand, and why."""
+    """Tell which records were left out, where they stand, and why."""
     if plan.bad:
-        terminal_output.print_note(
-            f"  {len(plan.bad):,} {pluralize('record', len(plan.bad))} left out:"
-        )
-    for one in plan.bad[:MAX_NAMED_RECORDS]:
-        terminal_output.print_note(f"    {one.where}: {one.why}")
+        print_note(f"  {len(plan.bad):,} {pluralize('record', len(plan.bad))} left out:")
+    for record in plan.bad[:MAX_NAMED_RECORDS]:
+        print_note(f"    {record.where}: {record.why}")
     if len(plan.bad) > MAX_NAMED_RECORDS:
-        terminal_output.print_note(f"    and {len(plan.bad) - MAX_NAMED_RECORDS:,} more")
+        print_note(f"    and {len(plan.bad) - MAX_NAMED_RECORDS:,} more")
 
 
-def import_exports(desk: CliContext, files: Sequence[Path], skip_bad: bool) -> None:
+def import_exports(cli: CliContext, files: Sequence[Path], skip_bad: bool) -> None:
     """Take in what export wrote."""
     for file in files:
         if str(file) != "-" and not file.is_file():
             raise BadInput(f"There is no file {file}")
-    with desk.mind() as mind:
-        done = [(file, import_export_file(file, mind, desk, skip_bad)) for file in files]
-    taken = Counter[str]()
-    for _, one in done:
-        taken.update(one.new)
-    if desk.json:
-        terminal_output.print_json(
-            {
-                "new": dict(taken),
-                "left_out": sum(one.left_out for _, one in done),
-                "unknown": dict(sum((Counter(one.unknown) for _, one in done), Counter[str]())),
-                "bad": [
-                    {"file": str(file), "row": bad.row, "why": bad.why}
-                    for file, one in done
-                    for bad in one.bad
-                ],
-            }
-        )
+    with cli.open_mind() as mind:
+        done = [(file, import_export_file(file, mind, cli, skip_bad)) for file in files]
+    taken, unknown = Counter[str](), Counter[str]()
+    bad: list[dict[str, Any]] = []
+    for file, report in done:
+        taken.update(report.new)
+        unknown.update(report.unknown)
+        bad += [{"file": str(file), "row": row.row, "why": row.why} for row in report.bad]
+    if cli.as_json:
+        left_out = sum(report.left_out for _, report in done)
+        print_json({"new": dict(taken), "left_out": left_out, "unknown": dict(unknown), "bad": bad})
         return
     if taken:
-        terminal_output.print_line(
-            f"New: {', '.join(f'{n:,} {pluralize(kind, n)}' for kind, n in taken.items())}."
-        )
+        print_line(f"New: {', '.join(f'{n:,} {pluralize(kind, n)}' for kind, n in taken.items())}.")
     else:
-        terminal_output.print_line("Nothing new: everything was there already.")
-    for file, one in done:
-        print_left_out_rows(file, one)
+        print_line("Nothing new: everything was there already.")
+    for file, report in done:
+        print_left_out_rows(file, report)
 
 
-def import_export_file(file: Path, mind: Mind, desk: CliContext, skip_bad: bool) -> "ImportReport":
+def import_export_file(file: Path, mind: Mind, cli: CliContext, skip_bad: bool) -> "ImportReport":
     """Take in one file; an error names it."""
     from reverie.interfaces.cli import json_lines
 
     rows = json_lines.report_progress(
-        json_lines.read_rows(file, skip_bad), desk.telling, f"importing {file.name}", None
+        json_lines.read_rows(file, skip_bad), cli.progress, f"importing {file.name}", None
     )
     try:
         return mind.import_(rows, skip_bad=skip_bad)
@@ -344,21 +328,20 @@ def import_export_file(file: Path, mind: Mind, desk: CliContext, skip_bad: bool)
         raise BadInput(f"{file}: {err}. Nothing of this file was taken in{more}") from err
 
 
-def print_left_out_rows(file: Path, one: "ImportReport") -> None:
+def print_left_out_rows(file: Path, report: "ImportReport") -> None:
     """Which rows of a file were left out, and why; and what there was no place for."""
-    if one.unknown:
-        said = ", ".join(f"{what} ({times:,})" for what, times in one.unknown.items())
-        terminal_output.print_note(
-            f"{file}: this Reverie does not know, and left out: {said}. A newer one may have written it."
+    if report.unknown:
+        unknown = ", ".join(f"{what} ({times:,})" for what, times in report.unknown.items())
+        print_note(
+            f"{file}: this Reverie does not know, and left out: {unknown}. A newer one may have "
+            "written it."
         )
-    if one.left_out:
-        terminal_output.print_note(
-            f"{file}: {one.left_out:,} {pluralize('row', one.left_out)} left out."
-        )
-    for bad in one.bad:
-        terminal_output.print_note(f"  row {bad.row}: {bad.why}")
-    if 0 < len(one.bad) < one.left_out:
-        terminal_output.print_note(f"  and {one.left_out - len(one.bad):,} more")
+    if report.left_out:
+        print_note(f"{file}: {report.left_out:,} {pluralize('row', report.left_out)} left out.")
+    for bad in report.bad:
+        print_note(f"  row {bad.row}: {bad.why}")
+    if 0 < len(report.bad) < report.left_out:
+        print_note(f"  and {report.left_out - len(report.bad):,} more")
 
 
 def pluralize(kind: str, n: int) -> str:

@@ -10,8 +10,8 @@ import typer
 
 from reverie.core import config
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
 from reverie.interfaces.install.settings_entries import list_our_entries
 from reverie.interfaces.install.settings_targets import (
     NAMES,
@@ -21,10 +21,11 @@ from reverie.interfaces.install.settings_targets import (
 )
 from reverie.interfaces.install.settings_writer import SettingsEdit, WiringLedger
 
-PANEL = "Wire it in"
+commands = CommandTable("Wire it in")
 AFTERWARDS = {
     "claude-code": "Start a new session of Claude Code. `reverie doctor` says whether all is well.",
-    "codex": "Start Codex and trust the hooks when it asks (or by /hooks). `reverie doctor` says whether all is well.",
+    "codex": "Start Codex and trust the hooks when it asks (or by /hooks). `reverie doctor` "
+    "says whether all is well.",
     "cursor": "Restart Cursor. `reverie doctor` says whether all is well.",
 }
 
@@ -40,15 +41,9 @@ Printed = Annotated[
 Only = Annotated[bool, typer.Option("--no-mcp", help="Hooks only, without the MCP server.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    command(app, "install", panel=PANEL, spaced=False)(install_host)
-    command(app, "uninstall", panel=PANEL, spaced=False)(uninstall_host)
-    command(app, "doctor", panel=PANEL)(run_doctor)
-
-
+@commands.add("install", spaced=False)
 def install_host(
-    desk: CliContext,
+    cli: CliContext,
     host: Host,
     project: Project = False,
     yes: Yes = False,
@@ -59,16 +54,20 @@ def install_host(
     """Wire Reverie into an agent: its hooks and the MCP server. Shows what it would write, and
     asks.
     """
-    found = [one for one in find_targets(desk, host, project) if one.what == "hooks" or not no_mcp]
+    found = [
+        target
+        for target in find_targets(cli, host, project)
+        if target.what == "hooks" or not no_mcp
+    ]
     if by_hand:
-        print_targets(desk, found)
+        print_targets(cli, found)
         return
-    ledger = WiringLedger(desk.settings.home, host)
+    ledger = WiringLedger(cli.settings.home, host)
     edits = ledger.plan_wiring(found)
-    if confirm_edits(desk, edits, yes=yes, diff=diff):
+    if confirm_edits(cli, edits, yes=yes, diff=diff):
         ledger.wire(edits)
     print_install_result(
-        desk,
+        cli,
         host,
         edits,
         f"{NAMES[host]} is wired already.",
@@ -76,34 +75,35 @@ def install_host(
     )
     from reverie.interfaces.worker import is_model_missing
 
-    if desk.json:
+    if cli.as_json:
         return
-    if is_model_missing(desk.settings):
-        terminal_output.print_note(
-            "Until `reverie settle` has fetched the model, words decide what comes up."
-        )
+    if is_model_missing(cli.settings):
+        print_note("Until `reverie settle` has fetched the model, words decide what comes up.")
     if not no_mcp and find_spec("mcp") is None:
-        terminal_output.print_note(
-            "Its MCP server needs the package mcp, and does not start without: pip install 'reverie[mcp]'. "
+        print_note(
+            "Its MCP server needs the package mcp, and does not start without: pip install "
+            "'reverie[mcp]'. "
             "Memory comes by the hooks all the same; --no-mcp leaves the server out."
         )
     if project and not no_mcp and not shutil.which("reverie"):
-        terminal_output.print_note(
-            "The project's MCP server is the command `reverie`, which is not on your path. Install Reverie with "
+        print_note(
+            "The project's MCP server is the command `reverie`, which is not on your path. "
+            "Install Reverie with "
             "pipx or uv tool, or add its folder to PATH."
         )
 
 
+@commands.add("uninstall", spaced=False)
 def uninstall_host(
-    desk: CliContext, host: Host, project: Project = False, yes: Yes = False, diff: Whole = False
+    cli: CliContext, host: Host, project: Project = False, yes: Yes = False, diff: Whole = False
 ) -> None:
     """Take Reverie out of an agent's settings; they are as they were before. Memories stay."""
-    ledger = WiringLedger(desk.settings.home, host)
-    edits = ledger.plan_unwiring(find_targets(desk, host, project))
-    if confirm_edits(desk, edits, yes=yes, diff=diff):
+    ledger = WiringLedger(cli.settings.home, host)
+    edits = ledger.plan_unwiring(find_targets(cli, host, project))
+    if confirm_edits(cli, edits, yes=yes, diff=diff):
         ledger.unwire(edits)
     print_install_result(
-        desk,
+        cli,
         host,
         edits,
         f"{NAMES[host]} is not wired.",
@@ -111,36 +111,34 @@ def uninstall_host(
     )
 
 
-def print_targets(desk: CliContext, found: Sequence[SettingsTarget]) -> None:
-    """What the files would hold if there were nothing else in them."""
-    texts = {str(one.path): one.add_entries("").text for one in found}
-    if desk.json:
-        terminal_output.print_json(texts)
+def print_targets(cli: CliContext, found: Sequence[SettingsTarget]) -> None:
+    """Show what the files would hold if there were nothing else in them."""
+    texts = {str(target.path): target.add_entries("").text for target in found}
+    if cli.as_json:
+        print_json(texts)
         return
     for path, text in texts.items():
-        terminal_output.print_line(f"{path}:")
-        terminal_output.print_line(text)
+        print_line(f"{path}:")
+        print_line(text)
 
 
-def find_targets(desk: CliContext, host: str, project: bool) -> list[SettingsTarget]:
+def find_targets(cli: CliContext, host: str, project: bool) -> list[SettingsTarget]:
     """The settings files of a host."""
     if host not in NAMES:
         raise BadInput(f"{host!r} is not one of {', '.join(NAMES)}")
     root = config.find_work_tree(config.working_directory()) if project else None
-    return list_targets(host, WiringPlace(desk.settings.home, root))
+    return list_targets(host, WiringPlace(cli.settings.home, root))
 
 
-def confirm_edits(
-    desk: CliContext, edits: Sequence[SettingsEdit], *, yes: bool, diff: bool
-) -> bool:
-    """Show what would be written, and ask; whether to go on."""
+def confirm_edits(cli: CliContext, edits: Sequence[SettingsEdit], *, yes: bool, diff: bool) -> bool:
+    """Show what would be written, and ask; True if it is to be written."""
     if not edits:
         return False
-    if not yes and (desk.json or not sys.stdin.isatty()):
+    if not yes and (cli.as_json or not sys.stdin.isatty()):
         raise BadInput("Nothing was written: there is nobody to ask. Add --yes")
-    if not desk.json:
+    if not cli.as_json:
         for edit in edits:
-            terminal_output.print_note(edit.diff if diff else "\n".join(describe_edit(edit)))
+            print_note(edit.diff if diff else "\n".join(describe_edit(edit)))
     if not yes and not typer.confirm("Write this?", err=True):
         raise typer.Abort
     return True
@@ -148,26 +146,29 @@ def confirm_edits(
 
 def describe_edit(edit: SettingsEdit) -> Iterator[str]:
     """What changes in a file, a line for each hook."""
-    new = (
-        " (a new file)" if edit.before is None else " (the file goes)" if edit.after is None else ""
-    )
-    yield f"{edit.path}{new}"
+    what = ""
+    if edit.before is None:
+        what = " (a new file)"
+    elif edit.after is None:
+        what = " (the file goes)"
+    yield f"{edit.path}{what}"
     before, after = list_our_entries(edit.before), list_our_entries(edit.after)
     yield from (f"  - {line}" for line in before if line not in after)
     yield from (f"  + {line}" for line in after if line not in before)
 
 
 def print_install_result(
-    desk: CliContext, host: str, edits: Sequence[SettingsEdit], already: str, done: str
+    cli: CliContext, host: str, edits: Sequence[SettingsEdit], already: str, done: str
 ) -> None:
-    """Say what was done."""
-    if desk.json:
-        terminal_output.print_json({"host": host, "written": [str(edit.path) for edit in edits]})
+    """Say what was done: `already` where nothing had to be."""
+    if cli.as_json:
+        print_json({"host": host, "written": [str(edit.path) for edit in edits]})
     else:
-        terminal_output.print_line(done if edits else already)
+        print_line(done if edits else already)
 
 
-def run_doctor(desk: CliContext) -> None:
+@commands.add("doctor")
+def run_doctor(cli: CliContext) -> None:
     """Look whether all is well: what is wired, when memory last surfaced, what failed, and how to
     mend it.
     """
@@ -176,7 +177,7 @@ def run_doctor(desk: CliContext) -> None:
 
     found = []
     try:
-        settings = desk.settings
+        settings = cli.settings
     except BadInput as err:
         found.append(
             DoctorFinding(
@@ -185,20 +186,21 @@ def run_doctor(desk: CliContext) -> None:
                 "Mend that line. All else is looked at as if there were no settings.",
             )
         )
-        settings = config.Settings(
-            home=(desk.home or config.default_home()).expanduser().absolute()
-        )
+        settings = config.Settings(home=(cli.home or config.default_home()).expanduser().absolute())
     found += examine_installation(
-        settings, desk.space, config.find_work_tree(config.working_directory())
+        settings, cli.space, config.find_work_tree(config.working_directory())
     )
-    if desk.json:
-        terminal_output.print_json(
-            {"well": all(one.well for one in found), "findings": [one._asdict() for one in found]}
+    if cli.as_json:
+        print_json(
+            {
+                "well": all(finding.well for finding in found),
+                "findings": [finding._asdict() for finding in found],
+            }
         )
     else:
-        for one in found:
-            terminal_output.print_line(f"{'ok' if one.well else '!!'}  {one.text}")
-            if one.mend:
-                terminal_output.print_line(f"      {one.mend}")
-    if not all(one.well for one in found):
+        for finding in found:
+            print_line(f"{'ok' if finding.well else '!!'}  {finding.text}")
+            if finding.mend:
+                print_line(f"      {finding.mend}")
+    if not all(finding.well for finding in found):
         raise typer.Exit(1)

@@ -6,20 +6,16 @@ from typing import Annotated
 import typer
 
 from reverie.core.errors import ExtraMissing
-from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.terminal_output import print_note
 
-PANEL = "Serve agents"
+commands = CommandTable("Serve agents")
 DEFAULT_PORT = 8377
 
 
-def register(app: typer.Typer) -> None:
-    """Put this command on the command line."""
-    command(app, "mcp", panel=PANEL)(serve_mcp)
-
-
+@commands.add("mcp")
 def serve_mcp(
-    desk: CliContext,
+    cli: CliContext,
     profile: Annotated[
         str,
         typer.Option(
@@ -42,19 +38,18 @@ def serve_mcp(
         ) from err
     from reverie.interfaces.mcp.tool_context import ToolContext
 
-    room = ToolContext(desk.settings, desk.space)
+    room = ToolContext(cli.settings, cli.space)
     if http:
         server.serve_http(
             room,
             profile,
             port,
-            lambda address: terminal_output.print_note(
-                f"Serving {room.space} at {address}. Ctrl-C stops."
-            ),
+            lambda address: print_note(f"Serving {room.space} at {address}. Ctrl-C stops."),
         )
     else:
         if sys.stdin.isatty():
-            terminal_output.print_note(
-                "This speaks the Model Context Protocol on stdin and stdout: a host starts it. Ctrl-D ends it."
+            print_note(
+                "This speaks the Model Context Protocol on stdin and stdout: a host starts "
+                "it. Ctrl-D ends it."
             )
         server.serve_stdio(room, profile)

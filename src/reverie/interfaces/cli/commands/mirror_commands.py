@@ -11,28 +11,60 @@ import typer
 
 from reverie import Mind
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
 from reverie.interfaces.cli.mirror_status import find_unsynced_shares, format_mirror_question
+from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
 
-PANEL = "Look after it"
+commands = CommandTable("Look after it")
 
-# how `share FILE` ends where the file is left alone: as for what somebody else changed meanwhile
+# How `share FILE` ends where the file is left alone: as for what somebody else changed meanwhile
 EXIT_CONFLICT = 4
-DEBOUNCE_MS = 1_500  # ms without a change before a page is read (CONSTANTS: watch debounce)
-MAX_DEBOUNCE_MS = 15_000  # ms after which it is read although somebody goes on writing
-POLL_MS = 5_000  # ms between looks at what the program has altered
+DEBOUNCE_MS = 1_500  # without a change before a page is read
+MAX_DEBOUNCE_MS = 15_000  # after which it is read although somebody goes on writing
+POLL_MS = 5_000  # between looks at what the program has altered
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    command(app, "mirror", panel=PANEL)(mirror_pages)
-    command(app, "share", panel=PANEL)(share_file)
+@commands.add("mirror")
+def mirror_pages(
+    cli: CliContext,
+    forget: Annotated[
+        bool | None,
+        typer.Option(
+            "--yes/--no", help="Many lines are gone from a page: forget them, or write them anew."
+        ),
+    ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Stay, and do so whenever a page is saved.")
+    ] = False,
+    where: Annotated[bool, typer.Option("--where", help="Only say where the pages are.")] = False,
+    afresh: Annotated[
+        bool, typer.Option("--afresh", help="Look at every memory and page.")
+    ] = False,
+) -> None:
+    """Bring memories and their Markdown pages in step: MEMORY.md and memory/<day>.md, yours to
+    edit.
+    """
+    with cli.open_mind() as mind:
+        root = require_mirror_root(mind)
+        if where:
+            print_page_paths(cli, mind, root)
+            return
+        reports = mind.mirror(cli.named_space, forget=forget, afresh=afresh)
+        may_ask = forget is None and not cli.as_json and sys.stdin.isatty()
+        if may_ask and any(report.questions for report in reports):
+            reports = ask_about_gone_lines(mind, cli, reports)
+        if cli.as_json and not watch:
+            print_json({"spaces": [mirror_to_json(report) for report in reports]})
+            return
+        print_mirror_report(reports, quiet=watch)
+        if watch:
+            watch_mirror(mind, cli, root)
 
 
+@commands.add("share")
 def share_file(
-    desk: CliContext,
+    cli: CliContext,
     file: Annotated[
         Path | None,
         typer.Argument(metavar="FILE", help="Default: this project's .jaato/memories.jsonl."),
@@ -61,27 +93,27 @@ def share_file(
     """
     if sum((start, export, take, stop)) > 1:
         raise BadInput("One of --start, --export, --import and --stop at a time")
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         if stop or not (file or start or export or take or trusted is not None):
             if stop:
-                mind.unshare(file, space=desk.space)
-            list_shares(desk, mind)
+                mind.unshare(file, space=cli.space)
+            list_shares(cli, mind)
             return
         done = mind.share(
             file,
-            space=desk.space,
+            space=cli.space,
             once="export" if export else "import" if take else "",
             trusted=trusted,
         )
-        hand_to_worker(desk, mind)
+        hand_to_worker(cli, mind)
     for trouble in done.troubles:
-        terminal_output.print_note(trouble)
-    if desk.json:
-        terminal_output.print_json({**done._asdict(), "share": done.share._asdict()})
+        print_note(trouble)
+    if cli.as_json:
+        print_json({**done._asdict(), "share": done.share._asdict()})
     else:
         back = f" Back: reverie undo {done.event}" if done.event else ""
         written = " were written" if done.written else ""
-        terminal_output.print_line(
+        print_line(
             f"{done.share.path}: {done.lines:,} lines{written}; taken in: {done.new:,} new, "
             f"{done.revised:,} revised, {done.forgotten:,} forgotten.{back}"
         )
@@ -89,64 +121,21 @@ def share_file(
         raise typer.Exit(EXIT_CONFLICT)
 
 
-def list_shares(desk: CliContext, mind: Mind) -> None:
+def list_shares(cli: CliContext, mind: Mind) -> None:
     """The files that are kept in step with a space, and which of them are not just now."""
-    paths, firm = mind.shares(space=desk.space), mind.shares(space=desk.space, trusted=True)
-    left_alone = find_unsynced_shares(mind, desk.space)
-    if desk.json:
-        terminal_output.print_json(
-            {"space": desk.space, "files": paths, "trusted": firm, "troubles": left_alone}
-        )
+    paths, firm = mind.shares(space=cli.space), mind.shares(space=cli.space, trusted=True)
+    left_alone = find_unsynced_shares(mind, cli.space)
+    if cli.as_json:
+        print_json({"space": cli.space, "files": paths, "trusted": firm, "troubles": left_alone})
         return
-    terminal_output.print_line(
-        "\n".join(
-            f"{path}{'  (trusted)' * (path in firm)}{'  (not in step)' * (path in left_alone)}"
-            for path in paths
-        )
-        or f"No file is shared from {desk.space}. Begin: reverie share --start"
-    )
+    for path in paths:
+        trusted = "  (trusted)" if path in firm else ""
+        left = "  (not in step)" if path in left_alone else ""
+        print_line(f"{path}{trusted}{left}")
+    if not paths:
+        print_line(f"No file is shared from {cli.space}. Begin: reverie share --start")
     for why in left_alone.values():
-        terminal_output.print_note(why)
-
-
-def mirror_pages(
-    desk: CliContext,
-    forget: Annotated[
-        bool | None,
-        typer.Option(
-            "--yes/--no", help="Many lines are gone from a page: forget them, or write them anew."
-        ),
-    ] = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Stay, and do so whenever a page is saved.")
-    ] = False,
-    where: Annotated[bool, typer.Option("--where", help="Only say where the pages are.")] = False,
-    afresh: Annotated[
-        bool, typer.Option("--afresh", help="Look at every memory and page.")
-    ] = False,
-) -> None:
-    """Bring memories and their Markdown pages in step: MEMORY.md and memory/<day>.md, yours to
-    edit.
-    """
-    with desk.mind() as mind:
-        root = require_mirror_root(mind)
-        if where:
-            print_page_paths(desk, mind, root)
-            return
-        done = mind.mirror(desk.place, forget=forget, afresh=afresh)
-        if (
-            forget is None
-            and not desk.json
-            and any(one.questions for one in done)
-            and sys.stdin.isatty()
-        ):
-            done = ask_about_gone_lines(mind, desk, done)
-        if desk.json and not watch:
-            terminal_output.print_json({"spaces": [mirror_to_json(one) for one in done]})
-            return
-        print_mirror_report(done, quiet=watch)
-        if watch:
-            watch_mirror(mind, desk, root)
+        print_note(why)
 
 
 def require_mirror_root(mind: Mind) -> Path:
@@ -161,68 +150,70 @@ def require_mirror_root(mind: Mind) -> Path:
     return root
 
 
-def print_page_paths(desk: CliContext, mind: Mind, root: Path) -> None:
-    """The folder of each space that has pages."""
+def print_page_paths(cli: CliContext, mind: Mind, root: Path) -> None:
+    """Tell where the pages of each space are."""
     from reverie.mirror.mirror_folder import MirrorFolder
     from reverie.mirror.mirror_sync import list_mirrored_spaces
 
-    spaces = sorted(list_mirrored_spaces(mind.store)) if desk.place is None else [desk.space]
+    spaces = sorted(list_mirrored_spaces(mind.store)) if cli.named_space is None else [cli.space]
     paths = {space: str(MirrorFolder(root, space).path / "MEMORY.md") for space in spaces}
-    if desk.json:
-        terminal_output.print_json({"root": str(root), "pages": paths})
+    if cli.as_json:
+        print_json({"root": str(root), "pages": paths})
         return
     for path in paths.values():
-        terminal_output.print_line(path)
+        print_line(path)
     if not paths:
-        terminal_output.print_note(f"No space has pages yet. They will be in {root}")
+        print_note(f"No space has pages yet. They will be in {root}")
 
 
-def ask_about_gone_lines(mind: Mind, desk: CliContext, done: Sequence[Any]) -> list[Any]:
-    """Ask about the pages of which many lines are gone."""
-    for one in done:
-        for name, gone, of in one.questions:
-            terminal_output.print_note(f"{one.folder / name}: {gone:,} of {of:,} lines are gone.")
-    return mind.mirror(
-        desk.place, forget=typer.confirm("Forget them? No writes them anew.", err=True)
-    )
+def ask_about_gone_lines(mind: Mind, cli: CliContext, reports: Sequence[Any]) -> list[Any]:
+    """Ask about the pages of which many lines are gone, and go on as answered."""
+    for report in reports:
+        for name, gone, of in report.questions:
+            print_note(f"{report.folder / name}: {gone:,} of {of:,} lines are gone.")
+    forget = typer.confirm("Forget them? No writes them anew.", err=True)
+    return mind.mirror(cli.named_space, forget=forget)
 
 
-def print_mirror_report(done: Sequence[Any], *, quiet: bool = False) -> None:
-    """What was done, one line for each space in which something was."""
-    told = False
-    for one in done:
-        counts = (("remembered", one.new), ("revised", one.revised), ("forgotten", one.forgotten))
-        parts = [f"{count:,} {name}" for name, count in counts if count]
-        parts += (
-            [f"{len(one.pages):,} {'page' if len(one.pages) == 1 else 'pages'} written"]
-            if one.pages
-            else []
-        )
+def print_mirror_report(reports: Sequence[Any], *, quiet: bool = False) -> None:
+    """Tell what was done, one line for each space in which something was."""
+    is_any_done = False
+    for report in reports:
+        pages = "page" if len(report.pages) == 1 else "pages"
+        counts = {
+            "remembered": report.new,
+            "revised": report.revised,
+            "forgotten": report.forgotten,
+            f"{pages} written": len(report.pages),
+        }
+        parts = [f"{count:,} {what}" for what, count in counts.items() if count]
         if parts:
-            undo = f". Undo: reverie undo {one.events[-1]}" if one.events else ""
-            terminal_output.print_line(f"{one.space}: {', '.join(parts)}{undo}")
-            told = True
-        for id in one.clashes:
-            terminal_output.print_note(
-                f"{id} had been altered or let go meanwhile: your line holds; see: reverie history {id}"
+            undo = f". Undo: reverie undo {report.events[-1]}" if report.events else ""
+            print_line(f"{report.space}: {', '.join(parts)}{undo}")
+            is_any_done = True
+        for id in report.clashes:
+            print_note(
+                f"{id} had been altered or let go meanwhile: your line holds; see: reverie "
+                f"history {id}"
             )
-        for trouble in one.troubles:
-            terminal_output.print_note(trouble)
-        for name, gone, of in one.questions:
-            terminal_output.print_note(format_mirror_question(one.folder / name, gone, of))
-    if not told and not quiet:
-        terminal_output.print_line("Pages and memories are in step.")
+        for trouble in report.troubles:
+            print_note(trouble)
+        for name, gone, of in report.questions:
+            print_note(format_mirror_question(report.folder / name, gone, of))
+    if not is_any_done and not quiet:
+        print_line("Pages and memories are in step.")
 
 
-def watch_mirror(mind: Mind, desk: CliContext, root: Path) -> None:
+def watch_mirror(mind: Mind, cli: CliContext, root: Path) -> None:
     """Whenever a page has been left alone for a moment after a change, and when memories have been
     altered.
     """
     from watchfiles import watch
 
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    terminal_output.print_note(
-        f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one who looks."
+    print_note(
+        f"Watching {root}. Ctrl-C ends it; what is saved later is taken in by the next one "
+        "who looks."
     )
     for _ in watch(
         root,
@@ -232,24 +223,26 @@ def watch_mirror(mind: Mind, desk: CliContext, root: Path) -> None:
         rust_timeout=POLL_MS,
         yield_on_timeout=True,
     ):
-        done = mind.mirror(desk.place)
-        if desk.json:
-            for one in done:
-                if one.taken or one.pages:
-                    terminal_output.print_json(mirror_to_json(one), line=True)
+        reports = mind.mirror(cli.named_space)
+        if cli.as_json:
+            for report in reports:
+                if report.taken or report.pages:
+                    print_json(mirror_to_json(report), line=True)
         else:
-            print_mirror_report(done, quiet=True)
+            print_mirror_report(reports, quiet=True)
 
 
 def is_page_path(path: str) -> bool:
-    """Whether a file is a page, and not what an editor or the mirror itself keeps beside it."""
+    """True for a page, not for what an editor or the mirror itself keeps beside it."""
     return path.endswith(".md") and not any(part.startswith(".") for part in Path(path).parts[-3:])
 
 
-def mirror_to_json(one: Any) -> dict[str, Any]:
+def mirror_to_json(report: Any) -> dict[str, Any]:
     """What was done in one space, as JSON values."""
     return {
-        **one._asdict(),
-        "folder": str(one.folder),
-        "questions": [{"page": name, "gone": gone, "of": of} for name, gone, of in one.questions],
+        **report._asdict(),
+        "folder": str(report.folder),
+        "questions": [
+            {"page": name, "gone": gone, "of": of} for name, gone, of in report.questions
+        ],
     }

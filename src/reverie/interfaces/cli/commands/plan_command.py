@@ -6,22 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reverie.core import config
-from reverie.interfaces.cli import terminal_output, user_input
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
     from reverie.code.planning.plan_answer import TaskPlan
 
-PANEL = "Code"
+commands = CommandTable("Code")
 
 
-def register(app: typer.Typer) -> None:
-    """Put this command on the command line."""
-    command(app, "plan", panel=PANEL)(plan_task)
-
-
+@commands.add("plan")
 def plan_task(
-    desk: CliContext,
+    cli: CliContext,
     task: Annotated[
         list[str] | None,
         typer.Argument(metavar="TASK", help="What is to be done; “-” reads it from stdin."),
@@ -48,42 +45,44 @@ def plan_task(
 
     What has changed in the repository is indexed first. `learn --git` gives it a past to go by.
     """
-    with desk.mind() as mind:
-        told = user_input.read_text_or_stdin(task)
+    with cli.open_mind() as mind:
+        text = read_text_or_stdin(task)
         if not as_it_is:
             mind.index_code(
-                config.find_work_tree((root or config.working_directory()).resolve()), desk.telling
+                config.find_work_tree((root or config.working_directory()).resolve()), cli.progress
             )
-            desk.telling.rest()
+            cli.progress.clear()
         space = (
-            desk.space if desk.place or root is None else config.project_space_of(root.resolve())
+            cli.space
+            if cli.named_space or root is None
+            else config.project_space_of(root.resolve())
         )
-        made = mind.plan(told, root=root, space=space, limit=limit, tokens=tokens)
-    if desk.json:
-        terminal_output.print_json(
+        plan = mind.plan(text, root=root, space=space, limit=limit, tokens=tokens)
+    if cli.as_json:
+        print_json(
             {
-                **made._asdict(),
+                **plan._asdict(),
                 "files": [
                     {**look._asdict(), "parts": [part._asdict() for part in look.parts]}
-                    for look in made.files
+                    for look in plan.files
                 ],
-                "past": [{"at": one.at, "text": one.text, "files": one.files} for one in made.past],
-                "together": [other._asdict() for other in made.together],
-                "fixes": [{"text": fix.memory.text, "why": fix.why} for fix in made.fixes],
+                "past": [
+                    {"at": past.at, "text": past.text, "files": past.files} for past in plan.past
+                ],
+                "together": [other._asdict() for other in plan.together],
+                "fixes": [{"text": fix.memory.text, "why": fix.why} for fix in plan.fixes],
                 "memories": [
                     {"id": hit.memory.id, "text": hit.memory.text, "why": hit.why}
-                    for hit in made.memories
+                    for hit in plan.memories
                 ],
             }
         )
     else:
-        print_plan(made)
+        print_plan(plan)
 
 
-def print_plan(made: "TaskPlan") -> None:
-    """Show a plan."""
-    terminal_output.print_line(made.text or "Nothing is known that this could be about.")
-    if made.files and not made.known:
-        terminal_output.print_note(
-            "No past tasks are known. Take in the history: reverie learn --git"
-        )
+def print_plan(plan: "TaskPlan") -> None:
+    """Show a plan, and how it could know more."""
+    print_line(plan.text or "Nothing is known that this could be about.")
+    if plan.files and not plan.known:
+        print_note("No past tasks are known. Take in the history: reverie learn --git")

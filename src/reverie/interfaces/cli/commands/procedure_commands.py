@@ -6,8 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from reverie.core import clock
-from reverie.interfaces.cli import shell_completion, terminal_output, user_input
-from reverie.interfaces.cli.cli_context import CliContext, Limit, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import (
     MemoryId,
     hand_to_worker,
@@ -15,20 +14,21 @@ from reverie.interfaces.cli.commands.remember_commands import (
     print_remembered,
 )
 from reverie.interfaces.cli.commands.search_commands import hit_to_json
+from reverie.interfaces.cli.shell_completion import complete_tags
+from reverie.interfaces.cli.terminal_output import (
+    memory_to_json,
+    print_json,
+    print_line,
+    print_note,
+)
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
-PANEL = "Know-how"
+commands = CommandTable("Know-how")
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    command(app, "teach", panel=PANEL)(teach_procedure)
-    command(app, "outcome", panel=PANEL, spaced=False)(report_outcome)
-    command(app, "warnings", panel=PANEL)(show_warnings)
-    command(app, "procedures", panel=PANEL)(list_procedures)
-
-
+@commands.add("teach")
 def teach_procedure(
-    desk: CliContext,
+    cli: CliContext,
     name: Annotated[str, typer.Argument(metavar="NAME", help="What it does: “release a version”.")],
     step: Annotated[
         list[str], typer.Option("--step", help="A step; given several times, in order.")
@@ -40,11 +40,11 @@ def teach_procedure(
     careful: Annotated[list[str] | None, typer.Option(help="What to beware of.")] = None,
     tag: Annotated[
         list[str] | None,
-        typer.Option("--tag", "-t", autocompletion=shell_completion.complete_tags, help="A tag."),
+        typer.Option("--tag", "-t", autocompletion=complete_tags, help="A tag."),
     ] = None,
 ) -> None:
     """Keep how something is done: steps in order, what they need, what to beware of."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         kept = mind.teach(
             name,
             step,
@@ -52,37 +52,37 @@ def teach_procedure(
             prerequisites=needs or (),
             warnings=careful or (),
             tags=tag or (),
-            space=desk.space,
+            space=cli.space,
             provenance="user_stated",
         )
-        hand_to_worker(desk, mind)
-    print_remembered(desk, [kept], many=False)
+        hand_to_worker(cli, mind)
+    print_remembered(cli, [kept], many=False)
     note_likely_slips(kept.kind, trigger or ())
 
 
+@commands.add("outcome", spaced=False)
 def report_outcome(
-    desk: CliContext,
+    cli: CliContext,
     id: MemoryId,
     worked: Annotated[bool, typer.Option("--worked/--failed", help="How it went.")] = True,
 ) -> None:
     """Say how a procedure went: its rank follows its record."""
     from reverie.memory.procedure import read_practice_record
 
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         memory = mind.outcome(id, worked)
     record = read_practice_record(memory)
-    if desk.json:
-        terminal_output.print_json(
-            {"memory": terminal_output.memory_to_json(memory), "chance": record.chance}
-        )
+    if cli.as_json:
+        print_json({"memory": memory_to_json(memory), "chance": record.chance})
     else:
-        terminal_output.print_line(
+        print_line(
             f"{id}: worked {record.worked} times, failed {record.failed}; lately {record.rate:.0%}."
         )
 
 
+@commands.add("warnings")
 def show_warnings(
-    desk: CliContext,
+    cli: CliContext,
     tool: Annotated[
         str, typer.Argument(metavar="TOOL", help="The tool that is about to run: Bash, Edit, ….")
     ],
@@ -96,32 +96,34 @@ def show_warnings(
     limit: Limit = 5,
 ) -> None:
     """What to know before a tool runs: memories whose trigger it meets, “never do” first."""
-    text = user_input.read_text_or_stdin(given) if given else ""
-    with desk.mind() as mind:
-        found = mind.warnings(tool, parse_tool_arguments(text), space=desk.space, limit=limit)
-    if desk.json:
-        terminal_output.print_json(
+    text = read_text_or_stdin(given) if given else ""
+    with cli.open_mind() as mind:
+        found = mind.warnings(tool, parse_tool_arguments(text), space=cli.space, limit=limit)
+    if cli.as_json:
+        print_json(
             {"tool": tool, "hits": [hit_to_json(hit) for hit in found], "untried": found.untried}
         )
     elif found:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.render_hits(found, clock.now(), desk.space)
+        memory_view.render_hits(found, clock.now(), cli.space)
     else:
-        terminal_output.print_line("Nothing to beware of is known.")
+        print_line("Nothing to beware of is known.")
     if not given and " " in tool.strip():
-        terminal_output.print_note(
+        print_note(
             f"{tool!r} is taken for a tool's name: the first argument is the tool's name, "
             'what it is given comes after: reverie warnings Bash "git push --force"'
         )
     if found.untried:
-        terminal_output.print_note(
-            f"There was no time to try {found.untried} memories: too many slow regular expressions (re:…)."
+        print_note(
+            f"There was no time to try {found.untried} memories: too many slow regular "
+            "expressions (re:…)."
         )
 
 
+@commands.add("procedures")
 def list_procedures(
-    desk: CliContext,
+    cli: CliContext,
     context: Annotated[
         list[str], typer.Argument(metavar="CONTEXT", help="What is being done; “-” reads stdin.")
     ],
@@ -130,16 +132,14 @@ def list_procedures(
     """Procedures whose trigger the context meets: what lately worked best first."""
     from reverie.memory.procedure import read_practice_record
 
-    with desk.mind() as mind:
-        found = mind.procedures(
-            user_input.read_text_or_stdin(context), space=desk.space, limit=limit
-        )
-    if desk.json:
-        terminal_output.print_json(
+    with cli.open_mind() as mind:
+        found = mind.procedures(read_text_or_stdin(context), space=cli.space, limit=limit)
+    if cli.as_json:
+        print_json(
             {
                 "procedures": [
                     {
-                        **terminal_output.memory_to_json(one),
+                        **memory_to_json(one),
                         "record": read_practice_record(one)._asdict(),
                     }
                     for one in found
@@ -149,9 +149,9 @@ def list_procedures(
     elif found:
         from reverie.interfaces.cli import memory_view
 
-        memory_view.render_memories(found, clock.now(), desk.space)
+        memory_view.render_memories(found, clock.now(), cli.space)
     else:
-        terminal_output.print_note(
+        print_note(
             "No procedure's trigger is met. reverie recall --type procedural finds by meaning."
         )
 

@@ -11,12 +11,26 @@ from reverie.core import clock
 from reverie.core.errors import BadInput, ReverieError
 from reverie.core.kinds import KINDS
 from reverie.core.model import MEMORY_RELATIONS, Memory
-from reverie.interfaces.cli import shell_completion, terminal_output, user_input
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.shell_completion import complete_ids, complete_kinds, complete_tags
+from reverie.interfaces.cli.terminal_output import (
+    memory_to_json,
+    print_json,
+    print_line,
+    print_note,
+)
+from reverie.interfaces.cli.user_input import (
+    edit_fields,
+    parse_time_ago,
+    parse_time_ahead,
+    read_stdin_lines,
+    read_text_or_stdin,
+)
 
-PANEL = "Keep and change"
-LINES_PER_BATCH = 200  # lines of --each-line that are kept in one transaction
-# of difflib's likeness: "negativ" and "fcat" are slips, "recipe" is a kind of one's own
+commands = CommandTable("Keep and change")
+# Lines of --each-line that are kept in one transaction.
+LINES_PER_BATCH = 200
+# Of difflib's likeness: "negativ" and "fcat" are slips, "recipe" is a kind of one's own.
 MIN_LIKENESS = 0.75
 TRIGGER_FORMS = {
     **dict.fromkeys(("command", "cmd", "bash", "shell"), "tool:Bash({})"),
@@ -26,26 +40,13 @@ TRIGGER_FORMS = {
 
 MemoryId = Annotated[
     str,
-    typer.Argument(
-        metavar="ID", autocompletion=shell_completion.complete_ids, help="The memory's id, mem_…."
-    ),
+    typer.Argument(metavar="ID", autocompletion=complete_ids, help="The memory's id, mem_…."),
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    for name, function in (
-        ("remember", remember_text),
-        ("edit", edit_memory),
-        ("tag", tag_memory),
-        ("link", link_two_memories),
-        ("feedback", give_feedback),
-    ):
-        command(app, name, panel=PANEL, spaced=name == "remember")(function)
-
-
+@commands.add("remember")
 def remember_text(
-    desk: CliContext,
+    cli: CliContext,
     text: Annotated[
         list[str] | None,
         typer.Argument(metavar="TEXT", help="What to keep; “-” or nothing reads it from stdin."),
@@ -56,7 +57,7 @@ def remember_text(
         typer.Option(
             "--kind",
             "-k",
-            autocompletion=shell_completion.complete_kinds,
+            autocompletion=complete_kinds,
             help="See: reverie kinds.",
         ),
     ] = "fact",
@@ -65,7 +66,7 @@ def remember_text(
         typer.Option(
             "--tag",
             "-t",
-            autocompletion=shell_completion.complete_tags,
+            autocompletion=complete_tags,
             help="A tag; may be given several times.",
         ),
     ] = None,
@@ -115,23 +116,22 @@ def remember_text(
         "files": file or (),
         "about": about or (),
         "triggers": trigger or (),
-        "at": user_input.parse_time_ago(at, now),
-        "expires_at": user_input.parse_time_ahead(expires, now),
+        "at": parse_time_ago(at, now),
+        "expires_at": parse_time_ahead(expires, now),
         "session": session,
         "speaker": speaker,
         "provenance": provenance,
     }
     if each_line and text not in (None, [], ["-"]):
         raise BadInput("--each-line reads from stdin; leave the text out")
-    words = "" if each_line else user_input.read_text_or_stdin(text)
-    with desk.mind() as mind:
-        kept = (
-            remember_lines(mind, desk, item)
-            if each_line
-            else [mind.remember(words, space=desk.space, **item)]
-        )
-        hand_to_worker(desk, mind)
-    print_remembered(desk, kept, each_line)
+    words = "" if each_line else read_text_or_stdin(text)
+    with cli.open_mind() as mind:
+        if each_line:
+            kept = remember_lines(mind, cli, item)
+        else:
+            kept = [mind.remember(words, space=cli.space, **item)]
+        hand_to_worker(cli, mind)
+    print_remembered(cli, kept, each_line)
     note_likely_slips(kind, trigger or ())
     if not each_line and not trigger:
         note_triggers(kept[0])
@@ -143,17 +143,17 @@ def note_likely_slips(kind: str, triggers: Sequence[str]) -> None:
     """
     from difflib import get_close_matches
 
-    if kind not in KINDS and (near := get_close_matches(kind, KINDS, 1, MIN_LIKENESS)):
-        terminal_output.print_note(
-            f"There is no kind {kind}; it is kept as one of your own. Did you mean --kind {near[0]}?"
+    near = [] if kind in KINDS else get_close_matches(kind, KINDS, 1, MIN_LIKENESS)
+    if near:
+        print_note(
+            f"There is no kind {kind}; it is kept as one of your own. Did you mean --kind "
+            f"{near[0]}?"
         )
     for trigger in triggers:
         head, _, rest = trigger.strip().partition(":")
         if rest and head.lower() in TRIGGER_FORMS:
             meant = TRIGGER_FORMS[head.lower()].format(rest.strip())
-            terminal_output.print_note(
-                f"{head}: in a trigger is looked for as it is. Did you mean {meant}?"
-            )
+            print_note(f"{head}: in a trigger is looked for as it is. Did you mean {meant}?")
 
 
 def note_triggers(memory: Memory) -> None:
@@ -161,32 +161,33 @@ def note_triggers(memory: Memory) -> None:
     from reverie.memory.memory_validation import DERIVED_TRIGGERS
 
     if memory.kind == "negative" and memory.details.get(DERIVED_TRIGGERS):
-        terminal_output.print_note(f"It will warn before: {', '.join(memory.triggers)}")
+        print_note(f"It will warn before: {', '.join(memory.triggers)}")
     elif memory.kind == "negative" and not memory.triggers:
-        terminal_output.print_note(
+        print_note(
             "It will not warn before a tool runs: its text names nothing to watch for. "
-            f'Say what to watch for: reverie edit {memory.id} --trigger "tool:Bash(git push*--force*)"'
+            f'Say what to watch for: reverie edit {memory.id} --trigger "tool:Bash(git '
+            'push*--force*)"'
         )
 
 
-def remember_lines(mind: Mind, desk: CliContext, item: dict[str, Any]) -> list[Memory]:
+def remember_lines(mind: Mind, cli: CliContext, item: dict[str, Any]) -> list[Memory]:
     """Every line of stdin as a memory. What was read is kept, also when Ctrl-C ends the reading."""
     kept: list[Memory] = []
     batch: list[dict[str, Any]] = []
 
     def keep() -> None:
-        kept.extend(mind.remember_many(batch, space=desk.space))
+        kept.extend(mind.remember_many(batch, space=cli.space))
         batch.clear()
-        desk.telling("keeping lines", len(kept), None)
+        cli.progress("keeping lines", len(kept), None)
 
     try:
-        for line in user_input.read_stdin_lines():
+        for line in read_stdin_lines():
             batch.append({"text": line, **item})
             if len(batch) == LINES_PER_BATCH:
                 keep()
     except KeyboardInterrupt:
         keep()
-        terminal_output.print_note(f"\n{len(kept)} lines were kept.")
+        print_note(f"\n{len(kept)} lines were kept.")
         raise
     keep()
     if not kept:
@@ -194,43 +195,42 @@ def remember_lines(mind: Mind, desk: CliContext, item: dict[str, Any]) -> list[M
     return kept
 
 
-def print_remembered(desk: CliContext, kept: list[Memory], many: bool) -> None:
+def print_remembered(cli: CliContext, kept: list[Memory], many: bool) -> None:
     """Say what was kept, and what was taken out of it."""
     redacted = sorted({kind for memory in kept for kind in memory.details.get("redacted", ())})
-    if desk.json:
-        terminal_output.print_json(
-            {"memories": [terminal_output.memory_to_json(m) for m in kept], "redacted": redacted}
+    if cli.as_json:
+        print_json(
+            {"memories": [memory_to_json(m) for m in kept], "redacted": redacted}
             if many
-            else {"memory": terminal_output.memory_to_json(kept[0]), "redacted": redacted}
+            else {"memory": memory_to_json(kept[0]), "redacted": redacted}
         )
     elif many:
-        terminal_output.print_line(f"Kept {len(kept)} memories in {desk.space}.")
+        print_line(f"Kept {len(kept)} memories in {cli.space}.")
     else:
-        terminal_output.print_line(f"Kept as {kept[0].id} in {desk.space} ({kept[0].kind}).")
+        print_line(f"Kept as {kept[0].id} in {cli.space} ({kept[0].kind}).")
     if redacted:
-        terminal_output.print_note(f"Taken out before it was kept: {', '.join(redacted)}.")
+        print_note(f"Taken out before it was kept: {', '.join(redacted)}.")
 
 
-def hand_to_worker(desk: CliContext, mind: Mind) -> None:
+def hand_to_worker(cli: CliContext, mind: Mind) -> None:
     """Let the detached worker settle it, if that needs no download; else it waits for whoever
     settles next.
     """
     from reverie.interfaces import worker
 
     with suppress(ReverieError, OSError):  # the memory is kept; vectors can wait
-        worker.spawn_worker(desk.settings, mind.store)
+        worker.spawn_worker(cli.settings, mind.store)
 
 
+@commands.add("edit", spaced=False)
 def edit_memory(
-    desk: CliContext,
+    cli: CliContext,
     id: MemoryId,
     text: Annotated[str | None, typer.Option(help="The new text; “-” reads it from stdin.")] = None,
     title: Annotated[str | None, typer.Option(help="The new title.")] = None,
     kind: Annotated[
         str | None,
-        typer.Option(
-            "--kind", "-k", autocompletion=shell_completion.complete_kinds, help="The new kind."
-        ),
+        typer.Option("--kind", "-k", autocompletion=complete_kinds, help="The new kind."),
     ] = None,
     trigger: Annotated[
         list[str] | None,
@@ -238,37 +238,34 @@ def edit_memory(
     ] = None,
 ) -> None:
     """Change a memory: in $EDITOR, or by options. What was there before stays in its history."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         old = require_memory(mind, id)
+        options = {"title": title, "kind": kind}
         fields: dict[str, Any] = {
-            name: value for name, value in (("title", title), ("kind", kind)) if value is not None
+            name: value for name, value in options.items() if value is not None
         }
         if text is not None:
-            fields["text"] = user_input.read_text_or_stdin([text])
+            fields["text"] = read_text_or_stdin([text])
         if trigger:
             fields["triggers"] = tuple(trigger)
         if not fields:
-            fields = user_input.edit_fields(old)
+            fields = edit_fields(old)
         fields = {name: value for name, value in fields.items() if getattr(old, name) != value}
         new = mind.revise(id, **fields) if fields else old
         if "text" in fields:
-            hand_to_worker(desk, mind)
-    if desk.json:
-        terminal_output.print_json(
-            {"memory": terminal_output.memory_to_json(new), "changed": sorted(fields)}
-        )
+            hand_to_worker(cli, mind)
+    if cli.as_json:
+        print_json({"memory": memory_to_json(new), "changed": sorted(fields)})
+    elif fields:
+        print_line(f"Changed {', '.join(sorted(fields))} of {id}. Undo: reverie undo")
     else:
-        terminal_output.print_line(
-            f"Changed {', '.join(sorted(fields))} of {id}. Undo: reverie undo"
-            if fields
-            else "Nothing was changed."
-        )
+        print_line("Nothing was changed.")
     if not {"text", "kind"}.isdisjoint(fields):
         note_triggers(new)
-    if fields and (
-        redacted := set(new.details.get("redacted", ())) - set(old.details.get("redacted", ()))
-    ):
-        terminal_output.print_note(f"Taken out before it was kept: {', '.join(sorted(redacted))}.")
+    before, after = (set(memory.details.get("redacted", ())) for memory in (old, new))
+    redacted = after - before
+    if redacted:
+        print_note(f"Taken out before it was kept: {', '.join(sorted(redacted))}.")
 
 
 def require_memory(mind: Mind, id: str) -> Memory:
@@ -276,14 +273,15 @@ def require_memory(mind: Mind, id: str) -> Memory:
     return mind.explain(id).memory
 
 
+@commands.add("tag", spaced=False)
 def tag_memory(
-    desk: CliContext,
+    cli: CliContext,
     id: MemoryId,
     tags: Annotated[
         list[str],
         typer.Argument(
             metavar="TAG…",
-            autocompletion=shell_completion.complete_tags,
+            autocompletion=complete_tags,
             help="Tags to put on; -TAG after “--”, or --remove, takes off.",
         ),
     ] = [],  # noqa: B006
@@ -292,7 +290,7 @@ def tag_memory(
         typer.Option(
             "--remove",
             "-r",
-            autocompletion=shell_completion.complete_tags,
+            autocompletion=complete_tags,
             help="A tag to take off.",
         ),
     ] = None,
@@ -300,16 +298,17 @@ def tag_memory(
     """Put tags on a memory and take tags off it."""
     off = [*(remove or ()), *(word[1:] for word in tags if word.startswith("-"))]
     on = [word for word in tags if not word.startswith("-")]
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         memory = mind.tag(id, add=on, remove=off)
-    if desk.json:
-        terminal_output.print_json({"memory": terminal_output.memory_to_json(memory)})
+    if cli.as_json:
+        print_json({"memory": memory_to_json(memory)})
     else:
-        terminal_output.print_line(f"{id}: {', '.join(f'#{t}' for t in memory.tags) or 'no tags'}")
+        print_line(f"{id}: {', '.join(f'#{t}' for t in memory.tags) or 'no tags'}")
 
 
+@commands.add("link", spaced=False)
 def link_two_memories(
-    desk: CliContext,
+    cli: CliContext,
     src: MemoryId,
     dst: MemoryId,
     rel: Annotated[
@@ -325,30 +324,29 @@ def link_two_memories(
     ] = None,
 ) -> None:
     """Tie two memories together, or say that one supersedes or contradicts the other."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         now = mind.link(src, dst, rel, weight)
-    if desk.json:
-        terminal_output.print_json({"src": src, "rel": rel, "dst": dst, "weight": now})
+    if cli.as_json:
+        print_json({"src": src, "rel": rel, "dst": dst, "weight": now})
     else:
-        terminal_output.print_line(
+        print_line(
             f"{src} {rel.replace('_', ' ')} {dst} ({now:.2f})."
             if now
             else f"{src} and {dst} are untied."
         )
 
 
+@commands.add("feedback", spaced=False)
 def give_feedback(
-    desk: CliContext,
+    cli: CliContext,
     id: MemoryId,
     helpful: Annotated[bool, typer.Option("--helpful/--unhelpful", help="Did it help?")] = True,
     session: Annotated[str, typer.Option(help="The conversation in which it did.")] = "",
 ) -> None:
     """Say whether a memory helped: use strengthens, rejection weakens, neither deletes."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         memory = mind.feedback(id, helpful, session=session)
-    if desk.json:
-        terminal_output.print_json({"memory": terminal_output.memory_to_json(memory)})
+    if cli.as_json:
+        print_json({"memory": memory_to_json(memory)})
     else:
-        terminal_output.print_line(
-            f"{id} is now believed at {memory.confidence:.0%}, strength {memory.strength}."
-        )
+        print_line(f"{id} is now believed at {memory.confidence:.0%}, strength {memory.strength}.")

@@ -7,29 +7,28 @@ import typer
 
 from reverie import Mind
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import shell_completion, terminal_output, user_input
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands.remember_commands import MemoryId, hand_to_worker
 from reverie.interfaces.cli.commands.search_commands import hit_to_json
+from reverie.interfaces.cli.shell_completion import complete_tags
+from reverie.interfaces.cli.terminal_output import (
+    memory_to_json,
+    one_line,
+    print_json,
+    print_line,
+    print_note,
+)
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
     from reverie.core.model import Memory
 
-PANEL = "Remind"
+commands = CommandTable("Remind")
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    command(app, "remind", panel=PANEL)(add_reminder)
-    command(app, "due", panel=PANEL)(list_due)
-    command(app, "reminders", panel=PANEL)(list_reminders)
-    command(app, "done", panel=PANEL, spaced=False)(finish_reminder)
-    command(app, "cancel", panel=PANEL, spaced=False)(cancel_reminder)
-    command(app, "snooze", panel=PANEL, spaced=False)(put_off_reminder)
-
-
+@commands.add("remind")
 def add_reminder(
-    desk: CliContext,
+    cli: CliContext,
     text: Annotated[
         list[str] | None,
         typer.Argument(metavar="TEXT", help="What to do; “-” or nothing reads it from stdin."),
@@ -66,7 +65,7 @@ def add_reminder(
     ] = "",
     tag: Annotated[
         list[str] | None,
-        typer.Option("--tag", "-t", autocompletion=shell_completion.complete_tags, help="A tag."),
+        typer.Option("--tag", "-t", autocompletion=complete_tags, help="A tag."),
     ] = None,
 ) -> None:
     """Keep something to be done later: at a time, again and again, or when the context calls for
@@ -75,9 +74,9 @@ def add_reminder(
     if at and within:
         raise BadInput("Give --at or --in, not both")
     when = at or (f"in {within.removeprefix('in ')}" if within else None)
-    with desk.mind() as mind:
-        kept = mind.remind(
-            user_input.read_text_or_stdin(text),
+    with cli.open_mind() as mind:
+        memory = mind.remind(
+            read_text_or_stdin(text),
             when=when,
             every=every,
             files=when_file or (),
@@ -86,15 +85,16 @@ def add_reminder(
             priority=priority,
             zone=zone,
             tags=tag or (),
-            space=desk.space,
+            space=cli.space,
             provenance="user_stated",
         )
-        hand_to_worker(desk, mind)
-    print_reminder(desk, kept, f"Kept as {kept.id} in {desk.space}. Understood as: ")
+        hand_to_worker(cli, mind)
+    print_reminder(cli, memory, f"Kept as {memory.id} in {cli.space}. Understood as: ")
 
 
+@commands.add("due")
 def list_due(
-    desk: CliContext,
+    cli: CliContext,
     context: Annotated[
         str, typer.Option(metavar="TEXT", help="What is being talked about; “-” reads stdin.")
     ] = "",
@@ -112,24 +112,23 @@ def list_due(
     """What is due now, by priority, then time. Looking does not fire."""
     from reverie.interfaces.cli.commands.procedure_commands import parse_tool_arguments
 
-    told = user_input.read_text_or_stdin([context]) if context else ""
-    with desk.mind() as mind:
+    said = read_text_or_stdin([context]) if context else ""
+    with cli.open_mind() as mind:
         found = mind.due(
-            told, space=desk.space, tool=tool, arguments=parse_tool_arguments(arguments), fire=fire
+            said, space=cli.space, tool=tool, arguments=parse_tool_arguments(arguments), fire=fire
         )
-    if desk.json:
-        terminal_output.print_json({"fired": fire, "hits": [hit_to_json(hit) for hit in found]})
+    if cli.as_json:
+        print_json({"fired": fire, "hits": [hit_to_json(hit) for hit in found]})
     else:
         for hit in found:
-            terminal_output.print_line(
-                f"{hit.memory.id}  {terminal_output.one_line(hit.memory.text)}  ({'; '.join(hit.why)})"
-            )
+            print_line(f"{hit.memory.id}  {one_line(hit.memory.text)}  ({'; '.join(hit.why)})")
         if not found:
-            terminal_output.print_line("Nothing is due.")
+            print_line("Nothing is due.")
 
 
+@commands.add("reminders")
 def list_reminders(
-    desk: CliContext,
+    cli: CliContext,
     every_one: Annotated[
         bool, typer.Option("--all", help="Also what is done or cancelled.")
     ] = False,
@@ -137,67 +136,68 @@ def list_reminders(
     """Everything to be done later, what is due next first."""
     from reverie.memory.intention import STATUSES, describe_due, reminder_status
 
-    with desk.mind() as mind:
-        found = mind.reminders(space=desk.space, **({"status": STATUSES} if every_one else {}))
-    if desk.json:
-        terminal_output.print_json(
-            {"reminders": [terminal_output.memory_to_json(one) for one in found]}
-        )
+    with cli.open_mind() as mind:
+        found = mind.reminders(space=cli.space, **({"status": STATUSES} if every_one else {}))
+    if cli.as_json:
+        print_json({"reminders": [memory_to_json(memory) for memory in found]})
         return
-    for one in found:
-        terminal_output.print_line(
-            f"{one.id}  {reminder_status(one):9}  {terminal_output.one_line(one.text)}  ({terminal_output.one_line(describe_due(one))})"
+    for memory in found:
+        print_line(
+            f"{memory.id}  {reminder_status(memory):9}  {one_line(memory.text)}  "
+            f"({one_line(describe_due(memory))})"
         )
     if not found:
-        terminal_output.print_line(
-            "There is nothing to be reminded of. Keep something: reverie remind “call Ann” --at “tomorrow at 9”"
+        print_line(
+            "There is nothing to be reminded of. Keep something: reverie remind “call Ann” "
+            "--at “tomorrow at 9”"
         )
 
 
-def finish_reminder(desk: CliContext, id: MemoryId) -> None:
+@commands.add("done", spaced=False)
+def finish_reminder(cli: CliContext, id: MemoryId) -> None:
     """Say that it is done. Of what recurs, this occurrence is."""
-    change_reminder(desk, lambda mind: mind.done(id))
+    change_reminder(cli, lambda mind: mind.done(id))
 
 
-def cancel_reminder(desk: CliContext, id: MemoryId) -> None:
+@commands.add("cancel", spaced=False)
+def cancel_reminder(cli: CliContext, id: MemoryId) -> None:
     """Say that it need not be done, not at its next time either."""
-    change_reminder(desk, lambda mind: mind.cancel(id))
+    change_reminder(cli, lambda mind: mind.cancel(id))
 
 
+@commands.add("snooze", spaced=False)
 def put_off_reminder(
-    desk: CliContext,
+    cli: CliContext,
     id: MemoryId,
     until: Annotated[
         list[str], typer.Argument(metavar="WHEN", help="“in 20 minutes”, “tomorrow at 9”.")
     ],
 ) -> None:
     """Put it off."""
-    change_reminder(desk, lambda mind: mind.snooze(id, " ".join(until)))
+    change_reminder(cli, lambda mind: mind.snooze(id, " ".join(until)))
 
 
-def change_reminder(desk: CliContext, verb: "Callable[[Mind], Memory]") -> None:
+def change_reminder(cli: CliContext, verb: "Callable[[Mind], Memory]") -> None:
     """Do it and say how the reminder stands now."""
     from reverie.memory.intention import reminder_status
 
-    with desk.mind() as mind:
-        now = verb(mind)
+    with cli.open_mind() as mind:
+        memory = verb(mind)
     print_reminder(
-        desk,
-        now,
-        f"{now.id} is {reminder_status(now)}"
-        + (". Due: " if now.active else ". Undo: reverie restore "),
+        cli,
+        memory,
+        f"{memory.id} is {reminder_status(memory)}"
+        + (". Due: " if memory.active else ". Undo: reverie restore "),
     )
 
 
-def print_reminder(desk: CliContext, memory: "Memory", head: str) -> None:
+def print_reminder(cli: CliContext, memory: "Memory", head: str) -> None:
     """How a reminder stands: what was understood is told back."""
     from reverie.memory.intention import describe_due
 
-    if desk.json:
-        terminal_output.print_json(
-            {"memory": terminal_output.memory_to_json(memory), "understood": describe_due(memory)}
-        )
+    if cli.as_json:
+        print_json({"memory": memory_to_json(memory), "understood": describe_due(memory)})
     else:
-        terminal_output.print_line(head + (describe_due(memory) if memory.active else memory.id))
+        print_line(head + (describe_due(memory) if memory.active else memory.id))
         if redacted := memory.details.get("redacted"):
-            terminal_output.print_note(f"Taken out before it was kept: {', '.join(redacted)}.")
+            print_note(f"Taken out before it was kept: {', '.join(redacted)}.")

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 
-PANEL = "See it at work"
+commands = CommandTable("See it at work")
 
 Transcript = Annotated[
     Path,
@@ -26,21 +26,15 @@ Task = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    command(app, "replay", panel=PANEL)(replay_conversation)
-    command(app, "window", panel=PANEL, spaced=False)(show_window)
-    command(app, "condense", panel=PANEL, spaced=False)(condense_conversation)
-    command(app, "tour", panel=PANEL, spaced=False)(take_tour)
-
-
+@commands.add("replay")
 def replay_conversation(
-    desk: CliContext,
+    cli: CliContext,
     file: Annotated[
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
+            help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” "
+            "is stdin.",
         ),
     ],
     keep: Annotated[
@@ -67,10 +61,10 @@ def replay_conversation(
     from reverie.interfaces.cli.replay_run import ReplayOptions, replay_file
 
     replay_file(
-        desk,
+        cli,
         ReplayOptions(
             file=file,
-            real=keep or desk.home is not None,
+            real=keep or cli.home is not None,
             fast=fast,
             keep_turns=keep_turns,
             limit=limit,
@@ -79,8 +73,9 @@ def replay_conversation(
     )
 
 
+@commands.add("window", spaced=False)
 def show_window(
-    desk: CliContext,
+    cli: CliContext,
     file: Transcript,
     limit: WindowLimit = 200_000,
     strategy: Annotated[
@@ -100,7 +95,7 @@ def show_window(
     from reverie.text.token_counts import QuarterEstimate, VocabularyTokenizer
 
     show_window_plan(
-        desk,
+        cli,
         file,
         FitRequest(
             limit,
@@ -111,8 +106,9 @@ def show_window(
     )
 
 
+@commands.add("condense", spaced=False)
 def condense_conversation(
-    desk: CliContext,
+    cli: CliContext,
     file: Transcript,
     limit: WindowLimit = 200_000,
     strategy: Annotated[
@@ -125,13 +121,14 @@ def condense_conversation(
     from reverie.context_window.window_fitting import FitRequest
     from reverie.interfaces.cli.condense_view import show_condensed
 
-    show_condensed(desk, file, FitRequest(limit, task, strategy))
+    show_condensed(cli, file, FitRequest(limit, task, strategy))
 
 
-def take_tour(desk: CliContext) -> None:
+@commands.add("tour", spaced=False)
+def take_tour(cli: CliContext) -> None:
     """See Reverie at work on this repository's history and a sample conversation, in a throw-away
     home.
     """
     from reverie.interfaces.cli.tour import run_tour
 
-    run_tour(desk)
+    run_tour(cli)

@@ -12,11 +12,20 @@ from reverie.core.code_anchors import outdated_notice
 from reverie.core.errors import BadInput
 from reverie.core.kinds import MATURITIES, maturity_of
 from reverie.core.model import Memory
-from reverie.interfaces.cli import mirror_status, shell_completion, terminal_output, user_input
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli import mirror_status
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.shell_completion import complete_ids
+from reverie.interfaces.cli.terminal_output import (
+    memory_to_json,
+    one_line,
+    print_json,
+    print_line,
+    print_note,
+)
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 from reverie.reconciliation.review_questions import DECISIONS, ReviewCase
 
-PANEL = "Keep and change"
+commands = CommandTable("Keep and change")
 ANSWER_KEYS = {
     "1": "one",
     "2": "other",
@@ -32,28 +41,23 @@ Id = Annotated[
     str | None,
     typer.Argument(
         metavar="ID",
-        autocompletion=shell_completion.complete_ids,
+        autocompletion=complete_ids,
         help="A memory of the pair, mem_….",
     ),
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Put this command on the command line."""
-    command(app, "review", panel=PANEL)(review_pairs)
-    command(app, "curate", panel=PANEL)(curate_or_list)
-    command(app, "promote", panel=PANEL, spaced=False)(promote_to_page)
-
-
+@commands.add("review")
 def review_pairs(
-    desk: CliContext,
+    cli: CliContext,
     one: Id = None,
     other: Id = None,
     keep: Annotated[
         str,
         typer.Option(
             autocompletion=lambda: list(DECISIONS),
-            help="What to keep of the pair: one, other, both, merge (other into one), edit (one gets --text).",
+            help="What to keep of the pair: one, other, both, merge (other into one), edit "
+            "(one gets --text).",
         ),
     ] = "",
     text: Annotated[
@@ -72,34 +76,32 @@ def review_pairs(
     """Show what contradicts or may repeat each other, and decide about it. Every decision can be
     undone.
     """
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         if one or other or keep or text:
-            resolve_pair(desk, mind, one, other, keep or ("edit" if text else ""), text)
+            resolve_pair(cli, mind, one, other, keep or ("edit" if text else ""), text)
             return
-        cases = mind.review(space=desk.space, limit=limit)
-        asking = (sys.stdin.isatty() and sys.stdout.isatty()) if ask is None else ask
+        cases = mind.review(space=cli.space, limit=limit)
+        sits_there = sys.stdin.isatty() and sys.stdout.isatty()
+        asking = sits_there if ask is None else ask
         lines = mirror_status.list_mirror_questions(mind)
-        if desk.json:
-            terminal_output.print_json(
-                {"cases": [case_to_json(case) for case in cases], "mirror": lines}
-            )
+        if cli.as_json:
+            print_json({"cases": [case_to_json(case) for case in cases], "mirror": lines})
         elif not cases:
-            terminal_output.print_line("Nothing waits for a decision.")
+            print_line("Nothing waits for a decision.")
         elif asking:
             ask_about_pairs(mind, cases)
         else:
             from reverie.interfaces.cli import memory_view
 
             memory_view.render_cases(cases, clock.now())
-            terminal_output.print_note(
-                "Decide with: reverie review ID ID --keep one|other|both|merge, or --text …"
-            )
-        for line in () if desk.json else lines:
-            terminal_output.print_note(line)
+            print_note("Decide with: reverie review ID ID --keep one|other|both|merge, or --text …")
+        for line in () if cli.as_json else lines:
+            print_note(line)
 
 
+@commands.add("curate")
 def curate_or_list(
-    desk: CliContext,
+    cli: CliContext,
     id: Id = None,
     state: Annotated[
         str,
@@ -116,29 +118,24 @@ def curate_or_list(
     """Approve a memory, pass it on to a person, or put it away; without an id, list what waits for
     a look.
     """
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         if id:
             memory = mind.curate(id, state, by=by, note=note)
-            if desk.json:
-                terminal_output.print_json({"memory": terminal_output.memory_to_json(memory)})
+            if cli.as_json:
+                print_json({"memory": memory_to_json(memory)})
             else:
-                terminal_output.print_line(f"{id} is {state}.")
+                print_line(f"{id} is {state}.")
             return
-        waiting = mind.pending(space=desk.space, limit=limit)
-    if desk.json:
-        terminal_output.print_json(
-            {"memories": [terminal_output.memory_to_json(memory) for memory in waiting]}
-        )
+        waiting = mind.pending(space=cli.space, limit=limit)
+    if cli.as_json:
+        print_json({"memories": [memory_to_json(memory) for memory in waiting]})
         return
     for memory in waiting:
-        why = outdated_notice(memory) or ", ".join(
-            (maturity_of(memory), memory.provenance, *list_origin_notes(memory))
-        )
-        terminal_output.print_line(
-            f"{memory.id}  {why}: {terminal_output.one_line(memory.text, 100)}"
-        )
+        standing = (maturity_of(memory), memory.provenance, *list_origin_notes(memory))
+        why = outdated_notice(memory) or ", ".join(standing)
+        print_line(f"{memory.id}  {why}: {one_line(memory.text, 100)}")
     if not waiting:
-        terminal_output.print_line("Nothing waits for a look.")
+        print_line("Nothing waits for a look.")
 
 
 def list_origin_notes(memory: Memory) -> list[str]:
@@ -148,13 +145,12 @@ def list_origin_notes(memory: Memory) -> list[str]:
     ]
 
 
+@commands.add("promote", spaced=False)
 def promote_to_page(
-    desk: CliContext,
+    cli: CliContext,
     id: Annotated[
         str,
-        typer.Argument(
-            metavar="ID", autocompletion=shell_completion.complete_ids, help="The memory, mem_…."
-        ),
+        typer.Argument(metavar="ID", autocompletion=complete_ids, help="The memory, mem_…."),
     ],
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="The new page, such as docs/decisions/cache.md.")
@@ -165,36 +161,32 @@ def promote_to_page(
     """Make a lasting reference of a memory: a page of Markdown with what it says and where it comes
     from.
     """
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         memory = mind.promote(id, config.working_directory() / file.expanduser(), by=by, note=note)
-    if desk.json:
-        terminal_output.print_json({"memory": terminal_output.memory_to_json(memory)})
+    if cli.as_json:
+        print_json({"memory": memory_to_json(memory)})
     else:
-        terminal_output.print_line(
-            f"Written: {memory.details['reference']}. {id} is approved and names it."
-        )
+        print_line(f"Written: {memory.details['reference']}. {id} is approved and names it.")
 
 
 def resolve_pair(
-    desk: CliContext, mind: Mind, one: str | None, other: str | None, keep: str, text: str
+    cli: CliContext, mind: Mind, one: str | None, other: str | None, keep: str, text: str
 ) -> None:
-    """One decision, for scripts."""
+    """Make one decision without asking, for scripts."""
     if not (one and other and keep):
         raise BadInput("A decision needs both ids and --keep one, other, both, merge, or --text")
-    pair = mind.resolve(
-        one, other, keep, text=user_input.read_text_or_stdin([text]) if text else ""
-    )
+    pair = mind.resolve(one, other, keep, text=read_text_or_stdin([text]) if text else "")
     event = mind.store.events(verbs=("review",), newest=True, limit=1)[0].seq
-    if desk.json:
-        terminal_output.print_json(
+    if cli.as_json:
+        print_json(
             {
                 "decision": keep,
-                "memories": [terminal_output.memory_to_json(m) for m in pair],
+                "memories": [memory_to_json(m) for m in pair],
                 "event": event,
             }
         )
     else:
-        terminal_output.print_line(f"Decided: {keep}. Undo: reverie undo {event}")
+        print_line(f"Decided: {keep}. Undo: reverie undo {event}")
 
 
 def ask_about_pairs(mind: Mind, cases: list[ReviewCase]) -> None:
@@ -209,25 +201,22 @@ def ask_about_pairs(mind: Mind, cases: list[ReviewCase]) -> None:
         key = ""
         while key not in ANSWER_KEYS:
             key = typer.prompt(QUESTION, err=True).strip().lower()
-        if ANSWER_KEYS[key] == "stop":
+        decision = ANSWER_KEYS[key]
+        if decision == "stop":
             break
-        if decision := ANSWER_KEYS[key]:
-            text = (
-                typer.prompt("The new text", default=case.one.text, err=True)
-                if decision == "edit"
-                else ""
-            )
+        if decision:
+            text = ""
+            if decision == "edit":
+                text = typer.prompt("The new text", default=case.one.text, err=True)
             mind.resolve(case.one.id, case.other.id, decision, text=text)
             decided += 1
-    terminal_output.print_line(
-        f"Decided {decided} of {len(cases)}. Each decision can be taken back: reverie undo"
-    )
+    print_line(f"Decided {decided} of {len(cases)}. Each decision can be taken back: reverie undo")
 
 
 def case_to_json(case: ReviewCase) -> dict[str, Any]:
     """A pair as JSON values."""
     return {
         **case._asdict(),
-        "one": terminal_output.memory_to_json(case.one),
-        "other": terminal_output.memory_to_json(case.other),
+        "one": memory_to_json(case.one),
+        "other": memory_to_json(case.other),
     }

@@ -9,24 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import CliContext, command
-from reverie.interfaces.cli.commands.remember_commands import PANEL
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
 
 if TYPE_CHECKING:
     from reverie.erasure.scrub import ScrubReport
+
+commands = CommandTable("Keep and change")
 
 MAX_NAMED_PLACES = 5  # places of one sort that are named
 EXIT_FOUND = 1  # exit code: something holds a secret, still
 
 
-def register(app: typer.Typer) -> None:
-    """Put this command on the command line."""
-    command(app, "scrub", panel=PANEL, spaced=False)(scrub_secrets)
-
-
+@commands.add("scrub", spaced=False)
 def scrub_secrets(
-    desk: CliContext,
+    cli: CliContext,
     text: Annotated[
         str | None,
         typer.Option(help="Look for this text instead; - asks for it, or reads it from stdin."),
@@ -46,22 +43,21 @@ def scrub_secrets(
     Says where, what kind and how many, never the secret. Exit code 1: something still holds one.
     """
     texts = () if text is None else (read_searched_text(text),)
-    with desk.mind() as mind:
-        done = mind.scrub(texts, on=desk.telling)
-        if (done.finds or done.unreached or (copies and done.copies)) and (
-            yes or confirm_scrub(desk, done, copies)
-        ):
+    with cli.open_mind() as mind:
+        done = mind.scrub(texts, on=cli.progress)
+        is_anything_to_do = done.finds or done.unreached or (copies and done.copies)
+        if is_anything_to_do and (yes or confirm_scrub(cli, done, copies)):
             try:
-                done = mind.scrub(texts, write=True, copies=copies, on=desk.telling)
+                done = mind.scrub(texts, write=True, copies=copies, on=cli.progress)
             except KeyboardInterrupt:
-                desk.telling.rest()
-                terminal_output.print_note(
+                cli.progress.clear()
+                print_note(
                     "Stopped. What was taken out stays out; run the same command again to go on."
                 )
                 raise
-    desk.telling.rest()
-    if desk.json:
-        terminal_output.print_json(scrub_to_json(done))
+    cli.progress.clear()
+    if cli.as_json:
+        print_json(scrub_to_json(done))
     else:
         print_scrub_report(done, copies)
     if done.holds:
@@ -76,18 +72,19 @@ def read_searched_text(text: str) -> str:
         return text
     if sys.stdin.isatty():
         return str(typer.prompt("The text to scrub", hide_input=True, err=True))
-    if not (line := sys.stdin.readline().rstrip("\r\n")):
+    line = sys.stdin.readline().rstrip("\r\n")
+    if not line:
         raise BadInput("Nothing came on stdin. Try: reverie scrub --text - < file")
     return line
 
 
-def confirm_scrub(desk: CliContext, done: "ScrubReport", copies: bool) -> bool:
-    """Whether somebody at a terminal says yes, having seen what there is; elsewhere a look stays a
+def confirm_scrub(cli: CliContext, done: "ScrubReport", copies: bool) -> bool:
+    """True if somebody at a terminal says yes, having seen what there is; elsewhere a look stays a
     look.
     """
-    if desk.json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if cli.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    desk.telling.rest()
+    cli.progress.clear()
     print_scrub_report(done, copies)
     also = f", clean or delete {len(done.copies)} copies" if copies and done.copies else ""
     return typer.confirm(f"Take it out for good{also}? This cannot be undone.", err=True)
@@ -96,23 +93,20 @@ def confirm_scrub(desk: CliContext, done: "ScrubReport", copies: bool) -> bool:
 def print_scrub_report(done: "ScrubReport", copies: bool) -> None:
     """What was found, by kind and by place; what still holds it, and what to do about that."""
     if not done.finds:
-        terminal_output.print_line(
-            "Nothing found." if not done.holds else "Nothing found in the memory itself."
-        )
+        print_line("Nothing found." if not done.holds else "Nothing found in the memory itself.")
     for what, kinds, names in group_finds(done):
-        told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
+        counts = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items())
         more = (
             f" and {len(names) - MAX_NAMED_PLACES:,} more" if len(names) > MAX_NAMED_PLACES else ""
         )
-        terminal_output.print_line(f"{what}: {told}  ({', '.join(names[:MAX_NAMED_PLACES])}{more})")
+        print_line(f"{what}: {counts}  ({', '.join(names[:MAX_NAMED_PLACES])}{more})")
     if done.finds and done.written:
-        terminal_output.print_line(
-            "Taken out for good. Vectors and indexes follow by themselves. Change what has leaked all the same."
+        print_line(
+            "Taken out for good. Vectors and indexes follow by themselves. Change what has "
+            "leaked all the same."
         )
     elif done.finds:
-        terminal_output.print_line(
-            "Nothing was changed. Take it out for good with: reverie scrub --yes"
-        )
+        print_line("Nothing was changed. Take it out for good with: reverie scrub --yes")
     print_paths(
         "Copies that hold it" + ("" if copies else "; --backups cleans or deletes them"),
         done.copies,
@@ -127,20 +121,20 @@ def print_scrub_report(done: "ScrubReport", copies: bool) -> None:
 def group_finds(done: "ScrubReport") -> Iterable[tuple[str, dict[str, int], list[str]]]:
     """What was found, by sort of place: kinds with their number, and the names of the places."""
     for what in dict.fromkeys(find.what for find in done.finds):
-        some = [find for find in done.finds if find.what == what]
+        finds = [find for find in done.finds if find.what == what]
         kinds = Counter[str]()
-        for find in some:
+        for find in finds:
             kinds[find.kind] += find.times
-        yield what, dict(sorted(kinds.items())), list(dict.fromkeys(find.name for find in some))
+        yield what, dict(sorted(kinds.items())), list(dict.fromkeys(find.name for find in finds))
 
 
 def print_paths(why: str, paths: Iterable[Path]) -> None:
     """Paths under a line that says what they are."""
     rows = list(paths)
     if rows:
-        terminal_output.print_note(f"{why}:")
+        print_note(f"{why}:")
     for path in rows:
-        terminal_output.print_note(f"  {path}")
+        print_note(f"  {path}")
 
 
 def scrub_to_json(done: "ScrubReport") -> dict[str, object]:

@@ -9,11 +9,18 @@ import typer
 
 from reverie.core import clock, config
 from reverie.core.errors import BadInput, ReverieError
-from reverie.interfaces.cli import terminal_output
-from reverie.interfaces.cli.cli_context import CliContext, Limit, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
+from reverie.interfaces.cli.terminal_output import (
+    memory_to_json,
+    one_line,
+    print_error,
+    print_json,
+    print_line,
+    print_note,
+)
 
-PANEL = "Conversations"
-MAX_MESSAGE_CHARS = 400  # characters of one message that are shown
+commands = CommandTable("Conversations")
+MAX_MESSAGE_CHARS = 400  # of one message that are shown
 
 Words = Annotated[
     list[str] | None,
@@ -21,24 +28,15 @@ Words = Annotated[
 ]
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    for name, function in (
-        ("learn", learn_conversations),
-        ("sessions", list_sessions),
-        ("session", show_session),
-    ):
-        command(app, name, panel=PANEL)(function)
-    command(app, "rejected", panel=PANEL, spaced=False)(list_rejected)
-
-
+@commands.add("learn")
 def learn_conversations(
-    desk: CliContext,
+    cli: CliContext,
     files: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="FILE…",
-            help="Claude Code transcripts, messages as JSON or JSON Lines; of a folder its *.jsonl; “-” is stdin. "
+            help="Claude Code transcripts, messages as JSON or JSON Lines; of a folder its "
+            "*.jsonl; “-” is stdin. "
             "With --git a repository.",
         ),
     ] = None,
@@ -52,16 +50,16 @@ def learn_conversations(
     if git:
         from reverie.interfaces.cli.commands import activity_commands
 
-        activity_commands.learn_histories(desk, files or [Path()])
+        activity_commands.learn_histories(cli, files or [Path()])
         return
     if not files:
         raise BadInput("Name the conversations to learn from, or a repository with --git")
     results: list[dict[str, Any]] = []
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         for file in (one for given in files for one in list_recordings(given)):
-            results += learn_recording(desk, mind, file)
-    if desk.json:
-        terminal_output.print_json({"space": desk.space, "sessions": results})
+            results += learn_recording(cli, mind, file)
+    if cli.as_json:
+        print_json({"space": cli.space, "sessions": results})
     else:
         for result in results:
             print_learned(result)
@@ -75,9 +73,9 @@ def list_recordings(given: Path) -> list[Path]:
     return sorted(folder.glob("*.jsonl")) or [given] if folder.is_dir() else [given]
 
 
-def learn_recording(desk: CliContext, mind: Any, file: Path) -> list[dict[str, Any]]:
-    """What each conversation of a file taught. One that cannot be learned from does not disturb the
-    others (CC-63).
+def learn_recording(cli: CliContext, mind: Any, file: Path) -> list[dict[str, Any]]:
+    """What each conversation of a file taught, as JSON values. One that cannot be learned from does
+    not disturb the others.
     """
     from reverie.extraction.transcript_learning import LearnReport
     from reverie.interfaces.cli.replay_run import read_content
@@ -88,20 +86,22 @@ def learn_recording(desk: CliContext, mind: Any, file: Path) -> list[dict[str, A
         recording = read_transcript(read_content(file), name)
     except (BadInput, OSError) as err:
         return [learned_to_json(LearnReport(name), str(err))]
-    talks = recording.conversations
+    conversations = recording.conversations
     results: list[dict[str, Any]] = []
-    for talk in talks:
-        desk.telling(f"learning from {talk.session}", len(results), len(talks))
-        messages = [{"role": one.role, "content": one.text, "at": one.at} for one in talk.messages]
+    for conversation in conversations:
+        cli.progress(f"learning from {conversation.session}", len(results), len(conversations))
+        messages = [
+            {"role": one.role, "content": one.text, "at": one.at} for one in conversation.messages
+        ]
         try:
             results.append(
-                learned_to_json(mind.learn(messages, space=desk.space, session=talk.session))
+                learned_to_json(mind.learn(messages, space=cli.space, session=conversation.session))
             )
         except ReverieError as err:
             results.append(
-                learned_to_json(LearnReport(talk.session, messages=len(messages)), str(err))
+                learned_to_json(LearnReport(conversation.session, messages=len(messages)), str(err))
             )
-    desk.telling.rest()
+    cli.progress.clear()
     results[0]["remarks"] = list(recording.remarks)  # a recording has a conversation at least
     return results
 
@@ -110,7 +110,7 @@ def learned_to_json(done: Any, error: str = "") -> dict[str, Any]:
     """What one conversation taught, as JSON values."""
     return {
         "session": done.session,
-        "memories": [terminal_output.memory_to_json(memory) for memory in done.memories],
+        "memories": [memory_to_json(memory) for memory in done.memories],
         "rejected": [one._asdict() for one in done.rejected],
         "messages": done.messages,
         "known": done.known,
@@ -121,105 +121,94 @@ def learned_to_json(done: Any, error: str = "") -> dict[str, Any]:
 
 
 def print_learned(result: dict[str, Any]) -> None:
-    """One conversation for people."""
-    name = terminal_output.one_line(result["session"], 60)
+    """Tell people what one conversation taught, and what was rejected."""
+    name = one_line(result["session"], 60)
     for remark in result["remarks"]:
-        terminal_output.print_note(f"{name}: {remark}.")
+        print_note(f"{name}: {remark}.")
     if result["error"]:
-        terminal_output.print_error(
-            f"{name}: {result['error']}. The other conversations are not affected"
-        )
+        print_error(f"{name}: {result['error']}. The other conversations are not affected")
     elif result["known"]:
-        terminal_output.print_line(f"{name}: learned from already, nothing new.")
+        print_line(f"{name}: learned from already, nothing new.")
     else:
-        terminal_output.print_line(
+        print_line(
             f"{name}: {result['messages']:,} messages, {len(result['memories']):,} kept, "
             f"{len(result['rejected']):,} rejected"
         )
         for memory in result["memories"]:
-            terminal_output.print_line(
-                f"  + {memory['kind']}: {terminal_output.one_line(memory['text'], MAX_MESSAGE_CHARS)}"
-            )
-        for one in result["rejected"]:
-            terminal_output.print_line(
-                f"  - {one['reason']}: {terminal_output.one_line(one['text'], MAX_MESSAGE_CHARS)}"
-            )
+            print_line(f"  + {memory['kind']}: {one_line(memory['text'], MAX_MESSAGE_CHARS)}")
+        for rejected in result["rejected"]:
+            print_line(f"  - {rejected['reason']}: {one_line(rejected['text'], MAX_MESSAGE_CHARS)}")
         if result["redacted"]:
-            terminal_output.print_note(
+            print_note(
                 f"{name}: taken out before anything was kept: {', '.join(result['redacted'])}."
             )
 
 
-def list_sessions(desk: CliContext, grep: Words = None, limit: Limit = 20) -> None:
+@commands.add("sessions")
+def list_sessions(cli: CliContext, grep: Words = None, limit: Limit = 20) -> None:
     """Past conversations of this space, the latest first."""
     from reverie.memory.history_text import format_moment
 
-    with desk.mind() as mind:
-        found = mind.sessions(space=desk.space, words=grep or (), limit=limit)
-    if desk.json:
-        terminal_output.print_json(
-            {"space": desk.space, "sessions": [session_to_json(one) for one in found]}
+    with cli.open_mind() as mind:
+        found = mind.sessions(space=cli.space, words=grep or (), limit=limit)
+    if cli.as_json:
+        print_json(
+            {"space": cli.space, "sessions": [session_to_json(session) for session in found]}
         )
         return
-    for one in found:
-        counts = f"turns: {one.turns}, memories: {len(one.memories)}"
-        terminal_output.print_line(
-            f"{terminal_output.one_line(one.session)}  {format_moment(one.ended)} UTC, {counts}"
-        )
-        terminal_output.print_line(f"  {terminal_output.one_line(one.opening)}")
+    for session in found:
+        counts = f"turns: {session.turns}, memories: {len(session.memories)}"
+        print_line(f"{one_line(session.session)}  {format_moment(session.ended)} UTC, {counts}")
+        print_line(f"  {one_line(session.opening)}")
     if not found:
-        terminal_output.print_note(f"No conversation in {desk.space}.")
+        print_note(f"No conversation in {cli.space}.")
 
 
-def session_to_json(one: Any) -> dict[str, Any]:
+def session_to_json(session: Any) -> dict[str, Any]:
     """A past conversation as JSON values, without its messages."""
-    values = {name: value for name, value in one._asdict().items() if name != "lines"}
-    return {**values, "memories": [memory.id for memory in one.memories]}
+    values = {name: value for name, value in session._asdict().items() if name != "lines"}
+    return {**values, "memories": [memory.id for memory in session.memories]}
 
 
+@commands.add("session")
 def show_session(
-    desk: CliContext,
+    cli: CliContext,
     id: Annotated[str, typer.Argument(metavar="SESSION", help="Its name.")],
     grep: Words = None,
 ) -> None:
     """Read one past conversation, and what came of it."""
-    with desk.mind() as mind:
-        found = mind.session(id, space=desk.space, words=grep or ())
-    if desk.json:
-        terminal_output.print_json(
-            {**session_to_json(found), "lines": [line._asdict() for line in found.lines]}
-        )
+    with cli.open_mind() as mind:
+        found = mind.session(id, space=cli.space, words=grep or ())
+    if cli.as_json:
+        print_json({**session_to_json(found), "lines": [line._asdict() for line in found.lines]})
         return
     for line in found.lines:
-        terminal_output.print_line(
-            f"{line.number:>4} {line.role}: {terminal_output.one_line(line.text, MAX_MESSAGE_CHARS)}"
-        )
+        print_line(f"{line.number:>4} {line.role}: {one_line(line.text, MAX_MESSAGE_CHARS)}")
     for memory in found.memories:
         state = "" if memory.active else f" ({memory.retired_why or 'retired'})"
-        terminal_output.print_line(
-            f"   + {memory.kind}: {terminal_output.one_line(memory.text, MAX_MESSAGE_CHARS)} [{memory.id}]{state}"
+        print_line(
+            f"   + {memory.kind}: {one_line(memory.text, MAX_MESSAGE_CHARS)} [{memory.id}]{state}"
         )
     if not found.lines:
-        terminal_output.print_note("No message has all of these words.")
+        print_note("No message has all of these words.")
 
 
-def list_rejected(desk: CliContext, limit: Limit = 20) -> None:
+@commands.add("rejected", spaced=False)
+def list_rejected(cli: CliContext, limit: Limit = 20) -> None:
     """What was not kept although it looked like it should, and why; `status` counts it."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         found, stats = mind.rejected(limit), mind.stats()
-    if desk.json:
-        terminal_output.print_json(
+    if cli.as_json:
+        print_json(
             {
                 "kept": stats.learned,
                 "rejected": dict(stats.rejected),
-                "last": [one._asdict() for one in found],
+                "last": [rejected._asdict() for rejected in found],
                 "at": clock.now(),
             }
         )
         return
-    for one in found:
-        terminal_output.print_line(
-            f"{one.reason}: {terminal_output.one_line(one.text, MAX_MESSAGE_CHARS)}"
-        )
+    for rejected in found:
+        print_line(f"{rejected.reason}: {one_line(rejected.text, MAX_MESSAGE_CHARS)}")
     if not found:
-        terminal_output.print_note("Nothing was rejected so far.")
+        print_note("Nothing was rejected so far.")

@@ -4,19 +4,16 @@ from typing import Annotated, Any
 
 import typer
 
-from reverie.interfaces.cli import shell_completion, terminal_output
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.shell_completion import complete_passes
+from reverie.interfaces.cli.terminal_output import one_line, print_json, print_line, print_note
 
-PANEL = "Look after it"
-
-
-def register(app: typer.Typer) -> None:
-    """Put this command on the command line."""
-    command(app, "sleep", panel=PANEL, spaced=False)(sleep_now)
+commands = CommandTable("Look after it")
 
 
+@commands.add("sleep", spaced=False)
 def sleep_now(
-    desk: CliContext,
+    cli: CliContext,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what would be done, as a diff.")
     ] = False,
@@ -25,7 +22,7 @@ def sleep_now(
         typer.Option(
             "--pass",
             metavar="NAME",
-            autocompletion=shell_completion.complete_passes,
+            autocompletion=complete_passes,
             help="Only this pass; may be repeated.",
         ),
     ] = None,
@@ -49,22 +46,21 @@ def sleep_now(
     ] = False,
 ) -> None:
     """Tidy up now: merge, flag, archive, tie, group. All of it can be taken back."""
-    with desk.mind() as mind:
-        desk.telling("sleeping", 0, None)
+    with cli.open_mind() as mind:
+        cli.progress("sleeping", 0, None)
         slept = mind.sleep(passes or (), dry_run, within, afresh=afresh, ask=not no_model)
-        waiting, offline = (
-            mind.stats().waiting,
-            desk.settings.offline and bool(mind.store.meta("trouble")),
-        )
-    if desk.json:
-        terminal_output.print_json(sleep_to_json(slept))
+        waiting = mind.stats().waiting
+        offline = cli.settings.offline and bool(mind.store.meta("trouble"))
+    if cli.as_json:
+        print_json(sleep_to_json(slept))
     elif dry_run:
         print_sleep_plan(slept)
     else:
         print_sleep_report(slept)
-    if waiting and not desk.json:
-        terminal_output.print_note(
-            f"{waiting:,} memories have no vector yet and were not compared by meaning. {advise_on_vectors(offline)}"
+    if waiting and not cli.as_json:
+        print_note(
+            f"{waiting:,} memories have no vector yet and were not compared by meaning. "
+            f"{advise_on_vectors(offline)}"
         )
 
 
@@ -85,40 +81,40 @@ def sleep_to_json(slept: Any) -> dict[str, Any]:
         "passes": [done._asdict() for done in slept.passes],
         "plan": [
             {
-                "pass": one.name,
-                "why": one.step.why,
-                "diff": step_diff_lines(one),
-                "ids": list(one.step.rests_on),
+                "pass": change.name,
+                "why": change.step.why,
+                "diff": step_diff_lines(change),
+                "ids": list(change.step.rests_on),
             }
-            for one in slept.plan
+            for change in slept.plan
         ],
     }
 
 
 def print_sleep_plan(slept: Any) -> None:
-    """What would be done, pass by pass."""
-    for done in slept.passes:
-        steps = [one for one in slept.plan if one.name == done.name]
-        if not steps and not done.steps and not done.skipped:
+    """Show what would be done, pass by pass."""
+    for sleep_pass in slept.passes:
+        steps = [change for change in slept.plan if change.name == sleep_pass.name]
+        if not steps and not sleep_pass.steps and not sleep_pass.skipped:
             continue
-        terminal_output.print_line(f"{done.name}: {done.skipped or f'{done.steps:,} to do'}")
-        for one in steps:
-            terminal_output.print_line(f"  {one.step.why}")
-            for line in step_diff_lines(one):
-                terminal_output.print_line(f"    {line}")
-    if not any(done.steps for done in slept.passes):
-        terminal_output.print_note("There is nothing to tidy up.")
+        print_line(f"{sleep_pass.name}: {sleep_pass.skipped or f'{sleep_pass.steps:,} to do'}")
+        for change in steps:
+            print_line(f"  {change.step.why}")
+            for line in step_diff_lines(change):
+                print_line(f"    {line}")
+    if not any(sleep_pass.steps for sleep_pass in slept.passes):
+        print_note("There is nothing to tidy up.")
 
 
 def print_sleep_report(slept: Any) -> None:
-    """What was done."""
-    for done in slept.passes:
-        if done.steps or done.skipped:
-            terminal_output.print_line(f"{done.name:<16}{done.skipped or f'{done.steps:,}'}")
+    """Tell what was done."""
+    for sleep_pass in slept.passes:
+        if sleep_pass.steps or sleep_pass.skipped:
+            print_line(f"{sleep_pass.name:<16}{sleep_pass.skipped or f'{sleep_pass.steps:,}'}")
     if slept.steps:
-        terminal_output.print_line(f"Take all of it back with: reverie undo --sleep {slept.run}")
+        print_line(f"Take all of it back with: reverie undo --sleep {slept.run}")
     elif not slept.stopped:
-        terminal_output.print_line("There was nothing to tidy up.")
+        print_line("There was nothing to tidy up.")
     if slept.stopped:
         begun = "Stopped before the end" if slept.run else "Did not begin"
         goes_on = (
@@ -126,11 +122,11 @@ def print_sleep_report(slept: Any) -> None:
             if slept.run
             else "If it died at it, try again in a minute"
         )
-        terminal_output.print_note(f"{begun}: {slept.stopped}. {goes_on}.")
+        print_note(f"{begun}: {slept.stopped}. {goes_on}.")
 
 
-def step_diff_lines(one: Any) -> list[str]:
+def step_diff_lines(change: Any) -> list[str]:
     """One step as a diff: − what goes, + what stays or comes, ~ what is altered."""
     from reverie.reconciliation.pass_view import render_step_diff
 
-    return [terminal_output.one_line(line, 120) for line in render_step_diff(one.step, one.texts)]
+    return [one_line(line, 120) for line in render_step_diff(change.step, change.texts)]

@@ -12,22 +12,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli import terminal_output, user_input
-from reverie.interfaces.cli.cli_context import CliContext, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.terminal_output import (
+    escape_controls,
+    print_json,
+    print_line,
+    print_note,
+)
+from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
     from reverie.storage.analytics import QueryResult, TableDescription
 
-PANEL = "Experience"
+commands = CommandTable("Experience")
 
 
-def register(app: typer.Typer) -> None:
-    """Put this command on the command line."""
-    command(app, "sql", panel=PANEL)(run_sql)
-
-
+@commands.add("sql")
 def run_sql(
-    desk: CliContext,
+    cli: CliContext,
     query: Annotated[
         list[str] | None,
         typer.Argument(
@@ -49,52 +51,52 @@ def run_sql(
         raise BadInput(
             "Give a query or --parquet FOLDER, not both. A query's rows go into a file with --csv"
         )
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         if parquet is not None:
-            print_parquet_files(desk, parquet, mind.export_parquet(parquet, space=desk.space))
+            print_parquet_files(cli, parquet, mind.export_parquet(parquet, space=cli.space))
         elif query:
             print_rows(
-                desk,
-                mind.sql(user_input.read_text_or_stdin(query), space=desk.space),
+                cli,
+                mind.sql(read_text_or_stdin(query), space=cli.space),
                 as_csv=as_csv,
             )
         else:
-            with mind.analysis(space=desk.space) as log:
-                print_tables(desk, log.tables())
+            with mind.analysis(space=cli.space) as log:
+                print_tables(cli, log.tables())
 
 
-def print_parquet_files(desk: CliContext, folder: Path, rows: Mapping[str, int]) -> None:
+def print_parquet_files(cli: CliContext, folder: Path, rows: Mapping[str, int]) -> None:
     """Say what was written."""
-    if desk.json:
-        terminal_output.print_json({"folder": str(folder), "rows": rows})
+    if cli.as_json:
+        print_json({"folder": str(folder), "rows": rows})
         return
     for table, count in rows.items():
-        terminal_output.print_line(f"{folder / table}.parquet  {count:,} rows")
+        print_line(f"{folder / table}.parquet  {count:,} rows")
 
 
-def print_tables(desk: CliContext, tables: "list[TableDescription]") -> None:
+def print_tables(cli: CliContext, tables: "list[TableDescription]") -> None:
     """Say what can be asked about."""
-    if desk.json:
-        terminal_output.print_json({"tables": [one._asdict() for one in tables]})
+    if cli.as_json:
+        print_json({"tables": [table._asdict() for table in tables]})
         return
-    for one in tables:
-        terminal_output.print_line(f"{one.name}  {one.about}.")
-        terminal_output.print_line(
-            "    " + ", ".join(f"{column} {type.lower()}" for column, type in one.columns.items())
+    for table in tables:
+        print_line(f"{table.name}  {table.about}.")
+        print_line(
+            "    " + ", ".join(f"{column} {type.lower()}" for column, type in table.columns.items())
         )
 
 
-def print_rows(desk: CliContext, answer: "QueryResult", *, as_csv: bool) -> None:
+def print_rows(cli: CliContext, answer: "QueryResult", *, as_csv: bool) -> None:
     """Give every row."""
-    if desk.json:
-        terminal_output.print_json(
+    if cli.as_json:
+        print_json(
             {
                 "columns": answer.columns,
                 "rows": [[to_json_value(value) for value in row] for row in answer.rows],
             }
         )
     elif as_csv:
-        seen = terminal_output.escape_controls if sys.stdout.isatty() else str
+        seen = escape_controls if sys.stdout.isatty() else str
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(map(seen, answer.columns))
         writer.writerows([seen(to_csv_value(value)) for value in row] for row in answer.rows)
@@ -105,7 +107,7 @@ def print_rows(desk: CliContext, answer: "QueryResult", *, as_csv: bool) -> None
             answer.columns, [[to_display_value(value) for value in row] for row in answer.rows]
         )
     else:
-        terminal_output.print_note("No rows.")
+        print_note("No rows.")
 
 
 def to_json_value(value: Any) -> Any:

@@ -6,33 +6,29 @@ from typing import Annotated
 import typer
 
 from reverie.core import clock
-from reverie.interfaces.cli import shell_completion, terminal_output, user_input
-from reverie.interfaces.cli.cli_context import CliContext, Limit, command
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.procedure_commands import parse_tool_arguments
 from reverie.interfaces.cli.commands.search_commands import print_memories
+from reverie.interfaces.cli.shell_completion import complete_ids
+from reverie.interfaces.cli.terminal_output import (
+    memory_to_json,
+    one_line,
+    print_json,
+    print_line,
+    print_note,
+)
+from reverie.interfaces.cli.user_input import parse_time_ahead, read_text_or_stdin
 from reverie.memory.feelings import INTENSITIES
 from reverie.memory.working_memory import DEFAULT_MINUTES
 
-PANEL = "Here and now"
+commands = CommandTable("Here and now")
 
 Session = Annotated[str, typer.Argument(metavar="SESSION", help="The conversation.")]
 
 
-def register(app: typer.Typer) -> None:
-    """Put these commands on the command line."""
-    for name, function in (
-        ("hold", hold_content),
-        ("held", show_held),
-        ("release", release_held),
-        ("feel", record_feeling),
-        ("feelings", list_feelings),
-        ("season", set_season),
-    ):
-        command(app, name, panel=PANEL)(function)
-
-
+@commands.add("hold")
 def hold_content(
-    desk: CliContext,
+    cli: CliContext,
     session: Session,
     content: Annotated[
         list[str] | None,
@@ -45,55 +41,52 @@ def hold_content(
     ] = DEFAULT_MINUTES,
 ) -> None:
     """Set the working memory of a conversation; replaces what it held."""
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         kept = mind.hold(
-            parse_tool_arguments(user_input.read_text_or_stdin(content)),
+            parse_tool_arguments(read_text_or_stdin(content)),
             session=session,
-            space=desk.space,
+            space=cli.space,
             minutes=minutes,
         )
-    if desk.json:
-        terminal_output.print_json({"memory": terminal_output.memory_to_json(kept)})
+    if cli.as_json:
+        print_json({"memory": memory_to_json(kept)})
     else:
-        terminal_output.print_line(f"Held for {session}, {minutes:g} minutes.")
+        print_line(f"Held for {session}, {minutes:g} minutes.")
 
 
-def show_held(desk: CliContext, session: Session) -> None:
+@commands.add("held")
+def show_held(cli: CliContext, session: Session) -> None:
     """What the working memory of a conversation holds."""
-    with desk.mind() as mind:
-        found = mind.held(session, space=desk.space)
-    if desk.json:
-        terminal_output.print_json({"session": session, "held": found._asdict() if found else None})
+    with cli.open_mind() as mind:
+        found = mind.held(session, space=cli.space)
+    if cli.as_json:
+        print_json({"session": session, "held": found._asdict() if found else None})
     elif found:
         content = found.content
-        terminal_output.print_line(
-            content
-            if isinstance(content, str)
-            else json.dumps(content, ensure_ascii=False)
-            if content
-            else ""
-        )
-        terminal_output.print_note(
-            f"Last said: {terminal_output.one_line(found.turn, 200)}"
-            if found.turn
-            else "Nothing was said yet."
+        if not isinstance(content, str):
+            content = json.dumps(content, ensure_ascii=False) if content else ""
+        print_line(content)
+        print_note(
+            f"Last said: {one_line(found.turn, 200)}" if found.turn else "Nothing was said yet."
         )
     else:
-        terminal_output.print_note(f"Nothing is held for {session}.")
+        print_note(f"Nothing is held for {session}.")
 
 
-def release_held(desk: CliContext, session: Session) -> None:
+@commands.add("release")
+def release_held(cli: CliContext, session: Session) -> None:
     """The task is done: clear the working memory of a conversation."""
-    with desk.mind() as mind:
-        there = mind.release(session, space=desk.space)
-    if desk.json:
-        terminal_output.print_json({"session": session, "released": there})
+    with cli.open_mind() as mind:
+        there = mind.release(session, space=cli.space)
+    if cli.as_json:
+        print_json({"session": session, "released": there})
     else:
-        terminal_output.print_line("Cleared." if there else f"Nothing was held for {session}.")
+        print_line("Cleared." if there else f"Nothing was held for {session}.")
 
 
+@commands.add("feel")
 def record_feeling(
-    desk: CliContext,
+    cli: CliContext,
     emotion: Annotated[str, typer.Argument(help="In a word: joy, relief, frustration, ….")],
     intensity: Annotated[
         str, typer.Option(help="low, medium or high.", autocompletion=lambda: list(INTENSITIES))
@@ -102,23 +95,24 @@ def record_feeling(
         str | None,
         typer.Option(
             metavar="ID",
-            autocompletion=shell_completion.complete_ids,
+            autocompletion=complete_ids,
             help="The memory that is felt so.",
         ),
     ] = None,
     why: Annotated[str, typer.Option(help="Why, in a few words.")] = "",
 ) -> None:
     """Note how something felt, on a memory or by itself."""
-    with desk.mind() as mind:
-        kept = mind.feel(emotion, intensity, about=about, why=why, space=desk.space)
-    if desk.json:
-        terminal_output.print_json({"memory": terminal_output.memory_to_json(kept)})
+    with cli.open_mind() as mind:
+        kept = mind.feel(emotion, intensity, about=about, why=why, space=cli.space)
+    if cli.as_json:
+        print_json({"memory": memory_to_json(kept)})
     else:
-        terminal_output.print_line(f"{kept.id}: {emotion} ({intensity}).")
+        print_line(f"{kept.id}: {emotion} ({intensity}).")
 
 
+@commands.add("feelings")
 def list_feelings(
-    desk: CliContext,
+    cli: CliContext,
     minimum: Annotated[
         str, typer.Option(help="At least so strong.", autocompletion=lambda: list(INTENSITIES))
     ] = "low",
@@ -126,13 +120,14 @@ def list_feelings(
     limit: Limit = 20,
 ) -> None:
     """List memories that carry a feeling, newest first."""
-    with desk.mind() as mind:
-        found = mind.feelings(minimum=minimum, emotion=emotion, space=desk.space, limit=limit)
-    print_memories(desk, found, f"No such feeling in {desk.space}.")
+    with cli.open_mind() as mind:
+        found = mind.feelings(minimum=minimum, emotion=emotion, space=cli.space, limit=limit)
+    print_memories(cli, found, f"No such feeling in {cli.space}.")
 
 
+@commands.add("season")
 def set_season(
-    desk: CliContext,
+    cli: CliContext,
     label: Annotated[
         str | None, typer.Argument(metavar="NAME", help="release-week, end-of-sprint, ….")
     ] = None,
@@ -144,17 +139,13 @@ def set_season(
     """Say what the present time is called here: what was kept in a time of the same name is
     favoured.
     """
-    with desk.mind() as mind:
+    with cli.open_mind() as mind:
         now = mind.season(
             "" if end else label,
-            until=user_input.parse_time_ahead(until, clock.now(), "--until"),
-            space=desk.space,
+            until=parse_time_ahead(until, clock.now(), "--until"),
+            space=cli.space,
         )
-    if desk.json:
-        terminal_output.print_json(
-            {"space": desk.space, "season": now.label or None, "until": now.until}
-        )
+    if cli.as_json:
+        print_json({"space": cli.space, "season": now.label or None, "until": now.until})
     else:
-        terminal_output.print_line(
-            f"It is {now.label} in {desk.space}." if now else f"No season in {desk.space}."
-        )
+        print_line(f"It is {now.label} in {cli.space}." if now else f"No season in {cli.space}.")
