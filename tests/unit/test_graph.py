@@ -34,7 +34,7 @@ def test_a_tag_brings_its_other_memories():
     """A – tag – B, A – tag – C: both come along, below A (CC-16, B36, B39)."""
     found = walk_cascade({"A": 1.0}, of(tag("A", "t"), tag("B", "t"), tag("C", "t")), depth=1)
 
-    assert [(w.id, w.by, w.rel, w.via, w.hops) for w in found] == [
+    assert [(w.id, w.from_id, w.relation, w.via, w.hops) for w in found] == [
         ("B", "A", "has_tag", "tag:t", 1),
         ("C", "A", "has_tag", "tag:t", 1),
     ]
@@ -55,7 +55,7 @@ def test_depth_counts_memories_not_tags():
 
     assert names(walk_cascade({"A": 1.0}, edges, depth=0)) == []
     assert names(walk_cascade({"A": 1.0}, edges, depth=1)) == ["B"]
-    assert [(w.id, w.by, w.hops) for w in walk_cascade({"A": 1.0}, edges, depth=2)] == [
+    assert [(w.id, w.from_id, w.hops) for w in walk_cascade({"A": 1.0}, edges, depth=2)] == [
         ("B", "A", 1),
         ("C", "B", 2),
     ]
@@ -112,8 +112,8 @@ def test_the_best_way_counts():
     )
     found = walk_cascade({"A": 1.0}, edges, depth=2)
 
-    assert [(w.id, w.by, w.hops) for w in found] == [("B", "A", 1), ("C", "B", 2)]
-    assert [(w.id, w.by) for w in walk_cascade({"A": 1.0}, edges, depth=1)] == [
+    assert [(w.id, w.from_id, w.hops) for w in found] == [("B", "A", 1), ("C", "B", 2)]
+    assert [(w.id, w.from_id) for w in walk_cascade({"A": 1.0}, edges, depth=1)] == [
         ("B", "A"),
         ("C", "A"),
     ]
@@ -189,7 +189,7 @@ def test_whatever_the_graph(edges, seeds, depth, random):
 
     assert len(set(names(found))) == len(found)
     assert found == sorted(found, key=lambda way: (-way.score, way.id))
-    assert all(way.score < scores[way.by] and way.hops <= depth for way in found)
+    assert all(way.score < scores[way.from_id] and way.hops <= depth for way in found)
     assert all(way.score > seeds.get(way.id, 0.0) for way in found)
     random.shuffle(edges)
     assert walk_cascade(seeds, of(*edges), depth=depth) == found

@@ -10,8 +10,9 @@ VERDICTS = ("yes", "no", "unsure")
 MAX_NOTE_CHARS, MAX_WHY_CHARS = 2_000, 200
 
 INSTRUCTIONS = (
-    "A note was made about a piece of code, and the code has changed since. You see the note, the code as it was and "
-    'the code as it is. Say whether what the note says holds for the code as it is: "yes" only if the code shows it, '
+    "A note was made about a piece of code, and the code has changed since. You see the note, the "
+    "code as it was and the code as it is. Say whether what the note says holds for the code as it "
+    'is: "yes" only if the code shows it, '
     f'"no" only if the code shows the contrary, else "unsure". {FENCE_RULES}\n'
     'Form: {"still": "…", "why": "one short sentence"}'
 )

@@ -21,16 +21,18 @@ from reverie.text.tokenization import shorten_line
 MAX_MEMBERS, MAX_MEMBER_CHARS, MAX_NAME_CHARS, MAX_GAPS = 20, 200, 40, 20
 
 NAME_INSTRUCTIONS = (
-    "You name a group of notes in one to four plain words that tell it from other groups of the same project, such as "
+    "You name a group of notes in one to four plain words that tell it from other groups of the "
+    "same project, such as "
     f'"release process" or "login tests". {FENCE_RULES}\n'
     'Form: {"name": "…"}'
 )
 GAPS_INSTRUCTIONS = (
-    "You read a part of a conversation and questions for which no note was found while it went on. For each question "
-    "that the conversation itself answers later, write that answer as a note that will help in other sessions. Leave "
+    "You read a part of a conversation and questions for which no note was found while it went on. "
+    "For each question that the conversation itself answers later, write that answer as a note "
+    "that will help in other sessions. Leave "
     f"out the others. {FENCE_RULES}\n"
-    'Form: {"keep": [{"text": "…", "kind": "fact", "from": first message number, "to": last message number, '
-    '"reason": "which question it answers"}]}'
+    'Form: {"keep": [{"text": "…", "kind": "fact", "from": first message number, "to": last '
+    'message number, "reason": "which question it answers"}]}'
 )
 
 

@@ -35,13 +35,14 @@ RELATED = ("relates_to", "contradicts")
 TASK = "judge"
 
 INSTRUCTIONS = (
-    "You decide which remembered notes a coding agent should see before its next reply. The first row is the end of "
-    "the conversation, its last user message first; each further row is a note with a number. Name a note only if "
-    "knowing it would change what the agent does or says now: it is about this very task, and can be acted upon. "
-    "Being about the same topic is not enough; trivia, and what the conversation says already, is not. Most of the "
+    "You decide which remembered notes a coding agent should see before its next reply. The first "
+    "row is the end of the conversation, its last user message first; each further row is a note "
+    "with a number. Name a note only if knowing it would change what the agent does or says now: "
+    "it is about this very task, and can be acted upon. Being about the same topic is not enough; "
+    "trivia, and what the conversation says already, is not. Most of the "
     f"time no note qualifies. {FENCE_RULES}\n"
-    'Form: {"use": [numbers, most useful first, or nothing], "related": [[number, number, "relates_to" or '
-    '"contradicts"], …]}. "related" may be left out.'
+    'Form: {"use": [numbers, most useful first, or nothing], "related": [[number, number, '
+    '"relates_to" or "contradicts"], …]}. "related" may be left out.'
 )
 
 _REMINDER = re.compile(

@@ -40,7 +40,8 @@ OUTCOMES = {
     TIMEOUT: "no answer in time",
     BUSY: "the server asked to wait (429, overloaded)",
     DOWN: "no connection, or an error of the server",
-    REFUSED: "wrong key, no such model, no credit, or the extra is missing: not tried again for a while",
+    REFUSED: "wrong key, no such model, no credit, or the extra is missing: not tried again for a "
+    "while",
     RESTING: "not asked: the model rests after trouble",
     SPENT: "not asked: the day's budget is spent",
     STOPPED: "broken off, because whoever asked was closed",
@@ -164,7 +165,8 @@ def parse_llm_address(setting: str) -> LlmAddress:
     url, hash, model = rest.rpartition("#")
     if provider not in PROVIDERS or not model.strip() or (hash and not is_server_url(url)):
         raise BadInput(
-            f"llm = {setting!r} names no model. Use anthropic:<model>, openai:<model> or, for any server "
+            f"llm = {setting!r} names no model. Use anthropic:<model>, openai:<model> or, for any "
+            f"server "
             "that speaks the same protocol, openai:http://host:port/v1#<model>"
         )
     return LlmAddress(provider, model, url or PROVIDERS[provider], not url)

@@ -31,20 +31,23 @@ CERTAIN_CONFIDENCE = 0.9  # confidence of the rules from which no model is asked
 UNSURE_RELATIONS = ("near", "contradicts")
 
 COMPARE = (
-    "You compare two notes about the same project or person; the second is newer. Say what the newer is to the older: "
-    '"same" (says nothing else), "near" (nearly the same; neither makes the other wrong), "updates" (the newer is '
-    'true now and the older was true before), "contradicts" (both cannot be true, and it is not plain that the newer '
-    'replaces the older), "apart" (about different things, or both true side by side). Two values of different things, '
+    "You compare two notes about the same project or person; the second is newer. Say what the "
+    'newer is to the older: "same" (says nothing else), "near" (nearly the same; neither makes the '
+    'other wrong), "updates" (the newer is true now and the older was true before), "contradicts" '
+    '(both cannot be true, and it is not plain that the newer replaces the older), "apart" (about '
+    "different things, or both true side by side). Two values of different things, "
     f"versions, environments or people are apart. When unsure say near or apart. {FENCE_RULES}\n"
     'Form: {"relation": "…", "confidence": 0 to 1, "why": "one sentence"}'
 )
 MERGE = (
-    "You write one note that says everything that the notes below say, and nothing else. Keep every number, name, "
+    "You write one note that says everything that the notes below say, and nothing else. Keep "
+    "every number, name, "
     f"identifier and path letter by letter. If they disagree, say both. {FENCE_RULES}\n"
     'Form: {"text": "…"}'
 )
 RELATE = (
-    "You say whether two notes that came up together belong together: thinking of one should bring up the other "
+    "You say whether two notes that came up together belong together: thinking of one should bring "
+    "up the other "
     f'("relates_to"), both cannot be true ("contradicts"), or "none". {FENCE_RULES}\n'
     'Form: {"relation": "…", "confidence": 0 to 1, "why": "one sentence"}'
 )

@@ -23,10 +23,11 @@ MAX_LINES, MAX_LINE_CHARS = 80, 300
 SUMMARY_SECONDS = 30.0  # somebody waits for it
 
 INSTRUCTIONS = (
-    "You condense the older part of a conversation between a user and an agent, so that the agent can go on without "
-    "it. Write short lines: what the user asked for and decided, what was done, with which result, what is still open, "
-    "and every name, number, path and command that may be needed again, letter by letter. Leave out greetings, plans "
-    "that were carried out and what was corrected later. Each line names the one message that it rests on. "
+    "You condense the older part of a conversation between a user and an agent, so that the agent "
+    "can go on without it. Write short lines: what the user asked for and decided, what was done, "
+    "with which result, what is still open, and every name, number, path and command that may be "
+    "needed again, letter by letter. Leave out greetings, plans that were carried out and what was "
+    "corrected later. Each line names the one message that it rests on. "
     f"{FENCE_RULES}\n"
     'Form: {"lines": [{"message": number, "text": "…"}]}, in at most '
 )

@@ -149,7 +149,8 @@ def describe_authorship(memory: Memory) -> list[str]:
         lines.append(f"Looked at by {looked['by']}{when}{note} ({maturity_of(memory)}).")
     elif not is_mature(memory):
         lines.append(
-            f"It waits to be looked at and does not surface: `reverie curate {memory.id} validated`."
+            f"It waits to be looked at and does not surface: `reverie curate {memory.id} "
+            f"validated`."
         )
     return lines
 
@@ -181,8 +182,8 @@ def describe_belief(memory: Memory, history: Sequence[Record], kept: float) -> s
         else f"A {memory.kind} halves every {days:g} days without use: {kept:.0%} of it is left."
     )
     return (
-        f"Believed {begin:.0%}, because {because}"
-        f"{f'; {step} to {memory.confidence:.0%} by {by}' if causes else ''}. {fading}"
+        f"Believed {begin:.0%}, because "
+        f"{because}{f'; {step} to {memory.confidence:.0%} by {by}' if causes else ''}. {fading}"
     )
 
 
@@ -272,7 +273,8 @@ def describe_use(memory: Memory, history: Sequence[Record]) -> list[str]:
     if verdicts := select_feedback(history):
         helped = sum(bool(record.event.payload.get("helpful")) for record in verdicts)
         lines.append(
-            f"Judged {count_in_words(len(verdicts))}: helpful {helped:,}, not helpful {len(verdicts) - helped:,}."
+            f"Judged {count_in_words(len(verdicts))}: helpful {helped:,}, not helpful "
+            f"{len(verdicts) - helped:,}."
         )
     return lines
 
@@ -283,8 +285,8 @@ def describe_practice(memory: Memory) -> list[str]:
     if memory.kind != PROCEDURE or not (record.worked or record.failed):
         return []
     return [
-        f"Followed {count_in_words(record.worked + record.failed)}: it worked {record.worked:,}, it failed "
-        f"{record.failed:,}; the chance that it works is put at {record.chance:.0%}."
+        f"Followed {count_in_words(record.worked + record.failed)}: it worked {record.worked:,}, "
+        f"it failed {record.failed:,}; the chance that it works is put at {record.chance:.0%}."
     ]
 
 
@@ -310,7 +312,8 @@ def describe_standing(memory: Memory, others: Mapping[str, Memory]) -> list[str]
         lines.append(f"Taken out before it was kept: {', '.join(map(str, redacted))}.")
     if guessed := [tag for tag in suggested_tags(memory) if tag in memory.tags]:
         lines.append(
-            f"Nobody gave it the tag {', '.join(guessed)}: it was suggested by a word in common with others."
+            f"Nobody gave it the tag {', '.join(guessed)}: it was suggested by a word in common "
+            f"with others."
         )
     if not kind_of(memory.kind).surfaces:
         lines.append(f"A {memory.kind} never surfaces by itself.")
@@ -353,7 +356,7 @@ def describe_relations(
                 quote_memory(end, others) if end in others else end.partition(":")[2] or end
             )
     return [
-        f"{RELATION_PHRASES.get(key, 'It is tied to')} {list_briefly(list(dict.fromkeys(ends)), whole=whole)}"
-        f"{DECIDE_HINT if key[0] in ('resembles', 'contradicts') else ''}."
+        f"{RELATION_PHRASES.get(key, 'It is tied to')} "
+        f"{list_briefly(list(dict.fromkeys(ends)), whole=whole)}{DECIDE_HINT if key[0] in ('resembles', 'contradicts') else ''}."
         for key, ends in found.items()
     ]

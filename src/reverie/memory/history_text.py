@@ -146,7 +146,8 @@ def tell_run(run: Sequence[EventSummary]) -> str:
     few = len(run) <= MAX_LISTED_EVENTS
     numbers = ", ".join(str(one.seq) for one in run) if few else f"{first.seq} … {last.seq}"
     span = (
-        f"between {format_date(first.at)} and {format_date(last.at)}: {first.what}, {count_in_words(len(run))}"
+        f"between {format_date(first.at)} and {format_date(last.at)}: {first.what}, "
+        f"{count_in_words(len(run))}"
         if format_date(first.at) != format_date(last.at)
         else f"{format_date(first.at)}: {first.what}, {count_in_words(len(run))}"
     )
@@ -249,7 +250,8 @@ def describe_revision(record: Record) -> list[str]:
         found.append("counts again")
     if "text" in after:
         found.append(
-            f"reworded, before it said “{shorten_line(str(before.get('text') or ''), MAX_QUOTED_CHARS)}”"
+            f"reworded, before it said "
+            f"“{shorten_line(str(before.get('text') or ''), MAX_QUOTED_CHARS)}”"
         )
     if "tags" in after:
         found += describe_tag_change(before.get("tags") or (), after.get("tags") or ())

@@ -226,7 +226,8 @@ def end_reminder(memory: Memory, how: str, now: float) -> list[Change]:
     one = read_reminder(require_intention(memory))
     if not memory.active:
         raise BadInput(
-            f"{memory.id} is {memory.retired_why or 'retired'} already. `reverie restore {memory.id}` "
+            f"{memory.id} is {memory.retired_why or 'retired'} already. `reverie restore "
+            f"{memory.id}` "
             "brings it back"
         )
     if how == "done" and one.every and one.when is not None:
@@ -275,7 +276,8 @@ def require_intention(memory: Memory) -> Memory:
     """The memory, if it is an intention; else BadInput."""
     if memory.kind != INTENTION:
         raise BadInput(
-            f"{memory.id} is a {memory.kind}, not something to be reminded of. `reverie reminders` lists "
+            f"{memory.id} is a {memory.kind}, not something to be reminded of. `reverie reminders` "
+            f"lists "
             "what is"
         )
     return memory
@@ -406,7 +408,8 @@ def command_pattern(glob: str) -> str:
     """
     if not glob.strip():
         raise BadInput(
-            f"{glob!r} names no command. Write for instance git push*, or tool:Bash for whatever it runs"
+            f"{glob!r} names no command. Write for instance git push*, or tool:Bash for whatever "
+            f"it runs"
         )
     return (
         glob.strip()

@@ -99,8 +99,8 @@ def require_visible_successor(old: Memory, new: Memory) -> None:
     """
     if new.space not in visible_spaces(old.space):
         raise BadInput(
-            f"{new.id} lies in {new.space}: who works in {old.space} could not see it in place of {old.id}. "
-            f"Keep it in {old.space} or above first"
+            f"{new.id} lies in {new.space}: who works in {old.space} could not see it in place of "
+            f"{old.id}. Keep it in {old.space} or above first"
         )
 
 

@@ -49,7 +49,8 @@ def validate_text(text: object, what: str = "text") -> str:
         raise BadInput(f"There is nothing to remember: the {what} is empty")
     if len(text) > MAX_TEXT_CHARS:
         raise BadInput(
-            f"The {what} has {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are kept as one memory. "
+            f"The {what} has {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are kept as one "
+            f"memory. "
             "Split it"
         )
     return clean_text(text)
@@ -82,7 +83,8 @@ def refuse_secret_space(space: str, policy: Policy) -> str:
 
     if redact(space, policy)[1]:
         raise BadInput(
-            "That space's name holds a secret. Spaces are written down as they are; choose another name"
+            "That space's name holds a secret. Spaces are written down as they are; choose another "
+            "name"
         )
     return space
 
@@ -91,7 +93,8 @@ def validate_kind(kind: str) -> str:
     """A kind of the table or one of somebody's own: a short lower-case word."""
     if not isinstance(kind, str) or not KIND.fullmatch(kind):
         raise BadInput(
-            f"{kind!r} is not a kind. A kind is a short lower-case word such as fact or preference; "
+            f"{kind!r} is not a kind. A kind is a short lower-case word such as fact or "
+            f"preference; "
             "`reverie kinds` lists those that Reverie knows"
         )
     return kind
@@ -211,8 +214,10 @@ def refuse_personal_data(found: Iterable[Redaction], policy: Policy) -> None:
     for kind in refused_kinds(found, policy):
         name = next(name for name, kinds in KINDS_BY_FAMILY.items() if kind in kinds)
         raise Refused(
-            f'There is personal data in it ({kind}), and {name} = "refuse" in config.toml says that such a '
-            f'text is not kept. Leave it out; {name} = "mask" would keep the text with a mark in its place'
+            f'There is personal data in it ({kind}), and {name} = "refuse" in config.toml says '
+            f"that such a "
+            f'text is not kept. Leave it out; {name} = "mask" would keep the text with a mark in '
+            f"its place"
         )
 
 

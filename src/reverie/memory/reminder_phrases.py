@@ -18,8 +18,8 @@ from reverie.text.time_expressions import parse_recurrence, parse_time_expressio
 ANY_MOMENT = 1_760_000_000.0
 MAX_TIME_WORDS = 8  # of a time
 BEGINS = re.compile(
-    r"(?:in|every|each|on|at|tomorrow|tonight|today|next|this|the day|mon|tue|wed|thu|fri|sat|sun|\d|"
-    r"jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)",
+    r"(?:in|every|each|on|at|tomorrow|tonight|today|next|this|the day|mon|tue|wed|thu|fri|sat|sun"
+    r"|\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)",
     re.IGNORECASE,
 )
 BEFORE_A_NOUN = re.compile(
@@ -31,8 +31,8 @@ AMOUNT = re.compile(
     re.IGNORECASE,
 )  # "wait 20 minutes" is no time; "in 20 minutes" is
 TOUCH = (
-    r"(?:(?:the )?next time|when(?:ever)?|once|as soon as) (?:we|you|i) (?:next )?(?:touch|edit|open|change|"
-    r"modify|work on|get to|are in|go into) (?P<file>\S+?)"
+    r"(?:(?:the )?next time|when(?:ever)?|once|as soon as) (?:we|you|i) (?:next )?(?:touch|edit"
+    r"|open|change|modify|work on|get to|are in|go into) (?P<file>\S+?)"
 )
 AFTER_FILE = re.compile(
     rf"{TOUCH},? (?:please )?(?:remind (?:me|us)|don'?t forget|do not forget|remember) "

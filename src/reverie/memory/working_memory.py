@@ -74,7 +74,8 @@ def validate_held_content(content: object) -> Any:
     size = len(content if isinstance(content, str) else dumps(content, default=str))
     if size > MAX_HELD_CHARS:
         raise BadInput(
-            f"Working memory holds {MAX_HELD_CHARS:,} characters, not {size:,}: keep what the task at hand "
+            f"Working memory holds {MAX_HELD_CHARS:,} characters, not {size:,}: keep what the task "
+            f"at hand "
             "needs, and remember the rest"
         )
     return content

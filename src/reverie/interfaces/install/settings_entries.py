@@ -122,7 +122,8 @@ def add_server(text: str, server: Mapping[str, Any]) -> WiredText:
         old = servers[SERVER]
         if not is_our_server(old):
             raise BadInput(
-                f"it has an MCP server {SERVER!r} that Reverie did not write. Take it out, or leave ours "
+                f"it has an MCP server {SERVER!r} that Reverie did not write. Take it out, or "
+                f"leave ours "
                 "out: --no-mcp"
             )
         server = merge_server(old, server)
@@ -215,7 +216,8 @@ def remove_toml_server(text: str, _made: Collection[str] | None = None) -> str:
     left = parse_toml(rest).get("mcp_servers", {})
     if SERVER in left:
         raise BadInput(
-            f"our MCP server cannot be told from the rest of it. Take out mcp_servers.{SERVER} by hand"
+            f"our MCP server cannot be told from the rest of it. Take out mcp_servers.{SERVER} by "
+            f"hand"
         )
     return rest
 
@@ -228,7 +230,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text.removeprefix(BOM))
     except tomllib.TOMLDecodeError as err:
         raise BadInput(
-            f"it is no TOML that can be read, or would be none with our MCP server ({err}). Take out "
+            f"it is no TOML that can be read, or would be none with our MCP server ({err}). Take "
+            f"out "
             "what is there of it, or mend it, or wire by hand: reverie install HOST --print"
         ) from err
 
