@@ -3,9 +3,9 @@ usually nothing.
 
 Always true: what the judge has not named does not surface, but for what a trigger pattern of its
 own called up: that is a rule that somebody set, not a resemblance. A ballot that fails, a model
-that rests and a turn between two judgements surface nothing (X4, CC-34). Only when the day's budget
+that rests and a turn between two judgements surface nothing. Only when the day's budget
 is spent the gate decides, as it does where there is no model. Each turn, or each ballot of several,
-is counted under one outcome, which `reverie llm` shows (X7).
+is counted under one outcome, which `reverie llm` shows.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def choose_hits(
 def rank_named_first(
     hits: Sequence[Hit], query: SearchQuery, llm: LanguageModel, settings: Settings
 ) -> list[Hit]:
-    """What somebody asked for: first what the judge names, then the rest as it stood (CC-36).
+    """What somebody asked for: first what the judge names, then the rest as it stood.
 
     Who asks gets all: here a verdict orders, and a judge that is away changes nothing.
     """

@@ -5,7 +5,7 @@ So it is *claimed* while it waits in a block, by a lease that outlives the block
 when the block was given: in the transaction that writes down the turn. Two processes cannot claim
 the same one, and one that dies with a claim lets go of it when the lease ends. Whoever fires
 compares and sets, so that no occurrence fires twice, whatever happened to clocks and leases
-meanwhile (C43, CC-67).
+meanwhile.
 
 Always true: a reminder that was given and whose turn was written down is not given again; one that
 was not given is not lost. A process that is killed after it gave a block, before the turn is
@@ -119,7 +119,7 @@ def is_last_speaker(store: Store, space: str, session: str) -> bool:
 def claim_at_start(
     store: Store, settings: Settings, space: str, holder: str, now: float
 ) -> list[Hit]:
-    """What is due when a conversation begins (C112). A store in trouble has nothing; it is met
+    """What is due when a conversation begins. A store in trouble has nothing; it is met
     again and reported.
     """
     try:

@@ -25,7 +25,7 @@ from reverie.text.injection_fence import remove_injections
 if TYPE_CHECKING:
     from reverie.llm.language_model import LanguageModel
 
-WINDOW_MESSAGES = 12  # what of a conversation is looked at (CONSTANTS: relevance window)
+WINDOW_MESSAGES = 12  # what of a conversation is looked at
 WINDOW_CHARS = 8_000
 MESSAGE_CHARS = 1_200
 NOT_SPOKEN = ("system", "developer", "tool", "function")
@@ -81,7 +81,7 @@ def prepare_injection(
 ) -> PreparedBlock:
     """The block for the next turn. What is `due` comes first, whatever the conversation is about.
 
-    Embed, topic check, search, filter, judge, render: in this order (B90), for a new topic frees
+    Embed, topic check, search, filter, judge, render: in this order, for a new topic frees
     what has surfaced under the old one, and brings the judge forward. Words that were looked at a
     moment ago are not searched for again; then only patterns are held against what tools have said
     since. Only decides; the caller records it.
@@ -133,7 +133,7 @@ def find_excluded_ids(store: Store, attention: InjectionHistory, now: float) -> 
 
 def order_restated_last(store: Store, hits: Sequence[Hit]) -> list[Hit]:
     """The hits, with those last that may only say again what a better one says: `resembles` ties
-    them (X24).
+    them.
 
     Places in a block are few; whether the two are one memory, somebody else decides. What a trigger
     pattern called up keeps its place.

@@ -1,5 +1,4 @@
-"""Looking at single memories: a curator approves one, passes it on to a person, or puts it away
-(X35).
+"""Looking at single memories: a curator approves one, passes it on to a person, or puts it away.
 
 A curator is a person or an agent with that task; who it was, when, and what they noted stands in
 the details. Only people and their agents curate; nothing here is done unasked. Pure: values in,

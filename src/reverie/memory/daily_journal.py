@@ -1,5 +1,4 @@
-"""A timeline by day: what happened, what was decided, which pieces of work, which conversations
-(C23). Pure.
+"""A timeline by day: what happened, what was decided, which pieces of work, which conversations. Pure.
 
 Days are those of UTC, as everywhere in Reverie. A conversation stands under each day on which
 something was said.

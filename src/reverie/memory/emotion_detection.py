@@ -1,4 +1,4 @@
-"""What a user feels, told from their words alone: a small table, no model (C50, C51). Pure.
+"""What a user feels, told from their words alone: a small table, no model. Pure.
 
 Most of what is said to a coding agent says nothing of the kind, and much of it looks as if it did:
 "fatal error", "kill the process", "great, now add a test". So the rules look at what is said to the

@@ -1,11 +1,11 @@
-"""Episodes: what happened, with who, what, when, where and why (C16 to C23; CC-65). Pure.
+"""Episodes: what happened, with who, what, when, where and why. Pure.
 
 An episode is a memory of an episodic kind: `event`, or `task` for a piece of work and its outcome.
 Its text tells all of it in words, so that search finds it by any part; `details` keep the parts. It
 fades with a half-life of two weeks.
 
 Some become episodes by themselves, from what hosts `record`: how a goal, a task or a step went, and
-tools that failed (X28). A tool run that went well is nothing to remember: it stays in the log, and
+tools that failed. A tool run that went well is nothing to remember: it stays in the log, and
 the journal counts it. `EVENTFUL` says how much each matters; what matters less than `WORTH` is no
 episode.
 """

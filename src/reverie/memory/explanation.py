@@ -139,7 +139,7 @@ def describe_origin(memory: Memory) -> str:
 
 
 def describe_authorship(memory: Memory) -> list[str]:
-    """Which program wrote it down, and who has looked at it since (X37)."""
+    """Which program wrote it down, and who has looked at it since."""
     author, looked = author_of(memory), memory.details.get(REVIEWER)
     lines = [f"Written by {author.label}."] if author != UNKNOWN_AUTHOR else []
     if isinstance(looked, Mapping) and looked.get("by"):
@@ -188,7 +188,7 @@ def describe_belief(memory: Memory, history: Sequence[Record], kept: float) -> s
 
 
 def describe_extraction(memory: Memory) -> list[str]:
-    """By which rule it was taken from a conversation, and what was being discussed (B67, B68)."""
+    """By which rule it was taken from a conversation, and what was being discussed."""
     rule, because, about = (memory.details.get(name) for name in ("rule", "because", "about"))
     lines = (
         [f"Taken by the rule “{rule}”: {because}."]
@@ -234,7 +234,7 @@ def describe_period(crumbs: Sequence[Reinforcement]) -> str:
 def describe_wordings(
     memory: Memory, edges: Sequence[Edge], others: Mapping[str, Memory], *, whole: bool
 ) -> list[str]:
-    """The other ways in which it was said (A80)."""
+    """The other ways in which it was said."""
     said = list(
         dict.fromkeys(
             f"“{other.text if whole else shorten_line(other.text, MAX_QUOTED_CHARS)}”"

@@ -1,4 +1,4 @@
-"""How something felt, and how strongly (C47 to C51; CC-68). Pure.
+"""How something felt, and how strongly. Pure.
 
 A feeling stands in the details of the memory that it is about, under `emotion`: so it follows its
 parent whatever becomes of it, and one undo takes it off again. A feeling about nothing in

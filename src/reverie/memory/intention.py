@@ -8,17 +8,17 @@ names of CONSTANTS and of the documents this grew from:
 | `when` | the moment at which it is due, in seconds since 1970; none: only its triggers call for it |
 | `zone` | the time zone in which that was meant, by its IANA name |
 | `every` | how it recurs: cron, or "every 2 weeks at 09:00" (`lifecycle.moments`) |
-| `priority` | 0 to 1, 0.5 unless said otherwise (CONSTANTS: prospective priority) |
+| `priority` | 0 to 1, 0.5 unless said otherwise |
 | `status` | pending → triggered → done or cancelled |
 | `fired_at` | when it was last given to somebody |
 | `resumes` | when a series goes on of which one time was put off by `snooze` |
 | `was_every` | how it recurred, of what has no next time any more |
 
-Always true: only what waits is due, by priority, then by time, then by id (CC-67). What has time
+Always true: only what waits is due, by priority, then by time, then by id. What has time
 and triggers is due by whichever comes first. Firing is a compare-and-set: `still` tells whether a
 reminder stands as it was when it was found due. One that recurs waits for its next time as soon as
 it has fired; what was missed meanwhile has fired in that one. What is done or cancelled counts no
-longer, and can be restored like anything else (C41, C44, C45).
+longer, and can be restored like anything else.
 """
 
 from __future__ import annotations
@@ -139,9 +139,7 @@ def reminder_time_order(memory: Memory) -> tuple[float, str]:
 def find_due_reminders(
     memories: Iterable[Memory], now: float, context: Sequence[TriggerContext] = ()
 ) -> list[Hit]:
-    """What is due now or called for by the context, the most urgent first; `why` says which (CC-67;
-    C39, C40).
-    """
+    """What is due now or called for by the context, the most urgent first; `why` says which."""
     found = [
         Hit(memory, read_reminder(memory).priority, (why,))
         for memory in memories

@@ -21,7 +21,7 @@ from reverie.core.model import (
     visible_spaces,
 )
 
-HELPFUL, UNHELPFUL = 0.05, -0.10  # what one explicit verdict does to confidence (B70, B71; CC-52)
+HELPFUL, UNHELPFUL = 0.05, -0.10  # what one explicit verdict does to confidence
 VERDICTS = {
     "user": (HELPFUL, UNHELPFUL),
     "host": (HELPFUL, UNHELPFUL),  # the agent that was given it
@@ -50,8 +50,7 @@ def record_use(
     by: str = "user",
     at: float | None = None,
 ) -> Revise:
-    """It was shown (`at`; default: now) and did help, or did not, as somebody says (CC-52, B70,
-    B71, B78, B79).
+    """It was shown (`at`; default: now) and did help, or did not, as somebody says.
 
     What a judge found to answer was used, but nobody has said it again: strength stays.
     """
@@ -77,7 +76,7 @@ def record_use(
 
 def collect_reinforcements(memory: Memory, space: str) -> tuple[Reinforcement, ...]:
     """Where and when a memory was said, and said again, as it is noted on the one of this space
-    that it repeats (B69).
+    that it repeats.
 
     In another space only when: which sessions a project has is nobody else's business.
     """
@@ -105,9 +104,7 @@ def require_visible_successor(old: Memory, new: Memory) -> None:
 
 
 def supersede_memory(old: Memory, new: Memory, now: float) -> list[Change]:
-    """A newer memory takes the place of an older one, which can still be asked about
-    (CC-5, A87).
-    """
+    """A newer memory takes the place of an older one, which can still be asked about."""
     if old.id == new.id:
         raise BadInput("A memory cannot supersede itself")
     for memory in (old, new):
@@ -123,7 +120,7 @@ def supersede_memory(old: Memory, new: Memory, now: float) -> list[Change]:
 
 
 def flag_contradiction(one: Memory, other: Memory, now: float) -> list[Change]:
-    """Both are kept and flagged until somebody decides (CC-6, A86)."""
+    """Both are kept and flagged until somebody decides."""
     return [
         change
         for a, b in ((one, other), (other, one))

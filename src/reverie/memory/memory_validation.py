@@ -390,7 +390,7 @@ def equip_for_kind(memory: Memory, now: float, zone: Callable[[], str]) -> Memor
 
 def with_derived_triggers(memory: Memory) -> Memory:
     """What must never be done watches for what its text plainly names, unless it was told what to
-    watch for (B61).
+    watch for.
     """
     if memory.kind != "negative" or memory.triggers:
         return memory

@@ -1,4 +1,4 @@
-"""What the present time is called: "release-week", "end-of-sprint" (B56). Nobody guesses it:
+"""What the present time is called: "release-week", "end-of-sprint". Nobody guesses it:
 somebody says so.
 
 A season belongs to a space and all below it, until it is ended or its time is over. What is kept

@@ -5,8 +5,7 @@ A procedure is a memory of kind `procedure`: its title is the name, its triggers
 applies, its text tells all of it in words (so that search finds it by any step), and `details` keep
 the parts and the record of how it went.
 
-The record counts tries and successes. `rate` is the moving average 0.9·rate + 0.1·outcome from 0.5
-(CC-66; B63–B65); `chance` is the mean of Beta(1 + worked, 1 + failed), which says less after few
+The record counts tries and successes. `rate` is the moving average 0.9·rate + 0.1·outcome from 0.5; `chance` is the mean of Beta(1 + worked, 1 + failed), which says less after few
 tries. Pure functions.
 """
 
@@ -126,7 +125,7 @@ def read_practice_record(memory: Memory) -> PracticeRecord:
 
 
 def rank_procedures(memories: Iterable[Memory]) -> list[Memory]:
-    """Procedures by how well they lately worked, then by how often they were tried (CC-66), ties by
+    """Procedures by how well they lately worked, then by how often they were tried, ties by
     id.
     """
 

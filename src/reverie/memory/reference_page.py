@@ -1,5 +1,5 @@
 """A memory becomes a lasting reference: a page of Markdown that says what it says and what it rests
-on (X38). Pure.
+on. Pure.
 
 The page has a head in YAML with its lineage, so that whoever reads it, and any program, can go
 back: the memories that it comes from, who said them and in which conversations, who approved it,

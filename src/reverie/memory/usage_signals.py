@@ -14,14 +14,10 @@ from reverie.memory.memory_validation import MAX_TAGS
 from reverie.retrieval.graph_walk import strengthen_weight
 from reverie.text.tokenization import STOP_WORDS
 
-NEW_LINK_WEIGHT = (
-    0.6  # weight of a new link of memories that were given together (CONSTANTS: RelatesTo)
-)
+NEW_LINK_WEIGHT = 0.6  # weight of a new link of memories that were given together
 MAX_LINKED_TOGETHER = 8  # memories of one retrieval that are tied to each other: 28 links at most
 MAX_USE_LINKS = 64  # links of one memory that come from use: what goes with everything says nothing
-MAX_CONTEXT_CHARS = (
-    200  # characters of a context that tags are inferred from (CONSTANTS: tag inference)
-)
+MAX_CONTEXT_CHARS = 200  # characters of a context that tags are inferred from
 MIN_OCCURRENCES = 2  # times that a word stands in the context, and memories that share it
 MAX_COMPARED_CHARS = 2_000  # characters of a memory in which its words are looked for
 MAX_SUGGESTIONS = 8  # suggestions to one memory, ever: what has more is about nothing in particular
@@ -33,7 +29,7 @@ _WORD = re.compile(r"\b[^\W\d_]{4,32}\b")
 
 def link_used_together(memories: Sequence[Memory], edges: Iterable[Edge]) -> list[Change]:
     """Links between memories that were given together; where there is one, either way round, it
-    grows (CC-58, B75).
+    grows.
 
     `edges` are all links of these memories: one that goes with MOST_LINKS others already gets no
     further ones.
@@ -54,8 +50,7 @@ def link_used_together(memories: Sequence[Memory], edges: Iterable[Edge]) -> lis
 
 
 def suggest_tags(memories: Sequence[Memory], context: str, now: float) -> list[Change]:
-    """Tags for memories that share a word of the context and have no tag in common (CC-60, B18,
-    B84).
+    """Tags for memories that share a word of the context and have no tag in common.
 
     The word stands in the context twice and in two memories at least; it is neither a number nor a
     stop word. A tag that was suggested once and taken off is not suggested to that memory again.

@@ -1,4 +1,4 @@
-"""How memories are used, and which are worth most (E60, E61). Pure: memories in, figures out."""
+"""How memories are used, and which are worth most. Pure: memories in, figures out."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""Working memory: the scratch pad of one conversation (C10 to C15; CC-64). Pure.
+"""Working memory: the scratch pad of one conversation. Pure.
 
 It holds what the current task needs just now: the user's last words, which Reverie notes by itself,
 and whatever the agent puts there: the state of its tools, intermediate reasoning, as a text or a
 JSON object. There is one for each conversation; setting it replaces it. It is a memory of kind
 `scratch` in the conversation's own space, below the project, so that it survives a crash and no
-other conversation sees it. It ends with the conversation or its task, or by itself after `MINUTES`
-(CONSTANTS: working TTL).
+other conversation sees it. It ends with the conversation or its task, or by itself after `MINUTES`.
 """
 
 import re
