@@ -71,7 +71,7 @@ def at_once(*works):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join_by_bridge()
+        thread.join()
 
 
 def turn(companion, *texts, clock=None, tick=60.0):
@@ -100,7 +100,7 @@ def serving(handler):
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
-            thread.join_by_bridge()
+            thread.join()
 
 
 def fetched(folder, *packages, seconds=300.0):

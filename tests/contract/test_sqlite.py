@@ -301,7 +301,7 @@ def test_threads_that_ended_leave_no_connection(store):
     for _ in range(30):
         thread = threading.Thread(target=find, args=(store, "heron"))
         thread.start()
-        thread.join_by_bridge()
+        thread.join()
 
     assert len(store._db._readers) <= 3
 
@@ -338,12 +338,12 @@ def test_a_slow_reader_does_not_stop_purging(store):
 
 OPENING = """
 import sys
-from reverie.model import Add
-from reverie.store import open_store
-from reverie.testing import a_memory, an_event
+from reverie.core.model import Add
+from reverie.storage import open_store
+from reverie.testing import make_memory, make_event
 sys.stdin.readline()
 store = open_store(sys.argv[1])
-store.apply([Add(memory=a_memory(sys.argv[2]))], an_event())
+store.apply([Add(memory=make_memory(sys.argv[2]))], make_event())
 store.close()
 """
 

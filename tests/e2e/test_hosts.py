@@ -210,7 +210,7 @@ def test_the_plugin_works_as_the_settings_do(tmp_path):
         script = tmp_path / "bin" / "reverie-hook"
         script.parent.mkdir()
         script.write_text(
-            f"#!{sys.executable}\nfrom reverie.surfaces.hooks.once import script\nscript()\n"
+            f"#!{sys.executable}\nfrom reverie.interfaces.hooks.hook_main import script\nscript()\n"
         )
         script.chmod(0o755)
         plugin = shutil.copytree(ROOT / "plugins" / "claude-code", tmp_path / "plugin")

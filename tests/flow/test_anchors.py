@@ -62,7 +62,7 @@ def told(mind, repo, place="cart.py:price_of", text=TEXT, **fields):
 def now_of(mind, id):
     """(place, state) of a memory's only anchor."""
     (anchor,) = anchors_of(mind.get(id)[0])
-    return anchor.place, anchor.state
+    return anchor.location, anchor.state
 
 
 def edges_of(mind, id):
@@ -437,7 +437,7 @@ def test_a_text_names_what_it_is_about(home, repo, text, places):
     home.index_code(repo)
     one = home.remember(text, space=config.project_space_of(repo))
     home.settle()
-    assert places == [anchor.place for anchor in anchors_of(home.get(one.id)[0])]
+    assert places == [anchor.location for anchor in anchors_of(home.get(one.id)[0])]
 
 
 def test_what_gives_no_anchor(home, repo):
@@ -479,12 +479,12 @@ def test_another_text_names_something_else(home, repo):
     ).id
     home.settle()
     assert ["other.py", "cart.py:price_of"] == [
-        anchor.place for anchor in anchors_of(home.get(one)[0])
+        anchor.location for anchor in anchors_of(home.get(one)[0])
     ]
     home.revise(one, text="`Cart.total` counts cents")
     home.settle()
     assert ["other.py", "cart.py:Cart.total"] == [
-        anchor.place for anchor in anchors_of(home.get(one)[0])
+        anchor.location for anchor in anchors_of(home.get(one)[0])
     ]
     assert {"file:other.py", "symbol:cart.py#Cart.total"} == edges_of(home, one)
 
@@ -524,7 +524,7 @@ def test_what_is_said_again_keeps_its_anchor(home, repo, clock):
     home.settle()
     (kept,) = home.browse(space=SPACE)
     assert {kept.id} <= {first, again}
-    assert [("cart.py:price_of", "")] == [(one.place, one.state) for one in anchors_of(kept)]
+    assert [("cart.py:price_of", "")] == [(one.location, one.state) for one in anchors_of(kept)]
     edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
     home.index_code(repo)
     assert ({"symbol:cart.py#price_of"}, CHANGED) == (
@@ -633,7 +633,7 @@ def test_nobody_asks_about_what_cannot_be_shown(tmp_path, repo, clock):
 
 INDEXER = """
 import sys
-from reverie.clock import now
+from reverie.core.clock import now
 from reverie.testing import memory
 sys.stdin.readline()
 with memory(sys.argv[1], now=now) as mind:

@@ -195,7 +195,7 @@ def test_a_refused_backup_makes_no_copy(home, tmp_path):
 
 WRITER = """
 import select, sys, reverie
-from reverie.config import Settings
+from reverie.core.config import Settings
 with reverie.open(sys.argv[1] + "/reverie.db", settings=Settings(home=sys.argv[1], embedder="none")) as mind:
     number = 0
     while not select.select([sys.stdin], [], [], 0)[0]:

@@ -28,10 +28,10 @@ LONGEST = 0.08  # seconds a child may live
 NURSERY = r'''
 import os, random, sys, time
 import numpy
-from reverie import companion, settle
-from reverie.clock import ticks
-from reverie.model import Event
-from reverie.store.sqlite import shards, transfer, vectors
+from reverie.runtime import companion, settle
+from reverie.core.clock import ticks
+from reverie.core.model import Event
+from reverie.storage.sqlite import column_shards as shards, bulk_transfer as transfer, vector_table as vectors
 from reverie.testing import SPACE, memory
 
 def live(home, at, seed, acks):
@@ -106,7 +106,7 @@ class Nursery:
 NIGHTS = (
     NURSERY[: NURSERY.index("def live")]
     + r'''
-from reverie.settle import sleeping
+from reverie.consolidation import sleep_loop as sleeping
 from tests.property.vocabulary import NIGHT, TEXTS
 
 WHO = ("observed", "user_corrected")

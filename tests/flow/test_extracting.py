@@ -310,7 +310,7 @@ def test_an_empty_budget_waits_for_the_next_day(reading, clock):
         talk(mind, clock, 12, session="s2")
         with mind.store.transaction():
             mind.store.set_meta(
-                "llm", mind.llm.day().with_call("extract", "ok", 19_000, 0, None).written()
+                "llm", mind.llm.day().with_call("extract", "ok", 19_000, 0, None).to_json()
             )
         mind.settle()
         assert 1 == len(script.asked)
@@ -387,7 +387,7 @@ def test_outcomes_are_counted(reading, clock):
         talk(mind, clock)
         mind.settle()
     assert {"extract": {MALFORMED: 1}} == {k: dict(v) for k, v in mind.llm.day().outcomes.items()}
-    assert RESTING not in json.dumps(mind.llm.day().written())
+    assert RESTING not in json.dumps(mind.llm.day().to_json())
 
 
 def test_importance_data_and_feeling_are_kept(reading, clock):

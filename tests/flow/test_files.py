@@ -518,7 +518,7 @@ def test_random_edits_leave_what_a_fresh_index_holds(tmp_path, known, notes, clo
 def held(mind, folder):
     """What an index holds of a folder: every chunk with its place and file."""
     terms = ["tells", "line", "step", "deploy", "server"]
-    nums = [num for num, _ in mind.store.files.words(terms, [str(folder)], 100_000)]
+    nums = [num for num, _ in mind.store.files.search_words(terms, [str(folder)], 100_000)]
     return sorted((one.file.path, *one.chunk[:3]) for one in mind.store.files.chunks(nums))
 
 
@@ -995,7 +995,7 @@ def test_two_threads_write_one_file(known, notes):
 SYNC = """
 import sys, reverie
 from reverie.testing import memory
-from reverie import clock
+from reverie.core import clock
 with memory(sys.argv[1], now=clock.now, embedder="none") as mind:
     print(mind.sync_files(space="me/demo").indexed)
 """

@@ -132,8 +132,8 @@ def test_the_first_prompt_is_answered_by_words(agent):
     """The lexical stage on the first prompt of a session; a prompt that needs nothing
     gets nothing.
     """
-    agent.items(HERON)
-    agent.leave_word("SessionStart", source="startup")
+    agent.keep(HERON)
+    agent.tell("SessionStart", source="startup")
     assert HERON in agent.say("Which host is the staging server?")
     assert agent.say("Write a haiku about autumn.", session="s2") == ""
 
@@ -142,7 +142,7 @@ def test_every_prompt_is_answered_by_words(agent):
     """At the turn that needs it, not only at the first one, and once; quiet turns stay quiet
     (CC-43).
     """
-    agent.items(HERON)
+    agent.keep(HERON)
     assert agent.say("hi") == ""
     assert HERON in agent.say("Which host is the staging server?")
     assert agent.say("thanks") == ""
@@ -156,7 +156,7 @@ def test_every_prompt_is_answered_by_words(agent):
 def test_nothing_is_said_twice_though_nobody_writes_it_down(agent):
     """No worker takes anything in: what was given is known to the session's own list (CC-43)."""
     config.save_settings(config.load_settings(agent.home), idle=0.0)
-    agent.items(HERON)
+    agent.keep(HERON)
     assert HERON in agent.say("Which host is the staging server?")
     assert agent.say("Which host was the staging server?") == ""
     assert HERON in agent.say("Which host is the staging server?", session="s2")
@@ -190,9 +190,9 @@ def test_what_a_prompt_needs_comes_while_it_is_worked_on(agent):
     """
     listing = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
     agent.prepares("Which host is the staging server?", HERON, said=False)
-    assert agent.leave_word("PreToolUse", agent_id="a1", agent_type="Explore", **listing) == ""
+    assert agent.tell("PreToolUse", agent_id="a1", agent_type="Explore", **listing) == ""
     answers = [
-        agent.leave_word(event, **listing) for event in ("PreToolUse", "PostToolUse", "PreToolUse")
+        agent.tell(event, **listing) for event in ("PreToolUse", "PostToolUse", "PreToolUse")
     ]
     assert HERON in answers[0] and answers[1:] == ["", ""]
     agent.settled()
@@ -224,8 +224,8 @@ def test_sessions_do_not_get_each_others_blocks(agent):
 def test_what_a_session_says_reaches_others_and_not_itself(agent):
     """No echo (CC-44, X10); the next session has it, with nothing but what a host does (A103)."""
     agent.say("Remember this: the staging server of this project is called heron.")
-    agent.leave_word("Stop", last_assistant_message="Noted.")
-    agent.leave_word("SessionEnd", reason="other")
+    agent.tell("Stop", last_assistant_message="Noted.")
+    agent.tell("SessionEnd", reason="other")
     until(lambda: any("heron" in memory.text for memory in browse(agent)))
     assert agent.say("Which host is the staging server?") == ""
     assert "heron" in agent.say("Which host is the staging server?", session="s2")
@@ -240,10 +240,10 @@ def test_a_resumed_session_is_not_told_again(agent):
     """What was given before the worker left still counts as given when the session goes on (CC-45,
     X11).
     """
-    agent.items(HERON)
+    agent.keep(HERON)
     assert HERON in agent.say("Which host is the staging server?")
     until(lambda: not agent.room.waiting() and not is_worker_alive(agent.room.lock))
-    agent.leave_word("SessionStart", source="resume")
+    agent.tell("SessionStart", source="resume")
     assert agent.say("Which host is the staging server?") == ""
 
 
@@ -308,21 +308,21 @@ def test_a_worker_takes_back_what_is_forgotten(agent):
 
 def test_a_warning_comes_before_the_tool_once(agent):
     """Negative memories before a tool, once in a session, again after a compaction (B61)."""
-    agent.items("Never force-push.", kind="negative", triggers=["tool:Bash(git push*--force*)"])
-    agent.leave_word("SessionStart", source="startup")
+    agent.keep("Never force-push.", kind="negative", triggers=["tool:Bash(git push*--force*)"])
+    agent.tell("SessionStart", source="startup")
     until(agent.guards)
     assert agent.tool("ls") == ""
     assert "Never force-push." in agent.tool("git push -f")
     assert agent.tool("git push -f") == ""
-    agent.leave_word("PreCompact", trigger="auto")
-    agent.leave_word("SessionStart", source="compact")
+    agent.tell("PreCompact", trigger="auto")
+    agent.tell("SessionStart", source="compact")
     assert "Never force-push." in agent.tool("git push -f")
 
 
 def test_a_warning_whose_trigger_is_an_expression_comes_too(agent):
     """It is met with a package, which is reached only then: hooks begin without any (B61)."""
-    agent.items("Never force-push.", kind="negative", triggers=["re:git\\s+push\\b.*--force"])
-    agent.leave_word("SessionStart", source="startup")
+    agent.keep("Never force-push.", kind="negative", triggers=["re:git\\s+push\\b.*--force"])
+    agent.tell("SessionStart", source="startup")
     until(agent.guards)
     assert agent.tool("git status") == ""
     assert "Never force-push." in agent.tool("git  push origin --force")
@@ -334,7 +334,7 @@ def test_a_preference_is_told_when_it_is_about_to_be_broken(agent):
     that would use it; not at quiet turns (A62, B61).
     """
     agent.say("Always use uv, never pip, in this project.")
-    agent.leave_word("SessionEnd", reason="other")
+    agent.tell("SessionEnd", reason="other")
     until(lambda: "never pip" in agent.guards())
     assert agent.say("Write a haiku about autumn.", session="s2") == ""
     assert agent.tool("uv add requests", session="s2") == ""
@@ -344,21 +344,21 @@ def test_a_preference_is_told_when_it_is_about_to_be_broken(agent):
 
 def test_guards_follow_what_is_kept_meanwhile(agent):
     """What somebody keeps during a session counts within moments."""
-    agent.leave_word("SessionStart", source="startup")
+    agent.tell("SessionStart", source="startup")
     until(agent.guards)
-    agent.items("Never force-push.", kind="negative", triggers=["tool:Bash(git push*)"])
+    agent.keep("Never force-push.", kind="negative", triggers=["tool:Bash(git push*)"])
     until(lambda: "Never" in agent.guards())
     assert "Never force-push." in agent.tool("git push")
 
 
 def test_what_is_known_of_a_file_comes_once(agent):
     """File read or edit: memories about that file, once."""
-    agent.items("The parser is generated: edit grammar.txt.", files=["src/parse.py"])
-    agent.leave_word("SessionStart", source="startup")
+    agent.keep("The parser is generated: edit grammar.txt.", files=["src/parse.py"])
+    agent.tell("SessionStart", source="startup")
     until(agent.guards)
     read = {"tool_name": "Read", "tool_input": {"file_path": f"{agent.project}/src/parse.py"}}
-    assert "edit grammar.txt" in agent.leave_word("PreToolUse", **read)
-    assert agent.leave_word("PreToolUse", **read) == ""
+    assert "edit grammar.txt" in agent.tell("PreToolUse", **read)
+    assert agent.tell("PreToolUse", **read) == ""
 
 
 def test_a_reminder_is_given_once_by_many_hooks(agent):
@@ -367,7 +367,7 @@ def test_a_reminder_is_given_once_by_many_hooks(agent):
         mind.remind(
             "Tell Ann about the release.", context="tool:Bash(make release*)", space=agent.space
         )
-    agent.leave_word("SessionStart", source="startup")
+    agent.tell("SessionStart", source="startup")
     until(lambda: "Tell Ann" in agent.guards())
     payload = {
         "cwd": str(agent.project),
@@ -398,7 +398,7 @@ def test_due_reminders_come_with_the_first_prompt(agent):
     with opened(agent.home) as mind:
         mind.remind("Tell Ann about the release.", when=due, space=agent.space)
     until(lambda: time.time() > due)
-    agent.leave_word("SessionStart", source="startup")
+    agent.tell("SessionStart", source="startup")
     assert "Tell Ann" in agent.say("Good morning!")
     until(lambda: agent.events("fired"))
     assert "Tell Ann" not in agent.say("Good morning!", session="s2")
@@ -410,33 +410,32 @@ def test_a_failure_brings_the_known_fix(agent):
     """
     error = "Exit code 1\nModuleNotFoundError: No module named 'yaml'"
     run = {"tool_name": "Bash", "tool_input": {"command": "python app.py"}}
-    agent.leave_word("SessionStart", source="startup")
-    agent.leave_word("PostToolUseFailure", **run, error=error)
-    agent.leave_word(
+    agent.tell("SessionStart", source="startup")
+    agent.tell("PostToolUseFailure", **run, error=error)
+    agent.tell(
         "PostToolUse",
         tool_name="Bash",
         tool_input={"command": "pip install pyyaml"},
         tool_response={"stdout": "ok", "stderr": ""},
     )
-    agent.leave_word("PostToolUse", **run, tool_response={"stdout": "fine", "stderr": ""})
+    agent.tell("PostToolUse", **run, tool_response={"stdout": "fine", "stderr": ""})
     until(lambda: '"fixes": 1' in agent.guards())
-    assert "pip install pyyaml" in agent.leave_word("PostToolUseFailure", "s2", **run, error=error)
-    assert agent.leave_word("PostToolUseFailure", "s2", **run, error=error) == ""
+    assert "pip install pyyaml" in agent.tell("PostToolUseFailure", "s2", **run, error=error)
+    assert agent.tell("PostToolUseFailure", "s2", **run, error=error) == ""
     assert (
-        agent.leave_word("PostToolUseFailure", "s2", **run, error="Exit code 1\nConnection refused")
-        == ""
+        agent.tell("PostToolUseFailure", "s2", **run, error="Exit code 1\nConnection refused") == ""
     )
     agent.settled()
     (given,) = [turn for turn in agent.events("turn") if turn.payload.get("given")]
     with opened(agent.home) as mind:
         assert given.session == "s2" and "pyyaml" in mind.get(given.payload["given"])[0].text
     agent.name = "codex"
-    assert "pip install pyyaml" in agent.leave_word("PostToolUse", "s3", **run, tool_response=error)
+    assert "pip install pyyaml" in agent.tell("PostToolUse", "s3", **run, tool_response=error)
 
 
 def test_tools_are_recorded_as_the_repository_has_them(agent):
     """Deeds with success, command and the file's path within the repository (CC-75)."""
-    agent.leave_word(
+    agent.tell(
         "PostToolUse",
         tool_name="Edit",
         tool_input={"file_path": f"{agent.project}/src/a.py", "old_string": "x"},
@@ -454,16 +453,16 @@ def test_a_compaction_is_survived(agent):
     """Captured before, said again after: what was given and what the session taught; then it counts
     as given anew.
     """
-    agent.items(HERON)
+    agent.keep(HERON)
     agent.say("Which host is the staging server?")
     agent.say("Remember this: we always deploy on Tuesdays.")
-    agent.leave_word("PreCompact", trigger="auto")
+    agent.tell("PreCompact", trigger="auto")
     until(
         lambda: (
             agent.events("compact") and any("Tuesdays" in memory.text for memory in browse(agent))
         )
     )
-    said = agent.leave_word("SessionStart", source="compact")
+    said = agent.tell("SessionStart", source="compact")
     assert HERON in said and "Tuesdays" in said
 
 
@@ -472,8 +471,8 @@ def test_what_a_prompt_needs_comes_though_its_turn_was_compacted(agent):
     prompt (CC-40).
     """
     agent.prepares("Which host is the staging server?", HERON, said=False)
-    agent.leave_word("PreCompact", trigger="auto")
-    assert HERON not in agent.leave_word("SessionStart", source="compact")
+    agent.tell("PreCompact", trigger="auto")
+    assert HERON not in agent.tell("SessionStart", source="compact")
     assert HERON in agent.tool("ls")
 
 
@@ -483,7 +482,7 @@ def test_a_context_that_fills_up_is_read_before_it_is_shortened(agent, tmp_path)
     transcript.write_text(json.dumps({"message": {"usage": {"input_tokens": 170_000}}}) + "\n")
     agent.say("Good morning!")
     for _ in range(2):
-        agent.leave_word("Stop", last_assistant_message="Yes.", transcript_path=str(transcript))
+        agent.tell("Stop", last_assistant_message="Yes.", transcript_path=str(transcript))
     agent.settled()
     assert [0.85] == [event.payload["full"] for event in agent.events("compact")]
 
@@ -638,7 +637,7 @@ def test_a_store_of_a_newer_version_fails_nobody(agent):
     """Reverie was upgraded and downgraded: exit 0 and {}. What is said meanwhile waits, the first
     prompt too.
     """
-    agent.items(HERON)
+    agent.keep(HERON)
     config.save_settings(config.load_settings(agent.home), idle=0.0)
     version = the_version(agent.home)
     the_version(agent.home, 9999)
@@ -775,7 +774,7 @@ def test_a_read_only_home_still_answers(agent, tmp_path):
     """Nothing can be written down: what is known is said all the same, and no trouble reaches the
     host.
     """
-    agent.items(HERON)
+    agent.keep(HERON)
     asked = {
         "session_id": "s1",
         "cwd": str(agent.project),
@@ -817,16 +816,16 @@ def test_what_a_subagent_is_shown_the_agent_is_shown_too(agent):
     """A subagent's context is its own: a warning shown there is shown to the main agent as well, to
     each once (B61).
     """
-    memory = agent.items("Never force-push.", kind="negative", triggers=["tool:Bash(git push*)"])
-    agent.leave_word("SessionStart", source="startup")
+    memory = agent.keep("Never force-push.", kind="negative", triggers=["tool:Bash(git push*)"])
+    agent.tell("SessionStart", source="startup")
     until(agent.guards)
     push = {"tool_name": "Bash", "tool_input": {"command": "git push"}}
-    assert "Never force-push." in agent.leave_word(
+    assert "Never force-push." in agent.tell(
         "PreToolUse", agent_id="a1", agent_type="Explore", **push
     )
-    assert agent.leave_word("PreToolUse", agent_id="a1", agent_type="Explore", **push) == ""
-    assert "Never force-push." in agent.leave_word("PreToolUse", **push)
-    assert agent.leave_word("PreToolUse", **push) == ""
+    assert agent.tell("PreToolUse", agent_id="a1", agent_type="Explore", **push) == ""
+    assert "Never force-push." in agent.tell("PreToolUse", **push)
+    assert agent.tell("PreToolUse", **push) == ""
     agent.settled()
     given = [
         (turn.session, turn.payload["given"])
@@ -840,7 +839,7 @@ def test_memory_that_is_off_stays_off(agent):
     """Off for a project, everywhere, by the environment; at once, also in a session that goes on
     (A114).
     """
-    agent.items(HERON)
+    agent.keep(HERON)
     asked = json.dumps(
         {
             "session_id": "s9",
@@ -945,7 +944,7 @@ def test_a_worker_that_is_killed_loses_nothing(agent):
     least once).
     """
     for n in range(10):
-        agent.leave_word(
+        agent.tell(
             "PostToolUse",
             tool_name="Bash",
             tool_input={"command": f"echo {n}"},
@@ -1011,23 +1010,19 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
     failed = Path(f"{agent.room.lock}.failed")
     until(
         lambda: (
-            agent.leave_word("PostToolUse", **tool) == ""
+            agent.tell("PostToolUse", **tool) == ""
             and failed.exists()
             and not is_worker_alive(agent.room.lock)
         )
     )
     for _ in range(3):
-        agent.leave_word("PostToolUse", **tool)
+        agent.tell("PostToolUse", **tool)
         assert not is_worker_alive(agent.room.lock)
     waiting = len(agent.room.waiting())
     assert waiting >= 4
     store.write_bytes(good)
     os.utime(failed, (time.time() - 60, time.time() - 60))
-    until(
-        lambda: (
-            agent.leave_word("PostToolUse", **tool) == "" and len(agent.events("tool")) > waiting
-        )
-    )
+    until(lambda: agent.tell("PostToolUse", **tool) == "" and len(agent.events("tool")) > waiting)
 
 
 def test_purge_reaches_what_lies_ready(agent):
@@ -1050,7 +1045,7 @@ def test_cursor_is_answered_in_its_own_shape(agent):
     """Context with prompts and starts, nothing before tools; runs are recorded, ends are learned
     from.
     """
-    agent.items(HERON)
+    agent.keep(HERON)
     agent.name = "cursor"
 
     def tell(event, **fields):

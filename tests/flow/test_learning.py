@@ -134,7 +134,7 @@ def test_two_threads_opening_and_closing_lose_nothing(mind):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join_by_bridge()
+        thread.join()
 
     assert sorted(written(mind)) == sorted(f"{name} says {n}" for name in "ab" for n in range(120))
     assert "reverie" not in {thread.name for thread in threading.enumerate()}

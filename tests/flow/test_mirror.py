@@ -1035,7 +1035,7 @@ def test_threads_of_one_process_do_not_meet(mind):
     for one in threads:
         one.start()
     for one in threads:
-        one.join_by_bridge()
+        one.join()
     assert len(mind.store.browse(Filter(spaces=(SPACE,)))) == 6
 
 

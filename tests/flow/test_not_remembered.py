@@ -550,13 +550,13 @@ def test_hooks_write_down_nothing_of_it(text, planted, settings, agent, clock):
     (A108, B119).
     """
     config.save_settings(config.load_settings(agent.home), **settings)
-    agent.leave_word("SessionStart", source="startup")
-    agent.leave_word("UserPromptSubmit", prompt=text)
-    agent.leave_word("UserPromptSubmit", prompt=f"Remember that {text}.")
+    agent.tell("SessionStart", source="startup")
+    agent.tell("UserPromptSubmit", prompt=text)
+    agent.tell("UserPromptSubmit", prompt=f"Remember that {text}.")
     agent.tool("Bash", {"command": f"echo '{text}'"}, {"stdout": text, "stderr": ""})
     agent.tool("Bash", {"command": "make"}, f"{text}\nError: no", event="PostToolUseFailure")
     agent.tool("Task", {"prompt": text}, [{"type": "text", "text": text}])
-    agent.leave_word("Stop", last_assistant_message=f"Yes: {text}")
+    agent.tell("Stop", last_assistant_message=f"Yes: {text}")
     assert len(agent.room.waiting()) == 7 and holding(agent.home, planted) == []
     with memory(agent.home, now=clock, **settings) as mind:
         agent.attended(mind)
@@ -570,8 +570,8 @@ def test_hooks_write_down_nothing_of_it(text, planted, settings, agent, clock):
 
 def worked(agent, session):
     """A session in which something is said and done."""
-    agent.leave_word("SessionStart", session, source="startup")
-    agent.leave_word(
+    agent.tell("SessionStart", session, source="startup")
+    agent.tell(
         "UserPromptSubmit", session, prompt=f"Remember that {PLANTED}{session} is the bride."
     )
     agent.tool(
@@ -580,8 +580,8 @@ def worked(agent, session):
     agent.tool(
         "Bash", {"command": "make"}, f"Error: {PLANTED}{session}", session, "PostToolUseFailure"
     )
-    agent.leave_word("Stop", session, last_assistant_message=f"I know {PLANTED}{session}.")
-    agent.leave_word("PreCompact", session, trigger="auto")
+    agent.tell("Stop", session, last_assistant_message=f"I know {PLANTED}{session}.")
+    agent.tell("PreCompact", session, trigger="auto")
 
 
 def test_nothing_of_a_session_that_is_off_is_kept(agent, clock):
@@ -593,26 +593,21 @@ def test_nothing_of_a_session_that_is_off_is_kept(agent, clock):
         invoked("off", "--session", "s1", "--home", str(agent.home))
         worked(agent, "s1")
         assert agent.room.waiting() == []
-        assert (
-            agent.leave_word("UserPromptSubmit", prompt="Which host is the staging server?") == {}
-        )
-        agent.leave_word("SessionStart", source="resume")
+        assert agent.tell("UserPromptSubmit", prompt="Which host is the staging server?") == {}
+        agent.tell("SessionStart", source="resume")
         worked(agent, "s1")
         assert agent.room.waiting() == [] and holding(agent.home, f"{PLANTED}s1") == []
 
         worked(agent, "s2")
         assert (
-            agent.leave_word("UserPromptSubmit", "s3", prompt="Which host is the staging server?")
-            != {}
+            agent.tell("UserPromptSubmit", "s3", prompt="Which host is the staging server?") != {}
         )
         agent.attended(mind)
         assert {event.session for event in mind.store.events() if event.session} == {"s2", "s3"}
         assert holding(agent.home, f"{PLANTED}s2")
 
         invoked("on", "--session", "s1", "--home", str(agent.home))
-        assert (
-            agent.leave_word("UserPromptSubmit", prompt="Which host is the staging server?") != {}
-        )
+        assert agent.tell("UserPromptSubmit", prompt="Which host is the staging server?") != {}
 
 
 def test_what_waits_when_a_session_is_switched_off_is_not_taken_in(agent, clock):

@@ -17,8 +17,8 @@ PROCESSES, SETTLERS, OPERATIONS = 8, 2, 2_000
 
 WORKER = r'''
 import json, random, sys
-from reverie import settle as settling
-from reverie.clock import new_id, now, ticks
+from reverie.runtime import settle as settling
+from reverie.core.clock import new_id, now, ticks
 from reverie.testing import SPACE, memory
 
 home, name, settles, todo = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])

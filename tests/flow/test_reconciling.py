@@ -98,7 +98,7 @@ def test_what_contradicts_a_wish_is_not_merged_into_it(model):
     """
     passage = passed(fifties()["test-first"], model, 3)
 
-    assert passage.settled.wrong == () and passage.sleep_if_due.wrong == ()
+    assert passage.settled.wrong == () and passage.slept.wrong == ()
     assert passage.settled.strongest >= 47
 
 
@@ -167,7 +167,7 @@ def test_turns_of_talk_are_not_merged(mind):
 def test_what_a_conversation_teaches_twice_is_one_memory(clock):
     """A lesson that a later conversation repeats makes the first one stronger."""
     wish = "Remember that the staging server is called heron"
-    assert extract_lessons([("user", wish)]).found
+    assert extract_lessons([("user", wish)]).lessons
     with memory(now=clock) as mind:
         keep(mind, "The staging server is called heron.", provenance="user_stated", session="old")
         with mind.companion(f"{SPACE}/new") as companion:

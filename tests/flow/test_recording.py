@@ -192,7 +192,7 @@ def test_trouble_with_recording_is_never_the_tools(mind, monkeypatch):
     with mind.recording("a", {"x": Rude()}, space=SPACE):
         pass
     mind.record_tool("b", space="not a space")
-    mind._written_by()._append = busy
+    mind._get_recorder()._append = busy
     mind.record_tool("c", space=SPACE)
     assert mind.deeds(space=SPACE) == []
     lost, why = mind.unrecorded

@@ -478,7 +478,7 @@ def test_what_the_user_feels_goes_with_what_they_teach(mind):
         "I told you, never use tabs in this project!",
         "Always run make lint before you commit.",
     )
-    assert extract_lessons([("user", angry)]).found and extract_lessons([("user", calm)]).found
+    assert extract_lessons([("user", angry)]).lessons and extract_lessons([("user", calm)]).lessons
     mind.learn(make_conversation(angry), space=SPACE, session="s1")
     mind.learn(make_conversation(calm), space=SPACE, session="s2")
     told = {

@@ -34,7 +34,7 @@ def said(data):
 
 
 def jsonl(rows, newline="\n"):
-    return newline.join_by_bridge(json.dumps(row) for row in rows).encode()
+    return newline.join(json.dumps(row) for row in rows).encode()
 
 
 EXPECTED = [

@@ -196,7 +196,7 @@ def test_a_reader_is_named_and_the_worker_does_the_rest(old, home, clock):
 
 WRITING = """
 import sys, reverie
-from reverie.config import Settings
+from reverie.core.config import Settings
 from pathlib import Path
 with reverie.open(settings=Settings(home=Path(sys.argv[1]), embedder="none")) as mind:
     print("ready", flush=True)

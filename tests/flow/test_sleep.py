@@ -594,7 +594,7 @@ SLEEPER = """
 import sys
 from bench.common import Given
 import reverie
-from reverie.config import Settings
+from reverie.core.config import Settings
 from pathlib import Path
 with reverie.open(settings=Settings(home=Path(sys.argv[1])), embedder=Given(), now=lambda: float(sys.argv[2])) as mind:
     print("begun", flush=True)

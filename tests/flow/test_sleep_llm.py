@@ -264,7 +264,7 @@ def test_the_workers_night_asks_unless_it_must_not(night, monkeypatch, allowed, 
             script, ONE, OTHER, settings={"sleep": "merge", "sleep_idle": 0.0, "llm_sleep": allowed}
         )
         worker = Worker(mind, "settler_of_this_test")
-        assert worker.hold()
+        assert worker.renew_lease()
         assert worker.sleep_if_due()
         assert (kept, int(allowed)) == (texts(mind), len(script.asked))
 

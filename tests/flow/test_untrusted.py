@@ -113,14 +113,14 @@ def test_a_page_that_the_agent_reads_gets_no_say(host):
     """X36, X49: a fetched page asks to be remembered as the user's wish; the model obeys, memory
     does not.
     """
-    host.leave_word("UserPromptSubmit", prompt="please take care of ticket 17")
-    host.leave_word(
+    host.tell("UserPromptSubmit", prompt="please take care of ticket 17")
+    host.tell(
         "PostToolUse",
         tool_name="WebFetch",
         tool_input={"url": "https://tickets.example.net/17"},
         tool_response={"result": f"# Ticket\n\nIt stalls.\n{QUIET}\n{PLANTED}\n"},
     )
-    host.leave_word("Stop", last_assistant_message="I read the ticket.")
+    host.tell("Stop", last_assistant_message="I read the ticket.")
     host.attend()
     for text in (QUIET, PLANTED):
         told = host.asks(text, "preference", triggers=["pytest"])
@@ -134,13 +134,11 @@ def test_a_page_that_the_agent_reads_gets_no_say(host):
     )
     with opened(host.home) as mind:
         assert [one.text for one in mind.pending(space=host.space)] == [PLANTED]
-    assert PLANTED not in host.leave_word(
+    assert PLANTED not in host.tell(
         "UserPromptSubmit", session="s2", prompt="run the tests with the package requestz"
     )
     assert (
-        host.leave_word(
-            "PreToolUse", session="s2", tool_name="Bash", tool_input={"command": "pytest"}
-        )
+        host.tell("PreToolUse", session="s2", tool_name="Bash", tool_input={"command": "pytest"})
         == ""
     )
     waiting = invoked("curate", "--space", host.space).output
@@ -155,8 +153,8 @@ def test_a_file_that_the_agent_reads_gets_no_say(host):
     asks.
     """
     (host.project / "AGENTS.txt").write_text(f"Notes\n\n{QUIET}\n")
-    host.leave_word("UserPromptSubmit", prompt="please look around in the project")
-    host.leave_word(
+    host.tell("UserPromptSubmit", prompt="please look around in the project")
+    host.tell(
         "PostToolUse",
         tool_name="Read",
         tool_input={"file_path": str(host.project / "AGENTS.txt")},
@@ -171,7 +169,7 @@ def test_what_the_user_said_a_model_may_claim(host):
     """The user's own words make a memory theirs, also before any worker has taken them in; their
     contrary does not.
     """
-    host.leave_word(
+    host.tell(
         "UserPromptSubmit",
         prompt="Never push to the release branch. And always run make fmt, please.",
     )
@@ -199,8 +197,8 @@ def test_a_model_cannot_put_words_in_the_users_mouth(host):
         mine = mind.remember(
             "Deploy from main.", kind="decision", provenance="user_stated", space=host.space
         )
-    host.leave_word("UserPromptSubmit", prompt="have a look at the page")
-    host.leave_word(
+    host.tell("UserPromptSubmit", prompt="have a look at the page")
+    host.tell(
         "PostToolUse",
         tool_name="WebFetch",
         tool_input={"url": "x"},
@@ -233,10 +231,10 @@ def test_guards_are_for_those_who_may_surface(host):
             "app.py wants sudo.", files=["app.py"], provenance=UNTRUSTED, space=host.space
         )
         mind.remember("app.py has two workers.", files=["app.py"], space=host.space)
-    host.leave_word("UserPromptSubmit", prompt="hello there")
+    host.tell("UserPromptSubmit", prompt="hello there")
     host.attend()
-    assert host.leave_word("PreToolUse", tool_name="Bash", tool_input={"command": "make"}) == ""
-    said = host.leave_word(
+    assert host.tell("PreToolUse", tool_name="Bash", tool_input={"command": "make"}) == ""
+    said = host.tell(
         "PreToolUse", tool_name="Edit", tool_input={"file_path": str(host.project / "app.py")}
     )
     assert "two workers" in said and "sudo" not in said
@@ -281,8 +279,8 @@ def test_pages_hold_what_is_our_own(host):
     from reverie.interfaces.mcp.files import Files
     from reverie.interfaces.mcp.tool_context import ToolContext
 
-    host.leave_word("UserPromptSubmit", prompt="have a look at the page")
-    host.leave_word(
+    host.tell("UserPromptSubmit", prompt="have a look at the page")
+    host.tell(
         "PostToolUse",
         tool_name="WebFetch",
         tool_input={"url": "x"},

@@ -89,11 +89,11 @@ def test_the_words_say_what_and_where():
     """A mark is a sentence for people."""
     assert (
         "said about an older version of Cart.total in shop/cart.py"
-        == HERE._replace(state=CHANGED).words
+        == HERE._replace(state=CHANGED).notice
     )
     assert (
         "said about shop/cart.py, which is not there any more"
-        == HERE._replace(symbol="", state=GONE).words
+        == HERE._replace(symbol="", state=GONE).notice
     )
     assert "" == HERE.notice
 

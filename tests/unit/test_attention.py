@@ -60,7 +60,7 @@ def test_a_clock_that_jumped_back_suppresses_nothing(state):
 
 def test_a_block_of_known_memories_is_dropped(state):
     """If the agent has all of it, there is nothing to give; one new memory is enough (CC-43)."""
-    state.given(["mem_a", "mem_b"], NOON)
+    state.mark_injected(["mem_a", "mem_b"], NOON)
 
     assert not state.may_inject(block("ab", NOON + 1_000), NOON + 1_000)
     assert state.may_inject(block("abc", NOON + 1_000), NOON + 1_000)
@@ -68,7 +68,7 @@ def test_a_block_of_known_memories_is_dropped(state):
 
 def test_what_was_given_blocks_for_45_minutes(state):
     """Then it may be prepared again, and not a second earlier (CC-43, X9)."""
-    state.given(["mem_a"], NOON)
+    state.mark_injected(["mem_a"], NOON)
 
     assert state.list_blocked_ids(NOON + INJECTED_SECONDS - 1) == {"mem_a"}
     assert state.list_blocked_ids(NOON + INJECTED_SECONDS) == set()
@@ -79,7 +79,7 @@ def test_a_topic_changes_on_two_turns_in_a_row(state):
     (CC-46, A17).
     """
     state.mark_prepared(block("a"), NOON)
-    state.given(["mem_b"], NOON)
+    state.mark_injected(["mem_b"], NOON)
 
     assert [state.note_similarity(s) for s in (0.1, 0.5, 0.1, None, 0.29)] == [False] * 5
     assert state.note_similarity(0.29)
@@ -92,7 +92,7 @@ def test_turn_50_clears_what_surfaced(state):
     cleared = []
     for turn in range(1, 101):
         state.mark_prepared(block("a"), NOON)
-        state.turn()
+        state.count_turn()
         if not state.surfaced:
             cleared.append(turn)
     assert cleared == [50, 100]
@@ -101,8 +101,8 @@ def test_turn_50_clears_what_surfaced(state):
 def test_what_was_never_given_may_come_again(state):
     """A dropped block's memories are free, unless they were given some other way (A16)."""
     state.mark_prepared(block("ab"), NOON)
-    state.given(["mem_b"], NOON)
-    state.dropped(block("ab"))
+    state.mark_injected(["mem_b"], NOON)
+    state.mark_dropped(block("ab"))
 
     assert state.list_blocked_ids(NOON) == {"mem_b"}
 
@@ -128,7 +128,7 @@ def test_an_identical_context_is_skipped_for_30_seconds(state):
 def test_sets_are_bounded(state):
     """The oldest ids go first (A21)."""
     for n in range(MAX_IDS + 10):
-        state.given([f"mem_{n}"], NOON)
+        state.mark_injected([f"mem_{n}"], NOON)
 
     assert len(state.injected) == len(state.surfaced) == MAX_IDS
     assert "mem_0" not in state.injected and f"mem_{MAX_IDS + 9}" in state.injected

@@ -290,7 +290,7 @@ def test_the_scorer_fits_the_features():
 
     assert set(made) == set(kept["with cosine"]["features"])
     assert {name for name in made if "cosine" not in name} == set(kept["without"]["features"])
-    assert 1.0 == pytest.approx(sum(load_scorer("without").likely(made).values()))
+    assert 1.0 == pytest.approx(sum(load_scorer("without").estimate(made).values()))
 
 
 def test_a_denial_of_the_merged_memory_is_no_repetition():

@@ -62,7 +62,7 @@ def test_similar_spelling_similar_vector(toy):
 
 def test_the_toy_is_the_same_in_every_process():
     """Nothing in it is salted per process, so a stored vector stays comparable (A94)."""
-    probe = "from reverie.embed.toy import Toy; print(Toy().embed(['heron runs staging']).tobytes().hex())"
+    probe = "from reverie.embedding.toy import ToyEmbedder; print(ToyEmbedder().embed(['heron runs staging']).tobytes().hex())"
     outputs = {python(probe, PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
 
     assert outputs == {ToyEmbedder().embed(["heron runs staging"]).tobytes().hex() + "\n"}

@@ -237,9 +237,9 @@ CHILD = """
 import sys
 from functools import partial
 from pathlib import Path
-from reverie.embed.weights import Plan, ensure, from_hub
-source = partial(from_hub, base=sys.argv[2])
-ensure(Path(sys.argv[1]), plan=Plan(sources=(source,), sha256=dict(zip(sys.argv[3::2], sys.argv[4::2]))))
+from reverie.embedding.model_weights import FetchPlan, ensure, fetch_from_hub
+source = partial(fetch_from_hub, base=sys.argv[2])
+ensure(Path(sys.argv[1]), plan=FetchPlan(sources=(source,), sha256=dict(zip(sys.argv[3::2], sys.argv[4::2]))))
 """
 
 

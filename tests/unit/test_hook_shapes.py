@@ -396,7 +396,7 @@ PATTERNS = st.sampled_from(
 def test_what_is_spared_could_not_have_met(pattern, tool, command):
     """The quick look before a pattern is tried never loses one that meets."""
     scene = context_of_tool_call(tool, {"command": command})
-    everything = "\n".join((scene.text, *scene.given))
+    everything = "\n".join((scene.text, *scene.argument_lines))
     assert may_match(pattern, everything) or not matches_trigger(pattern, scene)
     assert is_row_called(row(triggers=(pattern,)), scene, everything, "", 0.0) == matches_trigger(
         pattern, scene

@@ -77,7 +77,7 @@ def test_the_same_makes_the_older_one_stronger(monkeypatch):
         "Tabs, please.", tags=["b"], provenance="user_stated", session="s2", messages=(7, 8)
     )
     ledger = met(monkeypatch, SAME, old, new)
-    kept, gone = made(ledger.changes(), old, new)
+    kept, gone = made(ledger.list_changes(), old, new)
 
     assert (kept.strength, kept.sources, kept.tags, kept.files) == (
         2,
@@ -88,7 +88,7 @@ def test_the_same_makes_the_older_one_stronger(monkeypatch):
     assert (kept.trust, kept.provenance, kept.text) == (0.95, "user_stated", "Use tabs.")
     assert kept.confidence == 1.0 and kept.reinforcements[0].message == 7
     assert (gone.retired_why, gone.superseded_by, gone.text) == ("merged", old.id, "Tabs, please.")
-    assert edges(ledger.changes()) == {(old.id, "derived_from", new.id)}
+    assert edges(ledger.list_changes()) == {(old.id, "derived_from", new.id)}
 
 
 def test_a_merged_one_leads_to_the_one_that_counts(monkeypatch):
@@ -100,7 +100,7 @@ def test_a_merged_one_leads_to_the_one_that_counts(monkeypatch):
     )
     new = make_memory("d")
     ledger = met(monkeypatch, SAME, first, middle, end, new)
-    assert made(ledger.changes(), end, new)[0].strength == 2
+    assert made(ledger.list_changes(), end, new)[0].strength == 2
     assert ledger.after[new.id].superseded_by == end.id
 
 
@@ -115,20 +115,20 @@ def test_a_circle_leads_nowhere():
 def test_what_was_forgotten_is_not_brought_back_by_a_repetition(monkeypatch):
     """Who says again what was forgotten keeps something new; the forgotten one stays forgotten."""
     old = make_memory("a")._replace(retired_at=NOON, retired_why="forgotten")
-    assert met(monkeypatch, SAME, old, make_memory("a")).changes() == []
+    assert met(monkeypatch, SAME, old, make_memory("a")).list_changes() == []
 
 
 def test_a_new_wording_may_join_two(monkeypatch):
     """Two that were kept apart become one when a third says the same as both."""
     one, two, new = make_memory("a"), make_memory("b"), make_memory("ab")
-    kept, other, third = made(met(monkeypatch, SAME, one, two, new).changes(), one, two, new)
+    kept, other, third = made(met(monkeypatch, SAME, one, two, new).list_changes(), one, two, new)
     assert (kept.strength, other.superseded_by, third.superseded_by) == (3, one.id, one.id)
 
 
 def test_the_global_request_survives_a_duplicate_in_a_project(monkeypatch):
     """A new wish of the user's own never vanishes into a project's memory (CC-55, X15)."""
     project, own = make_memory("Use tabs.", space="me/demo"), make_memory("Use tabs.", space="me")
-    assert met(monkeypatch, SAME, project, own).changes() == []
+    assert met(monkeypatch, SAME, project, own).list_changes() == []
 
 
 def test_a_project_strengthens_the_global_memory_and_tells_it_nothing(monkeypatch):
@@ -140,7 +140,7 @@ def test_a_project_strengthens_the_global_memory_and_tells_it_nothing(monkeypatc
     project = project._replace(
         reinforcements=(Reinforcement(session="rocket-2", at=NOON),), strength=2
     )
-    kept, gone = made(met(monkeypatch, SAME, own, project).changes(), own, project)
+    kept, gone = made(met(monkeypatch, SAME, own, project).list_changes(), own, project)
     assert (kept.strength, kept.tags, kept.sources, gone.superseded_by) == (
         3,
         ("style",),
@@ -172,7 +172,7 @@ def test_what_only_a_project_has_stays_there(monkeypatch, more):
         make_memory("Use tabs.", space="me"),
         make_memory("Use tabs.", space="me/demo", **more),
     )
-    assert met(monkeypatch, SAME, own, project).changes() == []
+    assert met(monkeypatch, SAME, own, project).list_changes() == []
     same = own._replace(**{name: getattr(project, name) for name in more})
     assert can_merge(same, project) and can_merge(own._replace(space="me/demo"), project)
 
@@ -185,13 +185,13 @@ def test_a_project_keeps_what_is_believed_more_there(monkeypatch):
         make_memory("Use tabs.", space="me", provenance="inferred"),
         make_memory("Tabs.", space="me/demo"),
     )
-    assert met(monkeypatch, SAME, own, project).changes() == []
+    assert met(monkeypatch, SAME, own, project).list_changes() == []
 
 
 def test_a_project_may_differ_from_the_users_own(monkeypatch):
     """What holds in one project neither replaces nor contradicts what holds in general."""
     own, project = make_memory("Use tabs.", space="me"), make_memory("Use spaces.", space="me/demo")
-    assert met(monkeypatch, UPDATE, own, project).changes() == []
+    assert met(monkeypatch, UPDATE, own, project).list_changes() == []
 
 
 @pytest.mark.parametrize(
@@ -320,14 +320,14 @@ def test_who_is_believed(monkeypatch, verdict, old, new, outcome):
     before, after = pair(provenance=new)
     before = before._replace(provenance=old, trust=TRUST_BY_PROVENANCE[old])
     ledger = met(monkeypatch, verdict, before, after)
-    one, other = made(ledger.changes(), before, after)
+    one, other = made(ledger.list_changes(), before, after)
     if outcome == "new":
         assert (one.retired_why, one.superseded_by, other.active) == ("superseded", after.id, True)
-        assert edges(ledger.changes()) == {(after.id, "supersedes", before.id)}
+        assert edges(ledger.list_changes()) == {(after.id, "supersedes", before.id)}
     else:
         assert one.active and other.active
         assert (one.conflicts_with, other.conflicts_with) == ((other.id,), (one.id,))
-        assert edges(ledger.changes()) == {
+        assert edges(ledger.list_changes()) == {
             (one.id, "contradicts", other.id),
             (other.id, "contradicts", one.id),
         }
@@ -336,7 +336,7 @@ def test_who_is_believed(monkeypatch, verdict, old, new, outcome):
 def test_news_of_yesterday_do_not_replace_those_of_today(monkeypatch):
     """What was said earlier but is written down later is the one that steps back (A85)."""
     before, after = make_memory("Port 1 now.", at=NOON), make_memory("Port 2 now.", at=NOON - 99)
-    one, other = made(met(monkeypatch, UPDATE, before, after).changes(), before, after)
+    one, other = made(met(monkeypatch, UPDATE, before, after).list_changes(), before, after)
     assert one.active and other.superseded_by == before.id
 
 
@@ -346,7 +346,7 @@ def test_news_of_yesterday_do_not_replace_those_of_today(monkeypatch):
 def test_who_replaces_nothing(monkeypatch, fields):
     """A rule is not weighed against a fact, and what expires soon takes nobody's place."""
     before, after = pair(**fields)
-    assert made(met(monkeypatch, UPDATE, before, after).changes(), before, after)[0].active
+    assert made(met(monkeypatch, UPDATE, before, after).list_changes(), before, after)[0].active
 
 
 def test_a_correction_puts_one_thing_right(monkeypatch):
@@ -360,7 +360,7 @@ def test_a_correction_puts_one_thing_right(monkeypatch):
     ledger = met(
         monkeypatch, lambda old, *_a, **_k: Verdict("contradicts", sure[old.id], ""), one, two, new
     )
-    first, second, _ = made(ledger.changes(), one, two, new)
+    first, second, _ = made(ledger.list_changes(), one, two, new)
     assert first.active and first.conflicts_with == (new.id,) and second.superseded_by == new.id
 
 
@@ -387,7 +387,7 @@ def test_who_repeats_one_side_speaks_for_it(monkeypatch):
         spaces,
         new,
     )
-    kept, loser, gone = made(ledger.changes(), tabs, spaces, new)
+    kept, loser, gone = made(ledger.list_changes(), tabs, spaces, new)
     assert (kept.provenance, loser.superseded_by, gone.superseded_by) == (
         "user_corrected",
         tabs.id,
@@ -404,7 +404,7 @@ def test_a_near_duplicate_is_tied_to_its_nearest(monkeypatch):
         make_memory(f"Deploys wait for the {who} review.") for who in ("first", "second", "last")
     )
     ledger = met(monkeypatch, CLOSE, one, two, new)
-    assert [c.edge for c in ledger.changes() if isinstance(c, Link)] == [
+    assert [c.edge for c in ledger.list_changes() if isinstance(c, Link)] == [
         (new.id, "resembles", one.id, 0.9)
     ]
     assert all(memory.active for memory in ledger.after.values())
@@ -458,7 +458,7 @@ def test_what_somebody_has_decided_is_left_alone(monkeypatch, verdict):
     assert (
         met(
             monkeypatch, verdict, one, other, settled=frozenset({frozenset((one.id, other.id))})
-        ).changes()
+        ).list_changes()
         == []
     )
 
@@ -467,8 +467,8 @@ def test_what_somebody_has_decided_is_left_alone(monkeypatch, verdict):
 def test_doing_it_again_changes_nothing(monkeypatch, verdict):
     """Deciding once more about what was decided leaves everything as it is."""
     one, other = pair()
-    one, other = made(met(monkeypatch, verdict, one, other).changes(), one, other)
-    assert met(monkeypatch, verdict, one, other).changes() == []
+    one, other = made(met(monkeypatch, verdict, one, other).list_changes(), one, other)
+    assert met(monkeypatch, verdict, one, other).list_changes() == []
 
 
 provenances = st.sampled_from(sorted(TRUST_BY_PROVENANCE))

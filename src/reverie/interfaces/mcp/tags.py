@@ -202,9 +202,7 @@ class Tags:
         ] = (),
         offset: Annotated[
             int,
-            Field(
-                ge=0, description="From which character on, for contents that were cut_memory_text."
-            ),
+            Field(ge=0, description="From which character on, for contents that were cut."),
         ] = 0,
     ) -> TaggedAnswer:
         """Retrieve stored memories by tags or ids: the full content, those with most of the tags

@@ -181,9 +181,7 @@ def show_log(
     tool: Annotated[str, typer.Option("--tool", help="Only runs of this tool.")] = "",
     file: Annotated[
         str,
-        typer.Option(
-            "--file", help="Only what list_file_touches this file: a part of its path will do."
-        ),
+        typer.Option("--file", help="Only what touched this file: a part of its path will do."),
     ] = "",
     task: Annotated[str, typer.Option("--task", help="Only what belongs to this task.")] = "",
     grep: Annotated[

@@ -35,21 +35,17 @@ def show_code_anchors(
     id: Id = None,
     on: Annotated[
         list[str] | None,
-        typer.Option(
-            "--on", metavar=PLACE_FORMAT, help="Code that it is show_code_anchors. Repeatable."
-        ),
+        typer.Option("--on", metavar=PLACE_FORMAT, help="Code that it is about. Repeatable."),
     ] = None,
     off: Annotated[
         list[str] | None,
-        typer.Option(
-            "--off", metavar=PLACE_FORMAT, help="Code that it is not show_code_anchors. Repeatable."
-        ),
+        typer.Option("--off", metavar=PLACE_FORMAT, help="Code that it is not about. Repeatable."),
     ] = None,
     still_true: Annotated[
         bool, typer.Option("--still-true", help="It holds for the code as it is now.")
     ] = False,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, help="How many are list_outdated, at most.")
+        int, typer.Option("--limit", "-n", min=0, help="How many are listed, at most.")
     ] = 20,
 ) -> None:
     """Of which code a memory speaks, then and now; without an id, what speaks of code that has

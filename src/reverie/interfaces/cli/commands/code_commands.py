@@ -92,9 +92,7 @@ def show_code_map(
     desk: CliContext,
     focus: Annotated[
         list[str] | None,
-        typer.Option(
-            "--focus", metavar="NAME", help="A file or find_definitions to look from. Repeatable."
-        ),
+        typer.Option("--focus", metavar="NAME", help="A file or symbol to look from. Repeatable."),
     ] = None,
     tokens: Annotated[
         int, typer.Option("--tokens", "-t", min=1, help="How long it may be.")

@@ -58,7 +58,7 @@ def restore_memories(
         typer.Argument(
             metavar="ID…",
             autocompletion=shell_completion.complete_forgotten_ids,
-            help="MemoryIds of memories.",
+            help="Ids of memories.",
         ),
     ],
 ) -> None:

@@ -126,7 +126,7 @@ def list_episodes(
 def show_journal(
     desk: CliContext,
     day: Annotated[
-        str, typer.Argument(metavar="DAY", help="2026-03-15, utc_today or yesterday (UTC).")
+        str, typer.Argument(metavar="DAY", help="2026-03-15, today or yesterday (UTC).")
     ] = "",
     since: Since = "",
     until: Until = "",

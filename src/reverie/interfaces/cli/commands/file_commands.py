@@ -54,9 +54,7 @@ def register(app: typer.Typer) -> None:
 def add_folder(
     desk: CliContext,
     folder: Tree,
-    index: Annotated[
-        bool, typer.Option("--sync_folders/--no-sync_folders", help="Index it now.")
-    ] = True,
+    index: Annotated[bool, typer.Option("--sync/--no-sync", help="Index it now.")] = True,
 ) -> None:
     """Let memory search the texts of a folder."""
     with desk.mind() as mind:
@@ -86,7 +84,7 @@ def list_folders(desk: CliContext) -> None:
 def sync_folders(
     desk: CliContext,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on: index whatever watch_folders, until Ctrl-C.")
+        bool, typer.Option("--watch", help="Go on: index whatever changes, until Ctrl-C.")
     ] = False,
     afresh: Annotated[bool, typer.Option("--afresh", help="Throw the index away first.")] = False,
     within: Annotated[
@@ -95,7 +93,7 @@ def sync_folders(
             "--within",
             metavar="SECONDS",
             min=0,
-            help="Stop then; the next sync_folders goes on there.",
+            help="Stop then; the next sync goes on there.",
         ),
     ] = None,
 ) -> None:
@@ -215,7 +213,7 @@ def restore_file(
     path: Place,
     version: Annotated[
         int | None,
-        typer.Argument(metavar="NUMBER", help="Of show_file_history (default: the last)."),
+        typer.Argument(metavar="NUMBER", help="Of history (default: the last)."),
     ] = None,
 ) -> None:
     """Put a file back as it was before an update. What it is now is kept too."""

@@ -61,7 +61,7 @@ def import_paths(
     ] = "",
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Of another program: only print_import what would come."),
+        typer.Option("--dry-run", help="Of another program: only tell what would come."),
     ] = False,
     untrusted: Annotated[
         bool,

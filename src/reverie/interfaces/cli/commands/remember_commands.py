@@ -63,10 +63,10 @@ def remember_text(
     tag: Annotated[
         list[str] | None,
         typer.Option(
-            "--tag_memory",
+            "--tag",
             "-t",
             autocompletion=shell_completion.complete_tags,
-            help="A tag_memory; may be given several times.",
+            help="A tag; may be given several times.",
         ),
     ] = None,
     title: Annotated[str, typer.Option(help="A short description, shown in hints.")] = "",
@@ -293,7 +293,7 @@ def tag_memory(
             "--remove",
             "-r",
             autocompletion=shell_completion.complete_tags,
-            help="A tag_memory to take off.",
+            help="A tag to take off.",
         ),
     ] = None,
 ) -> None:

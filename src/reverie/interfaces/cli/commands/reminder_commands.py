@@ -59,7 +59,7 @@ def add_reminder(
         typer.Option(metavar="WORDS", help="When these words, or a trigger pattern, come up."),
     ] = None,
     priority: Annotated[
-        float, typer.Option(help="0 to 1: what is list_due comes in this order, then by time.")
+        float, typer.Option(help="0 to 1: what is due comes in this order, then by time.")
     ] = 0.5,
     zone: Annotated[
         str, typer.Option(help="The time zone that is meant, as Europe/Berlin (default: here).")
@@ -131,7 +131,7 @@ def list_due(
 def list_reminders(
     desk: CliContext,
     every_one: Annotated[
-        bool, typer.Option("--all", help="Also what is finish_reminder or cancelled.")
+        bool, typer.Option("--all", help="Also what is done or cancelled.")
     ] = False,
 ) -> None:
     """Everything to be done later, what is due next first."""

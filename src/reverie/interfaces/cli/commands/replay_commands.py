@@ -117,7 +117,7 @@ def condense_conversation(
     limit: WindowLimit = 200_000,
     strategy: Annotated[
         str,
-        typer.Option(help="hybrid, sliding-show_window, progressive-summary, importance-based."),
+        typer.Option(help="hybrid, sliding-window, progressive-summary, importance-based."),
     ] = "hybrid",
     task: Task = "",
 ) -> None:

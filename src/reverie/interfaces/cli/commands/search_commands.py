@@ -104,9 +104,7 @@ def recall_memories(
         ),
     ] = "",
     depth: Depth = None,
-    explain: Annotated[
-        bool, typer.Option("--show_explanation", help="Say more about why.")
-    ] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say more about why.")] = False,
 ) -> None:
     """Find memories for a question, best first."""
     text = " ".join(query or ())
@@ -235,7 +233,7 @@ def retrieve_memories(
         typer.Argument(
             metavar="ID…",
             autocompletion=shell_completion.complete_ids,
-            help="Ids, as list_hints name them.",
+            help="Ids, as hints name them.",
         ),
     ] = None,
     tag: Tags = None,

@@ -34,9 +34,7 @@ def run_sql(
             metavar="SQL", help="One statement in DuckDB's dialect; “-” reads it from stdin."
         ),
     ] = None,
-    as_csv: Annotated[
-        bool, typer.Option("--csv", help="QueryResult with CSV, a header first.")
-    ] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Answer with CSV, a header first.")] = False,
     parquet: Annotated[
         Path | None,
         typer.Option(

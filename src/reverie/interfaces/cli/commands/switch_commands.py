@@ -132,7 +132,7 @@ def work_until_idle(
     holder: Annotated[str, typer.Option(help="The name under which the lease was taken.")] = "",
     lock: Annotated[
         int | None,
-        typer.Option(help="The open file of the lock that is held for this work_until_idle."),
+        typer.Option(help="The open file of the lock that is held for this worker."),
     ] = None,
 ) -> None:
     """Settle what is waiting, stay a while for more, leave."""

@@ -41,7 +41,7 @@ def hold_content(
         ),
     ] = None,
     minutes: Annotated[
-        float, typer.Option(help="How long it is show_held, at most a day.")
+        float, typer.Option(help="How long it is held, at most a day.")
     ] = DEFAULT_MINUTES,
 ) -> None:
     """Set the working memory of a conversation; replaces what it held."""
@@ -134,7 +134,7 @@ def list_feelings(
 def set_season(
     desk: CliContext,
     label: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="release_held-week, end-of-sprint, ….")
+        str | None, typer.Argument(metavar="NAME", help="release-week, end-of-sprint, ….")
     ] = None,
     until: Annotated[
         str, typer.Option(metavar="WHEN", help="When it ends: a time, or 5d from now.")
