@@ -233,7 +233,7 @@ _RULES = tuple(
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)")
 _SHOUTED = re.compile(r"\b[A-Z]{2,}\b")
 _SPOKEN_TO = re.compile(r"\b(?:YOU|YOUR|I(?= \w)|MY|ME|WHY|STOP|AGAIN)\b")
-# a rule that is stressed
+# A rule that is stressed is no shout.
 _RULED = re.compile(r"^(?:PLEASE )?(?:DO NOT|DON'?T|NEVER|ALWAYS|MUST|REMEMBER)\b")
 _REPORTED = re.compile(
     r"^(?:(?:the|our|a|some) (?:users?|customers?|clients?|tickets?|issues?|logs?|comments?)"
@@ -242,38 +242,35 @@ _REPORTED = re.compile(
     r"|\b(?:commit message|comment|docstring|fixme|todo)\b",
     re.IGNORECASE,
 )
-SHOUTED_WORDS = 4  # words in capitals, and half of all words, that make a shout
+SHOUTED_WORDS = 4  # words in capitals that make a shout, if they are half of all words
 
 
 def detect_emotion(text: str) -> Feeling | None:
-    """What the user feels, by their own words in one message; None where they do not say. The
-    strongest counts.
+    """What the user feels, by their own words in one message; None where they do not say.
 
-    A low one counts only as the last word of a message that asks for nothing: "thanks" and "great."
-    mostly open the next request.
+    The strongest counts. A low one counts only as the last word of a message that asks for nothing:
+    "thanks" and "great." mostly open the next request.
     """
     if len(text) > MAX_MESSAGE_CHARS:
         return None
-    said = separate_sentences(text).own
-    asks = any(sentence.endswith("?") for sentence in said)
-    found = [
-        feeling
-        for place, sentence in enumerate(said, start=1)
-        if (feeling := detect_in_sentence(sentence)) is not None
-        and (feeling.intensity != "low" or (place == len(said) and not asks))
-    ]
-    feeling = max(found, key=lambda one: INTENSITIES.index(one.intensity), default=None)
-    if feeling is None:
+    sentences = separate_sentences(text).own
+    asks = any(sentence.endswith("?") for sentence in sentences)
+    found = []
+    for place, sentence in enumerate(sentences, start=1):
+        feeling = detect_in_sentence(sentence)
+        closes = place == len(sentences) and not asks
+        if feeling is not None and (feeling.intensity != "low" or closes):
+            found.append(feeling)
+    if not found:
         return None
-    return (
-        raise_intensity(feeling)
-        if text.count("!") >= 2 and feeling.intensity != "high"
-        else feeling
-    )
+    strongest = max(found, key=lambda one: INTENSITIES.index(one.intensity))
+    if text.count("!") >= 2 and strongest.intensity != "high":
+        return raise_intensity(strongest)
+    return strongest
 
 
 def detect_in_sentence(sentence: str) -> Feeling | None:
-    """What one sentence says of a feeling, and by which words."""
+    """The feeling that one sentence shows, with the words that show it; None if it shows none."""
     plain = _QUOTED.sub(" ", sentence).strip()
     if _REPORTED.search(plain):
         return None
@@ -284,8 +281,8 @@ def detect_in_sentence(sentence: str) -> Feeling | None:
 
 
 def is_shouted(text: str) -> bool:
-    """Whether it is shouted at somebody: mostly capitals, and not a constant, a query or a line of
-    a log.
+    """True if it is shouted at somebody: mostly capitals, and no constant, query or line of a
+    log.
     """
     loud = _SHOUTED.findall(text)
     return (
@@ -298,5 +295,5 @@ def is_shouted(text: str) -> bool:
 
 
 def raise_intensity(feeling: Feeling) -> Feeling:
-    """One step stronger."""
+    """The feeling, one step stronger; it must not be the strongest yet."""
     return feeling._replace(intensity=INTENSITIES[INTENSITIES.index(feeling.intensity) + 1])
