@@ -63,15 +63,9 @@ def note_user_words(
         max(event.at, kept.at),
         (kept.until - kept.at) / 60.0 if kept else working_memory.DEFAULT_MINUTES,
     )
+    held = working_memory.HeldContent(kept.content, turn, at, at + 60.0 * minutes)
     new = working_memory.build_scratch_pad(
-        old.id if old else clock.new_id(),
-        at,
-        space,
-        event.session,
-        kept.content,
-        turn,
-        minutes,
-        work.policy,
+        old.id if old else clock.new_id(), space, event.session, held, work.policy
     )
     if old is None:
         return ReaderDecision([Add(new)])

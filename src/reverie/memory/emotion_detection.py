@@ -24,13 +24,19 @@ class EmotionRule(NamedTuple):
     patterns: tuple[str, ...]
 
 
-WORKS = r"(?:works?|worked|working|passes|passed|fixed|green|runs?|running|compiles|gone|solved|over|back)"
+WORKS = (
+    r"(?:works?|worked|working|passes|passed|fixed|green|runs?|running|compiles|gone"
+    r"|solved|over|back)"
+)
 PRAISE = (
     r"(?:great|awesome|amazing|excellent|perfect(?:ly)?|fantastic|brilliant|superb|wonderful|lovely"
     r"|impressive|beautiful(?:ly)?|outstanding|flawless(?:ly)?|gorgeous|incredible|stunning"
     r"|marvell?ous|terrific|phenomenal)"
 )
-GOOD = r"(?:good|nice|clever|smart|neat|elegant|cool|sweet|clean|helpful|useful|handy|slick|fast|easy|fun|cute|solid)"
+GOOD = (
+    r"(?:good|nice|clever|smart|neat|elegant|cool|sweet|clean|helpful|useful|handy|slick"
+    r"|fast|easy|fun|cute|solid)"
+)
 BETTER = r"(?:better|nicer|cleaner|faster|simpler|clearer|easier|smoother)"
 BAD = (
     r"(?:useless|terrible|horrible|awful|garbage|rubbish|ridiculous|annoying|unacceptable"
