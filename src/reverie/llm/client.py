@@ -246,10 +246,10 @@ def failure_from_error(err: Exception) -> LlmCallFailed:
     )
     outcome = next((outcome for kind, outcome in outcomes if isinstance(err, kind)), "")
     status = getattr(err, "status_code", None) or getattr(err.__cause__, "status_code", None)
-    if not outcome and status is None:
+    if not outcome:
         outcome = MALFORMED
-    elif not outcome:
-        outcome = REFUSED if status < 500 else DOWN
+        if status is not None:
+            outcome = REFUSED if status < 500 else DOWN
     why = f"HTTP {status}: {read_server_error(err) or err}" if status else str(err)
     return LlmCallFailed(outcome, " ".join(why.split()), getattr(err, "retry_after", None))
 

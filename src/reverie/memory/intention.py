@@ -300,8 +300,8 @@ def resolve_times(said: Mapping[str, Any], now: float, zone: str) -> dict[str, A
     """
     load_zone(zone)
     found: dict[str, Any] = {"zone": zone}
-    when = said.get("when")
     if "when" in said:
+        when: Any = said["when"]
         found["when"] = float(when) if is_timestamp(when) else parse_time_ahead(when, now, zone)
     if every := said.get("every"):
         first = to_wall_time(found["when"], zone) if "when" in found else None

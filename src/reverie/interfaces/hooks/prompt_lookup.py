@@ -70,7 +70,7 @@ def look_up_prompt(
         if there is None:
             return {}
         from reverie.context_window.injection_history import InjectionHistory, resume_history
-        from reverie.injection.first_turn import prepare_by_words
+        from reverie.injection.first_turn import InjectionTurn, prepare_by_words
 
         store, settings = there
         attention = InjectionHistory(session, (space,))
@@ -85,22 +85,9 @@ def look_up_prompt(
         besides = load_active_hits(
             store, [id for id in ready.get("ids", ()) if id not in blocked and id not in waited]
         )
-        return (
-            to_hook_block(
-                prepare_by_words(
-                    store,
-                    settings,
-                    attention,
-                    space,
-                    text[:MAX_QUERY_CHARS],
-                    text,
-                    now,
-                    due,
-                    besides,
-                )
-            )
-            or {}
-        )
+        turn = InjectionTurn(attention, space, now, due)
+        block = prepare_by_words(store, settings, turn, text[:MAX_QUERY_CHARS], text, besides)
+        return to_hook_block(block) or {}
 
 
 def load_active_hits(store: Store, ids: Sequence[str]) -> list[Hit]:
