@@ -31,7 +31,7 @@ BAD = re.compile(
 
 
 def ours(text: str) -> str:
-    """By the rules of `reverie.lifecycle.appraisal`."""
+    """By the rules of `reverie.memory.emotion_detection`."""
     feeling = detect_emotion(text)
     return (
         "neither" if feeling is None else "pleased" if feeling.emotion in PLEASING else "displeased"

@@ -143,7 +143,7 @@ def test_it_is_followed_and_comes_back(home, repo, what):
     assert (place, state) == now_of(home, id)
     (anchor,) = anchors_of(home.get(id)[0])
     assert ("cart.py:price_of" if place != "cart.py:price_of" else "") == anchor.was
-    assert {anchor.node} == edges_of(home, id)
+    assert {anchor.edge_end} == edges_of(home, id)
     edit(
         repo,
         **dict.fromkeys(files, None) | {"cart.py": CART}

@@ -204,7 +204,9 @@ def test_without_edges_nothing_is_walked(mind, monkeypatch):
     """
     asked = []
     around = mind.store.edges_around
-    monkeypatch.setattr(mind.store, "around", lambda *args: asked.append(args) or around(*args))
+    monkeypatch.setattr(
+        mind.store, "edges_around", lambda *args: asked.append(args) or around(*args)
+    )
     mind.tag(mind.heron.id, remove=["infra"])
 
     assert list(found(mind)) == [HERON] and len(asked) == 1

@@ -311,16 +311,22 @@ def test_the_order_of_preparing(wordy, clock, monkeypatch):
     with session(wordy) as companion:
         turn(companion, CHAT, clock=clock)
         for owner, name in (
-            (prepare_block, "embedded"),
-            (InjectionHistory, "topic"),
-            (prepare_block, "search"),
-            (prepare_block, "render"),
-            (InjectionHistory, "prepared"),
+            (prepare_block, "try_embed"),
+            (InjectionHistory, "note_similarity"),
+            (prepare_block, "search_memories"),
+            (prepare_block, "render_block"),
+            (InjectionHistory, "mark_prepared"),
         ):
             noted(owner, name)
         turn(companion, ASK, clock=clock)
 
-    assert steps == ["embedded", "topic", "search", "render", "prepared"]
+    assert steps == [
+        "try_embed",
+        "note_similarity",
+        "search_memories",
+        "render_block",
+        "mark_prepared",
+    ]
 
 
 def test_restatements_do_not_take_the_places_of_others(wordy, clock):

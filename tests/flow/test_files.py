@@ -361,7 +361,7 @@ def test_a_file_that_grows_while_it_is_read_is_read_again(known, notes, monkeypa
     known.sync_files(space=SPACE)
     monkeypatch.undo()
     assert done
-    assert known.store.files.known(str(notes))["growing.md"].stamp == UNSURE_STAMP
+    assert known.store.files.indexed_files(str(notes))["growing.md"].stamp == UNSURE_STAMP
     known.sync_files(space=SPACE)
     assert found(known, "godwit") == [("growing.md", 1, 2)]
 

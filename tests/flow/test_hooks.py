@@ -725,7 +725,7 @@ def test_an_old_python_says_so(agent, tmp_path):
     library alone.
     """
     run = Path(half_an_upgrade(tmp_path, "interfaces/hooks/prompt_lookup.py"))
-    (run.parent / "once.py").write_text(
+    (run.parent / "hook_main.py").write_text(
         "def main(words: list[str] | None) -> None: ...\nmatch = = 1\n"
     )
     assert agent.raw(b"{}", run=str(run)) == {}

@@ -1154,7 +1154,7 @@ def test_a_file_is_parsed_once(tmp_path, monkeypatch):
         return memory_of(found, into)
 
     for module in (jcode_files, jaato_files):
-        monkeypatch.setattr(module, "text_in", reading)
+        monkeypatch.setattr(module, "read_import_text", reading)
     monkeypatch.setattr(import_plan, "build_record_memory", making)
     for file in (put(tmp_path / "0.json", json.dumps(jcode_graph())), records(tmp_path, {})):
         run(tmp_path / "home", "import", str(file), "--space", SPACE)

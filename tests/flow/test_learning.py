@@ -146,7 +146,7 @@ def test_two_threads_opening_and_closing_lose_nothing(mind):
 def test_a_script_that_just_ends_has_written_its_turns(tmp_path, end):
     """No `with`, no `close`: what was handed over is on disk all the same (A9)."""
     script = (
-        "import reverie\nfrom reverie.config import Settings\nfrom pathlib import Path\n"
+        "import reverie\nfrom reverie.core.config import Settings\nfrom pathlib import Path\n"
         f"m = reverie.open({str(tmp_path)!r}, settings=Settings(home=Path({str(tmp_path)!r}), embedder='none'))\n"
         "c = m.companion('me/demo/s1')\n"
         "for n in range(50): c.turn([{'role': 'user', 'content': f'turn {n}'}])\n" + end
@@ -188,7 +188,7 @@ def test_one_bad_turn_does_not_block_the_log(mind, monkeypatch):
     monkeypatch.setattr(
         conversation_state,
         "to_turn_event",
-        lambda turn, *more: 1 / 0 if turn.said[0].text == "bad" else real(turn, *more),
+        lambda turn, *more: 1 / 0 if turn.messages[0].text == "bad" else real(turn, *more),
     )
     with mind.companion(f"{SPACE}/s1") as companion:
         for text in ("one", "bad", "two"):

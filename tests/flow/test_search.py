@@ -240,4 +240,4 @@ def test_store_and_ranking_can_be_exchanged(monkeypatch, tmp_path):
         mind.settle()
         assert mind.recall("heron", space=SPACE, mode="words")[0].memory.id == short.id
         assert mind.recall("heron", space=SPACE, mode="rrf")[0].memory.id == long.id
-    assert "apply" in asked and "words" in asked
+    assert "apply" in asked and "search_words" in asked

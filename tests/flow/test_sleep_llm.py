@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from bench.common import Given
-from reverie.consolidation import sleep_schedule
+from reverie.consolidation import model_advice, sleep_schedule
 from reverie.core.errors import BadInput
 from reverie.core.model import EMPTY_MAPPING
 from reverie.interfaces.worker import Worker
 from reverie.pipeline.pending_vectors import embed_pending
-from reverie.reconciliation import model_requests
 from reverie.testing import SPACE, memory
 from tests.scripted import Status, scripted
 
@@ -247,7 +246,7 @@ def test_what_one_session_said_is_not_asked_about(night):
 
 def test_so_many_pairs_a_night_are_asked_about(night, monkeypatch):
     """The next night goes on with what is new."""
-    monkeypatch.setattr(model_requests, "MOST_RELATED", 2)
+    monkeypatch.setattr(model_advice, "MAX_RELATED_PAIRS", 2)
     with scripted('{"relation": "relates_to", "confidence": 1}') as script:
         mind = night(script, *TWO, "Approval comes from the lead.", cosine=0.85)
         assert (2, 2) == (mind.sleep(["relations"]).steps, len(script.asked))

@@ -237,19 +237,19 @@ def test_an_agent_works_for_two_days(agent, tmp_path, monkeypatch):
         step.reply["content"] for step in monday
     ]
     assert "return cents * pieces" in (tmp_path / "shop" / "prices.py").read_text("utf-8")
-    assert 1 == sum(step.is_ready.condensed.done for step in monday)
-    assert all(legal(step.is_ready.messages) for step in monday)
+    assert 1 == sum(step.ready.condensed.done for step in monday)
+    assert all(legal(step.ready.messages) for step in monday)
     assert all(
         complete
         for step in monday
-        for span, complete in group_messages(step.is_ready.messages)
+        for span, complete in group_messages(step.ready.messages)
         if len(span) > 1
     )
     assert [
         "In cents. And today the release is to be published.",
         "The test of total(200, 3).",
     ] == [step.reply["content"] for step in tuesday]
-    given = [memory.text for step in tuesday for memory in step.is_ready.block.memories]
+    given = [memory.text for step in tuesday for memory in step.ready.block.memories]
     assert 1 == given.count("Publish the release of the shop")
     with memory(tmp_path / "memory", now=None) as mind:
         left = [m for m in mind.browse(space=agent.SPACE, limit=1_000) if m.kind == EXCERPT]

@@ -300,7 +300,9 @@ def test_three_times_too_slow_is_a_failure(weighed, clock, monkeypatch):
 
     whole = pair_task.build_comparison_request
     monkeypatch.setattr(
-        pair_task, "build_comparison_request", lambda *args: whole(*args)._replace(seconds=0.5)
+        pair_task,
+        "build_comparison_request",
+        lambda *args: whole(*args)._replace(timeout_seconds=0.5),
     )
     with scripted(Slow("{}", 20.0)) as script:
         mind, _, _ = weighed(script)

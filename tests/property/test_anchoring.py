@@ -103,7 +103,9 @@ def test_no_anchor_is_silently_wrong(first, versions):
                 assert bool(outdated_notice(one)) == bool(anchor.state)
                 if not anchor.was and now.get(key) == number:
                     assert "" == anchor.state
-                assert {anchor.node} == {edge.dst for edge in mind.store.edges([id], ("about",))}
+                assert {anchor.edge_end} == {
+                    edge.dst for edge in mind.store.edges([id], ("about",))
+                }
         for key, number, id in said:
             (anchor,) = anchors_in(mind.get([id])[0].details)
             assert ("", number) == (anchor.state, now.get((anchor.path, anchor.symbol))), (

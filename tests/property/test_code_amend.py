@@ -192,7 +192,7 @@ def altered(index, files, changes):
     rows = [row(path, text) for path, text in fresh.items()]
     facts = {one.file.path: some for one, some in rows}
     made = incremental_resolution.amend_edges(
-        index, ROOT, "repo", index.known(ROOT), facts, gone, 1_000
+        index, ROOT, "repo", index.indexed_files(ROOT), facts, gone, 1_000
     )
     assert made is not None
     index.amend(ROOT, [one for one, _ in rows], gone, *made)

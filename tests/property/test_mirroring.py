@@ -155,11 +155,11 @@ def test_a_copy_knows_every_state_before(states):
     copy = BaseCopy()
     stamps = []
     for state in states:
-        copy = copy.then(state)
+        copy = copy.with_lines(state)
         stamps.append((copy.stamp, state))
     copy = parse_base_copy(dump_base_copy(copy))
 
-    assert [copy.at(stamp) for stamp, _ in stamps] == [state for _, state in stamps]
+    assert [copy.lines_at(stamp) for stamp, _ in stamps] == [state for _, state in stamps]
 
 
 words = st.lists(

@@ -71,7 +71,7 @@ def test_the_toy_is_the_same_in_every_process():
 def test_importing_and_opening_load_nothing(tmp_path):
     """Neither the package nor an opened embedder imports anything heavy before the first text."""
     probe = (
-        "import sys, pathlib, reverie.embed as e\n"
+        "import sys, pathlib, reverie.embedding as e\n"
         "assert not {'numpy', 'urllib.request', 'subprocess'} & set(sys.modules)\n"
         f"e.open_embedder('minilm', cache=pathlib.Path({str(tmp_path)!r}))\n"
         "print({'numpy', 'onnx', 'onnxruntime', 'tokenizers'} & set(sys.modules))"

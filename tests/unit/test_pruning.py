@@ -45,7 +45,7 @@ def test_relevance_is_the_formula():
     assert (
         1.5 == score_relevance(an_item(task="a"), NOON, "b") == score_relevance(an_item(), NOON, "")
     )
-    assert 1.5 * 1.6 == pytest.approx(score_relevance(an_item(dependants=3), NOON))
+    assert 1.5 * 1.6 == pytest.approx(score_relevance(an_item(dependant_count=3), NOON))
     assert 1.5 == score_relevance(
         an_item(minutes=-5), NOON
     )  # a clock that jumped back makes nothing more relevant
@@ -80,7 +80,7 @@ def test_items_go_in_the_order_of_the_formula():
         an_item(3, "code_snippet", 10),
         an_item(4, "tool_result", 10),
         an_item(5, minutes=130),
-        an_item(6, "tool_result", 10, dependants=5),
+        an_item(6, "tool_result", 10, dependant_count=5),
         an_item(7),
         an_item(8),
         an_item(9),

@@ -149,7 +149,7 @@ class SessionVerbs(MindBase):
         """What `companion.condense` would make of a conversation: nothing of it is written down.
 
         `messages` as for `window`; `strategy` is a key of
-        `reverie.lifecycle.condense.strategies.STRATEGIES`. With `ask` the language model, if there
+        `reverie.context_window.condensing.condense_strategies.STRATEGIES`. With `ask` the language model, if there
         is one, writes the summary; that call is counted in `space`.
         """
         from reverie.context_window.conversation_summary import ConversationFacts, condense_messages
