@@ -29,7 +29,7 @@ from bench.retrieval import data, stores
 from reverie.core.model import Hit
 from reverie.embedding import Embedder
 from reverie.injection import prepare_block
-from reverie.retrieval import relevance_gate, rescoring
+from reverie.retrieval import relevance_gate
 from reverie.retrieval.relevance_gate import GateSignals
 from reverie.text.host_messages import HostMessage
 from reverie.text.tokenization import tokenize_query
@@ -70,7 +70,13 @@ def unjudged(hits: Sequence[Hit], _seen: Sequence[GateSignals], _text: str) -> l
 
 
 def standing_out(hits: Sequence[Hit], limit: int) -> list[Hit]:
-    return list(hits[: rescoring.count_standing_out([hit.score for hit in hits], limit)])
+    """Hits within 0.90 of the best, up to the first that falls below 0.95 of the one before."""
+    taken: list[Hit] = []
+    for hit in hits[:limit]:
+        if taken and (hit.score < 0.90 * hits[0].score or hit.score < 0.95 * taken[-1].score):
+            break
+        taken.append(hit)
+    return taken
 
 
 def echoed(hits: Sequence[Hit], seen: Sequence[GateSignals], text: str) -> list[Hit]:

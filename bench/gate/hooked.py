@@ -32,7 +32,7 @@ from reverie.context_window.injection_history import (
 from reverie.core.config import Settings
 from reverie.core.model import Hit
 from reverie.embedding import Embedder
-from reverie.injection.first_turn import prepare_by_words
+from reverie.injection.first_turn import InjectionTurn, prepare_by_words
 from reverie.injection.prepare_block import prepare_injection
 from reverie.interfaces.hooks.prompt_topic import (
     collect_topic_words,
@@ -80,7 +80,9 @@ def hooked(
         if not every:
             block, ready = (ready if fresh else EMPTY_BLOCK), EMPTY_BLOCK
             if begins:
-                block = prepare_by_words(store, settings, attention, space, text, text, now)
+                block = prepare_by_words(
+                    store, settings, InjectionTurn(attention, space, now), text, text
+                )
         else:
             taken = ready if fresh and continues_topic(text, fits) else EMPTY_BLOCK
             ready = EMPTY_BLOCK if taken else ready
@@ -88,14 +90,14 @@ def hooked(
             if begins or is_worth_searching(text, ()):
                 besides = [Hit(memory, 0.0, ("prepared",)) for memory in taken.memories]
                 block = prepare_by_words(
-                    store, settings, attention, space, text, text, now, (), besides
+                    store, settings, InjectionTurn(attention, space, now), text, text, besides
                 )
         attention.count_turn()
         attention.mark_injected(block.ids, now)
         attention.mark_dropped(ready if (some := set(ready.ids) & set(block.ids)) else EMPTY_BLOCK)
         ready = EMPTY_BLOCK if some else ready
         made = prepare_injection(
-            store, embedder, settings, attention, space, case.window, now, last
+            store, embedder, settings, InjectionTurn(attention, space, now), case.window, last
         )
         last = made.vector
         given = block.ids

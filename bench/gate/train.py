@@ -32,6 +32,7 @@ from reverie.context_window.injection_history import InjectionHistory
 from reverie.core.config import Settings
 from reverie.core.model import Hit, Memory
 from reverie.embedding import Embedder
+from reverie.injection.first_turn import InjectionTurn
 from reverie.injection.prepare_block import prepare_injection
 from reverie.retrieval import relevance_gate, rescoring
 from reverie.retrieval.relevance_gate import GateSignals
@@ -108,11 +109,8 @@ def examples(place: Place, embedder: Embedder | None, names: Names) -> list[Exam
                 place.mind.store,
                 embedder,
                 Settings(home=place.mind.settings.home),
-                InjectionHistory("x"),
-                place.space,
+                InjectionTurn(InjectionHistory("x"), place.space, NOW),
                 case.window,
-                NOW,
-                None,
             )
         found.append(example(place.name, case, *(caught[-1] if caught else ((), (), "")), names))
     return found

@@ -16,6 +16,7 @@ from reverie.context_window.injection_history import InjectionHistory
 from reverie.core.config import Settings
 from reverie.core.model import Hit
 from reverie.embedding import Embedder
+from reverie.injection.first_turn import InjectionTurn
 from reverie.injection.prepare_block import prepare_injection
 from reverie.retrieval import relevance_gate, rescoring
 from reverie.retrieval.relevance_gate import GateSignals
@@ -69,7 +70,12 @@ def walked(place: Place, embedder: Embedder | None, one: Gate) -> Iterator[Shown
             now += APART
             attention.count_turn()
             made = prepare_injection(
-                place.mind.store, embedder, settings, attention, place.space, case.window, now, last
+                place.mind.store,
+                embedder,
+                settings,
+                InjectionTurn(attention, place.space, now),
+                case.window,
+                last,
             )
             block, last = made.block, made.vector
             attention.mark_prepared(block, now)

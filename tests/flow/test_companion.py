@@ -18,6 +18,7 @@ from reverie.core.errors import BadInput
 from reverie.core.model import Add, Event, Hit
 from reverie.embedding.toy import ToyEmbedder
 from reverie.injection import first_turn, prepare_block
+from reverie.injection.first_turn import InjectionTurn
 from reverie.runtime import background_thread
 from reverie.runtime.companion import content_to_text
 from reverie.testing import (
@@ -314,7 +315,7 @@ def test_the_order_of_preparing(wordy, clock, monkeypatch):
             (prepare_block, "try_embed"),
             (InjectionHistory, "note_similarity"),
             (prepare_block, "search_memories"),
-            (prepare_block, "render_block"),
+            (InjectionTurn, "render"),
             (InjectionHistory, "mark_prepared"),
         ):
             noted(owner, name)
@@ -324,7 +325,7 @@ def test_the_order_of_preparing(wordy, clock, monkeypatch):
         "try_embed",
         "note_similarity",
         "search_memories",
-        "render_block",
+        "render",
         "mark_prepared",
     ]
 

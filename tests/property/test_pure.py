@@ -25,13 +25,16 @@ from reverie.memory.memory_validation import (
     validate_tags,
 )
 from reverie.retrieval.rescoring import (
+    BESIDE_ODDS,
+    MIN_SHOWN_CHANCE,
     PRIOR_BOUND,
     apply_priors,
     compute_prior,
-    count_standing_out,
     drop_duplicate_texts,
     finalize_hits,
     multiply_odds,
+    select_beside_best,
+    to_odds,
 )
 from reverie.retrieval.trigger_search import match_triggers
 from reverie.storage.sqlite.row_codec import (
@@ -122,17 +125,16 @@ def test_an_escaped_line_is_one_line(text):
 # Gate and priors
 
 
-@given(
-    st.lists(unit, max_size=20).map(lambda scores: sorted(scores, reverse=True)), st.integers(0, 10)
-)
-def test_the_gate_keeps_a_prefix_that_stands_out(scores, most):
-    """At most so many, the best always among them, none far below it (X6, CC-27)."""
-    kept = count_standing_out(scores, most)
+@given(st.lists(unit, max_size=20).map(lambda scores: sorted(scores, reverse=True)))
+def test_the_gate_keeps_a_prefix_that_stands_out(scores):
+    """Nothing where the best has no even chance; else the best and none far below its odds."""
+    hits = [Hit(make_memory(f"memory {n}"), score) for n, score in enumerate(scores)]
+    kept = select_beside_best(hits)
 
-    assert 0 <= kept <= min(most, len(scores))
-    assert kept >= min(1, most, len(scores))
-    assert all(score >= 0.9 * scores[0] for score in scores[:kept])
-    assert count_standing_out(scores[:kept], most) == kept
+    assert kept == hits[: len(kept)]
+    assert bool(kept) == bool(scores and scores[0] >= MIN_SHOWN_CHANCE)
+    assert all(to_odds(hit.score) >= BESIDE_ODDS * to_odds(scores[0]) for hit in kept)
+    assert select_beside_best(kept) == kept
 
 
 @given(memories(), st.floats(0, 5e9))

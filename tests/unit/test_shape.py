@@ -1,35 +1,16 @@
 """Bounded priors, the gate, diversity."""
 
-import pytest
-
 from reverie.core.model import Hit
 from reverie.retrieval.rescoring import (
     MIN_SHOWN_CHANCE,
     apply_priors,
     can_surface,
     compute_prior,
-    count_standing_out,
     drop_duplicate_texts,
     emotion_factor,
     finalize_hits,
 )
 from reverie.testing import NOON, make_memory
-
-GATES = [
-    ([0.0163, 0.0161, 0.0100, 0.0098, 0.0097], 5, 2),
-    ([0.0200, 0.0100, 0.0090], 5, 1),
-    ([0.0160] * 8, 5, 5),
-    ([], 5, 0),
-    ([0.9, 0.88, 0.7], 0, 0),
-    ([1.0, 0.94], 5, 1),
-    ([1.0, 0.96, 0.92, 0.89], 5, 3),
-]
-
-
-@pytest.mark.parametrize(("scores", "most", "kept"), GATES)
-def test_the_gate_keeps_what_stands_out(scores, most, kept):
-    """The documents' own cases (CC-27, X6)."""
-    assert count_standing_out(scores, most) == kept
 
 
 def hits(*scores, **fields):

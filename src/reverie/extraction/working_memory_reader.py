@@ -59,16 +59,16 @@ def note_user_words(
 ) -> ReaderDecision:
     """Put the user's last words into the scratch pad and keep what an agent put there."""
     old = pads[0] if pads else None
-    held = working_memory.read_held_content(old, event.at) if old else working_memory.HeldContent()
+    earlier = working_memory.HeldContent()
+    if old:
+        earlier = working_memory.read_held_content(old, event.at)
+    at = max(event.at, earlier.at)
+    minutes = working_memory.DEFAULT_MINUTES
+    if earlier:
+        minutes = (earlier.until - earlier.at) / 60.0
+    held = working_memory.HeldContent(earlier.content, turn, at, at + 60.0 * minutes)
     new = working_memory.build_scratch_pad(
-        old.id if old else clock.new_id(),
-        max(event.at, held.at),
-        space,
-        event.session,
-        held.content,
-        turn,
-        (held.until - held.at) / 60.0 if held else working_memory.DEFAULT_MINUTES,
-        work.policy,
+        old.id if old else clock.new_id(), space, event.session, held, work.policy
     )
     if old is None:
         return ReaderDecision([Add(new)])

@@ -1,11 +1,11 @@
-"""Where a language model is configured, it decides what of the pool an agent is shown unasked;
-usually nothing.
+"""Where a language model is configured, it decides what of the candidates an agent is shown
+unasked; usually nothing.
 
 Always true: what the judge has not named does not surface, but for what a trigger pattern of its
 own called up: that is a rule that somebody set, not a resemblance. A ballot that fails, a model
-that rests and a turn between two judgements surface nothing (X4, CC-34). Only when the day's budget
-is spent the gate decides, as it does where there is no model. Each turn, or each ballot of several,
-is counted under one outcome, which `reverie llm` shows (X7).
+that rests and a turn between two judgements surface nothing. Only when the day's budget is spent
+the gate decides, as it does where there is no model. Each turn, or each ballot of several, is
+counted under one outcome, which `reverie llm` shows.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def choose_hits(
     *,
     changed: bool,
 ) -> ChosenHits:
-    """What may surface now, as the judge says."""
+    """What may surface now, as the judge says; `changed`: the topic is another one."""
     from reverie.llm.judge_task import MAX_CANDIDATES, TASK, is_judge_due
 
     pool = search_memories(store, query._replace(limit=MAX_CANDIDATES, ungated=True))
@@ -69,35 +69,36 @@ def choose_hits(
     if judgement is None:
         return ChosenHits(called)
     attention.judged = attention.turns
-    named = [candidates[number - 1] for number in judgement.use]
-    return ChosenHits(
-        [*called, *(Hit(hit.memory, hit.score, ("judge", *hit.why)) for hit in named)],
-        to_lesson(judgement, candidates, settings.limit),
-    )
+    named = [mark_as_judged(candidates[number - 1]) for number in judgement.use]
+    return ChosenHits([*called, *named], to_lesson(judgement, candidates, settings.limit))
 
 
 def rank_named_first(
     hits: Sequence[Hit], query: SearchQuery, llm: LanguageModel, settings: Settings
 ) -> list[Hit]:
-    """What somebody asked for: first what the judge names, then the rest as it stood (CC-36).
+    """The hits of what somebody asked for: first what the judge names, then the rest as it stood.
 
     Who asks gets all: here a verdict orders, and a judge that is away changes nothing.
     """
     from reverie.llm.judge_task import MAX_CANDIDATES
 
-    pool = hits[:MAX_CANDIDATES]
-    judgement = (
-        ask_ballots(llm, settings, [HostMessage("user", query.text)], pool, query, "")[0]
-        if pool
-        else None
-    )
-    use = [number - 1 for number in judgement.use] if judgement else []
-    named = [Hit(pool[n].memory, pool[n].score, ("judge", *pool[n].why)) for n in use]
-    return [*named, *(hit for n, hit in enumerate(hits) if n not in use)]
+    candidates = hits[:MAX_CANDIDATES]
+    if not candidates:
+        return list(hits)
+    window = [HostMessage("user", query.text)]
+    judgement, _ = ask_ballots(llm, settings, window, candidates, query, "")
+    places = [number - 1 for number in judgement.use] if judgement else []
+    named = [mark_as_judged(hits[place]) for place in places]
+    return [*named, *(hit for place, hit in enumerate(hits) if place not in places)]
+
+
+def mark_as_judged(hit: Hit) -> Hit:
+    """The hit, with the judge as the first reason for it."""
+    return Hit(hit.memory, hit.score, ("judge", *hit.why))
 
 
 def is_rule_hit(hit: Hit) -> bool:
-    """Whether a trigger pattern called it up."""
+    """True if a trigger pattern called it up, whatever else found it."""
     return any(reason.startswith("trigger") for reason in hit.why)
 
 
@@ -109,10 +110,9 @@ def ask_ballots(
     query: SearchQuery,
     session: str,
 ) -> tuple[Judgement | None, bool]:
-    """(what the ballots say together, or None if all failed; whether the budget is spent).
+    """(what the ballots say together, or None if all failed; True if the budget is spent).
 
-    All ballots must name a memory: 1 of 1, or 2 of 2 for who wants it precise (CONSTANTS: judge
-    votes).
+    All ballots must name a memory: 1 of 1, or 2 of 2 for who wants it precise (`llm_votes`).
     """
     from reverie.llm.judge_task import (
         build_judge_request,

@@ -44,8 +44,9 @@ class ConversationTurn:
 
 @dataclass(slots=True, eq=False)
 class ConversationState:
-    """One conversation's state. `slot`, `told` and `heard` belong to the caller, the rest to the
-    background.
+    """The state of one conversation.
+
+    `slot`, `told_reminders` and `heard` belong to the caller, the rest to the background thread.
     """
 
     space: str
@@ -64,8 +65,8 @@ class ConversationState:
 
 
 def is_recently_told(conversation: ConversationState, due: Sequence[Memory], now: float) -> bool:
-    """Whether one of these was given a moment ago: a block can be prepared while the one before it
-    is being given.
+    """True if one of these was given a moment ago: a block can be prepared while the one before is
+    given.
     """
     return any(
         one.id == other.id and one.details == other.details and 0 <= now - at < FRESH_SECONDS
@@ -75,7 +76,7 @@ def is_recently_told(conversation: ConversationState, due: Sequence[Memory], now
 
 
 def note_told_reminders(conversation: ConversationState, due: Sequence[Memory], now: float) -> None:
-    """These are given now."""
+    """Note that these are given now, and forget what was given too long ago to matter."""
     if due:
         lately = [
             (one, at) for one, at in conversation.told_reminders if 0 <= now - at < FRESH_SECONDS
@@ -102,7 +103,7 @@ def to_turn_events(turns: Sequence[ConversationTurn | None], policy: Policy) -> 
 def to_turn_event(
     turn: ConversationTurn, policy: Policy, before: Sequence[HostMessage] = ()
 ) -> Event:
-    """A turn as it is written down: without secrets. `before` are the messages before it."""
+    """A turn as it is written down, without secrets; `before` are the messages before it."""
     conversation = turn.session
     payload: dict[str, Any] = {
         "messages": redact_messages(turn.messages, policy, before, is_redacted=turn.is_redacted),
@@ -127,8 +128,8 @@ def to_turn_event(
 def read_written_messages(
     turn: ConversationTurn, event: Event, policy: Policy
 ) -> list[HostMessage]:
-    """The messages of a turn as they were written down, with their long commands: without secrets
-    too.
+    """The messages of a turn as they were written down, with their long commands: also without
+    secrets.
     """
     return [
         HostMessage(
@@ -160,7 +161,7 @@ def to_compact_event(turn: ConversationTurn) -> Event:
 
 
 def withdraw_block(conversation: ConversationState, ids: frozenset[str]) -> bool:
-    """Take the waiting block out of its slot if it holds one of these; whether it did."""
+    """Take the waiting block out of its slot if it holds one of these memories; True if it did."""
     try:
         block = conversation.slot.pop()
     except IndexError:

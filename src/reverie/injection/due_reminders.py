@@ -5,7 +5,7 @@ So it is *claimed* while it waits in a block, by a lease that outlives the block
 when the block was given: in the transaction that writes down the turn. Two processes cannot claim
 the same one, and one that dies with a claim lets go of it when the lease ends. Whoever fires
 compares and sets, so that no occurrence fires twice, whatever happened to clocks and leases
-meanwhile (C43, CC-67).
+meanwhile.
 
 Always true: a reminder that was given and whose turn was written down is not given again; one that
 was not given is not lost. A process that is killed after it gave a block, before the turn is
@@ -49,18 +49,17 @@ def iter_intentions(store: Store, space: str, *, active: bool | None = True) -> 
     """All intentions in a space and above it, newest first: one that was kept years ago may be due
     today.
 
-    Page by page; sleep bounds how many a space holds (`kinds.CAPACITY`). `active`: None for those
-    that are over too.
+    They are read page by page; sleep bounds how many a space holds. `active`: None for those that
+    are over too.
     """
     where = Filter(spaces=visible_spaces(space), kinds=(INTENTION,), active=active, limit=PAGE_SIZE)
     return chain.from_iterable(read_memory_pages(store, where))
 
 
 def build_scenes(window: Iterable[HostMessage]) -> list[TriggerContext]:
-    """What triggers are held against: each message of user and agent, and each call of a tool in
-    them. What tools
+    """What triggers are held against: each message of user and agent, and each tool call in them.
 
-    answered is no touch: a listing names every file.
+    What tools answered is left out: a listing names every file.
     """
     scenes: list[TriggerContext] = []
     for said in window:
@@ -84,8 +83,10 @@ def load_due_reminders(
 
 
 def claim_reminders(store: Store, found: Sequence[Hit], holder: str, now: float) -> list[Hit]:
-    """The most urgent of them, claimed for whoever is about to give them; not those that somebody
-    else has.
+    """The most urgent of them, at most MAX_AT_ONCE, claimed for `holder`, who is about to give
+    them.
+
+    What another holder has claimed is left out.
     """
     if not found:
         return []
@@ -105,10 +106,10 @@ def claim_reminders(store: Store, found: Sequence[Hit], holder: str, now: float)
 
 
 def is_last_speaker(store: Store, space: str, session: str) -> bool:
-    """Whether this conversation spoke last of those in its project: it is likeliest to speak next.
-    Only that one holds
+    """True if this conversation spoke last of those in its project: it is likeliest to speak next.
 
-    on to reminders while it is silent; those that were left open do not keep them from it.
+    Only that one holds on to reminders while it is silent; those that were left open do not keep
+    them from it.
     """
     project = "/".join(space.split("/")[:2])
     turns = store.events(verbs=("turn",), newest=True, limit=MAX_LAST_TURNS)
@@ -119,8 +120,9 @@ def is_last_speaker(store: Store, space: str, session: str) -> bool:
 def claim_at_start(
     store: Store, settings: Settings, space: str, holder: str, now: float
 ) -> list[Hit]:
-    """What is due when a conversation begins (C112). A store in trouble has nothing; it is met
-    again and reported.
+    """What is due when a conversation begins, claimed for it.
+
+    A store in trouble has nothing; it is met again and reported.
     """
     try:
         return claim_reminders(store, load_due_reminders(store, settings, space, now), holder, now)
@@ -129,7 +131,7 @@ def claim_at_start(
 
 
 def release_reminders(store: Store, memories: Iterable[Memory], holder: str) -> None:
-    """These will not be given: others may."""
+    """Give up the claims on these: they will not be given, and others may."""
     for memory in memories:
         store.release(reminder_lease(memory), holder)
 
@@ -137,10 +139,10 @@ def release_reminders(store: Store, memories: Iterable[Memory], holder: str) -> 
 def fire_reminders(
     store: Store, seen: Sequence[Memory], now: float, session: str = ""
 ) -> list[Memory]:
-    """These were given. Returns those that fired by this, as they were: what somebody else has
-    fired, moved or ended
+    """Record that these were given; returns those that fired by this, as they were.
 
-    since they were `seen` is left alone. One transaction, with those that are open around it.
+    What somebody else has fired, moved or ended since they were `seen` is left alone. One
+    transaction, with those that are open around it.
     """
     if not seen:
         return []
@@ -161,7 +163,7 @@ def fire_reminders(
 
 
 def filter_unclaimed(store: Store, hits: Iterable[Hit], now: float) -> list[Hit]:
-    """Those that no conversation is about to give."""
+    """The hits that no conversation is about to give."""
     return [hit for hit in hits if store.holder(reminder_lease(hit.memory), now) is None]
 
 

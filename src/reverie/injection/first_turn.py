@@ -1,12 +1,13 @@
-"""What words alone find for a turn, against the clock: nothing was prepared for it.
+"""The block that words alone find for a turn, against the clock: nothing was prepared for it.
 
-The companion asks for it at a conversation's first turn, in its thread's stead; a hook at every
-one, in a process of its own. So nothing heavy is imported here.
+The companion asks for it at a conversation's first turn, in the caller's own thread; a hook at
+every one, in a process of its own. So nothing heavy is imported here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from reverie.context_window import Block, render_block
 from reverie.context_window.injection_history import InjectionHistory, find_own_memories
@@ -18,45 +19,62 @@ from reverie.retrieval.search_query import SearchQuery
 from reverie.storage import Store
 
 
+class InjectionTurn(NamedTuple):
+    """The turn of a conversation for which a block is made."""
+
+    attention: InjectionHistory
+    space: str
+    now: float
+    due: Sequence[Hit] = ()  # reminders that are given with it, whatever it is about
+
+    def to_query(self, settings: Settings, text: str, context: str) -> SearchQuery:
+        """The search for what is said; trigger patterns are held against the context."""
+        return SearchQuery(
+            text=text,
+            context=context,
+            spaces=visible_spaces(self.space),
+            now=self.now,
+            # More than are shown: the gate and equal texts leave out most of them.
+            limit=settings.limit * 4,
+            automatic=True,
+            not_session=self.attention.session,
+            session_in=self.attention.spaces,
+        )
+
+    def find_excluded_ids(self, store: Store) -> frozenset[str]:
+        """What the conversation said itself, was given or waits for: not to be injected now."""
+        own = find_own_memories(store, self.attention)
+        return own | self.attention.list_blocked_ids(self.now)
+
+    def render(self, hits: Sequence[Hit], settings: Settings) -> Block:
+        """The block of these hits and what is due."""
+        return render_block(
+            hits, self.now, limit=settings.limit, budget=settings.budget, due=self.due
+        )
+
+
 def prepare_by_words(
     store: Store,
     settings: Settings,
-    attention: InjectionHistory,
-    space: str,
+    turn: InjectionTurn,
     text: str,
     context: str,
-    now: float,
-    due: Sequence[Hit] = (),
     besides: Sequence[Hit] = (),
 ) -> Block:
-    """What is `due`, the lexical stage, cut off at `settings.deadline`, and what there is
-    `besides`. `text` is what was said, `context` what patterns are held against.
+    """What is due, what the lexical channel finds within `settings.deadline`, and `besides`.
 
-    A store in trouble has only what is due and besides; whoever settles meets the same trouble and
-    records it.
+    `text` is what was said, `context` what patterns are held against. A store in trouble has only
+    what is due and besides; whoever settles meets the same trouble and records it.
     """
-    without = render_block(besides, now, limit=settings.limit, budget=settings.budget, due=due)
+    without = turn.render(besides, settings)
     if not text:
         return without
-    query = SearchQuery(
-        text=text,
-        context=context,
-        spaces=visible_spaces(space),
-        now=now,
-        automatic=True,
-        mode="words",
-        limit=settings.limit * 4,
-        not_session=attention.session,
-        session_in=attention.spaces,
-        within=settings.deadline,
-    )
+    query = turn.to_query(settings, text, context)
+    query = query._replace(mode="words", within=settings.deadline)
     try:
-        query = query._replace(
-            exclude=find_own_memories(store, attention) | attention.list_blocked_ids(now)
-        )
-        found = search_memories(store, query)
+        found = search_memories(store, query._replace(exclude=turn.find_excluded_ids(store)))
         known = {hit.memory.id for hit in found}
-        found = [*found, *(hit for hit in besides if hit.memory.id not in known)]
-        return render_block(found, now, limit=settings.limit, budget=settings.budget, due=due)
+        others = [hit for hit in besides if hit.memory.id not in known]
+        return turn.render([*found, *others], settings)
     except ReverieError:
         return without

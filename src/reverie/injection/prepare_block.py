@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from reverie.context_window import Block, render_block
-from reverie.context_window.injection_history import InjectionHistory, find_own_memories
+from reverie.context_window import Block
 from reverie.core.config import Settings
-from reverie.core.model import EMPTY_MAPPING, Hit, visible_spaces
+from reverie.core.model import EMPTY_MAPPING, Hit
 from reverie.embedding import Embedder
 from reverie.injection.candidate_judge import ChosenHits, choose_hits, is_rule_hit
+from reverie.injection.first_turn import InjectionTurn
 from reverie.memory.named_period import find_season
 from reverie.pipeline.pending_vectors import cosine_similarity, try_embed
 from reverie.retrieval import search_memories, search_triggers
@@ -25,9 +25,9 @@ from reverie.text.injection_fence import remove_injections
 if TYPE_CHECKING:
     from reverie.llm.language_model import LanguageModel
 
-WINDOW_MESSAGES = 12  # what of a conversation is looked at (CONSTANTS: relevance window)
-WINDOW_CHARS = 8_000
-MESSAGE_CHARS = 1_200
+WINDOW_MESSAGES = 12  # what of a conversation is looked at: its newest messages
+WINDOW_CHARS = 8_000  # of all of them
+MESSAGE_CHARS = 1_200  # of each
 NOT_SPOKEN = ("system", "developer", "tool", "function")
 
 
@@ -40,22 +40,24 @@ class ConversationFocus:
 
 
 def find_focus(window: Sequence[HostMessage]) -> ConversationFocus:
-    """The last thing the user said, alone: a short remark that borrows from the one before finds
-    again what that found, and more of what nobody needs (bench.gate --borrowing).
+    """The last thing the user said, and the window that trigger patterns are held against.
 
-    What tools answered may meet a trigger; it is never what is searched for.
+    What tools answered may match a trigger; it is never what is searched for.
     """
-    said = [
-        HostMessage(m.role, remove_injections(m.text).strip())
-        for m in window[-WINDOW_MESSAGES:]
-        if m.role != "system"
+    messages = [
+        HostMessage(message.role, remove_injections(message.text).strip())
+        for message in window[-WINDOW_MESSAGES:]
+        if message.role != "system"
     ]
-    context = "\n".join(m.text[-MESSAGE_CHARS:] for m in said)[-WINDOW_CHARS:]
-    asked = [m.text for m in said if m.role == "user" and m.text]
-    if not asked:
-        spoken = "\n".join(m.text for m in said if m.role not in NOT_SPOKEN)
-        return ConversationFocus(spoken[-MESSAGE_CHARS:], context)
-    return ConversationFocus(asked[-1][:MESSAGE_CHARS], context)
+    ends = [message.text[-MESSAGE_CHARS:] for message in messages]
+    context = "\n".join(ends)[-WINDOW_CHARS:]
+    asked = [message.text for message in messages if message.role == "user" and message.text]
+    # The last one alone: a short remark that borrows from the one before finds again what that
+    # found, and more of what nobody needs (bench.gate --borrowing).
+    if asked:
+        return ConversationFocus(asked[-1][:MESSAGE_CHARS], context)
+    spoken = "\n".join(message.text for message in messages if message.role not in NOT_SPOKEN)
+    return ConversationFocus(spoken[-MESSAGE_CHARS:], context)
 
 
 class PreparedBlock(NamedTuple):
@@ -71,78 +73,52 @@ def prepare_injection(
     store: Store,
     embedder: Embedder | None,
     settings: Settings,
-    attention: InjectionHistory,
-    space: str,
+    turn: InjectionTurn,
     window: Sequence[HostMessage],
-    now: float,
     last: Any = None,
     llm: LanguageModel | None = None,
-    due: Sequence[Hit] = (),
 ) -> PreparedBlock:
-    """The block for the next turn. What is `due` comes first, whatever the conversation is about.
+    """The block for the next turn; `last` is the vector of the context before it, if any.
 
-    Embed, topic check, search, filter, judge, render: in this order (B90), for a new topic frees
-    what has surfaced under the old one, and brings the judge forward. Words that were looked at a
-    moment ago are not searched for again; then only patterns are held against what tools have said
-    since. Only decides; the caller records it.
+    Words that were looked at a moment ago are not searched for again; then only patterns are held
+    against what tools have said since. Only decides; the caller records it.
     """
-    about = find_focus(window)
-    if not about.text or settings.is_off(space, attention.session):
-        return PreparedBlock(
-            render_block((), now, limit=settings.limit, budget=settings.budget, due=due), last
-        )
-    query = SearchQuery(
-        text=about.text,
-        context=about.context,
-        spaces=visible_spaces(space),
-        now=now,
-        limit=settings.limit * 4,
-        automatic=True,
-        not_session=attention.session,
-        session_in=attention.spaces,
-    )
-    if attention.is_repeated_context(about.text, now):
-        called = search_triggers(
-            store, query._replace(exclude=find_excluded_ids(store, attention, now))
-        )
-        return PreparedBlock(
-            render_block(called, now, limit=settings.limit, budget=settings.budget, due=due), last
-        )
-    vector = try_embed(embedder, about.text)
+    focus, attention = find_focus(window), turn.attention
+    if not focus.text or settings.is_off(turn.space, attention.session):
+        return PreparedBlock(turn.render((), settings), last)
+    query = turn.to_query(settings, focus.text, focus.context)
+    if attention.is_repeated_context(focus.text, turn.now):
+        triggered = search_triggers(store, query._replace(exclude=turn.find_excluded_ids(store)))
+        return PreparedBlock(turn.render(triggered, settings), last)
+    # Embed, topic check, search, judge, render: in this order, for a new topic frees what has
+    # surfaced under the old one, and brings the judge forward.
+    vector = try_embed(embedder, focus.text)
     changed = attention.note_similarity(cosine_similarity(vector, last))
     query = query._replace(
         vector=vector,
         model=embedder.model if embedder else "",
-        season=find_season(store, visible_spaces(space), now).label,
-        exclude=find_excluded_ids(store, attention, now),
+        season=find_season(store, query.spaces, turn.now).label,
+        exclude=turn.find_excluded_ids(store),
     )
-    found = (
-        ChosenHits(search_memories(store, query))
-        if llm is None
-        else choose_hits(store, query, llm, settings, attention, window, changed=changed)
-    )
+    if llm is None:
+        found = ChosenHits(search_memories(store, query))
+    else:
+        found = choose_hits(store, query, llm, settings, attention, window, changed=changed)
     hits = order_restated_last(store, found.hits)
-    block = render_block(hits, now, limit=settings.limit, budget=settings.budget, due=due)
-    return PreparedBlock(block, vector, found.judged, query)
-
-
-def find_excluded_ids(store: Store, attention: InjectionHistory, now: float) -> frozenset[str]:
-    """What the conversation said itself, was given or waits for: not to be prepared now."""
-    return find_own_memories(store, attention) | attention.list_blocked_ids(now)
+    return PreparedBlock(turn.render(hits, settings), vector, found.judged, query)
 
 
 def order_restated_last(store: Store, hits: Sequence[Hit]) -> list[Hit]:
-    """The hits, with those last that may only say again what a better one says: `resembles` ties
-    them (X24).
+    """The hits, with those last that may only say again what a better one says.
 
-    Places in a block are few; whether the two are one memory, somebody else decides. What a trigger
-    pattern called up keeps its place.
+    The relation `resembles` ties them. Places in a block are few; whether the two are one memory is
+    decided elsewhere. What a trigger pattern called up keeps its place.
     """
+    if len(hits) < 2:
+        return list(hits)
     place = {hit.memory.id: n for n, hit in enumerate(hits)}
-    pairs = (
-        [(edge.src, edge.dst) for edge in store.edges(list(place), ("resembles",))]
-        if len(hits) > 1
-        else []
-    )
-    later = {max(pair, key=place.__getitem__) for pair in pairs if place.keys() >= set(pair)}
-    return sorted(hits, key=lambda hit: hit.memory.id in later and not is_rule_hit(hit))
+    restated = set()
+    for edge in store.edges(list(place), ("resembles",)):
+        if edge.src in place and edge.dst in place:
+            restated.add(max(edge.src, edge.dst, key=place.__getitem__))
+    return sorted(hits, key=lambda hit: hit.memory.id in restated and not is_rule_hit(hit))

@@ -65,8 +65,8 @@ class MemoryFolder:
             *list_folder(path, below),
         ]
         return (
-            f"Here're the files and directories up to {MAX_DEPTH} levels deep in {path}, excluding hidden items:\n"
-            + "\n".join(lines)
+            f"Here're the files and directories up to {MAX_DEPTH} levels deep in {path}, excluding "
+            f"hidden items:\n" + "\n".join(lines)
         )
 
     def create(self, given: Mapping[str, Any]) -> str:
@@ -104,8 +104,8 @@ class MemoryFolder:
             before.replace(old, new), max(0, first - CONTEXT_LINES), first + CONTEXT_LINES + 1
         )
         return (
-            "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
-            + "\n".join(snippet)
+            "The memory file has been edited. Here is the snippet showing the change (with line "
+            "numbers):\n" + "\n".join(snippet)
         )
 
     def insert(self, given: Mapping[str, Any]) -> str:

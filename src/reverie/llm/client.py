@@ -3,8 +3,8 @@ OpenAI's protocol.
 
 One call is one try: no retries of the library's own, no redirect is followed (the key goes to the
 configured host only), and a deadline holds for the whole answer however slowly it drips. The
-library is asynchronous; it runs in a thread of its own, so that whoever asks may itself run in an
-event loop, or in none. A daemon: the end of the process waits for no model.
+library is asynchronous; it runs in a daemon thread of its own, so that the caller may itself run in
+an event loop, or in none, and the end of the process waits for no model.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ if TYPE_CHECKING:
     import httpx2
     from pydantic_ai.models import Model
 
-# characters of an answer that are looked at; none that is wanted is a tenth as long
+# Characters of an answer that are looked at; none that is wanted is a tenth as long.
 MAX_ANSWER_CHARS = 200_000
 MAX_RESPONSE_BYTES = 8_000_000  # of an answer on the wire
-ABORT_GRACE_SECONDS = 5.0  # seconds beyond its deadline that a call may take to be broken off
+ABORT_GRACE_SECONDS = 5.0  # beyond its deadline that a call may take to be broken off
 MISSING_EXTRA = f"{ExtraMissing.__doc__} Install it with: pip install 'reverie[llm]'"
 NO_KEY = "none"  # the libraries insist on one; local servers do not look at it
 
 
 class RemoteModel:
-    """A model behind an address."""
+    """A model behind an address: the `LlmClient` of every provider."""
 
     def __init__(self, where: LlmAddress, key: str, price: tuple[float, float]) -> None:
         self._where, self._key, self._price = where, key, price
@@ -54,14 +54,16 @@ class RemoteModel:
         self._model: Model | None = None
 
     def ask(self, request: LlmRequest) -> LlmReply:
-        """One call, one try; raises Failed. The deadline begins when the library is loaded."""
+        """One call, one try; raises LlmCallFailed. The deadline begins when the library is
+        loaded.
+        """
         try:
             return self._run(call_model(self._opened(), request), request.timeout_seconds)
         except LlmCallFailed as err:
             raise LlmCallFailed(err.outcome, self._without_key(err.why), err.retry_after) from None
 
     def price(self, tokens_in: int, tokens_out: int) -> float | None:
-        """Dollars: by the prices that were set, or by the list that comes with the client; None if
+        """Dollars, by the prices that were set or by the list that comes with the client; None if
         unknown.
         """
         if any(self._price):
@@ -129,7 +131,7 @@ class RemoteModel:
 
 
 def run_event_loop(loop: asyncio.AbstractEventLoop) -> None:
-    """A thread's whole life: an event loop until it is stopped."""
+    """Run an event loop until it is stopped: the whole life of the thread."""
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
@@ -164,9 +166,7 @@ async def call_model(model: Model, request: LlmRequest) -> LlmReply:
 
 
 def open_provider_model(where: LlmAddress, key: str) -> Model:
-    """The library's model; nothing that the environment says about keys, hosts or
-    accounts is used.
-    """
+    """The library's model. What the environment says about keys, hosts or accounts is not used."""
     http = open_http_client()
     if where.provider == "anthropic":
         from anthropic import AsyncAnthropic
@@ -198,7 +198,7 @@ def open_provider_model(where: LlmAddress, key: str) -> Model:
 
 
 def open_http_client() -> httpx2.AsyncClient:
-    """Connections that follow no redirect and read no endless answer."""
+    """An HTTP client that follows no redirect and reads no endless answer."""
     import httpx2
 
     class Bounded(httpx2.AsyncByteStream):
@@ -224,9 +224,7 @@ def open_http_client() -> httpx2.AsyncClient:
 
 
 async def close_provider_model(model: Any) -> None:
-    """Break off what is being asked, so that whoever waits is told; then close the model's
-    connections.
-    """
+    """Cancel what is being asked, so that its caller gets an answer; then close the connections."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
@@ -236,25 +234,27 @@ async def close_provider_model(model: Any) -> None:
 
 
 def failure_from_error(err: Exception) -> LlmCallFailed:
-    """What one of the library's errors means for us."""
+    """One of the library's errors as one of our outcomes."""
     from pydantic_ai import exceptions as e
 
-    kinds: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
+    outcomes: tuple[tuple[type[Exception] | tuple[type[Exception], ...], str], ...] = (
         (e.ModelTimeoutError, TIMEOUT),
         ((e.ModelAuthenticationError, e.ModelNotFoundError, e.ModelQuotaExceededError), REFUSED),
         ((e.ModelRateLimitError, e.ModelOverloadedError), BUSY),
         (e.ModelRequestRejectedError, REJECTED),
         ((e.ModelUnavailableError, e.ModelServerError, e.ModelConnectionError), DOWN),
     )
-    outcome = next((outcome for kind, outcome in kinds if isinstance(err, kind)), "")
+    outcome = next((outcome for kind, outcome in outcomes if isinstance(err, kind)), "")
     status = getattr(err, "status_code", None) or getattr(err.__cause__, "status_code", None)
     if not outcome:
-        outcome = MALFORMED if status is None else REFUSED if status < 500 else DOWN
-    said = f"HTTP {status}: {read_server_error(err) or err}" if status else str(err)
-    return LlmCallFailed(outcome, " ".join(said.split()), getattr(err, "retry_after", None))
+        outcome = MALFORMED
+        if status is not None:
+            outcome = REFUSED if status < 500 else DOWN
+    why = f"HTTP {status}: {read_server_error(err) or err}" if status else str(err)
+    return LlmCallFailed(outcome, " ".join(why.split()), getattr(err, "retry_after", None))
 
 
 def read_server_error(err: Any) -> str:
-    """What the server's error says."""
+    """The message in a server's error; empty if there is none."""
     body = getattr(err, "body", None)
     return str(body.get("message") or body) if isinstance(body, dict) else str(body or "")

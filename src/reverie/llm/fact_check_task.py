@@ -1,4 +1,4 @@
-"""Whether a note about code still holds, now that the code has changed (B112)."""
+"""Whether a note about code still holds, now that the code has changed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ VERDICTS = ("yes", "no", "unsure")
 MAX_NOTE_CHARS, MAX_WHY_CHARS = 2_000, 200
 
 INSTRUCTIONS = (
-    "A note was made about a piece of code, and the code has changed since. You see the note, the code as it was and "
-    'the code as it is. Say whether what the note says holds for the code as it is: "yes" only if the code shows it, '
+    "A note was made about a piece of code, and the code has changed since. You see the note, the "
+    "code as it was and the code as it is. Say whether what the note says holds for the code as it "
+    'is: "yes" only if the code shows it, '
     f'"no" only if the code shows the contrary, else "unsure". {FENCE_RULES}\n'
     'Form: {"still": "…", "why": "one short sentence"}'
 )
@@ -19,24 +20,17 @@ INSTRUCTIONS = (
 
 def build_fact_check_request(note: str, then: str, now: str) -> LlmRequest:
     """The question whether a note holds for the code as it is now."""
-    return LlmRequest(
-        "still",
-        INSTRUCTIONS,
-        fence_rows(
-            [
-                {"note": shorten_line(note, MAX_NOTE_CHARS)},
-                {"code as it was": then},
-                {"code as it is": now},
-            ]
-        ),
-        max_tokens=300,
-    )
+    rows = [
+        {"note": shorten_line(note, MAX_NOTE_CHARS)},
+        {"code as it was": then},
+        {"code as it is": now},
+    ]
+    return LlmRequest("still", INSTRUCTIONS, fence_rows(rows), max_tokens=300)
 
 
 def read_fact_check(text: str) -> tuple[str, str]:
-    """(one of VERDICTS, why)."""
+    """(one of VERDICTS, why) of an answer."""
     found = read_json_object(text, "still")
+    verdict = require_choice(found["still"], VERDICTS, "still")
     why = found.get("why")
-    return require_choice(found["still"], VERDICTS, "still"), shorten_line(
-        why, MAX_WHY_CHARS
-    ) if isinstance(why, str) else ""
+    return verdict, shorten_line(why, MAX_WHY_CHARS) if isinstance(why, str) else ""

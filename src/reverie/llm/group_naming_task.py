@@ -1,8 +1,8 @@
 """Names for groups of memories, and what a session's unanswered questions teach.
 
-A cluster's name is a few plain words; one that is a sentence, or no words at all, is refused. For a
-question that found nothing while the session went on (B82), the model may say what answered it
-later in the session, as a note that rests on messages that were shown.
+A group's name is a few plain words; one that is a sentence, or no words at all, is refused. For a
+question that found nothing while the session went on, the model may say what answered it later in
+the session, as a note that rests on messages that were shown.
 """
 
 from __future__ import annotations
@@ -18,19 +18,23 @@ from reverie.llm.prompt_format import FENCE_RULES, fence_rows, read_json_object,
 from reverie.text.host_messages import HostMessage
 from reverie.text.tokenization import shorten_line
 
-MAX_MEMBERS, MAX_MEMBER_CHARS, MAX_NAME_CHARS, MAX_GAPS = 20, 200, 40, 20
+MAX_MEMBERS, MAX_MEMBER_CHARS = 20, 200  # memories of a group that are shown, and of each
+MAX_NAME_CHARS = 40
+MAX_GAPS = 20  # questions without an answer that are asked about at once
 
 NAME_INSTRUCTIONS = (
-    "You name a group of notes in one to four plain words that tell it from other groups of the same project, such as "
+    "You name a group of notes in one to four plain words that tell it from other groups of the "
+    "same project, such as "
     f'"release process" or "login tests". {FENCE_RULES}\n'
     'Form: {"name": "…"}'
 )
 GAPS_INSTRUCTIONS = (
-    "You read a part of a conversation and questions for which no note was found while it went on. For each question "
-    "that the conversation itself answers later, write that answer as a note that will help in other sessions. Leave "
+    "You read a part of a conversation and questions for which no note was found while it went on. "
+    "For each question that the conversation itself answers later, write that answer as a note "
+    "that will help in other sessions. Leave "
     f"out the others. {FENCE_RULES}\n"
-    'Form: {"keep": [{"text": "…", "kind": "fact", "from": first message number, "to": last message number, '
-    '"reason": "which question it answers"}]}'
+    'Form: {"keep": [{"text": "…", "kind": "fact", "from": first message number, "to": last '
+    'message number, "reason": "which question it answers"}]}'
 )
 
 
@@ -45,7 +49,7 @@ def build_naming_request(texts: Sequence[str]) -> LlmRequest:
 
 
 def read_group_name(text: str) -> str:
-    """The name of an answer: one to four words."""
+    """The name of an answer: one to four words; BadAnswer if it is none."""
     name = (
         require_text(read_json_object(text, "name")["name"], MAX_NAME_CHARS).lower().strip(" .\"'")
     )
@@ -70,6 +74,6 @@ def read_gap_answers(text: str, said: Sequence[HostMessage]) -> ExtractionAnswer
 
 
 def select_newest_window(said: Sequence[HostMessage]) -> tuple[HostMessage, ...]:
-    """The last part of a session."""
+    """The last window of a session; empty if nothing was said."""
     parts = list(split_windows(said))
     return parts[-1] if parts else ()

@@ -1,4 +1,9 @@
-"""The optional language model behind one class: budget, rest after trouble, one event for each call."""
+"""The optional language model: budget, rest after trouble, one event for each call.
+
+`LanguageModel.ask` makes one call and returns an `LlmAnswer`: what was read from the reply, or one
+of OUTCOMES and why. Every call is counted in the usage of the day and written down as an event, in
+one transaction.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +22,14 @@ from reverie.llm.spending_limits import SpendingLimits, UsageDay
 T = TypeVar("T")
 
 
+# Provider → its usual address.
 PROVIDERS = {
     "anthropic": "https://api.anthropic.com",
     "openai": "https://api.openai.com/v1",
-}  # its usual address
-
-
+}
 OK, EMPTY, MALFORMED, REJECTED = "ok", "empty", "malformed", "rejected"
-
-
 TIMEOUT, BUSY, DOWN, REFUSED = "timeout", "busy", "down", "refused"
-
-
 RESTING, SPENT, STOPPED = "resting", "spent", "stopped"
-
-
 OUTCOMES = {
     OK: "an answer that could be read",
     EMPTY: "an answer without text",
@@ -40,7 +38,8 @@ OUTCOMES = {
     TIMEOUT: "no answer in time",
     BUSY: "the server asked to wait (429, overloaded)",
     DOWN: "no connection, or an error of the server",
-    REFUSED: "wrong key, no such model, no credit, or the extra is missing: not tried again for a while",
+    REFUSED: "wrong key, no such model, no credit, or the extra is missing: not tried again for a "
+    "while",
     RESTING: "not asked: the model rests after trouble",
     SPENT: "not asked: the day's budget is spent",
     STOPPED: "broken off, because whoever asked was closed",
@@ -50,34 +49,25 @@ OUTCOMES = {
 UNAVAILABLE = frozenset({TIMEOUT, BUSY, DOWN, REFUSED, RESTING, SPENT, STOPPED})
 """Outcomes that are not the answer's fault: what was to be asked may be asked later."""
 
-
-BREAK_SECONDS = (
-    30.0  # seconds without calls after a transient failure (CONSTANTS: judge breaker; CC-37)
-)
-
-
-# however long a server asks to wait; and after a refusal, which waiting does not mend
+BREAK_SECONDS = 30.0  # without calls after a transient failure
+# However long a server asks to wait; and after a refusal, which waiting does not mend.
 MAX_BREAK_SECONDS = 600.0
-
-
 MAX_WHY_CHARS = 200  # characters of a reason that are kept
-
-
 LLM_EVENT_VERB = "llm"  # of the event that every call leaves behind
 
 
 class LlmRequest(NamedTuple):
-    """One question to a model. `data` is fenced already."""
+    """One question to a model. `data` is fenced already (`prompt_format.fence_rows`)."""
 
     task: str  # "judge", "extract", …: what it is counted under
     instructions: str
     data: str
     max_tokens: int = 1_000  # tokens of an answer
-    timeout_seconds: float = 60.0  # CONSTANTS: extraction timeout
+    timeout_seconds: float = 60.0
 
 
 class LlmReply(NamedTuple):
-    """What a client brings back."""
+    """The text that a client brings back, and the tokens that the server counted."""
 
     text: str
     tokens_in: int | None  # None: the server did not say
@@ -93,7 +83,7 @@ class LlmAnswer(NamedTuple, Generic[T]):
 
     @property
     def unavailable(self) -> bool:
-        """Whether the model could not be asked or did not answer."""
+        """True if the model could not be asked or did not answer: it may be asked later."""
         return self.outcome in UNAVAILABLE
 
 
@@ -110,9 +100,7 @@ class BadAnswer(Exception):
 
 
 class LlmClient(Protocol):
-    """One provider's side: takes a request to the model and brings back the text, or
-    raises Failed.
-    """
+    """One provider's side: sends a request and brings back the text, or raises LlmCallFailed."""
 
     def ask(self, request: LlmRequest) -> LlmReply:
         """One call, one try."""
@@ -121,14 +109,14 @@ class LlmClient(Protocol):
         """Dollars for so many tokens; None where the price is not known."""
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
 
 
 class UsageStore(Protocol):
-    """What of a store the books are kept in."""
+    """The part of a store in which usage is kept."""
 
     def meta(self, name: str) -> str | None:
-        """A small named value."""
+        """A small named value, or None."""
 
     def set_meta(self, name: str, value: str) -> None:
         """Keep a small named value."""
@@ -157,21 +145,23 @@ class LlmAddress(NamedTuple):
 
 
 def parse_llm_address(setting: str) -> LlmAddress:
-    """The model that a setting names: "anthropic:<model>", "openai:<model>" or "openai:<base
-    url>#<model>".
+    """The address of the model that a setting names; BadInput if it names none.
+
+    The forms are "anthropic:<model>", "openai:<model>" and "openai:<base url>#<model>".
     """
     provider, _, rest = setting.partition(":")
     url, hash, model = rest.rpartition("#")
     if provider not in PROVIDERS or not model.strip() or (hash and not is_server_url(url)):
         raise BadInput(
-            f"llm = {setting!r} names no model. Use anthropic:<model>, openai:<model> or, for any server "
+            f"llm = {setting!r} names no model. Use anthropic:<model>, openai:<model> or, for any "
+            f"server "
             "that speaks the same protocol, openai:http://host:port/v1#<model>"
         )
     return LlmAddress(provider, model, url or PROVIDERS[provider], not url)
 
 
 def is_server_url(url: str) -> bool:
-    """Whether it names a server: http or https, a host, a port that can be."""
+    """True if it names a server: http or https, a host, and a valid port if any."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -179,20 +169,28 @@ def is_server_url(url: str) -> bool:
         return False
 
 
+class CallContext(NamedTuple):
+    """On whose behalf a call is made."""
+
+    space: str
+    session: str
+    about: int  # the number of the event that it concerns; 0: none
+
+
 class LanguageModel:
-    """A language model with a budget. Any number of threads may ask; processes share the books."""
+    """A language model with a budget. Any number of threads may ask; processes share one usage."""
 
     def __init__(
         self,
         where: LlmAddress,
         make: Callable[[], LlmClient],
-        books: UsageStore,
+        store: UsageStore,
         limits: SpendingLimits,
         now: Callable[[], float],
         private: Callable[[str], str],
     ) -> None:
         self.address, self.limits = where, limits
-        self._make, self._books, self._now, self._private = make, books, now, private
+        self._make, self._store, self._now, self._private = make, store, now, private
         self._client: LlmClient | None = None
         self._guard = Lock()
 
@@ -211,15 +209,17 @@ class LanguageModel:
         about: int = 0,
         checking: bool = False,
     ) -> LlmAnswer[T]:
-        """One call: what `read` makes of the answer, or nothing and the outcome.
+        """One call: what `read` makes of the reply's text, or nothing and the outcome.
 
-        `about` is the event that it concerns. `checking` asks a model that rests, for a person who
-        wants to know.
+        `about` is the number of the event that it concerns. `checking` asks a model that rests, for
+        a person who wants to know.
         """
+        # No secret leaves this machine, whichever task put it into the request.
         request = request._replace(data=self._private(request.data))
-        if not checking and (kept_from := self.find_obstacle(request)):
-            self.count(request.task, kept_from)
-            return LlmAnswer(kept_from, why=self.day().why if kept_from == RESTING else "")
+        obstacle = "" if checking else self.find_obstacle(request)
+        if obstacle:
+            self.count(request.task, obstacle)
+            return LlmAnswer(obstacle, why=self.day().why if obstacle == RESTING else "")
         began = clock.ticks()
         try:
             reply = self._opened().ask(request)
@@ -231,42 +231,40 @@ class LanguageModel:
         else:
             answer, wait = parse_answer(reply.text, read), None
             reply = fill_missing_usage(request, reply)
-        self._write_down(request, answer, reply, wait, clock.ticks() - began, space, session, about)
+        seconds = clock.ticks() - began
+        self._record(CallContext(space, session, about), request, answer, reply, wait, seconds)
         return answer
 
     def find_obstacle(self, request: LlmRequest) -> str:
-        """Why this is not asked now: RESTING, SPENT, or nothing."""
+        """Why this cannot be asked now: RESTING, SPENT, or nothing."""
         day = self.day()
         if self._now() < day.rest_until:
             return RESTING
-        needs = spending_limits.estimate_prompt_tokens(request.instructions + request.data)
-        if not self.limits.allows(
-            day, needs + request.max_tokens, self._price(needs, request.max_tokens)
-        ):
-            return SPENT
-        return ""
+        needs = estimate_request_tokens(request)
+        price = self._price(needs, request.max_tokens)
+        return "" if self.limits.allows(day, needs + request.max_tokens, price) else SPENT
 
     def available(self, tokens: int = 0) -> bool:
-        """Whether a request that takes so many tokens would be made now: neither at rest nor beyond
+        """True if a request that takes so many tokens would be made now: neither at rest nor beyond
         the budget.
         """
         return not self.find_obstacle(LlmRequest("", "", "", max_tokens=tokens))
 
     def day(self) -> UsageDay:
-        """Today's books."""
+        """Today's usage."""
         return spending_limits.load_usage_day(
-            self._books.meta(spending_limits.META_NAME), self.name, self._now()
+            self._store.meta(spending_limits.META_NAME), self.name, self._now()
         )
 
     def count(self, task: str, outcome: str) -> None:
         """Count a turn or an event that ended in this outcome without a call."""
-        with self._books.transaction():
-            self._books.set_meta(
+        with self._store.transaction():
+            self._store.set_meta(
                 spending_limits.META_NAME, self.day().with_outcome(task, outcome).to_json()
             )
 
     def close(self) -> None:
-        """Let go of connections. A later `ask` opens them again."""
+        """Close the connections. A later `ask` opens them again."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
@@ -278,8 +276,9 @@ class LanguageModel:
             return self._client
 
     def _price(self, tokens_in: int, tokens_out: int) -> float | None:
-        """What a call would cost; None while nobody asks (a price list takes time to load) or it is
-        not known.
+        """What a call would cost in dollars; None where the price is not known or nobody needs it.
+
+        Without a limit in dollars nobody does, and a price list takes time to load.
         """
         if not self.limits.dollars:
             return None
@@ -288,24 +287,20 @@ class LanguageModel:
         except LlmCallFailed:
             return None  # the call itself meets the same trouble and records it
 
-    def _write_down(
+    def _record(
         self,
+        context: CallContext,
         request: LlmRequest,
         answer: LlmAnswer[T],
         reply: LlmReply,
         wait: float | None,
         seconds: float,
-        space: str,
-        session: str,
-        about: int,
     ) -> None:
-        """The call in the books and in the log: one transaction."""
+        """Count the call in the usage and write it to the log, in one transaction."""
         tokens_in, tokens_out = reply.tokens_in or 0, reply.tokens_out or 0
-        cost = (
-            self._client.price(tokens_in, tokens_out)
-            if self._client and tokens_in + tokens_out
-            else 0.0
-        )
+        cost: float | None = 0.0
+        if self._client and tokens_in + tokens_out:
+            cost = self._client.price(tokens_in, tokens_out)
         payload: dict[str, Any] = {
             "task": request.task,
             "model": self.name,
@@ -317,18 +312,15 @@ class LanguageModel:
         }
         if answer.why:
             payload["why"] = answer.why
-        if about:
-            payload["event"] = about
+        if context.about:
+            payload["event"] = context.about
         now = self._now()
-        with self._books.transaction():
+        event = Event(LLM_EVENT_VERB, context.space, now, context.session, payload)
+        with self._store.transaction():
             day = self.day().with_call(request.task, answer.outcome, tokens_in, tokens_out, cost)
-            self._books.set_meta(
-                spending_limits.META_NAME,
-                day.with_rest(now, *rest_after_answer(answer, wait)).to_json(),
-            )
-            self._books.append(
-                [Event(verb=LLM_EVENT_VERB, space=space, session=session, at=now, payload=payload)]
-            )
+            rested = day.with_rest(now, *rest_after_answer(answer, wait))
+            self._store.set_meta(spending_limits.META_NAME, rested.to_json())
+            self._store.append([event])
 
 
 def rest_after_answer(answer: LlmAnswer[Any], wait: float | None) -> tuple[float, str]:
@@ -341,7 +333,7 @@ def rest_after_answer(answer: LlmAnswer[Any], wait: float | None) -> tuple[float
 
 
 def parse_answer(text: str, read: Callable[[str], T]) -> LlmAnswer[T]:
-    """An answer's text as the value that was asked for."""
+    """The reply's text as the value that was asked for, or EMPTY or MALFORMED."""
     if not text.strip():
         return LlmAnswer(EMPTY, why="the answer has no text")
     try:
@@ -351,27 +343,24 @@ def parse_answer(text: str, read: Callable[[str], T]) -> LlmAnswer[T]:
 
 
 def estimate_lost_usage(request: LlmRequest, outcome: str) -> LlmReply:
-    """What a call without an answer may have cost: a server that was too slow has read the question
-    all the same.
+    """What a call without an answer may have cost, as a reply without text.
+
+    A server that was too slow has read the question all the same.
     """
-    spent = (
-        spending_limits.estimate_prompt_tokens(request.instructions + request.data)
-        if outcome in (TIMEOUT, STOPPED)
-        else 0
-    )
-    return LlmReply("", spent, 0)
+    was_read = outcome in (TIMEOUT, STOPPED)
+    return LlmReply("", estimate_request_tokens(request) if was_read else 0, 0)
 
 
 def fill_missing_usage(request: LlmRequest, reply: LlmReply) -> LlmReply:
-    """The reply with its tokens; where the server does not say, a quarter of the characters."""
-    asked = (
-        spending_limits.estimate_prompt_tokens(request.instructions + request.data)
-        if reply.tokens_in is None
-        else reply.tokens_in
-    )
-    said = (
-        spending_limits.estimate_prompt_tokens(reply.text)
-        if reply.tokens_out is None
-        else reply.tokens_out
-    )
-    return reply._replace(tokens_in=max(0, asked), tokens_out=max(0, said))
+    """The reply with its tokens, estimated from the characters where the server does not say."""
+    tokens_in, tokens_out = reply.tokens_in, reply.tokens_out
+    if tokens_in is None:
+        tokens_in = estimate_request_tokens(request)
+    if tokens_out is None:
+        tokens_out = spending_limits.estimate_prompt_tokens(reply.text)
+    return reply._replace(tokens_in=max(0, tokens_in), tokens_out=max(0, tokens_out))
+
+
+def estimate_request_tokens(request: LlmRequest) -> int:
+    """About how many tokens a question takes."""
+    return spending_limits.estimate_prompt_tokens(request.instructions + request.data)

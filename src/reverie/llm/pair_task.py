@@ -1,9 +1,9 @@
 """What two memories are to each other, as a model sees it, and one text for two that say the same.
 
-`opinion` has the fields of `alike.compare.Verdict`. It is asked for only where rules are unsure. A
-merged text must keep every number, identifier, name and path of both, and be about as long;
-otherwise it is refused and nothing is merged. The relation between two memories that came up
-together is a suggestion.
+A `PairOpinion` has the fields of the verdict of the rules in `reconciliation.paraphrase`. It is
+asked for only where rules are unsure. A merged text must keep every number, identifier, name and
+path of both, and be about as long; otherwise it is refused and nothing is merged. The relation
+between two memories that came up together is a suggestion.
 """
 
 from __future__ import annotations
@@ -24,27 +24,30 @@ from reverie.llm.prompt_format import (
 )
 from reverie.text.tokenization import shorten_line
 
-RELATIONS = ("same", "near", "contradicts", "updates", "apart")  # those of lifecycle.alike.compare
+RELATIONS = ("same", "near", "contradicts", "updates", "apart")  # those that the rules know
 LINKS = ("relates_to", "contradicts", "none")
 MAX_SHOWN_CHARS, MAX_WHY_CHARS, MAX_MERGED_CHARS = 2_000, 300, 4_000
 CERTAIN_CONFIDENCE = 0.9  # confidence of the rules from which no model is asked
 UNSURE_RELATIONS = ("near", "contradicts")
 
 COMPARE = (
-    "You compare two notes about the same project or person; the second is newer. Say what the newer is to the older: "
-    '"same" (says nothing else), "near" (nearly the same; neither makes the other wrong), "updates" (the newer is '
-    'true now and the older was true before), "contradicts" (both cannot be true, and it is not plain that the newer '
-    'replaces the older), "apart" (about different things, or both true side by side). Two values of different things, '
+    "You compare two notes about the same project or person; the second is newer. Say what the "
+    'newer is to the older: "same" (says nothing else), "near" (nearly the same; neither makes the '
+    'other wrong), "updates" (the newer is true now and the older was true before), "contradicts" '
+    '(both cannot be true, and it is not plain that the newer replaces the older), "apart" (about '
+    "different things, or both true side by side). Two values of different things, "
     f"versions, environments or people are apart. When unsure say near or apart. {FENCE_RULES}\n"
     'Form: {"relation": "…", "confidence": 0 to 1, "why": "one sentence"}'
 )
 MERGE = (
-    "You write one note that says everything that the notes below say, and nothing else. Keep every number, name, "
+    "You write one note that says everything that the notes below say, and nothing else. Keep "
+    "every number, name, "
     f"identifier and path letter by letter. If they disagree, say both. {FENCE_RULES}\n"
     'Form: {"text": "…"}'
 )
 RELATE = (
-    "You say whether two notes that came up together belong together: thinking of one should bring up the other "
+    "You say whether two notes that came up together belong together: thinking of one should bring "
+    "up the other "
     f'("relates_to"), both cannot be true ("contradicts"), or "none". {FENCE_RULES}\n'
     'Form: {"relation": "…", "confidence": 0 to 1, "why": "one sentence"}'
 )
@@ -59,10 +62,10 @@ class PairOpinion(NamedTuple):
 
 
 def is_unsure(relation: str, confidence: float) -> bool:
-    """Whether the rules' own verdict is worth a question: near or contradicting, and not certain.
+    """True if the rules' own verdict is worth a question: near or contradicting, and not certain.
 
-    However low it is: "near" with little confidence is what rules say where they had no better
-    word.
+    However low the confidence is: "near" with little of it is what rules say where they had no
+    better word.
     """
     return relation in UNSURE_RELATIONS and confidence < CERTAIN_CONFIDENCE
 
@@ -98,7 +101,7 @@ def read_relation(text: str) -> PairOpinion:
 
 
 def read_opinion(text: str, allowed: Sequence[str]) -> PairOpinion:
-    """An opinion with one of these relations."""
+    """The opinion of an answer; its relation is one of `allowed`, else BadAnswer."""
     found = read_json_object(text, "relation")
     why = found.get("why")
     return PairOpinion(
@@ -116,13 +119,14 @@ def build_merge_request(texts: Sequence[str]) -> LlmRequest:
 
 
 def read_merged_text(text: str, texts: Sequence[str]) -> str:
-    """The merged text, if it lost and added nothing that can be checked."""
+    """The merged text, if it lost and added nothing that can be checked; else BadAnswer."""
     merged = require_text(read_json_object(text, "text")["text"], MAX_MERGED_CHARS)
-    before = frozenset().union(*(extract_particulars(one) for one in texts))
+    before = frozenset().union(*map(extract_particulars, texts))
     after = extract_particulars(merged)
-    if lost := sorted(before - after):
+    lost, added = sorted(before - after), sorted(after - before)
+    if lost:
         raise BadAnswer(f"the merged text lost {shorten_line(', '.join(lost), 100)}")
-    if added := sorted(after - before):
+    if added:
         raise BadAnswer(f"the merged text made up {shorten_line(', '.join(added), 100)}")
     if len(merged) > 2 * sum(map(len, texts)) + 40:
         raise BadAnswer("the merged text is much longer than what it replaces")
@@ -136,8 +140,9 @@ _FIRST_WORD = re.compile(r"(?:^|[.!?:]\s+|[\"'(\n])\s*([A-Z][a-z]+)\b")
 
 
 def extract_particulars(text: str) -> frozenset[str]:
-    """The numbers, identifiers, paths and names of a text, lower-case; a capital that begins a
-    sentence is no name.
+    """The numbers, identifiers, paths and names of a text, lower-case.
+
+    A capital that begins a sentence makes no name.
     """
     opening = {match.start(1) for match in _FIRST_WORD.finditer(text)}
     found = set()
@@ -150,5 +155,5 @@ def extract_particulars(text: str) -> frozenset[str]:
 
 
 def to_prompt_row(name: str, memory: Memory) -> dict[str, str]:
-    """A memory as it is shown."""
+    """A memory as a row of the request, under a name."""
     return {"which": name, "kind": memory.kind, "note": shorten_line(memory.text, MAX_SHOWN_CHARS)}

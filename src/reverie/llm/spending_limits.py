@@ -1,9 +1,9 @@
-"""The books of one day: tokens, dollars, outcomes, and until when the model rests. Plain values,
-kept as JSON.
+"""What was spent on one day: tokens, dollars, outcomes, and until when the model rests. Plain
+values, kept as JSON.
 
 A day is a day in UTC. What was spent belongs to the day, whichever model spent it; a rest belongs
-to the model that earned it, so that another one may be asked at once. Unreadable books are a new
-day's: a budget is a courtesy to the owner's purse, not a reason to stop working.
+to the model that earned it, so that another one may be asked at once. A record that cannot be read
+counts as a new day's: a budget is a courtesy to the owner's purse, not a reason to stop working.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from reverie.core.model import EMPTY_MAPPING
 
-META_NAME = "llm"  # the name under which the books stand in the store
+META_NAME = "llm"  # under which the usage is kept in the store
 
 
 class SpendingLimits(NamedTuple):
@@ -25,12 +25,14 @@ class SpendingLimits(NamedTuple):
     dollars: float = 0.0
 
     def allows(self, day: UsageDay, tokens: int, dollars: float | None) -> bool:
-        """Whether so much more may be spent. A price that is not known is not counted: then tokens
-        must do.
+        """True if so much more may be spent.
+
+        A price that is not known is not counted: then the limit of tokens must do.
         """
-        return (not self.tokens or day.tokens_in + day.tokens_out + tokens <= self.tokens) and (
-            not self.dollars or day.dollars + (dollars or 0.0) <= self.dollars
-        )
+        tokens_spent = day.tokens_in + day.tokens_out
+        if self.tokens and tokens_spent + tokens > self.tokens:
+            return False
+        return not self.dollars or day.dollars + (dollars or 0.0) <= self.dollars
 
 
 class UsageDay(NamedTuple):
@@ -47,7 +49,7 @@ class UsageDay(NamedTuple):
     why: str = ""  # why it rests
 
     def with_outcome(self, task: str, outcome: str) -> UsageDay:
-        """One more of this outcome."""
+        """The day with one more of this outcome."""
         mine = dict(self.outcomes.get(task, EMPTY_MAPPING))
         mine[outcome] = mine.get(outcome, 0) + 1
         return self._replace(outcomes={**self.outcomes, task: mine})
@@ -55,7 +57,7 @@ class UsageDay(NamedTuple):
     def with_call(
         self, task: str, outcome: str, tokens_in: int, tokens_out: int, dollars: float | None
     ) -> UsageDay:
-        """One more call."""
+        """The day with one more call; `dollars` is None if the price is not known."""
         return self.with_outcome(task, outcome)._replace(
             tokens_in=self.tokens_in + tokens_in,
             tokens_out=self.tokens_out + tokens_out,
@@ -64,19 +66,19 @@ class UsageDay(NamedTuple):
         )
 
     def with_rest(self, now: float, seconds: float, why: str) -> UsageDay:
-        """At rest for so long; 0: awake."""
+        """The day with a rest of so many seconds from now; 0: awake."""
         return self._replace(rest_until=now + seconds if seconds else 0.0, why=why)
 
     def to_json(self) -> str:
-        """As it is kept."""
-        return json.dumps(
-            {**self._asdict(), "outcomes": {task: dict(all) for task, all in self.outcomes.items()}}
-        )
+        """The day as it is kept."""
+        outcomes = {task: dict(counts) for task, counts in self.outcomes.items()}
+        return json.dumps({**self._asdict(), "outcomes": outcomes})
 
 
 def load_usage_day(kept: str | None, model: str, now: float) -> UsageDay:
-    """The books as they stand: those kept, if they are of today; a rest that was earned by another
-    model is over.
+    """Today's usage: what was kept, if it is of today, else a new day.
+
+    A rest that was earned by another model is over; one of this model lasts beyond midnight.
     """
     today = datetime.fromtimestamp(now, UTC).date().isoformat()
     day = parse_usage_day(kept)
@@ -94,27 +96,19 @@ def parse_usage_day(kept: str | None) -> UsageDay | None:
     try:
         values: Any = json.loads(kept or "null")
         day = UsageDay(**values)
-        sane = (
-            isinstance(day.date, str)
-            and isinstance(day.outcomes, dict)
-            and all(
-                isinstance(value, (int, float))
-                for value in (
-                    day.tokens_in,
-                    day.tokens_out,
-                    day.dollars,
-                    day.unpriced,
-                    day.rest_until,
-                )
-            )
-        )
     except (TypeError, ValueError):
         return None
-    return day if sane else None
+    numbers = (day.tokens_in, day.tokens_out, day.dollars, day.unpriced, day.rest_until)
+    is_sound = (
+        isinstance(day.date, str)
+        and isinstance(day.outcomes, dict)
+        and all(isinstance(value, (int, float)) for value in numbers)
+    )
+    return day if is_sound else None
 
 
 def estimate_prompt_tokens(text: str) -> int:
-    """About how many tokens a text takes (CONSTANTS: characters / 4), used where a server does not
+    """About how many tokens a text takes, a quarter of its characters: used where a server does not
     say.
     """
     return -(-len(text) // 4)

@@ -1,6 +1,6 @@
-"""The lines of a summary, written by a model from what leaves a conversation (C101; CC-71).
+"""The lines of a summary, written by a model from what leaves a conversation.
 
-It is shown the sentences that were chosen without it, at most SHOWN characters, and writes lines
+It is shown the sentences that were chosen without it, at most MAX_SHOWN_CHARS, and writes lines
 that each name the message they rest on. A line is believed only if every number, name and path in
 it stands in what was shown. An answer that is cut off, has no line, names a message that was not
 shown, or makes up more than half of its lines is refused as a whole: then the chosen sentences
@@ -18,15 +18,16 @@ from reverie.llm.prompt_format import FENCE_RULES, fence_rows, read_json_object,
 from reverie.text.host_messages import HostMessage
 
 TASK = "condense"
-MAX_SHOWN_CHARS = 40_000  # characters of what is shown: 10,000 tokens
+MAX_SHOWN_CHARS = 40_000  # about 10,000 tokens
 MAX_LINES, MAX_LINE_CHARS = 80, 300
-SUMMARY_SECONDS = 30.0  # somebody waits for it
+SUMMARY_SECONDS = 30.0  # shorter than other calls: somebody waits for it
 
 INSTRUCTIONS = (
-    "You condense the older part of a conversation between a user and an agent, so that the agent can go on without "
-    "it. Write short lines: what the user asked for and decided, what was done, with which result, what is still open, "
-    "and every name, number, path and command that may be needed again, letter by letter. Leave out greetings, plans "
-    "that were carried out and what was corrected later. Each line names the one message that it rests on. "
+    "You condense the older part of a conversation between a user and an agent, so that the agent "
+    "can go on without it. Write short lines: what the user asked for and decided, what was done, "
+    "with which result, what is still open, and every name, number, path and command that may be "
+    "needed again, letter by letter. Leave out greetings, plans that were carried out and what was "
+    "corrected later. Each line names the one message that it rests on. "
     f"{FENCE_RULES}\n"
     'Form: {"lines": [{"message": number, "text": "…"}]}, in at most '
 )
@@ -47,34 +48,35 @@ def build_summary_request(said: Sequence[HostMessage], room: int) -> LlmRequest:
 
 
 def select_shown_messages(said: Sequence[HostMessage]) -> list[HostMessage]:
-    """As much of what is best as may be shown, in the order of the conversation; `said` has the
-    best first.
+    """As many of the best messages as may be shown, in the order of the conversation.
+
+    `said` has the best first.
     """
-    taken, size = [], 0
-    for one in said:
-        size += len(one.text)
+    chosen, size = [], 0
+    for message in said:
+        size += len(message.text)
         if size > MAX_SHOWN_CHARS:
             break
-        taken.append(one)
-    return sorted(taken, key=lambda one: one.place)
+        chosen.append(message)
+    return sorted(chosen, key=lambda message: message.place)
 
 
 def read_summary(text: str, said: Sequence[HostMessage]) -> list[HostMessage]:
-    """The lines of an answer that rest on what was shown."""
+    """The lines of an answer that rest on what was shown; BadAnswer if it is refused as a whole."""
     rows = read_json_object(text, "lines")["lines"]
     if not isinstance(rows, list) or not 1 <= len(rows) <= MAX_LINES:
         raise BadAnswer(f"1 to {MAX_LINES} lines were wanted")
-    roles = {one.place: one.role for one in said}
-    there = extract_particulars("\n".join(one.text for one in said))
+    roles = {message.place: message.role for message in said}
+    known = extract_particulars("\n".join(message.text for message in said))
     lines = [read_summary_line(row, roles) for row in rows]
-    believed = [one for one in lines if extract_particulars(one.text) <= there]
+    believed = [line for line in lines if extract_particulars(line.text) <= known]
     if 2 * len(believed) < len(lines):
         raise BadAnswer(f"{len(lines) - len(believed)} of {len(lines)} lines say what nobody said")
     return believed
 
 
 def read_summary_line(row: Any, roles: dict[int, str]) -> HostMessage:
-    """One line of an answer."""
+    """One line of an answer, as a message in the place and role of the one it rests on."""
     row = row if isinstance(row, dict) else {}
     number = row.get("message")
     if type(number) is not int or number not in roles:

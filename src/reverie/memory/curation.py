@@ -1,5 +1,4 @@
-"""Looking at single memories: a curator approves one, passes it on to a person, or puts it away
-(X35).
+"""Looking at single memories: a curator approves one, passes it on to a person, or dismisses it.
 
 A curator is a person or an agent with that task; who it was, when, and what they noted stands in
 the details. Only people and their agents curate; nothing here is done unasked. Pure: values in,
@@ -12,13 +11,13 @@ from reverie.core.code_anchors import outdated_notice
 from reverie.core.errors import BadInput
 from reverie.core.kinds import MATURITIES, is_mature, maturity_of
 from reverie.core.model import Change, Memory, Retire, Revise
-
-CURATION_DETAILS = ("maturity", "curated")  # names in the details
+from reverie.memory.memory_validation import CURATION_DETAILS
 
 
 def curate_memory(memory: Memory, state: str, now: float, *, by: str, note: str) -> list[Change]:
-    """What follows when a curator gives a memory a state of MATURITIES; "raw" takes a
-    state back.
+    """The changes that give a memory a state of MATURITIES; "raw" takes a state back.
+
+    BadInput if there is no such state, or if the memory is retired.
     """
     if state not in MATURITIES:
         raise BadInput(f"{state!r} is not a state of a memory; there are {', '.join(MATURITIES)}")
@@ -26,24 +25,22 @@ def curate_memory(memory: Memory, state: str, now: float, *, by: str, note: str)
         raise BadInput(
             f"{memory.id} does not count any more ({memory.retired_why}); restore it first"
         )
-    plain = {name: value for name, value in memory.details.items() if name not in CURATION_DETAILS}
-    said = {"curated": {"by": by, "at": now, "note": note}} if state != "raw" else {}
-    stands = {"maturity": state} if state in ("validated", "escalated") else {}
-    changes: list[Change] = [
-        Revise(id=memory.id, fields={"details": {**plain, **said, **stands}, "updated_at": now})
-    ]
-    return (
-        [*changes, Retire(id=memory.id, at=now, why="dismissed")]
-        if state == "dismissed"
-        else changes
-    )
+    details = {
+        name: value for name, value in memory.details.items() if name not in CURATION_DETAILS
+    }
+    if state != "raw":
+        details["curated"] = {"by": by, "at": now, "note": note}
+    if state in ("validated", "escalated"):
+        details["maturity"] = state
+    changes: list[Change] = [Revise(memory.id, {"details": details, "updated_at": now})]
+    if state == "dismissed":
+        changes.append(Retire(id=memory.id, at=now, why="dismissed"))
+    return changes
 
 
 def is_awaiting_review(memory: Memory) -> bool:
-    """Whether somebody should look at it: it was passed on to a person, was only concluded, or
-    speaks of code that has
-
-    changed since.
+    """True if somebody should look at it: it was passed on to a person, was only inferred, or
+    speaks of code that has changed since.
     """
     return (
         maturity_of(memory) == "escalated" or not is_mature(memory) or bool(outdated_notice(memory))

@@ -1,10 +1,11 @@
-"""A timeline by day: what happened, what was decided, which pieces of work, which conversations
-(C23). Pure.
+"""A timeline by day: what happened, what was decided, which pieces of work, which conversations.
+Pure.
 
 Days are those of UTC, as everywhere in Reverie. A conversation stands under each day on which
 something was said.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -39,7 +40,7 @@ class JournalDay(NamedTuple):
 
 
 def utc_date(at: float) -> str:
-    """The day on which a moment lies."""
+    """The day of a moment, as "2026-03-15"."""
     return datetime.fromtimestamp(at, UTC).date().isoformat()
 
 
@@ -47,29 +48,24 @@ def build_journal_days(
     memories: Iterable[Memory], chats: Iterable[JournalChat], tools: Iterable[Event]
 ) -> list[JournalDay]:
     """The days on which anything happened, the latest first; within a day, as it happened."""
-    there = sorted(memories, key=lambda memory: (memory.at, memory.id))
-    talked = sorted(chats, key=lambda chat: (chat.began, chat.session))
-    ran = [utc_date(event.at) for event in tools]
-    dates = {
-        *(utc_date(memory.at) for memory in there),
-        *(utc_date(chat.began) for chat in talked),
-        *ran,
-    }
+    memories_of: dict[str, list[Memory]] = defaultdict(list)
+    for memory in sorted(memories, key=lambda memory: (memory.at, memory.id)):
+        memories_of[utc_date(memory.at)].append(memory)
+    chats_of: dict[str, list[JournalChat]] = defaultdict(list)
+    for chat in sorted(chats, key=lambda chat: (chat.began, chat.session)):
+        chats_of[utc_date(chat.began)].append(chat)
+    tools_of = Counter(utc_date(event.at) for event in tools)
+    dates = sorted({*memories_of, *chats_of, *tools_of}, reverse=True)
     return [
-        build_journal_day(
-            date,
-            [memory for memory in there if utc_date(memory.at) == date],
-            tuple(chat for chat in talked if utc_date(chat.began) == date),
-            ran.count(date),
-        )
-        for date in sorted(dates, reverse=True)
+        build_journal_day(date, memories_of[date], tuple(chats_of[date]), tools_of[date])
+        for date in dates
     ]
 
 
 def build_journal_day(
     date: str, memories: Sequence[Memory], chats: tuple[JournalChat, ...], tools: int
 ) -> JournalDay:
-    """One day, its memories by kind."""
+    """One day, its memories by kind; `tools` is how many tool runs were recorded."""
     episodes, tasks, decisions, feelings = (
         tuple(memory for memory in memories if memory.kind == kind) for kind in JOURNAL_KINDS
     )
@@ -77,7 +73,9 @@ def build_journal_day(
 
 
 def group_chats(events: Sequence[Event], opening: int = 120) -> list[JournalChat]:
-    """Conversations in these events that hold messages, each by day."""
+    """The conversations in these events, each by day; `opening` is how many characters of its
+    beginning.
+    """
     found: dict[tuple[str, str, str], list[Event]] = {}
     for event in events:
         if event.session:
@@ -86,14 +84,13 @@ def group_chats(events: Sequence[Event], opening: int = 120) -> list[JournalChat
 
 
 def summarize_chat(events: Sequence[Event], opening: int) -> JournalChat:
-    """One conversation on one day."""
-    asked = [
-        " ".join(str(one.get("text", "")).split())
-        for event in events
-        for one in event.payload.get("messages") or ()
-        if one.get("role") == "user"
-    ]
-    asked = [text for text in asked if text]
+    """One conversation on one day, from its events."""
+    asked = []
+    for event in events:
+        for message in event.payload.get("messages") or ():
+            text = " ".join(str(message.get("text", "")).split())
+            if message.get("role") == "user" and text:
+                asked.append(text)
     moments = [event.at for event in events]
     return JournalChat(
         events[0].session,

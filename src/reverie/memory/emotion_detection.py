@@ -1,4 +1,4 @@
-"""What a user feels, told from their words alone: a small table, no model (C50, C51). Pure.
+"""What a user feels, told from their words alone: a small table, no model. Pure.
 
 Most of what is said to a coding agent says nothing of the kind, and much of it looks as if it did:
 "fatal error", "kill the process", "great, now add a test". So the rules look at what is said to the
@@ -24,22 +24,29 @@ class EmotionRule(NamedTuple):
     patterns: tuple[str, ...]
 
 
-WORKS = r"(?:works?|worked|working|passes|passed|fixed|green|runs?|running|compiles|gone|solved|over|back)"
-PRAISE = (
-    r"(?:great|awesome|amazing|excellent|perfect(?:ly)?|fantastic|brilliant|superb|wonderful|lovely|impressive|"
-    r"beautiful(?:ly)?|outstanding|flawless(?:ly)?|gorgeous|incredible|stunning|marvell?ous|terrific|phenomenal)"
+WORKS = (
+    r"(?:works?|worked|working|passes|passed|fixed|green|runs?|running|compiles|gone"
+    r"|solved|over|back)"
 )
-GOOD = r"(?:good|nice|clever|smart|neat|elegant|cool|sweet|clean|helpful|useful|handy|slick|fast|easy|fun|cute|solid)"
+PRAISE = (
+    r"(?:great|awesome|amazing|excellent|perfect(?:ly)?|fantastic|brilliant|superb|wonderful|lovely"
+    r"|impressive|beautiful(?:ly)?|outstanding|flawless(?:ly)?|gorgeous|incredible|stunning"
+    r"|marvell?ous|terrific|phenomenal)"
+)
+GOOD = (
+    r"(?:good|nice|clever|smart|neat|elegant|cool|sweet|clean|helpful|useful|handy|slick"
+    r"|fast|easy|fun|cute|solid)"
+)
 BETTER = r"(?:better|nicer|cleaner|faster|simpler|clearer|easier|smoother)"
 BAD = (
-    r"(?:useless|terrible|horrible|awful|garbage|rubbish|ridiculous|annoying|unacceptable|infuriating|exhausting|"
-    r"pathetic|nonsense|absurd|maddening|unbelievable|insane(?! (?:amount|number))|stupid|hopeless|"
-    r"a (?:complete |total )?(?:mess|disaster|joke|nightmare)(?=\W*$|[.,;!]| (?:of|now|again|to|and)\b)|"
-    r"getting (?:old|ridiculous|nowhere))"
+    r"(?:useless|terrible|horrible|awful|garbage|rubbish|ridiculous|annoying|unacceptable"
+    r"|infuriating|exhausting|pathetic|nonsense|absurd|maddening|unbelievable|insane(?! (?:amount"
+    r"|number))|stupid|hopeless|a (?:complete |total )?(?:mess|disaster|joke|nightmare)(?=\W*$"
+    r"|[.,;!]| (?:of|now|again|to|and)\b)|getting (?:old|ridiculous|nowhere))"
 )
 BROKEN = (
-    r"(?:broken|failing|fails|wrong|crash(?:es|ing)|red|stuck|the same|not (?:work|right|fix)\w*|doesn'?t|"
-    r"does not|won'?t)"
+    r"(?:broken|failing|fails|wrong|crash(?:es|ing)|red|stuck|the same|not (?:work|right|fix)\w*"
+    r"|doesn'?t|does not|won'?t)"
 )
 VERY = r"(?:so|really|very|super|way|pretty|truly|incredibly|such an?|that|too|quite|extremely)"
 ALWAYS = r"(?!.*\b(?:when|if|unless|on an?)\b)"  # under which condition it does is a report
@@ -48,9 +55,8 @@ STATED = r"(?!.*\?)"  # and not asked
 # nor begins like a question
 TOLD = r"^(?!(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b).*?"
 WRONGED = (
-    r"(?:broke|ignored?|deleted|ruined|messed|keep \w+ing|kept \w+ing|never (?:listen|read|learn|check)|lied|"
-    r"made it up)"
-    r"(?!\w*.{0,80}\?$)"
+    r"(?:broke|ignored?|deleted|ruined|messed|keep \w+ing|kept \w+ing|never (?:listen|read|learn"
+    r"|check)|lied|made it up)(?!\w*.{0,80}\?$)"
 )
 
 RULES: tuple[EmotionRule, ...] = (
@@ -58,17 +64,20 @@ RULES: tuple[EmotionRule, ...] = (
         "frustration",
         "high",
         (
-            r"(?<!-)\b(?:fuck(?:ing|ed|s)?|shit(?! happens)|bullshit|damn(?: it)?|dammit|goddamn|crap|wtf|ffs|jfc)\b(?!-)",
+            r"(?<!-)\b(?:fuck(?:ing|ed|s)?|shit(?! happens)|bullshit|damn(?: it)?|dammit|goddamn|"
+            r"crap|wtf|ffs|jfc)\b(?!-)",
             r"\bwhat the (?:hell|fuck|heck)\b(?! (?:is|are) an?\b)",
-            r"\bi(?:'m| am|'ve| have) (?:\w+ ){0,2}(?:frustrated|annoyed|angry|fed up|sick of|tired of|pissed|disappointed|"
-            r"furious|losing (?:my )?patience|out of patience|had enough)\b(?!-)",
+            r"\bi(?:'m| am|'ve| have) (?:\w+ ){0,2}(?:frustrated|annoyed|angry|fed up|sick of"
+            r"|tired of|pissed|disappointed|furious|losing (?:my )?patience|out of patience"
+            r"|had enough)\b(?!-)",
             r"\bwaste of (?:my )?time\b",
             r"\b(?:lost|wasted|cost me) (?:the|my|a|an) whole\b",
             r"\bi hate (?:this|it|that|when|how)\b",
             r"\b(?:it|this|that) (?:really )?(?:annoys|bugs) me\b",
             r"\b(?:drives?|driving) me (?:crazy|mad|nuts|insane|up the wall)\b",
-            r"\bhow (?:many times|often) (?:(?:do i (?:have|need) to|must i|should i) (?:say|tell|ask|repeat|explain|"
-            r"remind|write)|have i (?:said|told|asked|explained|written)|did i (?:say|tell|ask|explain))\b",
+            r"\bhow (?:many times|often) (?:(?:do i (?:have|need) to|must i|should i) (?:say|tell"
+            r"|ask|repeat|explain|remind|write)|have i (?:said|told|asked|explained|written)"
+            r"|did i (?:say|tell|ask|explain))\b",
             r"\bfor the last time\b",
             r"\b(?:third|fourth|fifth|tenth|hundredth) time\b.*\b(?:i|you)\b",
             r"\bthe worst (?!case\b)\w+(?: \w+)? i(?:'ve| have)?\b",
@@ -89,9 +98,10 @@ RULES: tuple[EmotionRule, ...] = (
             r"(?! (?!already|before|again|a (?:hundred|thousand))\w)",
             # what the agent did
             rf"\byou(?:'ve| have)? (?:just |completely |simply )?{WRONGED}",
-            r"\byou (?:said|claimed|promised|told me)\b.*\b(?:isn'?t|doesn'?t|didn'?t|wasn'?t|not|never)\b",
-            r"\byou(?:'re| are) (?:not (?:listening|reading|even)|ignoring|making (?:it|things) worse|wrong again|"
-            r"breaking)\b",
+            r"\byou (?:said|claimed|promised|told me)\b.*\b(?:isn'?t|doesn'?t|didn'?t|wasn'?t|not|"
+            r"never)\b",
+            r"\byou(?:'re| are) (?:not (?:listening|reading|even)|ignoring|making (?:it"
+            r"|things) worse|wrong again|breaking)\b",
             r"\bwhy do you (?:keep|always|never)\b",
             r"\bdo you keep\b",
             r"\bdid you even (?:read|look|listen|test|run|try|check|open|compile|think)\b",
@@ -99,24 +109,25 @@ RULES: tuple[EmotionRule, ...] = (
             r"\b(?:your|those) .{0,20}\bwere (?:all )?wrong\b",
             r"\bnothing (?:\w+ )?you\b(?!.*\b(?:should|may|must|can)\b)",
             r"\bwas working before you\b",
-            r"(?<!to )\bstop (?:it|guessing|rewriting|changing|doing|making|touching|ignoring|apologi[sz]ing|adding|lying|"
-            r"pretending)\b",
+            r"(?<!to )\bstop (?:it|guessing|rewriting|changing|doing|making|touching|ignoring"
+            r"|apologi[sz]ing|adding|lying|pretending)\b",
             r"\bjust do (?:what|as) i\b",
             r"\bfor once\b(?!-)",
             r"\b(?:not|isn'?t) (?:at all )?what i (?:asked|wanted|meant|said)\b",
             r"\bmade (?:it|things|that|everything) (?:even )?worse\b",
             # still, and again
-            rf"(?<!if )(?<!when )\b(?:it|this|that|everything)(?:'s| is)? still {BROKEN}(?!.*\?$){ALWAYS}",
+            rf"(?<!if )(?<!when )\b(?:it|this|that|everything)(?:'s"
+            rf"| is)? still {BROKEN}(?!.*\?$){ALWAYS}",
             rf"^(?:\w+, )?still {BROKEN}(?!.*\?$){ALWAYS}",
             r"\bonce more thanks to\b",
             r"^again\s*[?!]",
             r"^not again\b",
-            r"\b(?:broke(?: it)?|broken|fails?|wrong\b.*|mess(?:ed)?|failing|crash\w*|this|ugh|gone|red)[,.]* "
-            r"(?:yet )?again\s*[.!]*$",
+            r"\b(?:broke(?: it)?|broken|fails?|wrong\b.*|mess(?:ed)?|failing|crash\w*|this|ugh|gone"
+            r"|red)[,.]* (?:yet )?again\s*[.!]*$",
             # sighs and verdicts
-            r"^(?:u+gh+|a+r+gh+|grr+|sigh(?=[\s,.!]*$|[,.!])|seriously(?=\W*$|[,?!.])|"
-            r"(?:oh )?come on(?=\W*$|[,!.] (?!an?\b))|good grief|jesus|jeez|are you (?:kidding|serious|"
-            r"joking)|for (?:god|christ|heaven)'?s sake)\b",
+            r"^(?:u+gh+|a+r+gh+|grr+|sigh(?=[\s,.!]*$|[,.!])|seriously(?=\W*$|[,?!.])"
+            r"|(?:oh )?come on(?=\W*$|[,!.] (?!an?\b))|good grief|jesus|jeez|are you (?:kidding"
+            r"|serious|joking)|for (?:god|christ|heaven)'?s sake)\b",
             r"^(?:oh )?no,? not\b.*!",
             r"\bthanks for nothing\b",
             r"\byou(?:'ve| have)? (?:got to|must) be (?:kidding|joking)\b",
@@ -129,8 +140,9 @@ RULES: tuple[EmotionRule, ...] = (
         "joy",
         "high",
         (
-            rf"{TOLD}(?<!the )(?<!an )(?<!a )(?<!/)\b(?:finally(?! ?(?::|block|clause))|at (?:long )?last(?! \w+ the\b)"
-            rf"(?! (?:count|week|month|check|look))).{{0,30}}\b{WORKS}\b{STATED}",
+            rf"{TOLD}(?<!the )(?<!an )(?<!a )(?<!/)\b(?:finally(?! ?(?::|block|clause))"
+            rf"|at (?:long )?last(?! \w+ the\b)(?! (?:count|week|month|check"
+            rf"|look))).{{0,30}}\b{WORKS}\b{STATED}",
             rf"{TOLD}\b{WORKS}\b.{{0,12}}\b(?:finally|at last)\b(?! \w){STATED}",
             r"^(?:yay|yes{2,}|woo+ ?ho+o*|yeehaw)\b.{0,40}!",
             r"^yes+!{2,}",
@@ -138,14 +150,16 @@ RULES: tuple[EmotionRule, ...] = (
             r"\bhoora+y\b",
             r"\bhell yeah\b",
             rf"^omg\b(?!\.\w){STATED}",
-            r"\byou(?:'re| are) (?:a |an |the )?(?:lifesaver|genius|amazing|awesome|hero|star|wizard|brilliant)\b",
+            r"\byou(?:'re| are) (?:a |an |the )?(?:lifesaver|genius|amazing|awesome|hero|star|"
+            r"wizard|brilliant)\b",
             r"\byou(?:'re| are) (?:a |an |the )?best(?=\W*$|[.!,]| (?:at|for)\b)",
             r"\byou (?:rock|saved (?:me|my|us)|nailed it)\b",
             r"\bmade my day\b",
             r"\bi owe you(?=\W*$|[.!,]| (?:one|big|a (?:beer|coffee|drink|lunch))\b)",
-            r"\bi(?:'m| am) (?:really |so |very )?(?:happy|impressed|delighted|thrilled|glad|blown away|in love)\b"
-            r"(?! (?:to|with (?:either|any|both|whatever|whichever))\b)(?!-)",
-            rf"\b(?:really |absolutely )?lov(?:e|ing) (?:it|this|that|how|the way)\b(?! when){STATED}",
+            r"\bi(?:'m| am) (?:really |so |very )?(?:happy|impressed|delighted|thrilled|glad"
+            r"|blown away|in love)\b(?! (?:to|with (?:either|any|both|whatever|whichever))\b)(?!-)",
+            rf"\b(?:really |absolutely )?lov(?:e|ing) (?:it|this|that|how|"
+            rf"the way)\b(?! when){STATED}",
         ),
     ),
     EmotionRule(
@@ -171,18 +185,20 @@ RULES: tuple[EmotionRule, ...] = (
             r"\bcouldn'?t (?:have done it better|be happier|ask for more)\b",
             r"\bdid the trick\b",
             r"\bnailed it\b",
-            rf"^(?!.*\b(?:make|makes|should|could|can|would|must|be|want|wants|need|needs|if|or|than)\b).*?"
-            rf"\b(?:much|so much|way|far|a lot) {BETTER}\b(?! to\b){STATED}",
+            rf"^(?!.*\b(?:make|makes|should|could|can|would|must|be|want|wants|need|needs|if|or"
+            rf"|than)\b).*?\b(?:much|so much|way|far|a lot) {BETTER}\b(?! to\b){STATED}",
             r"\bwithout a hitch\b",
             r"\bon the first (?:try|attempt|go)\b.*!",
-            rf"^(?:oh )?wow\b(?=\W*$|\W+(?:that|this|it|you|what|how|i|just|ok|so|nice|{VERY}|{GOOD}|{PRAISE})\b)"
+            rf"^(?:oh )?wow\b(?=\W*$|\W+(?:that|this|it|you|what|how|i|just|ok|so|nice|{VERY}|"
+            rf"{GOOD}|{PRAISE})\b)"
             r"(?!.*\b(?:errors?|fail\w*|broken|wrong|slow)\b)",
             rf"\b{WORKS} {PRAISE}\b",
-            rf"^{OPENING}(?:this|that|it|everything)(?:'?s| is| was| (?:now )?(?:looks?|feels?|sounds?)) (?:\w+ ){{0,3}}"
-            rf"{PRAISE}\b{STATED}",
+            rf"^{OPENING}(?:this|that|it|everything)(?:'?s| is| was| (?:now )?(?:looks?|feels?"
+            rf"|sounds?)) (?:\w+ ){{0,3}}{PRAISE}\b{STATED}",
             rf"^(?:looks|feels|sounds) {PRAISE}\b",
             rf"^{PRAISE},? (?:i love|exactly|that(?:'s| is| was)|this|ship it|all)",
-            rf"^{OPENING}(?:that|this|it)(?:'?s| is| was| looks| got) (?:\w+ )?{VERY} (?:\w+ )?{GOOD}\b{STATED}",
+            rf"^{OPENING}(?:that|this|it)(?:'?s| is| was| looks"
+            rf"| got) (?:\w+ )?{VERY} (?:\w+ )?{GOOD}\b{STATED}",
             rf"^{VERY} {GOOD}(?: .{{0,15}})?[.!]*$",
             rf"^{OPENING}that(?:'s| is| was) {GOOD},? (?:i|thank)",
         ),
@@ -191,9 +207,10 @@ RULES: tuple[EmotionRule, ...] = (
         "satisfaction",
         "medium",
         (
-            r"\b(?:thanks|thank you|thx),? (?:so much|a (?:lot|million|ton|bunch)|very much|again for|the (?:quick )?help)",
-            r"\b(?:thanks|thank you|thx),? for (?:catching|fixing|finding|explaining|helping|spotting|the (?:quick )?"
-            r"(?:help|fix)|your (?:help|patience))",
+            r"\b(?:thanks|thank you|thx),? (?:so much|a (?:lot|million|ton|bunch)|very much|"
+            r"again for|the (?:quick )?help)",
+            r"\b(?:thanks|thank you|thx),? for (?:catching|fixing|finding|explaining|helping"
+            r"|spotting|the (?:quick )?(?:help|fix)|your (?:help|patience))",
             r"\b(?:big|many|huge|thousand) thanks\b",
             r"\bthanks .{0,30}\bi was stuck\b",
             r"^(?:very |so |really )?helpful\b",
@@ -205,8 +222,10 @@ RULES: tuple[EmotionRule, ...] = (
         "low",
         (
             r"^(?:thanks|thank you|thx|ty|cheers)\s*(?:[!.]|$)",
-            rf"^(?:thanks|thank you|thx|ty|cheers),? (?:that|this|it|you)\b.*\b(?:{WORKS}|helped|rock|did)",
-            rf"\b(?:{WORKS}|fixed it|better|helped|trick)\b.{{0,12}}\b(?:thanks|thank you|thx|cheers)\b",
+            rf"^(?:thanks|thank you|thx|ty|cheers),? (?:that|this|it|you)\b.*\b(?:{WORKS}|helped|"
+            rf"rock|did)",
+            rf"\b(?:{WORKS}|fixed it|better|helped|trick)\b.{{0,12}}\b(?:thanks|thank you|thx|"
+            rf"cheers)\b",
             r"(?:^|[,.!] )that (?:really )?(?:fixed it|helped)\b",
             r"\blgtm\b.*!",
         ),
@@ -220,48 +239,44 @@ _RULES = tuple(
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|(?<!\w)'[^']*'(?!\w)")
 _SHOUTED = re.compile(r"\b[A-Z]{2,}\b")
 _SPOKEN_TO = re.compile(r"\b(?:YOU|YOUR|I(?= \w)|MY|ME|WHY|STOP|AGAIN)\b")
-# a rule that is stressed
+# A rule that is stressed is no shout.
 _RULED = re.compile(r"^(?:PLEASE )?(?:DO NOT|DON'?T|NEVER|ALWAYS|MUST|REMEMBER)\b")
 _REPORTED = re.compile(
-    r"^(?:(?:the|our|a|some) (?:users?|customers?|clients?|tickets?|issues?|logs?|comments?)|"
-    r"this issue|s?he|they|somebody|someone) (?:\w+ )?"
-    r"(?:says?|said|complain\w*|told|wrote|reports?|thinks?)\b|"
-    r"^(?:please )?(?:write|translate|print|log|title|rename)\b|"
-    r"\b(?:commit message|comment|docstring|fixme|todo)\b",
+    r"^(?:(?:the|our|a|some) (?:users?|customers?|clients?|tickets?|issues?|logs?|comments?)"
+    r"|this issue|s?he|they|somebody|someone) (?:\w+ )?(?:says?|said|complain\w*|told|wrote"
+    r"|reports?|thinks?)\b|^(?:please )?(?:write|translate|print|log|title|rename)\b"
+    r"|\b(?:commit message|comment|docstring|fixme|todo)\b",
     re.IGNORECASE,
 )
-SHOUTED_WORDS = 4  # words in capitals, and half of all words, that make a shout
+SHOUTED_WORDS = 4  # words in capitals that make a shout, if they are half of all words
 
 
 def detect_emotion(text: str) -> Feeling | None:
-    """What the user feels, by their own words in one message; None where they do not say. The
-    strongest counts.
+    """What the user feels, by their own words in one message; None where they do not say.
 
-    A low one counts only as the last word of a message that asks for nothing: "thanks" and "great."
-    mostly open the next request.
+    The strongest counts. A low one counts only as the last word of a message that asks for nothing:
+    "thanks" and "great." mostly open the next request.
     """
     if len(text) > MAX_MESSAGE_CHARS:
         return None
-    said = separate_sentences(text).own
-    asks = any(sentence.endswith("?") for sentence in said)
-    found = [
-        feeling
-        for place, sentence in enumerate(said, start=1)
-        if (feeling := detect_in_sentence(sentence)) is not None
-        and (feeling.intensity != "low" or (place == len(said) and not asks))
-    ]
-    feeling = max(found, key=lambda one: INTENSITIES.index(one.intensity), default=None)
-    if feeling is None:
+    sentences = separate_sentences(text).own
+    asks = any(sentence.endswith("?") for sentence in sentences)
+    found = []
+    for place, sentence in enumerate(sentences, start=1):
+        feeling = detect_in_sentence(sentence)
+        closes = place == len(sentences) and not asks
+        if feeling is not None and (feeling.intensity != "low" or closes):
+            found.append(feeling)
+    if not found:
         return None
-    return (
-        raise_intensity(feeling)
-        if text.count("!") >= 2 and feeling.intensity != "high"
-        else feeling
-    )
+    strongest = max(found, key=lambda one: INTENSITIES.index(one.intensity))
+    if text.count("!") >= 2 and strongest.intensity != "high":
+        return raise_intensity(strongest)
+    return strongest
 
 
 def detect_in_sentence(sentence: str) -> Feeling | None:
-    """What one sentence says of a feeling, and by which words."""
+    """The feeling that one sentence shows, with the words that show it; None if it shows none."""
     plain = _QUOTED.sub(" ", sentence).strip()
     if _REPORTED.search(plain):
         return None
@@ -272,8 +287,8 @@ def detect_in_sentence(sentence: str) -> Feeling | None:
 
 
 def is_shouted(text: str) -> bool:
-    """Whether it is shouted at somebody: mostly capitals, and not a constant, a query or a line of
-    a log.
+    """True if it is shouted at somebody: mostly capitals, and no constant, query or line of a
+    log.
     """
     loud = _SHOUTED.findall(text)
     return (
@@ -286,5 +301,5 @@ def is_shouted(text: str) -> bool:
 
 
 def raise_intensity(feeling: Feeling) -> Feeling:
-    """One step stronger."""
+    """The feeling, one step stronger; it must not be the strongest yet."""
     return feeling._replace(intensity=INTENSITIES[INTENSITIES.index(feeling.intensity) + 1])

@@ -3,7 +3,7 @@ edges.
 
 For a person to read: a sentence a line, other memories in their own words, repetitions folded. A
 short story has some twenty-five lines whatever a memory went through; the whole one tells each
-wording, tie and event. Pure functions.
+wording, link and event. Pure functions.
 """
 
 from collections import Counter
@@ -64,8 +64,8 @@ RELATION_PHRASES = {
     ("led_to", True): "It led to",
     ("led_to", False): "It came of",
 }
-"""(relation, whether read from this end) → how the sentence begins. What has no direction reads the
-same from both.
+"""(relation, True if read from its source) → how the sentence begins. What has no direction reads
+the same from both ends.
 """
 
 DECIDE_HINT = "; decide with `reverie review`"
@@ -88,7 +88,7 @@ class Explanation:
 
 
 def find_related_ids(memory: Memory, history: Sequence[Record], edges: Sequence[Edge]) -> list[str]:
-    """The ids of the memories that the story may quote."""
+    """The ids of the memories that the story may quote, each once."""
     ends = [end for edge in edges for end in (edge.src, edge.dst)]
     told = [record.after.get(name) for record in history for name in ("dst", "superseded_by")]
     found = dict.fromkeys([memory.superseded_by, *memory.conflicts_with, *ends, *told])
@@ -104,8 +104,9 @@ def explain_memory(
     *,
     whole: bool = False,
 ) -> Explanation:
-    """The story, one sentence a line; `others` are the memories it has to do with, by id (see
-    `related`).
+    """The story of a memory, one sentence a line.
+
+    `others` are the memories that it has to do with, by id (see `find_related_ids`).
     """
     kept = retention(memory, now)
     story = [
@@ -126,20 +127,18 @@ def explain_memory(
 
 
 def describe_origin(memory: Memory) -> str:
-    """Who said it, when, where."""
+    """Who said it, when and where, and when it was written down."""
     who = f" by {memory.speaker}" if memory.speaker else ""
     where = f" in session {memory.session}" if memory.session else ""
     span = f", messages {memory.messages[0]}–{memory.messages[1]}" if memory.messages else ""
-    written = (
-        ""
-        if format_date(memory.at) == format_date(memory.created_at)
-        else f" on {format_date(memory.created_at)}"
-    )
-    return f"Said{who} on {format_moment(memory.at)}{where}{span}; written down{written} in {memory.space}."
+    said_on, written_on = format_date(memory.at), format_date(memory.created_at)
+    written = "" if said_on == written_on else f" on {written_on}"
+    said = f"Said{who} on {format_moment(memory.at)}{where}{span}"
+    return f"{said}; written down{written} in {memory.space}."
 
 
 def describe_authorship(memory: Memory) -> list[str]:
-    """Which program wrote it down, and who has looked at it since (X37)."""
+    """Which program wrote it down, and who has looked at it since."""
     author, looked = author_of(memory), memory.details.get(REVIEWER)
     lines = [f"Written by {author.label}."] if author != UNKNOWN_AUTHOR else []
     if isinstance(looked, Mapping) and looked.get("by"):
@@ -149,65 +148,66 @@ def describe_authorship(memory: Memory) -> list[str]:
         lines.append(f"Looked at by {looked['by']}{when}{note} ({maturity_of(memory)}).")
     elif not is_mature(memory):
         lines.append(
-            f"It waits to be looked at and does not surface: `reverie curate {memory.id} validated`."
+            f"It waits to be looked at and does not surface: `reverie curate {memory.id} "
+            f"validated`."
         )
     return lines
 
 
 def describe_belief(memory: Memory, history: Sequence[Record], kept: float) -> str:
-    """How far it is believed, why, what has moved that, and how it fades."""
+    """How far it is believed, why, what has moved that, and how it fades; `kept` is its
+    retention.
+    """
     moves = [record for record in history if record.op == "revise" and "confidence" in record.after]
     first = moves[0].before.get("confidence") if moves else memory.confidence
-    causes = Counter(
-        "rejection"
-        if record.event.payload.get("helpful") is False
-        else CONFIDENCE_CAUSES.get(record.event.verb, "change")
-        for record in moves
-    )
-    by = " and ".join(f"{count:,} {name}{'s' * (count != 1)}" for name, count in causes.items())
     begin = first if isinstance(first, float | int) else memory.confidence
-    step = (
-        "raised"
-        if memory.confidence > begin
-        else "lowered"
-        if memory.confidence < begin
-        else "back"
-    )
     because = PROVENANCE_REASONS.get(memory.provenance, f"it comes from {memory.provenance}")
+    moved = describe_confidence_moves(moves, begin, memory.confidence)
     days = half_life(memory)
-    fading = (
-        "It does not fade."
-        if days == float("inf")
-        else f"A {memory.kind} halves every {days:g} days without use: {kept:.0%} of it is left."
-    )
-    return (
-        f"Believed {begin:.0%}, because {because}"
-        f"{f'; {step} to {memory.confidence:.0%} by {by}' if causes else ''}. {fading}"
-    )
+    if days == float("inf"):
+        fading = "It does not fade."
+    else:
+        fading = (
+            f"A {memory.kind} halves every {days:g} days without use: {kept:.0%} of it is left."
+        )
+    return f"Believed {begin:.0%}, because {because}{moved}. {fading}"
+
+
+def describe_confidence_moves(moves: Sequence[Record], begin: float, now: float) -> str:
+    """How confidence went from `begin` to what it is now, and by what; empty if it never moved."""
+    if not moves:
+        return ""
+    causes: Counter[str] = Counter()
+    for record in moves:
+        if record.event.payload.get("helpful") is False:
+            causes["rejection"] += 1
+        else:
+            causes[CONFIDENCE_CAUSES.get(record.event.verb, "change")] += 1
+    by = " and ".join(f"{count:,} {name}{'s' * (count != 1)}" for name, count in causes.items())
+    step = "back"
+    if now != begin:
+        step = "raised" if now > begin else "lowered"
+    return f"; {step} to {now:.0%} by {by}"
 
 
 def describe_extraction(memory: Memory) -> list[str]:
-    """By which rule it was taken from a conversation, and what was being discussed (B67, B68)."""
+    """By which rule it was taken from a conversation, and what was being discussed."""
     rule, because, about = (memory.details.get(name) for name in ("rule", "because", "about"))
-    lines = (
-        [f"Taken by the rule “{rule}”: {because}."]
-        if isinstance(rule, str) and isinstance(because, str)
-        else []
-    )
-    return (
-        [*lines, f"What was being discussed: “{about}”"]
-        if lines and isinstance(about, str)
-        else lines
-    )
+    if not isinstance(rule, str) or not isinstance(because, str):
+        return []
+    lines = [f"Taken by the rule “{rule}”: {because}."]
+    if isinstance(about, str):
+        lines.append(f"What was being discussed: “{about}”")
+    return lines
 
 
 def select_feedback(history: Sequence[Record]) -> list[Record]:
-    """Verdicts of those who were given it."""
+    """The records of what those who were given it said of it."""
     return [record for record in history if record.event.verb == "feedback"]
 
 
 def describe_repetitions(memory: Memory, history: Sequence[Record]) -> list[str]:
-    """How often it was said again."""
+    """How often it was said again, when, and in how many conversations."""
     uses = {record.event.at for record in select_feedback(history) if "strength" in record.after}
     crumbs = [crumb for crumb in memory.reinforcements if crumb.at not in uses]
     count = max(len(crumbs), memory.strength - 1 - len(uses))
@@ -219,83 +219,74 @@ def describe_repetitions(memory: Memory, history: Sequence[Record]) -> list[str]
 
 
 def describe_period(crumbs: Sequence[Reinforcement]) -> str:
-    """From when to when."""
+    """From when to when, in words; empty if there are none."""
     days = list(dict.fromkeys(format_date(at) for at in sorted(crumb.at for crumb in crumbs)))
-    return (
-        ""
-        if not days
-        else f", on {days[0]}"
-        if len(days) == 1
-        else f", first on {days[0]}, last on {days[-1]}"
-    )
+    if not days:
+        return ""
+    return f", on {days[0]}" if len(days) == 1 else f", first on {days[0]}, last on {days[-1]}"
 
 
 def describe_wordings(
     memory: Memory, edges: Sequence[Edge], others: Mapping[str, Memory], *, whole: bool
 ) -> list[str]:
-    """The other ways in which it was said (A80)."""
-    said = list(
-        dict.fromkeys(
-            f"“{other.text if whole else shorten_line(other.text, MAX_QUOTED_CHARS)}”"
-            for other in others.values()
-            if is_wording(memory, edges, other)
-        )
-    )
-    return [f"In other words: {list_briefly(said, whole=whole)}."] if said else []
+    """The other ways in which it was said."""
+    texts = [other.text for other in others.values() if is_wording(memory, edges, other)]
+    if not whole:
+        texts = [shorten_line(text, MAX_QUOTED_CHARS) for text in texts]
+    quoted = list(dict.fromkeys(f"“{text}”" for text in texts))
+    return [f"In other words: {list_briefly(quoted, whole=whole)}."] if quoted else []
 
 
 def is_wording(memory: Memory, edges: Sequence[Edge], other: Memory) -> bool:
-    """Whether another memory was merged into this one."""
+    """True if the other memory was merged into this one."""
     return other.retired_why == "merged" and any(
         (edge.src, edge.rel, edge.dst) == (memory.id, "derived_from", other.id) for edge in edges
     )
 
 
 def list_briefly(said: Sequence[str], *, whole: bool) -> str:
-    """Some of many, unless the whole is wanted."""
+    """The first few of many in one line, unless the whole is wanted."""
     shown = said if whole else said[:MAX_NAMED]
-    return ", ".join(shown) + (
-        f" and {len(said) - len(shown):,} more" if len(said) > len(shown) else ""
-    )
+    more = f" and {len(said) - len(shown):,} more" if len(said) > len(shown) else ""
+    return ", ".join(shown) + more
 
 
 def describe_use(memory: Memory, history: Sequence[Record]) -> list[str]:
     """How often it was used, and what those found who used it."""
     lines = []
     if memory.access_count:
-        last = (
-            f", last on {format_date(memory.last_accessed_at)}" if memory.last_accessed_at else ""
-        )
+        last_used = memory.last_accessed_at
+        last = f", last on {format_date(last_used)}" if last_used else ""
         lines.append(f"Used {count_in_words(memory.access_count)}{last}.")
     elif memory.strength <= 1:
         lines.append("Never heard again or used since.")
-    if verdicts := select_feedback(history):
+    verdicts = select_feedback(history)
+    if verdicts:
         helped = sum(bool(record.event.payload.get("helpful")) for record in verdicts)
         lines.append(
-            f"Judged {count_in_words(len(verdicts))}: helpful {helped:,}, not helpful {len(verdicts) - helped:,}."
+            f"Judged {count_in_words(len(verdicts))}: helpful {helped:,}, "
+            f"not helpful {len(verdicts) - helped:,}."
         )
     return lines
 
 
 def describe_practice(memory: Memory) -> list[str]:
-    """How it went when it was followed."""
+    """How it went when a procedure was followed; empty for anything else."""
     record = read_practice_record(memory)
     if memory.kind != PROCEDURE or not (record.worked or record.failed):
         return []
     return [
-        f"Followed {count_in_words(record.worked + record.failed)}: it worked {record.worked:,}, it failed "
-        f"{record.failed:,}; the chance that it works is put at {record.chance:.0%}."
+        f"Followed {count_in_words(record.worked + record.failed)}: it worked {record.worked:,}, "
+        f"it failed {record.failed:,}; the chance that it works is put at {record.chance:.0%}."
     ]
 
 
 def describe_standing(memory: Memory, others: Mapping[str, Memory]) -> list[str]:
-    """Whether it still counts, and who disagrees."""
+    """Whether it still counts, who disagrees, and what is special about it."""
     lines = []
     if memory.retired_at is not None:
-        why = describe_retirement(
-            memory.retired_why,
-            quote_memory(memory.superseded_by, others) if memory.superseded_by else "",
-        )
+        successor = quote_memory(memory.superseded_by, others) if memory.superseded_by else ""
+        why = describe_retirement(memory.retired_why, successor)
         lines.append(
             f"No longer counts since {format_date(memory.retired_at)}: {why}. "
             f"`reverie restore {memory.id}` brings it back."
@@ -308,9 +299,11 @@ def describe_standing(memory: Memory, others: Mapping[str, Memory]) -> list[str]
     redacted = memory.details.get("redacted")
     if redacted and isinstance(redacted, list):  # anybody may use the name for something else
         lines.append(f"Taken out before it was kept: {', '.join(map(str, redacted))}.")
-    if guessed := [tag for tag in suggested_tags(memory) if tag in memory.tags]:
+    guessed = [tag for tag in suggested_tags(memory) if tag in memory.tags]
+    if guessed:
         lines.append(
-            f"Nobody gave it the tag {', '.join(guessed)}: it was suggested by a word in common with others."
+            f"Nobody gave it the tag {', '.join(guessed)}: it was suggested by a word in common "
+            "with others."
         )
     if not kind_of(memory.kind).surfaces:
         lines.append(f"A {memory.kind} never surfaces by itself.")
@@ -328,32 +321,39 @@ def describe_anchor(anchor: CodeAnchor, id: str) -> str:
     since = f"as it was on {format_date(anchor.at)}"
     if not anchor.state:
         return f"It is about {anchor.location}{moved}, {since}."
-    return f"It was {anchor.notice}{moved}, {since}. `reverie about {id}` shows both; --still-true says that it holds."
+    return (
+        f"It was {anchor.notice}{moved}, {since}. `reverie about {id}` shows both; --still-true "
+        "says that it holds."
+    )
 
 
 def describe_relations(
     memory: Memory, edges: Sequence[Edge], others: Mapping[str, Memory], *, whole: bool
 ) -> list[str]:
-    """What it is tied to, a sentence a relation. What has been said already (its successor, who
-    disagrees, other wordings, what it was merged into) is not said twice.
+    """What it is linked to, a sentence a relation.
+
+    What the story says elsewhere (its successor, who disagrees, other wordings, what it was merged
+    into) is left out.
     """
-    said = {
+    elsewhere = {
         memory.superseded_by,
         *memory.conflicts_with,
         *(anchor.edge_end for anchor in anchors_of(memory)),
     }
     found: dict[tuple[str, bool], list[str]] = {}
     for edge in sorted(edges, key=lambda edge: -edge.weight):
-        away = edge.src == memory.id
-        end = edge.dst if away else edge.src
-        told = end in said or (end in others and is_wording(memory, edges, others[end]))
-        if not told and edge.rel != "has_tag":
-            key = (edge.rel, away or (edge.rel, False) not in RELATION_PHRASES)
-            found.setdefault(key, []).append(
-                quote_memory(end, others) if end in others else end.partition(":")[2] or end
-            )
-    return [
-        f"{RELATION_PHRASES.get(key, 'It is tied to')} {list_briefly(list(dict.fromkeys(ends)), whole=whole)}"
-        f"{DECIDE_HINT if key[0] in ('resembles', 'contradicts') else ''}."
-        for key, ends in found.items()
-    ]
+        is_source = edge.src == memory.id
+        end = edge.dst if is_source else edge.src
+        other = others.get(end)
+        is_told = end in elsewhere or (other is not None and is_wording(memory, edges, other))
+        if is_told or edge.rel == "has_tag":
+            continue
+        key = (edge.rel, is_source or (edge.rel, False) not in RELATION_PHRASES)
+        name = end.partition(":")[2] or end if other is None else quote_memory(end, others)
+        found.setdefault(key, []).append(name)
+    lines = []
+    for key, ends in found.items():
+        phrase = RELATION_PHRASES.get(key, "It is tied to")
+        hint = DECIDE_HINT if key[0] in ("resembles", "contradicts") else ""
+        lines.append(f"{phrase} {list_briefly(list(dict.fromkeys(ends)), whole=whole)}{hint}.")
+    return lines

@@ -1,9 +1,9 @@
-"""How something felt, and how strongly (C47 to C51; CC-68). Pure.
+"""How something felt, and how strongly. Pure.
 
 A feeling stands in the details of the memory that it is about, under `emotion`: so it follows its
 parent whatever becomes of it, and one undo takes it off again. A feeling about nothing in
 particular is a memory of kind `feeling`, and carries the same. It moves the rank of its own memory
-alone, within bounds (`search.shape.EMOTION`).
+alone, within bounds (`retrieval.rescoring.EMOTION_FACTORS`).
 """
 
 import re
@@ -30,7 +30,7 @@ class Feeling(NamedTuple):
 
 
 def validate_feeling(emotion: object, intensity: object, why: object = "") -> Feeling:
-    """A feeling that can be kept."""
+    """A feeling that can be kept; BadInput if it has no name of an emotion or no intensity."""
     plain = emotion.strip().lower() if isinstance(emotion, str) else ""
     if not re.fullmatch(EMOTION_NAME, plain):
         raise BadInput(
@@ -42,7 +42,7 @@ def validate_feeling(emotion: object, intensity: object, why: object = "") -> Fe
 
 
 def validate_intensity(intensity: object) -> str:
-    """One of INTENSITIES."""
+    """One of INTENSITIES, else BadInput."""
     if not isinstance(intensity, str) or intensity not in INTENSITIES:
         raise BadInput(f"{intensity!r} is not an intensity; there are {', '.join(INTENSITIES)}")
     return intensity
@@ -50,16 +50,13 @@ def validate_intensity(intensity: object) -> str:
 
 def feeling_to_details(feeling: Feeling) -> dict[str, str]:
     """A feeling as it stands in a memory's details."""
-    return {
-        "name": feeling.emotion,
-        "intensity": feeling.intensity,
-        **({"why": feeling.why} if feeling.why else {}),
-    }
+    details = {"name": feeling.emotion, "intensity": feeling.intensity}
+    return {**details, "why": feeling.why} if feeling.why else details
 
 
 def read_feeling(memory: Memory) -> Feeling | None:
-    """What a memory is felt with, if anything. Details are anybody's: what is no
-    feeling is none.
+    """What a memory is felt with, or None. Details are anybody's: what is no feeling counts as
+    none.
     """
     tag = memory.details.get(FIELD)
     if not isinstance(tag, Mapping) or tag.get("intensity") not in INTENSITIES:
@@ -68,21 +65,17 @@ def read_feeling(memory: Memory) -> Feeling | None:
 
 
 def set_feeling(memory: Memory, feeling: Feeling | None, now: float) -> Revise:
-    """The memory with this feeling instead of the one it has, or with none."""
+    """The change that gives a memory this feeling instead of the one it has, or none."""
     details: dict[str, Any] = {
         name: value for name, value in memory.details.items() if name != FIELD
     }
-    return Revise(
-        memory.id,
-        {
-            "details": {**details, FIELD: feeling_to_details(feeling)} if feeling else details,
-            "updated_at": now,
-        },
-    )
+    if feeling:
+        details[FIELD] = feeling_to_details(feeling)
+    return Revise(memory.id, {"details": details, "updated_at": now})
 
 
 def is_felt(memory: Memory, minimum: str, emotion: str = "") -> bool:
-    """Whether it is felt at least so strongly, and with this emotion if one is named."""
+    """True if it is felt at least so strongly, and with this emotion if one is named."""
     feeling = read_feeling(memory)
     return (
         feeling is not None

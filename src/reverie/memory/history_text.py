@@ -77,7 +77,7 @@ JUDGED_BY_PHRASES = {
 
 
 class EventSummary(NamedTuple):
-    """One event: when, its number, and what it did."""
+    """One event of a memory's history: when, its number, and what it did."""
 
     at: float
     seq: int
@@ -85,12 +85,12 @@ class EventSummary(NamedTuple):
 
 
 def format_date(at: float) -> str:
-    """The day of a moment."""
+    """The day of a moment, in UTC."""
     return format_moment(at).split(" ")[0] if abs(at) < 1e11 else format_moment(at)
 
 
 def format_moment(at: float) -> str:
-    """A moment as people write it."""
+    """A moment to the minute, in UTC; in seconds if no calendar holds it."""
     try:
         return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M")
     except (OverflowError, ValueError, OSError):
@@ -98,13 +98,12 @@ def format_moment(at: float) -> str:
 
 
 def quote_memory(id: str, others: Mapping[str, Memory]) -> str:
-    """Another memory in its own words, with its day and its id."""
-    other = others.get(id)
-    return (
-        f"“{shorten_line(other.text, MAX_QUOTED_CHARS)}” ({format_date(other.at)}, {id})"
-        if other
-        else id
-    )
+    """Another memory in its own words, with its day and its id; the id alone if it is not at
+    hand.
+    """
+    if id not in others:
+        return id
+    return f"{quote_text(id, others)} ({format_date(others[id].at)}, {id})"
 
 
 def quote_text(id: str, others: Mapping[str, Memory]) -> str:
@@ -113,24 +112,26 @@ def quote_text(id: str, others: Mapping[str, Memory]) -> str:
 
 
 def count_in_words(count: int) -> str:
-    """How often."""
+    """ "once", "twice", "3 times"."""
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
 def tell_history(
     history: Sequence[Record], others: Mapping[str, Memory], *, whole: bool, id: str = ""
 ) -> list[str]:
-    """A sentence an event; unless the `whole` is wanted, like events in a row are one, of many the
-    first and last.
+    """A sentence an event, if the `whole` is wanted.
+
+    Else like events in a row are one sentence, and of many the first and last are told.
     """
-    events = [
-        EventSummary(records[0].event.at, seq, describe_event(records, others))
-        for seq, group in groupby(history, lambda record: record.event.seq)
-        if (records := list(group))
-    ]
+    events = []
+    for seq, group in groupby(history, lambda record: record.event.seq):
+        records = list(group)
+        what = describe_event(records, others)
+        events.append(EventSummary(records[0].event.at, seq, what))
     if whole:
-        return [tell_run([one]) for one in events]
-    lines = [tell_run(list(run)) for _, run in groupby(events, lambda one: one.what)]
+        return [tell_run([event]) for event in events]
+    lines = [tell_run(list(run)) for _, run in groupby(events, lambda event: event.what)]
+    # One line that says how many are left out takes as much room as the line it would hide.
     if len(lines) <= FIRST_EVENTS + LAST_EVENTS + 1:
         return lines
     hidden = len(lines) - FIRST_EVENTS - LAST_EVENTS
@@ -139,18 +140,18 @@ def tell_history(
 
 
 def tell_run(run: Sequence[EventSummary]) -> str:
-    """Some like events in a row, in one sentence."""
+    """One event, or some like events in a row, in one sentence."""
     first, last = run[0], run[-1]
+    began, ended = format_date(first.at), format_date(last.at)
     if len(run) == 1:
-        return f"{format_date(first.at)}: {first.what} (event {first.seq})."
-    few = len(run) <= MAX_LISTED_EVENTS
-    numbers = ", ".join(str(one.seq) for one in run) if few else f"{first.seq} … {last.seq}"
-    span = (
-        f"between {format_date(first.at)} and {format_date(last.at)}: {first.what}, {count_in_words(len(run))}"
-        if format_date(first.at) != format_date(last.at)
-        else f"{format_date(first.at)}: {first.what}, {count_in_words(len(run))}"
-    )
-    return f"{span[0].upper()}{span[1:]} (events {numbers})."
+        return f"{began}: {first.what} (event {first.seq})."
+    if len(run) <= MAX_LISTED_EVENTS:
+        numbers = ", ".join(str(event.seq) for event in run)
+    else:
+        numbers = f"{first.seq} … {last.seq}"
+    when = began if began == ended else f"between {began} and {ended}"
+    told = f"{when}: {first.what}, {count_in_words(len(run))}"
+    return f"{told[0].upper()}{told[1:]} (events {numbers})."
 
 
 def describe_event(records: Sequence[Record], others: Mapping[str, Memory]) -> str:
@@ -160,10 +161,10 @@ def describe_event(records: Sequence[Record], others: Mapping[str, Memory]) -> s
         return f"event {event.payload.get('of')} was taken back"
     if event.verb == "restore" and any("retired_at" in record.after for record in records):
         return "brought back"
-    said = [phrase for record in records for phrase in describe_record(record, others)]
-    if "heard again" in said:  # that it was put in other words stands elsewhere
-        said = [phrase for phrase in said if not phrase.startswith("made from")]
-    told = "; ".join(dict.fromkeys(said)) or "looked at, nothing changed that matters"
+    phrases = [phrase for record in records for phrase in describe_record(record, others)]
+    if "heard again" in phrases:  # that it was put in other words stands elsewhere
+        phrases = [phrase for phrase in phrases if not phrase.startswith("made from")]
+    told = "; ".join(dict.fromkeys(phrases)) or "looked at, nothing changed that matters"
     return told + {"sleep": ", in sleep", "review": ", as a person decided"}.get(event.verb, "")
 
 
@@ -172,11 +173,9 @@ def describe_record(record: Record, others: Mapping[str, Memory]) -> Iterable[st
     if record.op == "add":
         return [ADDED_PHRASES.get(record.event.verb, "kept")]
     if record.after.get("retired_at") is not None:
-        why, successor = (
-            str(record.after.get("retired_why") or ""),
-            record.after.get("superseded_by"),
-        )
-        return [describe_retirement(why, quote_text(str(successor), others) if successor else "")]
+        why = str(record.after.get("retired_why") or "")
+        heir = record.after.get("superseded_by")
+        return [describe_retirement(why, quote_text(str(heir), others) if heir else "")]
     if record.op == "link":
         return describe_link(record, others)
     return (
@@ -192,11 +191,12 @@ def describe_retirement(why: str, successor: str) -> str:
 
 
 def describe_link(record: Record, others: Mapping[str, Memory]) -> list[str]:
-    """A link that was made or taken away. Tags are told by what was done to the tags."""
+    """A link that was made or taken away; nothing for tags, which are told by the change of the
+    tags.
+    """
     rel, dst = str(record.after.get("rel", "")), str(record.after.get("dst", ""))
-    if rel not in LINK_PHRASES or (
-        rel == "about" and record.event.verb == "anchor"
-    ):  # told by what became of the anchor
+    # What became of an anchor is told by the change of its details.
+    if rel not in LINK_PHRASES or (rel == "about" and record.event.verb == "anchor"):
         return []
     if not record.after.get("weight"):
         return ["a tie was taken away"]
@@ -204,7 +204,7 @@ def describe_link(record: Record, others: Mapping[str, Memory]) -> list[str]:
 
 
 def describe_verdict(event: Event) -> list[str]:
-    """What somebody found who used it."""
+    """What somebody found who used it; empty if the event is no verdict."""
     if event.verb == "outcome":
         return [
             "followed, and it worked" if event.payload.get("worked") else "followed, and it failed"
@@ -216,13 +216,12 @@ def describe_verdict(event: Event) -> list[str]:
 
 
 def describe_anchor_change(record: Record) -> list[str]:
-    """What was found of the code that it speaks of, if that is all that was done."""
+    """What was found of the code that it speaks of, if that is all that was done; else nothing."""
     before, after = record.before.get("details") or {}, record.after.get("details") or {}
-    if (
-        "details" not in record.after
-        or before.get(ANCHORS) == after.get(ANCHORS)
-        or (set(record.after) - {"details", "updated_at"})
-    ):
+    has_other_changes = set(record.after) - {"details", "updated_at"}
+    if "details" not in record.after or has_other_changes:
+        return []
+    if before.get(ANCHORS) == after.get(ANCHORS):
         return []
     old, new = anchors_in(before), anchors_in(after)
     if record.event.payload.get("confirmed"):
@@ -231,11 +230,8 @@ def describe_anchor_change(record: Record) -> list[str]:
         return [anchor.notice for anchor in new if anchor.state]
     if combine_states(old):
         return ["the code is again what it speaks of"]
-    moved = [
-        anchor.location
-        for anchor in new
-        if anchor.was and anchor.location not in {one.location for one in old}
-    ]
+    known = {anchor.location for anchor in old}
+    moved = [anchor.location for anchor in new if anchor.was and anchor.location not in known]
     return [f"followed to {', '.join(moved)}"] if moved else ["noted which code it is about"]
 
 
@@ -249,7 +245,8 @@ def describe_revision(record: Record) -> list[str]:
         found.append("counts again")
     if "text" in after:
         found.append(
-            f"reworded, before it said “{shorten_line(str(before.get('text') or ''), MAX_QUOTED_CHARS)}”"
+            f"reworded, before it said "
+            f"“{shorten_line(str(before.get('text') or ''), MAX_QUOTED_CHARS)}”"
         )
     if "tags" in after:
         found += describe_tag_change(before.get("tags") or (), after.get("tags") or ())
@@ -258,21 +255,19 @@ def describe_revision(record: Record) -> list[str]:
         found.append(f"given another {' and '.join(changed)}")
     if "confidence" in after and not found:
         more = (after["confidence"] or 0.0) >= (before.get("confidence") or 0.0)
-        found.append(
-            "believed a little more, it answered a question"
-            if more and "access_count" in after
-            else "believed more"
-            if more
-            else "believed less"
-        )
+        if more and "access_count" in after:
+            found.append("believed a little more, it answered a question")
+        else:
+            found.append("believed more" if more else "believed less")
     return found
 
 
 def describe_tag_change(before: Iterable[str], after: Iterable[str]) -> list[str]:
     """The tags that came and went."""
     old, new = list(before), list(after)
-    came, went = [tag for tag in new if tag not in old], [tag for tag in old if tag not in new]
-    return [
-        *([f"tagged {', '.join(came)}"] if came else []),
-        *([f"no longer tagged {', '.join(went)}"] if went else []),
-    ]
+    came = [tag for tag in new if tag not in old]
+    went = [tag for tag in old if tag not in new]
+    phrases = [f"tagged {', '.join(came)}"] if came else []
+    if went:
+        phrases.append(f"no longer tagged {', '.join(went)}")
+    return phrases

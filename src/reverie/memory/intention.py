@@ -1,24 +1,23 @@
 """What is to be done later: prospective memory, as a memory of kind `intention`. Pure functions.
 
-Its text says what; its triggers are patterns that call for it; `details` hold the rest, under the
-names of CONSTANTS and of the documents this grew from:
+Its text says what; its triggers are patterns that call for it; `details` hold the rest:
 
 | detail | meaning |
 |---|---|
-| `when` | the moment at which it is due, in seconds since 1970; none: only its triggers call for it |
+| `when` | when it is due, in seconds since 1970; none: only its triggers call for it |
 | `zone` | the time zone in which that was meant, by its IANA name |
-| `every` | how it recurs: cron, or "every 2 weeks at 09:00" (`lifecycle.moments`) |
-| `priority` | 0 to 1, 0.5 unless said otherwise (CONSTANTS: prospective priority) |
+| `every` | how it recurs: cron, or "every 2 weeks at 09:00" (`text.time_expressions`) |
+| `priority` | 0 to 1, 0.5 unless said otherwise |
 | `status` | pending → triggered → done or cancelled |
 | `fired_at` | when it was last given to somebody |
 | `resumes` | when a series goes on of which one time was put off by `snooze` |
 | `was_every` | how it recurred, of what has no next time any more |
 
-Always true: only what waits is due, by priority, then by time, then by id (CC-67). What has time
-and triggers is due by whichever comes first. Firing is a compare-and-set: `still` tells whether a
-reminder stands as it was when it was found due. One that recurs waits for its next time as soon as
-it has fired; what was missed meanwhile has fired in that one. What is done or cancelled counts no
-longer, and can be restored like anything else (C41, C44, C45).
+Always true: only what waits is due, by priority, then by time, then by id. What has time and
+triggers is due by whichever comes first. Firing is a compare-and-set: `is_same_occurrence` tells
+whether a reminder stands as it was when it was found due. One that recurs waits for its next time
+as soon as it has fired; what was missed meanwhile has fired in that one. What is done or cancelled
+counts no longer, and can be restored like anything else.
 """
 
 from __future__ import annotations
@@ -48,29 +47,24 @@ from reverie.text.time_expressions import (
     to_wall_time,
 )
 
-DEFAULT_PRIORITY = 0.5  # CONSTANTS: prospective priority
+DEFAULT_PRIORITY = 0.5
 TRIGGERED, DONE, CANCELLED = "triggered", "done", "cancelled"
 STATUSES = (PENDING, TRIGGERED, DONE, CANCELLED)
 END_STATUSES = {"done": DONE, "cancel": CANCELLED}
 
-
-# one of these stands where a reminder is set: "when …, remind me to …"
-SETTING_WORDS = (
-    "remind",
-    "forget",
-    "remember",
-)
+# One of these stands where a reminder is set: "when …, remind me to …"
+SETTING_WORDS = ("remind", "forget", "remember")
 
 When = str | float | datetime | date | None
 
 
 def is_finite_number(value: Any) -> bool:
-    """Whether it is a number and finite; True and False are none."""
+    """True if it is a number and finite; True and False are none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def is_timestamp(value: Any) -> bool:
-    """Whether it is seconds since 1970; what is larger was meant as milliseconds."""
+    """True if it is seconds since 1970; what is larger was meant as milliseconds."""
     return is_finite_number(value) and 0 <= value < MAX_TIMESTAMP
 
 
@@ -108,30 +102,28 @@ class ReminderDetails(NamedTuple):
 
 def read_reminder(memory: Memory) -> ReminderDetails:
     """An intention's status, time, recurrence and priority."""
-    said = {
-        name: value
-        for name, value in memory.details.items()
-        if name in DETAIL_CHECKS and DETAIL_CHECKS[name](value)
-    }
-    return ReminderDetails(**said)
+    checked = {name: memory.details[name] for name in DETAIL_CHECKS if name in memory.details}
+    known = {name: value for name, value in checked.items() if DETAIL_CHECKS[name](value)}
+    return ReminderDetails(**known)
 
 
 def is_waiting(memory: Memory) -> bool:
-    """Whether it is still to fire: it is pending, or recurs."""
+    """True if it is still to fire: it is pending, or recurs."""
     if memory.kind != INTENTION or not memory.active:
         return False
-    one = read_reminder(memory)
-    return one.status == PENDING or (one.status == TRIGGERED and bool(one.every))
+    reminder = read_reminder(memory)
+    recurs = reminder.status == TRIGGERED and bool(reminder.every)
+    return reminder.status == PENDING or recurs
 
 
 def reminder_status(memory: Memory) -> str:
-    """Where it stands; one that was forgotten without a word of being done counts as cancelled."""
+    """Its status; one that was forgotten without a word of being done counts as cancelled."""
     status = read_reminder(memory).status
     return status if memory.active or status in (DONE, CANCELLED) else CANCELLED
 
 
 def reminder_time_order(memory: Memory) -> tuple[float, str]:
-    """The order of a list of reminders: by time, those without one last."""
+    """The sort key of a list of reminders: by time, those without one last, ties by id."""
     when = read_reminder(memory).when
     return math.inf if when is None else when, memory.id
 
@@ -139,80 +131,75 @@ def reminder_time_order(memory: Memory) -> tuple[float, str]:
 def find_due_reminders(
     memories: Iterable[Memory], now: float, context: Sequence[TriggerContext] = ()
 ) -> list[Hit]:
-    """What is due now or called for by the context, the most urgent first; `why` says which (CC-67;
-    C39, C40).
+    """The reminders that are due now or called for by the context, the most urgent first.
+
+    The score is the priority, `why` says what makes it due.
     """
-    found = [
-        Hit(memory, read_reminder(memory).priority, (why,))
-        for memory in memories
-        if is_waiting(memory) and (why := explain_due(memory, now, context))
-    ]
+    found = []
+    for memory in memories:
+        why = explain_due(memory, now, context) if is_waiting(memory) else ""
+        if why:
+            found.append(Hit(memory, read_reminder(memory).priority, (why,)))
     return sorted(found, key=lambda hit: reminder_urgency(hit.memory))
 
 
 def reminder_urgency(memory: Memory) -> tuple[float, float, str]:
-    """The order of what is due: priority, then time; what has no time counts from when it was
-    written down.
+    """The sort key of what is due: priority, then time, ties by id.
+
+    What has no time counts from when it was written down.
     """
     one = read_reminder(memory)
     return -one.priority, memory.created_at if one.when is None else one.when, memory.id
 
 
 def explain_due(memory: Memory, now: float, context: Sequence[TriggerContext]) -> str:
-    """Why it is due; empty if it is not. The words in which it was set or told do not call for it
-    themselves.
+    """Why it is due; empty if it is not.
+
+    The words in which it was set do not call for it themselves.
     """
-    one = read_reminder(memory)
-    if one.when is not None and one.when <= now:
-        return f"due {format_wall_time(one.when, one.zone)}"
-    if one.status != PENDING:
+    reminder = read_reminder(memory)
+    if reminder.when is not None and reminder.when <= now:
+        return f"due {format_wall_time(reminder.when, reminder.zone)}"
+    if reminder.status != PENDING:
         return ""
-    others = [
-        scene
-        for scene in context
-        if not (
-            memory.text.lower() in scene.text and any(word in scene.text for word in SETTING_WORDS)
-        )
-    ]
-    pattern = next(
-        (
-            pattern
-            for pattern in memory.triggers
-            if any(matches_trigger(pattern, scene) for scene in others)
-        ),
-        "",
-    )
-    return f"trigger {display_pattern(pattern)!r}" if pattern else ""
+    others = [scene for scene in context if not sets_reminder(scene, memory)]
+    for pattern in memory.triggers:
+        if pattern and any(matches_trigger(pattern, scene) for scene in others):
+            return f"trigger {display_pattern(pattern)!r}"
+    return ""
+
+
+def sets_reminder(scene: TriggerContext, memory: Memory) -> bool:
+    """True if these are the words in which the reminder was set: "remind me to …"."""
+    if memory.text.lower() not in scene.text:
+        return False
+    return any(word in scene.text for word in SETTING_WORDS)
 
 
 def is_same_occurrence(memory: Memory, seen: Memory) -> bool:
-    """Whether it waits for the same occurrence as when it was seen: nobody has fired, moved or
-    ended it since.
+    """True if it waits for the same occurrence as when it was `seen`: nobody has fired, moved or
+    ended it.
     """
     return is_waiting(memory) and read_reminder(memory)[:4] == read_reminder(seen)[:4]
 
 
 def mark_fired(memory: Memory, now: float) -> Revise:
-    """It was given to somebody. One that recurs waits for its next time from now on."""
-    one = read_reminder(memory)
-    more: dict[str, Any] = {"status": TRIGGERED, "fired_at": now}
-    if one.every and one.when is not None:
+    """The change when it was given to somebody: one that recurs waits for its next time."""
+    reminder = read_reminder(memory)
+    details: dict[str, Any] = {"status": TRIGGERED, "fired_at": now}
+    if reminder.every and reminder.when is not None:
         with suppress(BadInput):
-            return change_details(
-                memory, now, {**more, "when": next_due_time(one, now), "resumes": None}
-            )
-        more |= {
-            "every": None,
-            "was_every": one.every,
-        }  # it cannot come again: told once, it stays in the list
-    return change_details(memory, now, more)
+            following = next_due_time(reminder, now)
+            return change_details(memory, now, {**details, "when": following, "resumes": None})
+        # It cannot come again: told once, it stays in the list.
+        details |= {"every": None, "was_every": reminder.every}
+    return change_details(memory, now, details)
 
 
 def next_due_time(one: ReminderDetails, now: float) -> float:
-    """When one that recurs is due again after this time: BadInput if never. The rhythm is the
-    series', not that of a
+    """When one that recurs is due again after this time: BadInput if never.
 
-    time that was put off.
+    The rhythm is the series', not that of a time that was put off.
     """
     if one.resumes is not None and one.resumes > now:
         return one.resumes
@@ -220,13 +207,15 @@ def next_due_time(one: ReminderDetails, now: float) -> float:
 
 
 def end_reminder(memory: Memory, how: str, now: float) -> list[Change]:
-    """It is done or cancelled. Of what recurs, `done` ends this occurrence and `cancel` all of
-    them.
+    """The changes by which it is done or cancelled (`how`: "done" or "cancel").
+
+    Of what recurs, "done" ends this occurrence and "cancel" all of them.
     """
     one = read_reminder(require_intention(memory))
     if not memory.active:
         raise BadInput(
-            f"{memory.id} is {memory.retired_why or 'retired'} already. `reverie restore {memory.id}` "
+            f"{memory.id} is {memory.retired_why or 'retired'} already. `reverie restore "
+            f"{memory.id}` "
             "brings it back"
         )
     if how == "done" and one.every and one.when is not None:
@@ -239,8 +228,9 @@ def end_reminder(memory: Memory, how: str, now: float) -> list[Change]:
 
 
 def snooze_reminder(memory: Memory, until: When, now: float) -> Revise:
-    """It is due later, whatever it was. Of what recurs one time is put off; the series goes on as
-    it would have.
+    """The change by which it is due later, whatever it was.
+
+    Of what recurs one time is put off; the series goes on as it would have.
     """
     one = read_reminder(require_intention(memory))
     if not memory.active:
@@ -275,7 +265,8 @@ def require_intention(memory: Memory) -> Memory:
     """The memory, if it is an intention; else BadInput."""
     if memory.kind != INTENTION:
         raise BadInput(
-            f"{memory.id} is a {memory.kind}, not something to be reminded of. `reverie reminders` lists "
+            f"{memory.id} is a {memory.kind}, not something to be reminded of. `reverie reminders` "
+            f"lists "
             "what is"
         )
     return memory
@@ -284,8 +275,8 @@ def require_intention(memory: Memory) -> Memory:
 def complete_intention_details(
     details: Mapping[str, Any], now: float, local: Callable[[], str]
 ) -> dict[str, Any]:
-    """The details of an intention, with its times understood; what cannot be is refused, and so is
-    a time gone by.
+    """The details of an intention, with its times resolved; BadInput for what cannot be or is gone
+    by.
 
     `when` may be a phrase, `every` too; `local` tells the zone that is meant where none is said. A
     time that is a number is taken as it is, also one gone by: that is how a reminder comes back
@@ -303,17 +294,15 @@ def complete_intention_details(
 
 
 def resolve_times(said: Mapping[str, Any], now: float, zone: str) -> dict[str, Any]:
-    """When, in which zone and how often, from what was said of them. A first time may be said of
-    what recurs.
+    """When, in which zone and how often, from what was said of them.
+
+    A first time may be said of what recurs.
     """
     load_zone(zone)
     found: dict[str, Any] = {"zone": zone}
     if "when" in said:
-        found["when"] = (
-            float(said["when"])
-            if is_timestamp(said["when"])
-            else parse_time_ahead(said["when"], now, zone)
-        )
+        when: Any = said["when"]
+        found["when"] = float(when) if is_timestamp(when) else parse_time_ahead(when, now, zone)
     if every := said.get("every"):
         first = to_wall_time(found["when"], zone) if "when" in found else None
         found["every"] = parse_recurrence(
@@ -329,26 +318,25 @@ def resolve_times(said: Mapping[str, Any], now: float, zone: str) -> dict[str, A
 
 def describe_due(memory: Memory) -> str:
     """When and where it is due, in words: what was understood is told back."""
-    one = read_reminder(memory)
-    parts = [format_wall_time(one.when, one.zone)] if one.when is not None else []
-    if one.every:
-        parts.append(
-            f"then {one.every}" if one.every.startswith("every") else f"then by cron {one.every}"
-        )
-        parts += ["only in months that have this day"] if LATE_IN_MONTH.fullmatch(one.every) else []
-    parts += (
-        [f"when the context meets {', '.join(map(display_pattern, memory.triggers))}"]
-        if memory.triggers
-        else []
-    )
+    reminder = read_reminder(memory)
+    every = reminder.every
+    parts = []
+    if reminder.when is not None:
+        parts.append(format_wall_time(reminder.when, reminder.zone))
+    if every:
+        parts.append(f"then {every}" if every.startswith("every") else f"then by cron {every}")
+        if LATE_IN_MONTH.fullmatch(every):
+            parts.append("only in months that have this day")
+    if memory.triggers:
+        parts.append(f"when the context meets {', '.join(map(display_pattern, memory.triggers))}")
     return ", ".join(parts) or "nothing calls for it"
 
 
 def build_trigger_patterns(
     files: Sequence[str] = (), commands: Sequence[str] = (), topics: Sequence[str] = ()
 ) -> list[str]:
-    """Trigger patterns for files (globs of paths), commands (globs of what a shell is given), and
-    topics (words).
+    """Trigger patterns for files (globs of paths), commands (globs of what a shell is given) and
+    topics.
     """
     return [*map(path_pattern, files), *map(command_pattern, commands), *map(topic_pattern, topics)]
 
@@ -364,9 +352,9 @@ PATH, WORDS = (r"(?<![\w.-])", r"(?![\w-])"), (r"(?<!\w)", r"(?!\w)")  # what st
 
 
 def path_pattern(glob: str) -> str:
-    """A pattern that meets a path, touched or named: `*` stays within a folder, `**` does not.
+    """A pattern that matches a path, touched or named: `*` stays within a folder, `**` does not.
 
-    A name without its folder is met in any: `auth.py` in src/auth.py, but not in oauth.py.
+    A name without its folder matches in any: `auth.py` in src/auth.py, but not in oauth.py.
     """
     pieces = re.split(rf"(\*\*/|\*\*|\*|\?|{_CLASS})", normalize_path_glob(glob))
     return REGEX_PREFIX + "".join(
@@ -375,8 +363,9 @@ def path_pattern(glob: str) -> str:
 
 
 def normalize_path_glob(glob: str) -> str:
-    """A glob of paths as one writes it in a project: without ./ before it; a folder means all that
-    is in it.
+    """A glob of paths as one writes it in a project; BadInput if it names no file.
+
+    There is no ./ before it; a folder means all that is in it.
     """
     path = re.sub(r"^(?:\./+)+", "", glob.strip())
     if not path.strip("."):
@@ -385,8 +374,9 @@ def normalize_path_glob(glob: str) -> str:
 
 
 def class_pattern(piece: str) -> str:
-    """A piece of a glob as an expression: [ab] is one of these letters, or itself, as in
-    app/[id]/page.tsx.
+    """A piece of a glob as a regular expression.
+
+    [ab] is one of these letters, or itself, as in app/[id]/page.tsx.
     """
     if not re.fullmatch(_CLASS, piece):
         return re.escape(piece)
@@ -401,12 +391,13 @@ def class_pattern(piece: str) -> str:
 
 
 def command_pattern(glob: str) -> str:
-    """A pattern that meets a command which a tool is given; one that begins with `tool:` is taken
+    """A pattern that matches a command which a tool is given; one that begins with `tool:` is kept
     as it is.
     """
     if not glob.strip():
         raise BadInput(
-            f"{glob!r} names no command. Write for instance git push*, or tool:Bash for whatever it runs"
+            f"{glob!r} names no command. Write for instance git push*, or tool:Bash for whatever "
+            f"it runs"
         )
     return (
         glob.strip()
@@ -416,7 +407,9 @@ def command_pattern(glob: str) -> str:
 
 
 def topic_pattern(words: str) -> str:
-    """A pattern that meets these words, each whole; a pattern of another form is taken as it is."""
+    """A pattern that matches these words, each whole; a pattern of another form is kept as it
+    is.
+    """
     said = words.strip()
     if not said:
         raise BadInput(f"{words!r} are no words that a conversation could be about")
@@ -430,7 +423,7 @@ _EITHER = re.compile(r"\(\?:(\\\[\S+?\\\])\|\(\?!\[\\s/\]\)\[\S+?(?<!\\)\]\)")
 
 
 def display_pattern(pattern: str) -> str:
-    """A pattern of these as a person would write it."""
+    """A pattern made here, as a person would write it."""
     for before, after in (PATH, WORDS):
         if pattern.startswith(REGEX_PREFIX + before) and pattern.endswith(after):
             inner = pattern[len(REGEX_PREFIX + before) : -len(after)].replace(r"\s+", " ")

@@ -1,6 +1,6 @@
 """Decisions about single memories, as changes: use, rejection, replacement, and the way back.
 
-Pure: values in, changes out. `store.apply` makes them so.
+Pure: values in, changes out. `Store.apply` carries them out.
 """
 
 from collections.abc import Sequence
@@ -21,18 +21,15 @@ from reverie.core.model import (
     visible_spaces,
 )
 
-HELPFUL, UNHELPFUL = 0.05, -0.10  # what one explicit verdict does to confidence (B70, B71; CC-52)
+HELPFUL, UNHELPFUL = 0.05, -0.10  # what one explicit verdict does to confidence
+# A language model that only looked at it gives a weak signal, often repeated.
+JUDGED_HELPFUL, JUDGED_UNHELPFUL = 0.02, -0.01
 VERDICTS = {
     "user": (HELPFUL, UNHELPFUL),
     "host": (HELPFUL, UNHELPFUL),  # the agent that was given it
-    "judge": (
-        0.02,
-        -0.01,
-    ),  # a language model that only looked at it: a weak signal, often repeated
+    "judge": (JUDGED_HELPFUL, JUDGED_UNHELPFUL),
 }
-"""Who judges, and what (helped, did not) does to confidence. CONSTANTS: used helpful / not;
-retrieved, rejected.
-"""
+"""Who judges → what (it helped, it did not) does to confidence."""
 
 SYMMETRIC_RELATIONS = (
     "relates_to",
@@ -50,10 +47,10 @@ def record_use(
     by: str = "user",
     at: float | None = None,
 ) -> Revise:
-    """It was shown (`at`; default: now) and did help, or did not, as somebody says (CC-52, B70,
-    B71, B78, B79).
+    """The change that notes that it was shown (`at`; default: now) and did help, or did not.
 
-    What a judge found to answer was used, but nobody has said it again: strength stays.
+    `by` is a key of VERDICTS. What a judge found to answer was used, but nobody has said it again:
+    strength stays.
     """
     if by not in VERDICTS:
         raise BadInput(f"by={by!r} is nobody who judges; there are {', '.join(VERDICTS)}")
@@ -77,7 +74,7 @@ def record_use(
 
 def collect_reinforcements(memory: Memory, space: str) -> tuple[Reinforcement, ...]:
     """Where and when a memory was said, and said again, as it is noted on the one of this space
-    that it repeats (B69).
+    that it repeats.
 
     In another space only when: which sessions a project has is nobody else's business.
     """
@@ -94,19 +91,19 @@ def collect_reinforcements(memory: Memory, space: str) -> tuple[Reinforcement, .
 
 
 def require_visible_successor(old: Memory, new: Memory) -> None:
-    """Refuse to let a memory stand for another that is seen where it is not: it lies in the same
-    space, or above.
+    """BadInput if a memory would stand for another where it is not seen: it must lie in the same
+    space or above.
     """
     if new.space not in visible_spaces(old.space):
         raise BadInput(
-            f"{new.id} lies in {new.space}: who works in {old.space} could not see it in place of {old.id}. "
-            f"Keep it in {old.space} or above first"
+            f"{new.id} lies in {new.space}: who works in {old.space} could not see it in place of "
+            f"{old.id}. Keep it in {old.space} or above first"
         )
 
 
 def supersede_memory(old: Memory, new: Memory, now: float) -> list[Change]:
-    """A newer memory takes the place of an older one, which can still be asked about
-    (CC-5, A87).
+    """The changes by which a newer memory takes the place of an older one, which can still be asked
+    about.
     """
     if old.id == new.id:
         raise BadInput("A memory cannot supersede itself")
@@ -123,25 +120,19 @@ def supersede_memory(old: Memory, new: Memory, now: float) -> list[Change]:
 
 
 def flag_contradiction(one: Memory, other: Memory, now: float) -> list[Change]:
-    """Both are kept and flagged until somebody decides (CC-6, A86)."""
-    return [
-        change
-        for a, b in ((one, other), (other, one))
-        for change in (
-            Link(edge=Edge(src=a.id, rel="contradicts", dst=b.id)),
-            Revise(
-                id=a.id,
-                fields={
-                    "conflicts_with": tuple(dict.fromkeys((*a.conflicts_with, b.id))),
-                    "updated_at": now,
-                },
-            ),
-        )
-    ]
+    """The changes that keep both and flag them as contradicting until somebody decides."""
+    changes: list[Change] = []
+    for a, b in ((one, other), (other, one)):
+        conflicts = tuple(dict.fromkeys((*a.conflicts_with, b.id)))
+        changes.append(Link(edge=Edge(src=a.id, rel="contradicts", dst=b.id)))
+        changes.append(Revise(a.id, {"conflicts_with": conflicts, "updated_at": now}))
+    return changes
 
 
 def link_memories(src: str, dst: str, rel: str, weight: float) -> Link:
-    """An edge between two memories."""
+    """The change that links two memories; BadInput if the relation, the weight or the ends cannot
+    be.
+    """
     if rel not in MEMORY_RELATIONS:
         raise BadInput(
             f"{rel!r} does not tie memories together; there are {', '.join(MEMORY_RELATIONS)}"
@@ -154,18 +145,20 @@ def link_memories(src: str, dst: str, rel: str, weight: float) -> Link:
 
 
 def find_link(edges: Sequence[Edge], src: str, dst: str, rel: str) -> Edge:
-    """The link of two memories as it stands, or one of weight 0. What has no direction is the same
-    from both ends.
+    """The link of two memories as it stands, or one of weight 0.
+
+    A link without a direction is found from both ends.
     """
     ends = ((src, dst), (dst, src)) if rel in SYMMETRIC_RELATIONS else ((src, dst),)
-    return next(
-        (edge for end in ends for edge in edges if edge.rel == rel and (edge.src, edge.dst) == end),
-        Edge(src=src, rel=rel, dst=dst, weight=0.0),
-    )
+    for end in ends:
+        for edge in edges:
+            if edge.rel == rel and (edge.src, edge.dst) == end:
+                return edge
+    return Edge(src=src, rel=rel, dst=dst, weight=0.0)
 
 
 def restore_memory(memory: Memory, successor_edges: Sequence[Edge], now: float) -> list[Change]:
-    """It counts again; what had superseded it no longer does."""
+    """The changes by which it counts again; what had superseded it no longer does."""
     fields: dict[str, Any] = {
         "retired_at": None,
         "retired_why": "",
@@ -183,8 +176,9 @@ def restore_memory(memory: Memory, successor_edges: Sequence[Edge], now: float) 
 
 
 def unmerge_memory(kept: Memory, gone: Memory, now: float) -> list[Change]:
-    """What was merged into another one stands by itself again: the other is as strong as without
-    it. What others wrote had made it no stronger.
+    """The change by which a memory is as strong as before another was merged into it.
+
+    What others wrote had made it no stronger.
     """
     if is_unverified(gone):
         return []
@@ -208,7 +202,7 @@ def invert_records(records: Sequence[Record], now: float) -> list[Change]:
 
 
 def undo_record(record: Record, now: float) -> Change:
-    """The change that takes one line of history back."""
+    """The change that takes one record of history back."""
     match record.op:
         case "add":
             return Retire(id=record.memory_id, at=now, why="undone")
@@ -226,9 +220,7 @@ def undo_record(record: Record, now: float) -> Change:
 
 
 def find_later_changes(record: Record, memory: Memory) -> list[str]:
-    """Fields that somebody else changed after this line of history: taking it back would lose their
-    work.
-    """
+    """Fields that somebody else changed after this record: taking it back would lose their work."""
     return [
         name
         for name, value in record.after.items()

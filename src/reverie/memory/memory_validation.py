@@ -1,5 +1,5 @@
-"""From what a caller passes to a Memory: checked, cleaned of secrets and of what the policy takes
-out, complete.
+"""From what a caller passes to a Memory: checked, complete, and cleaned of secrets and of what the
+policy takes out.
 
 Nothing that is refused is half-kept, and the message says what to do. What was redacted is named in
 `details["redacted"]`, never repeated.
@@ -42,27 +42,25 @@ _LEADING = re.compile(r"^[\s#]+")
 
 
 def validate_text(text: object, what: str = "text") -> str:
-    """A text worth keeping."""
+    """A text worth keeping; BadInput if it is empty or longer than MAX_TEXT_CHARS."""
     if not isinstance(text, str):
         raise BadInput(f"The {what} must be a str, not {type(text).__name__}")
     if not text.strip():
         raise BadInput(f"There is nothing to remember: the {what} is empty")
     if len(text) > MAX_TEXT_CHARS:
         raise BadInput(
-            f"The {what} has {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are kept as one memory. "
+            f"The {what} has {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are kept as one "
+            f"memory. "
             "Split it"
         )
     return clean_text(text)
 
 
 def validate_space(space: str) -> str:
-    """A space is a path of names: "me/project/session"."""
+    """A space, which is a path of names: "me/project/session"; BadInput if it is none."""
     parts = space.split("/") if isinstance(space, str) else []
-    if (
-        not parts
-        or len(parts) > MAX_SPACE_DEPTH
-        or not all(SEGMENT.fullmatch(p) and p not in (".", "..") for p in parts)
-    ):
+    is_path = all(SEGMENT.fullmatch(part) and part not in (".", "..") for part in parts)
+    if not parts or len(parts) > MAX_SPACE_DEPTH or not is_path:
         raise BadInput(
             f"{space!r} is not a space. A space is a path such as me/project or me/project/session"
         )
@@ -70,19 +68,21 @@ def validate_space(space: str) -> str:
 
 
 def resolve_space(space: str | None) -> str:
-    """That space, checked; without one that of the working directory."""
+    """That space, checked; None stands for that of the working directory."""
     return config.default_space() if space is None else validate_space(space)
 
 
 def refuse_secret_space(space: str, policy: Policy) -> str:
-    """A space to write in. A name that holds a secret cannot be redacted: others would not find it
-    again.
+    """The space, to write in; BadInput if its name holds a secret.
+
+    A name cannot be redacted: others would not find it again.
     """
     from reverie.privacy import redact
 
     if redact(space, policy)[1]:
         raise BadInput(
-            "That space's name holds a secret. Spaces are written down as they are; choose another name"
+            "That space's name holds a secret. Spaces are written down as they are; choose another "
+            "name"
         )
     return space
 
@@ -91,7 +91,8 @@ def validate_kind(kind: str) -> str:
     """A kind of the table or one of somebody's own: a short lower-case word."""
     if not isinstance(kind, str) or not KIND.fullmatch(kind):
         raise BadInput(
-            f"{kind!r} is not a kind. A kind is a short lower-case word such as fact or preference; "
+            f"{kind!r} is not a kind. A kind is a short lower-case word such as fact or "
+            f"preference; "
             "`reverie kinds` lists those that Reverie knows"
         )
     return kind
@@ -101,17 +102,15 @@ def validate_tags(tags: Iterable[str], policy: Policy) -> tuple[str, ...]:
     """Tags without spaces around them, lower-case, each once, in the order given."""
     if isinstance(tags, str):
         raise BadInput(f"Tags are a list of words, not the one text {tags!r}")
-    # Secrets first: many are known by their capitals.
-    found = tuple(
-        dict.fromkeys(
-            t
-            for tag in tags
-            if (t := _LEADING.sub("", redact_or_refuse(tag, policy)).strip().lower())
-        )
-    )
+    found: dict[str, None] = {}
+    for tag in tags:
+        # Secrets first: many are known by their capitals.
+        plain = _LEADING.sub("", redact_or_refuse(tag, policy)).strip().lower()
+        if plain:
+            found[plain] = None
     if len(found) > MAX_TAGS or any(len(tag) > MAX_TAG_CHARS for tag in found):
         raise BadInput(f"At most {MAX_TAGS} tags of at most {MAX_TAG_CHARS} characters")
-    return found
+    return tuple(found)
 
 
 def validate_title(title: object) -> str:
@@ -124,7 +123,7 @@ def validate_title(title: object) -> str:
 def validate_details(
     details: object, policy: Policy
 ) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
-    """Named JSON values without secrets, and what was taken out."""
+    """(named JSON values without secrets, what was taken out of them)."""
     from json import dumps
 
     from reverie.privacy import redact_value
@@ -143,7 +142,7 @@ def validate_details(
 
 
 def validate_messages(messages: Sequence[int]) -> tuple[int, int]:
-    """The first and the last message that a memory rests on."""
+    """The numbers of the first and the last message that a memory rests on."""
     try:
         first, last = (int(number) for number in messages)
     except (TypeError, ValueError) as err:
@@ -154,7 +153,7 @@ def validate_messages(messages: Sequence[int]) -> tuple[int, int]:
 
 
 def validate_provenance(provenance: str) -> str:
-    """Who said so."""
+    """Who said so: a key of TRUST_BY_PROVENANCE, else BadInput."""
     if provenance not in TRUST_BY_PROVENANCE:
         raise BadInput(
             f"{provenance!r} is not a provenance; there are {', '.join(TRUST_BY_PROVENANCE)}"
@@ -163,8 +162,9 @@ def validate_provenance(provenance: str) -> str:
 
 
 def parse_moment(value: Moment, what: str = "at") -> float | None:
-    """Seconds since 1970 from a number, a datetime, a date or ISO 8601. Without a zone, UTC is
-    meant.
+    """Seconds since 1970 from a number, a datetime, a date or ISO 8601; None for none.
+
+    Without a zone, UTC is meant. BadInput if it is no time, or too large to be in seconds.
     """
     if value is None or value == "":
         return None
@@ -190,9 +190,7 @@ def parse_moment(value: Moment, what: str = "at") -> float | None:
 
 
 def parse_moment_as_of(value: Moment, what: str = "as_of") -> float | None:
-    """The same for a moment to look back from: a bare date means the end of that day: all of it had
-    happened.
-    """
+    """The same for a moment to look back from: a bare date means the end of that day."""
     day = value
     if isinstance(value, str) and not SECONDS.fullmatch(value):
         with suppress(ValueError):
@@ -203,7 +201,7 @@ def parse_moment_as_of(value: Moment, what: str = "as_of") -> float | None:
 
 
 def refuse_personal_data(found: Iterable[Redaction], policy: Policy) -> None:
-    """Refused where something was found that the policy refuses to keep at all."""
+    """Raise Refused if something was found that the policy refuses to keep at all."""
     if (policy.personal, policy.contact) == (DEFAULT_POLICY.personal, DEFAULT_POLICY.contact):
         return
     from reverie.privacy import KINDS_BY_FAMILY, refused_kinds
@@ -211,13 +209,15 @@ def refuse_personal_data(found: Iterable[Redaction], policy: Policy) -> None:
     for kind in refused_kinds(found, policy):
         name = next(name for name, kinds in KINDS_BY_FAMILY.items() if kind in kinds)
         raise Refused(
-            f'There is personal data in it ({kind}), and {name} = "refuse" in config.toml says that such a '
-            f'text is not kept. Leave it out; {name} = "mask" would keep the text with a mark in its place'
+            f'There is personal data in it ({kind}), and {name} = "refuse" in config.toml says '
+            f"that such a "
+            f'text is not kept. Leave it out; {name} = "mask" would keep the text with a mark in '
+            f"its place"
         )
 
 
 def redaction_kinds(redactions: Sequence[Redaction]) -> list[str]:
-    """What was taken out, each kind once."""
+    """The kinds of what was taken out, each once, sorted."""
     return sorted({redaction.kind for redaction in redactions})
 
 
@@ -245,15 +245,13 @@ def build_memory(  # noqa: PLR0913 - the fields of a memory are its arguments
     salience: float = 0.5,
     policy: Policy,
 ) -> Memory:
-    """A new memory from what a caller passed. Secrets are gone from every field of it; what others
-    wrote has become what it may be (`untrusted.disarmed`).
+    """A new memory from what a caller passed, without secrets in any field of it.
 
-    Refused where the policy refuses what is in it, or where nothing is in it but what is private.
+    What others wrote has become what it may be (`untrusted_text.disarm_memory`). Refused if the
+    policy refuses what is in it, or if nothing is in it but what is private.
     """
-    from reverie.privacy import (  # not before something is kept: a cold recall needs none of it
-        is_fully_redacted,
-        redact,
-    )
+    # Not before something is kept: a cold recall needs none of it.
+    from reverie.privacy import is_fully_redacted, redact
 
     text, redacted = redact(validate_text(text), policy)
     title, more = redact(validate_title(title), policy) if title else ("", ())
@@ -302,32 +300,21 @@ def build_memory(  # noqa: PLR0913 - the fields of a memory are its arguments
     return disarm_memory(memory)
 
 
-MEMORY_FIELDS = (
-    "text",
-    "title",
-    "kind",
-    "tags",
-    "space",
-    "at",
-    "session",
-    "speaker",
-    "provenance",
-    "files",
-    "triggers",
-    "details",
-    "messages",
-    "valid_from",
-    "valid_to",
-    "expires_at",
-    "trust",
-    "salience",
-)  # what `built` is given
+# The fields that `build_memory` is given.
+_FIELDS = """
+text title kind tags space at session speaker provenance files triggers details messages valid_from
+valid_to expires_at trust salience
+"""
+MEMORY_FIELDS = tuple(_FIELDS.split())
 
 
 def build_revision(
     old: Memory, now: float, fields: Mapping[str, Any], zone: Callable[[], str], policy: Policy
 ) -> Revise:
-    """Other values for some fields of a memory, checked and cleaned like those of a new one."""
+    """The change of some fields of a memory, checked and cleaned like those of a new one.
+
+    `zone` names the time zone in which the times of a reminder are meant that name none.
+    """
     from reverie.memory.procedure import drop_reworded_parts
 
     merged = (
@@ -343,36 +330,32 @@ def build_revision(
             name: value for name, value in merged["details"].items() if name not in CURATION_DETAILS
         }
     new = build_memory(old.id, now, **merged, policy=policy)
-    told = (
-        {"kind", "details"}
-        if new.kind == INTENTION
-        else {"text", "kind"}
-        if "triggers" not in fields
-        else set()
-    )
-    new = equip_for_kind(new, now, zone) if told & set(fields) else new
-    values = {
-        name: getattr(new, name)
-        for name in (*fields, *(["trust"] if "provenance" in fields else []))
-    }
-    values |= {
-        name: getattr(new, name)
-        for name in ("kind", "details", "triggers")
-        if getattr(new, name) != getattr(old, name)
-    }
+    # What decides about the triggers of a prohibition and the times of a reminder.
+    if new.kind == INTENTION:
+        deciding = {"kind", "details"}
+    else:
+        deciding = set() if "triggers" in fields else {"text", "kind"}
+    if deciding & set(fields):
+        new = equip_for_kind(new, now, zone)
+    names = [*fields, "trust"] if "provenance" in fields else list(fields)
+    names += [
+        name for name in ("kind", "details", "triggers") if getattr(new, name) != getattr(old, name)
+    ]
+    values = {name: getattr(new, name) for name in names}
     if new.provenance == UNTRUSTED:
         values["confidence"] = min(old.confidence, new.trust)
     return Revise(id=old.id, fields={**values, "updated_at": now})
 
 
-CURATION_DETAILS = ("maturity", "curated")  # in details: that somebody looked at it, as it was then
-DERIVED_TRIGGERS = (
-    "derived_triggers"  # in details: the triggers were taken from the text and follow it
-)
+# In the details: that somebody looked at it, as it was then.
+CURATION_DETAILS = ("maturity", "curated")
+# In the details: the triggers were taken from the text and follow it.
+DERIVED_TRIGGERS = "derived_triggers"
 
 
 def equip_for_kind(memory: Memory, now: float, zone: Callable[[], str]) -> Memory:
-    """A memory with what its kind needs: a prohibition watches, an intention knows when it is due.
+    """A memory with what its kind needs: a prohibition its triggers, an intention the time when it
+    is due.
 
     `zone` names the time zone in which times are meant that name none.
     """
@@ -384,26 +367,23 @@ def equip_for_kind(memory: Memory, now: float, zone: Callable[[], str]) -> Memor
 
 
 def with_derived_triggers(memory: Memory) -> Memory:
-    """What must never be done watches for what its text plainly names, unless it was told what to
-    watch for (B61).
-    """
+    """A prohibition with triggers for what its text plainly names, unless it has some already."""
     if memory.kind != "negative" or memory.triggers:
         return memory
-    from reverie.text.text_signals import derive_triggers  # only where something is forbidden
+    # Only where something is forbidden is this needed.
+    from reverie.text.text_signals import derive_triggers
 
     found = derive_triggers(memory.text)
-    return (
-        memory._replace(triggers=found, details={**memory.details, DERIVED_TRIGGERS: True})
-        if found
-        else memory
-    )
+    if not found:
+        return memory
+    return memory._replace(triggers=found, details={**memory.details, DERIVED_TRIGGERS: True})
 
 
 def revise_derived_triggers(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What to revise besides `fields`: derived triggers go with the text and kind they were taken
-    from, and are no
+    """What to revise besides `fields`, of a memory whose triggers were derived from its text.
 
-    longer derived once somebody gives triggers.
+    They go with the text and kind they were taken from, and are no longer derived once somebody
+    gives triggers.
     """
     details = fields.get("details", old.details)
     if not old.details.get(DERIVED_TRIGGERS) or not isinstance(details, Mapping):
@@ -417,14 +397,14 @@ def revise_derived_triggers(old: Memory, fields: Mapping[str, Any]) -> dict[str,
 
 
 def validate_share(value: float, what: str) -> float:
-    """A number from 0 to 1."""
+    """A number from 0 to 1, else BadInput."""
     if not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
         raise BadInput(f"{what}={value!r} must lie between 0 and 1")
     return float(value)
 
 
 def redact_or_refuse(text: str, policy: Policy) -> str:
-    """The same, but BadInput where the policy refuses what is in it."""
+    """A short text without secrets; Refused if the policy refuses what is in it."""
     from reverie.privacy import redact
 
     kept, found = redact(clean_text(str(text)), policy) if text else ("", ())
@@ -436,11 +416,7 @@ def validate_texts(values: Iterable[str], policy: Policy) -> tuple[str, ...]:
     """A list of short texts without secrets, each once."""
     if isinstance(values, str):
         raise BadInput(f"A list of texts is wanted, not the one text {values!r}")
-    return (
-        tuple(dict.fromkeys(redact_or_refuse(value, policy) for value in values if value))
-        if values
-        else ()
-    )
+    return tuple(dict.fromkeys(redact_or_refuse(value, policy) for value in values or () if value))
 
 
 def to_clean_json(value: Any) -> Any:

@@ -1,11 +1,11 @@
-"""What the present time is called: "release-week", "end-of-sprint" (B56). Nobody guesses it:
-somebody says so.
+"""What the present time is called: "release-week", "end-of-sprint". Nobody guesses it: somebody
+says so.
 
 A season belongs to a space and all below it, until it is ended or its time is over. What is kept
 meanwhile carries its name in `details["season"]`; recall in a season of the same name favours that
-by `search.shape.SAME_SEASON`, within the bounds of every prior, so that the checklist of the last
-release week comes up in this one. It is no tag: a tag would tie all that was kept in one week to
-each other.
+by `rescoring.SAME_SEASON_FACTOR`, within the bounds of every prior, so that the checklist of the
+last release week comes up in this one. It is no tag: a tag would tie all that was kept in one week
+to each other.
 """
 
 import re
@@ -32,7 +32,7 @@ class Season(NamedTuple):
     until: float | None = None
 
     def __bool__(self) -> bool:
-        """Whether there is one."""
+        """True if there is one."""
         return bool(self.label)
 
 
@@ -54,26 +54,29 @@ def season_meta_name(space: str) -> str:
 
 
 def find_season(store: "Store", spaces: Sequence[str], now: float) -> Season:
-    """The season of the nearest of these spaces that has one now."""
+    """The season of the nearest of these spaces that has one now; an empty one if none has."""
     for space in spaces:
-        if kept := store.meta(season_meta_name(space)):
-            from json import loads  # a cold recall waits for no JSON where there is no season
+        kept = store.meta(season_meta_name(space))
+        if not kept:
+            continue
+        # A cold recall waits for no JSON where there is no season.
+        from json import loads
 
-            season = Season(*loads(kept))
-            if season and (season.until is None or season.until > now):
-                return season
+        season = Season(*loads(kept))
+        if season and (season.until is None or season.until > now):
+            return season
     return Season()
 
 
 def season_to_json(season: Season) -> str:
-    """A season as it is kept."""
+    """A season as it is kept in the store."""
     from json import dumps
 
     return dumps(list(season))
 
 
 def stamp_season(memory: Memory, season: Season) -> Memory:
-    """The memory with the season's name, unless it was given one or comes from before."""
+    """The memory with the season's name, unless it was given one or comes from before it."""
     if not season or memory.at < season.since or memory.details.get(FIELD):
         return memory
     return memory._replace(details={**memory.details, FIELD: season.label})

@@ -5,9 +5,9 @@ A procedure is a memory of kind `procedure`: its title is the name, its triggers
 applies, its text tells all of it in words (so that search finds it by any step), and `details` keep
 the parts and the record of how it went.
 
-The record counts tries and successes. `rate` is the moving average 0.9·rate + 0.1·outcome from 0.5
-(CC-66; B63–B65); `chance` is the mean of Beta(1 + worked, 1 + failed), which says less after few
-tries. Pure functions.
+The record counts tries and successes. `rate` is the moving average 0.9·rate + 0.1·outcome from 0.5;
+`chance` is the mean of Beta(1 + worked, 1 + failed), which says less after few tries. Pure
+functions.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from reverie.memory.memory_changes import supersede_memory
 
 KIND = "procedure"
 PARTS = ("steps", "prerequisites", "warnings")  # in the details, besides how it went
-START_RATE, RATE_ALPHA = 0.5, 0.1  # CONSTANTS: procedural start / EMA
+START_RATE, RATE_ALPHA = 0.5, 0.1  # of the moving average of outcomes: nobody knows, slowly moved
 MAX_PARTS = 100  # steps, prerequisites or warnings
 MAX_PART_CHARS = 4_000  # characters of one
 
@@ -38,7 +38,9 @@ class PracticeRecord(NamedTuple):
 
 
 def validate_parts(values: Sequence[str], what: str) -> tuple[str, ...]:
-    """Steps, prerequisites or warnings: some texts in order."""
+    """Steps, prerequisites or warnings (`what`), each on one line; BadInput if one is empty or too
+    long.
+    """
     if isinstance(values, str) or not all(isinstance(value, str) for value in values):
         raise BadInput(f"The {what} are a list of texts, in order")
     found = tuple(" ".join(value.split()) for value in values)
@@ -50,9 +52,7 @@ def validate_parts(values: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def supersede_same_name(known: Sequence[Memory], new: Memory) -> list[Change]:
-    """What was taught before under the name of the new one, and in other words, steps
-    back for it.
-    """
+    """The changes by which what was taught before under the same name gives way to the new one."""
     return [
         change
         for old in known
@@ -62,10 +62,10 @@ def supersede_same_name(known: Sequence[Memory], new: Memory) -> list[Change]:
 
 
 def drop_reworded_parts(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """What to revise besides `fields`: where somebody writes a procedure's text anew, that is what
-    holds, and the parts
+    """What to revise besides `fields`: without the parts, if somebody writes a procedure's text
+    anew.
 
-    that it was made of go. How it went so far stays.
+    The new text is what holds then. How it went so far stays.
     """
     if (
         old.kind != KIND
@@ -80,39 +80,20 @@ def drop_reworded_parts(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any
 def describe_procedure(
     name: str, steps: Sequence[str], prerequisites: Sequence[str], warnings: Sequence[str]
 ) -> dict[str, Any]:
-    """The text and the details of a procedure."""
+    """The text, title and details of a procedure; BadInput without a name or a step."""
     if not isinstance(name, str) or not name.strip():
         raise BadInput("A procedure needs a name")
-    first, ordered, careful = (
-        validate_parts(values, what)
-        for values, what in (
-            (prerequisites, "prerequisites"),
-            (steps, "steps"),
-            (warnings, "warnings"),
-        )
-    )
+    first = validate_parts(prerequisites, "prerequisites")
+    ordered = validate_parts(steps, "steps")
+    careful = validate_parts(warnings, "warnings")
     if not ordered:
         raise BadInput("A procedure needs at least one step")
-    lines = [
-        f"{name.strip()}:",
-        *(f"First: {part}." for part in map(strip_full_stop, first)),
-        *(f"{place}. {part}." for place, part in enumerate(map(strip_full_stop, ordered), start=1)),
-        *(f"Careful: {part}." for part in map(strip_full_stop, careful)),
-    ]
-    return {
-        "text": " ".join(lines),
-        "title": name.strip(),
-        "details": {
-            "steps": list(ordered),
-            "prerequisites": list(first),
-            "warnings": list(careful),
-        },
-    }
-
-
-def strip_full_stop(part: str) -> str:
-    """A part without its full stop."""
-    return part.rstrip(".")
+    lines = [f"{name.strip()}:"]
+    lines += [f"First: {part.rstrip('.')}." for part in first]
+    lines += [f"{place}. {part.rstrip('.')}." for place, part in enumerate(ordered, start=1)]
+    lines += [f"Careful: {part.rstrip('.')}." for part in careful]
+    details = {"steps": list(ordered), "prerequisites": list(first), "warnings": list(careful)}
+    return {"text": " ".join(lines), "title": name.strip(), "details": details}
 
 
 def read_practice_record(memory: Memory) -> PracticeRecord:
@@ -126,9 +107,7 @@ def read_practice_record(memory: Memory) -> PracticeRecord:
 
 
 def rank_procedures(memories: Iterable[Memory]) -> list[Memory]:
-    """Procedures by how well they lately worked, then by how often they were tried (CC-66), ties by
-    id.
-    """
+    """Procedures by how well they lately worked, then by how often they were tried, ties by id."""
 
     def order(memory: Memory) -> tuple[float, int, str]:
         record = read_practice_record(memory)
@@ -147,7 +126,7 @@ def add_outcome(record: PracticeRecord, worked: bool) -> PracticeRecord:
 
 
 def record_outcome(memory: Memory, worked: bool, now: float) -> Revise:
-    """It was followed and worked, or did not."""
+    """The change when it was followed and worked, or did not; BadInput if it is no procedure."""
     if memory.kind != KIND:
         raise BadInput(f"{memory.id} is a {memory.kind}; outcomes belong to a {KIND}")
     if not isinstance(worked, bool):

@@ -1,5 +1,5 @@
 """A memory becomes a lasting reference: a page of Markdown that says what it says and what it rests
-on (X38). Pure.
+on. Pure.
 
 The page has a head in YAML with its lineage, so that whoever reads it, and any program, can go
 back: the memories that it comes from, who said them and in which conversations, who approved it,
@@ -17,21 +17,15 @@ from reverie.memory.curation import curate_memory
 from reverie.text.tokenization import shorten_line
 
 PAGE_FIELD = "reference"  # in a memory's details: the page that was made of it
-# of other programs' memories, and what was said to rest on
-STAMP_FIELDS = (
-    "generated_by",
-    "curated_by",
-    "evidence",
-)
+# In the details of other programs' memories: who made and approved it, what it was said to rest on.
+STAMP_FIELDS = ("generated_by", "curated_by", "evidence")
 MAX_TITLE_CHARS = 100  # characters of a title that is made up
 
 
 def render_reference_page(
     memory: Memory, before: Sequence[Memory], now: float, *, by: str, note: str
 ) -> str:
-    """What the page says. `before` are the memories that this one came from or took
-    the place of.
-    """
+    """The page of a memory; `before` are the memories that it came from or took the place of."""
     import yaml
 
     sources = [memory, *before]
@@ -55,7 +49,8 @@ def render_reference_page(
         "tags": list(memory.tags),
         "lineage": {name: value for name, value in lineage.items() if value not in ("", [])},
     }
-    return f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n\n# {title}\n\n{memory.text}\n"
+    yaml_head = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
+    return f"---\n{yaml_head}---\n\n# {title}\n\n{memory.text}\n"
 
 
 def distinct_names(names: Any) -> list[str]:
@@ -64,7 +59,7 @@ def distinct_names(names: Any) -> list[str]:
 
 
 def promote_memory(memory: Memory, path: str, now: float, *, by: str, note: str) -> list[Change]:
-    """The memory is approved and names its page."""
+    """The changes by which a memory is approved and names its page."""
     approved = curate_memory(memory, "validated", now, by=by, note=note)
     return [
         *approved,
@@ -73,7 +68,7 @@ def promote_memory(memory: Memory, path: str, now: float, *, by: str, note: str)
 
 
 def find_new_details(changes: Sequence[Change]) -> dict[str, Any]:
-    """The details that changes give."""
+    """The details that changes give to a memory."""
     return next(
         dict(one.fields["details"])
         for one in changes

@@ -14,84 +14,73 @@ from reverie.memory.memory_validation import MAX_TAGS
 from reverie.retrieval.graph_walk import strengthen_weight
 from reverie.text.tokenization import STOP_WORDS
 
-NEW_LINK_WEIGHT = (
-    0.6  # weight of a new link of memories that were given together (CONSTANTS: RelatesTo)
-)
+NEW_LINK_WEIGHT = 0.6  # weight of a new link of memories that were given together
 MAX_LINKED_TOGETHER = 8  # memories of one retrieval that are tied to each other: 28 links at most
 MAX_USE_LINKS = 64  # links of one memory that come from use: what goes with everything says nothing
-MAX_CONTEXT_CHARS = (
-    200  # characters of a context that tags are inferred from (CONSTANTS: tag inference)
-)
+MAX_CONTEXT_CHARS = 200  # characters of a context that tags are inferred from
 MIN_OCCURRENCES = 2  # times that a word stands in the context, and memories that share it
 MAX_COMPARED_CHARS = 2_000  # characters of a memory in which its words are looked for
 MAX_SUGGESTIONS = 8  # suggestions to one memory, ever: what has more is about nothing in particular
-# in a memory's details: tags that nobody gave; also those that were taken off since
+# In a memory's details: tags that nobody gave, also those that were taken off since.
 SUGGESTED_FIELD = "suggested_tags"
 
 _WORD = re.compile(r"\b[^\W\d_]{4,32}\b")
 
 
 def link_used_together(memories: Sequence[Memory], edges: Iterable[Edge]) -> list[Change]:
-    """Links between memories that were given together; where there is one, either way round, it
-    grows (CC-58, B75).
+    """Links between memories that were given together; one that is there, either way round, grows.
 
-    `edges` are all links of these memories: one that goes with MOST_LINKS others already gets no
+    `edges` are all links of these memories: one that goes with MAX_USE_LINKS others already gets no
     further ones.
     """
-    there = {frozenset((edge.src, edge.dst)): edge for edge in edges if edge.rel == "relates_to"}
-    links = Counter(id for pair in there for id in pair)
+    known = {frozenset((edge.src, edge.dst)): edge for edge in edges if edge.rel == "relates_to"}
+    link_counts = Counter(id for pair in known for id in pair)
+    ids = sorted(memory.id for memory in memories[:MAX_LINKED_TOGETHER])
     changes: list[Change] = []
-    for one, other in combinations(
-        sorted(memory.id for memory in memories[:MAX_LINKED_TOGETHER]), 2
-    ):
-        old = there.get(
-            frozenset((one, other)), Edge(src=one, rel="relates_to", dst=other, weight=0.0)
-        )
+    for one, other in combinations(ids, 2):
+        unlinked = Edge(src=one, rel="relates_to", dst=other, weight=0.0)
+        old = known.get(frozenset((one, other)), unlinked)
         new = old._replace(weight=strengthen_weight(old.weight, NEW_LINK_WEIGHT))
-        if new != old and (old.weight or max(links[one], links[other]) < MAX_USE_LINKS):
+        has_room = max(link_counts[one], link_counts[other]) < MAX_USE_LINKS
+        if new != old and (old.weight or has_room):
             changes.append(Link(edge=new))
     return changes
 
 
 def suggest_tags(memories: Sequence[Memory], context: str, now: float) -> list[Change]:
-    """Tags for memories that share a word of the context and have no tag in common (CC-60, B18,
-    B84).
+    """Tags for memories that share a word of the context and have no tag in common.
 
     The word stands in the context twice and in two memories at least; it is neither a number nor a
     stop word. A tag that was suggested once and taken off is not suggested to that memory again.
     """
-    tags: dict[str, list[str]] = {}
-    for word in sorted(
-        word
-        for word, times in count_telling_words(context[:MAX_CONTEXT_CHARS]).items()
-        if times >= MIN_OCCURRENCES
-    ):
-        sharing = [
-            memory
-            for memory in memories
-            if word in count_telling_words(memory.text[:MAX_COMPARED_CHARS])
-        ]
-        if len(sharing) < MIN_OCCURRENCES or set.intersection(
-            *(set(memory.tags) for memory in sharing)
-        ):
+    counts = count_telling_words(context[:MAX_CONTEXT_CHARS])
+    frequent = sorted(word for word, times in counts.items() if times >= MIN_OCCURRENCES)
+    if not frequent:
+        return []
+    words_in = {
+        memory.id: count_telling_words(memory.text[:MAX_COMPARED_CHARS]) for memory in memories
+    }
+    new_tags: dict[str, list[str]] = {}
+    for word in frequent:
+        sharing = [memory for memory in memories if word in words_in[memory.id]]
+        if len(sharing) < MIN_OCCURRENCES:
+            continue
+        if set.intersection(*(set(memory.tags) for memory in sharing)):
             continue
         for memory in sharing:
-            if (
-                word not in (*memory.tags, *suggested_tags(memory))
-                and len(suggested_tags(memory)) < MAX_SUGGESTIONS
-            ):
-                tags.setdefault(memory.id, []).append(word)
-    return [
-        add_suggested_tags(
-            memory, tags[memory.id][: MAX_SUGGESTIONS - len(suggested_tags(memory))], now
-        )
-        for memory in memories
-        if memory.id in tags and len(memory.tags) + MAX_SUGGESTIONS <= MAX_TAGS
-    ]
+            known = suggested_tags(memory)
+            if word not in (*memory.tags, *known) and len(known) < MAX_SUGGESTIONS:
+                new_tags.setdefault(memory.id, []).append(word)
+    changes: list[Change] = []
+    for memory in memories:
+        if memory.id in new_tags and len(memory.tags) + MAX_SUGGESTIONS <= MAX_TAGS:
+            room = MAX_SUGGESTIONS - len(suggested_tags(memory))
+            changes.append(add_suggested_tags(memory, new_tags[memory.id][:room], now))
+    return changes
 
 
 def add_suggested_tags(memory: Memory, new: Sequence[str], now: float) -> Revise:
-    """The memory with tags that nobody gave, and a note that nobody did."""
+    """The change that gives a memory tags that nobody gave, with a note that nobody did."""
     details = {**memory.details, SUGGESTED_FIELD: [*suggested_tags(memory), *new]}
     return Revise(
         id=memory.id, fields={"tags": (*memory.tags, *new), "details": details, "updated_at": now}
@@ -100,23 +89,23 @@ def add_suggested_tags(memory: Memory, new: Sequence[str], now: float) -> Revise
 
 def confirm_tags(details: Mapping[str, object], tags: Iterable[str]) -> dict[str, object]:
     """The details of a memory whose tags somebody has now given: they are suggestions no longer."""
-    kept = [tag for tag in to_texts(details.get(SUGGESTED_FIELD)) if tag not in set(tags)]
-    return {name: value for name, value in details.items() if name != SUGGESTED_FIELD} | (
-        {SUGGESTED_FIELD: kept} if kept else {}
-    )
+    given = set(tags)
+    left = [tag for tag in to_texts(details.get(SUGGESTED_FIELD)) if tag not in given]
+    others = {name: value for name, value in details.items() if name != SUGGESTED_FIELD}
+    return {**others, SUGGESTED_FIELD: left} if left else others
 
 
 def suggested_tags(memory: Memory) -> tuple[str, ...]:
-    """Tags of a memory that nobody gave, and such that were taken off again."""
+    """Tags of a memory that nobody gave, also those that were taken off again."""
     return to_texts(memory.details.get(SUGGESTED_FIELD))
 
 
 def to_texts(value: object) -> tuple[str, ...]:
-    """A list of texts; anybody may use the name in the details for something else."""
+    """A list of texts; empty for anything else, for anybody may use the name in the details."""
     return tuple(map(str, value)) if isinstance(value, (list, tuple)) else ()
 
 
 def count_telling_words(text: str) -> Counter[str]:
-    """Words of 4 to 32 letters that say something, and how often each stands there."""
+    """Words of 4 to 32 letters that are no stop words, lower-case, and how often each occurs."""
     found = Counter(word.lower() for word in _WORD.findall(text))
     return Counter({word: times for word, times in found.items() if word not in STOP_WORDS})

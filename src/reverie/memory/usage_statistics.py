@@ -1,4 +1,4 @@
-"""How memories are used, and which are worth most (E60, E61). Pure: memories in, figures out."""
+"""How memories are used, and which are worth most. Pure: memories in, figures out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from reverie.core.kinds import DAY, effective_confidence
 from reverie.core.model import Memory
 
-RECENT_DAYS = 30.0  # days in which a memory was used "lately"
+RECENT_DAYS = 30.0  # in which a memory was used "lately"
 
 
 class Usage(NamedTuple):
@@ -23,14 +23,14 @@ class Usage(NamedTuple):
 
 
 def memory_worth(memory: Memory, now: float) -> float:
-    """How often it was used or said again, times how far it is believed now; 0 for what nobody ever
-    needed.
+    """How often it was used or said again, times how far it is believed now; 0 if nobody ever
+    needed it.
     """
     return (memory.access_count + memory.strength - 1) * effective_confidence(memory, now)
 
 
 def summarize_usage(memories: Sequence[Memory], now: float, limit: int) -> Usage:
-    """The figures, and the most valuable; of equals the newer, then by id."""
+    """The figures, and the `limit` most valuable; of equals the newer, then by id."""
     ranked = sorted(
         (memory for memory in memories if memory_worth(memory, now) > 0),
         key=lambda memory: (-memory_worth(memory, now), -memory.at, memory.id),

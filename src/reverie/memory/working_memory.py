@@ -1,11 +1,11 @@
-"""Working memory: the scratch pad of one conversation (C10 to C15; CC-64). Pure.
+"""Working memory: the scratch pad of one conversation. Pure.
 
 It holds what the current task needs just now: the user's last words, which Reverie notes by itself,
 and whatever the agent puts there: the state of its tools, intermediate reasoning, as a text or a
 JSON object. There is one for each conversation; setting it replaces it. It is a memory of kind
 `scratch` in the conversation's own space, below the project, so that it survives a crash and no
-other conversation sees it. It ends with the conversation or its task, or by itself after `MINUTES`
-(CONSTANTS: working TTL).
+other conversation sees it. It ends with the conversation or its task, or by itself after
+DEFAULT_MINUTES.
 """
 
 import re
@@ -36,7 +36,7 @@ class HeldContent(NamedTuple):
     id: str = ""  # of the memory
 
     def __bool__(self) -> bool:
-        """Whether anything is held."""
+        """True if anything is held."""
         return bool(self.id)
 
 
@@ -45,7 +45,8 @@ def conversation_space(home: str, session: str) -> str:
     conversation's.
 
     A project that is named like the conversation is still a project, which others read too: only
-    what lies below one ("me/demo/s1", not "me/demo") can be a conversation's own.
+    what lies below one ("me/demo/s1", not "me/demo") can be a conversation's own. BadInput without
+    a session.
     """
     if not session.strip():
         raise BadInput("Working memory belongs to a conversation; say which: session=…")
@@ -59,14 +60,11 @@ def conversation_space(home: str, session: str) -> str:
 
 
 def validate_held_content(content: object) -> Any:
-    """A text, or a JSON object, that is small enough."""
+    """A text, or a JSON object, that is small enough; else BadInput."""
     from json import dumps
 
-    if (
-        not isinstance(content, (str, dict))
-        or not content
-        or (isinstance(content, str) and not content.strip())
-    ):
+    is_blank = isinstance(content, str) and not content.strip()
+    if not isinstance(content, (str, dict)) or not content or is_blank:
         raise BadInput(
             "What is held is a text or a mapping of names to JSON values, and not empty; "
             "mind.release(session) lets go"
@@ -74,14 +72,15 @@ def validate_held_content(content: object) -> Any:
     size = len(content if isinstance(content, str) else dumps(content, default=str))
     if size > MAX_HELD_CHARS:
         raise BadInput(
-            f"Working memory holds {MAX_HELD_CHARS:,} characters, not {size:,}: keep what the task at hand "
+            f"Working memory holds {MAX_HELD_CHARS:,} characters, not {size:,}: keep what the task "
+            f"at hand "
             "needs, and remember the rest"
         )
     return content
 
 
 def validate_minutes(minutes: object) -> float:
-    """How long it is held."""
+    """For how many minutes it is held; BadInput if that is no time or more than MAX_MINUTES."""
     if (
         isinstance(minutes, bool)
         or not isinstance(minutes, (int, float))
@@ -105,44 +104,34 @@ def read_held_content(memory: Memory, now: float) -> HeldContent:
 
 
 def build_scratch_pad(
-    id: str,
-    now: float,
-    space: str,
-    session: str,
-    content: Any,
-    turn: str,
-    minutes: float,
-    policy: Policy = DEFAULT_POLICY,
+    id: str, space: str, session: str, held: HeldContent, policy: Policy = DEFAULT_POLICY
 ) -> Memory:
-    """A scratch pad with this content. Secrets are taken out of it as of every memory."""
+    """A scratch pad that holds this, written at `held.at` and lasting until `held.until`.
+
+    Secrets are taken out of it as of every memory.
+    """
     from json import dumps
 
-    parts, _ = validate_details(
-        {
-            name: value
-            for name, value in (("content", content), ("turn", turn[:MAX_TURN_CHARS]))
-            if value
-        },
-        policy,
-    )
-    text = "\n".join(
-        value if isinstance(value, str) else dumps(value, ensure_ascii=False)
-        for value in parts.values()
-    )
+    parts = {"content": held.content, "turn": held.turn[:MAX_TURN_CHARS]}
+    details, _ = validate_details({name: part for name, part in parts.items() if part}, policy)
+    lines = [
+        part if isinstance(part, str) else dumps(part, ensure_ascii=False)
+        for part in details.values()
+    ]
     return build_memory(
         id,
-        now,
-        text,
+        held.at,
+        "\n".join(lines),
         space=space,
         kind=KIND,
         session=session,
-        details=parts,
-        expires_at=now + 60.0 * minutes,
+        details=details,
+        expires_at=held.until,
         policy=policy,
     )
 
 
 def changed_pad_fields(old: Memory, new: Memory) -> dict[str, Any]:
-    """The fields that setting it alters."""
+    """The fields of a scratch pad that a new one changes."""
     names = ("text", "details", "at", "expires_at", "updated_at")
     return {name: getattr(new, name) for name in names if getattr(new, name) != getattr(old, name)}

@@ -1,12 +1,10 @@
-"""From a question to hits: query → channels → fuse → shape → cascade → gate → diversity.
+"""From a question to hits: query → channels → fusion → priors → graph → gate → distinct texts.
 
-Each stage takes and returns values.
-
-A channel is one function that proposes memories: by words, by meaning, by trigger patterns, by
-recency. Fusion makes one ranking of what they propose; shaping weighs it, within bounds, by how
-fresh, trusted and proven a memory is; where somebody asks, the cascade adds what links, tags and
-clusters lead to, below the hit that brought it; for a block that is injected by itself, the gate
-keeps only what stands out, which is usually nothing.
+Each stage takes and returns values. A channel is one function that proposes memories: by words, by
+embedding, by trigger patterns, by recency. Fusion makes one ranking of what they propose; priors
+weigh it, within bounds, by how fresh, trusted and proven a memory is; where somebody asks, the
+cascade adds what links, tags and clusters lead to, below the hit that brought it; for a block that
+is injected unasked, the gate keeps only what stands out, which is usually nothing.
 
 Always true: the same question gives the same answer (ties break by id); what no longer counts never
 surfaces; vectors of another model are never compared; a store without any vector still answers by
@@ -28,18 +26,23 @@ from reverie.retrieval.word_search import is_enough, search_words
 if TYPE_CHECKING:
     from reverie.storage import Store
 
-# how many times the limit is looked for while too little of what is found counts
-WIDENING_FACTORS = (
-    1,
-    4,
-    16,
-    64,
-)
-MAX_SEEDS = 10  # best hits whose neighbours in the graph may come along (B34, B41)
+# How many times the limit is looked for, one after the other, while too little of what is found
+# counts: filters, echoes and equal texts may take the best places.
+WIDENING_FACTORS = (1, 4, 16, 64)
+MAX_SEEDS = 10  # best hits whose neighbours in the graph may come along
+
+FIRST_KINDS = ("negative", "correction")  # of what triggers call up, these come first
+# Confidence below which a warning is left out: it was rejected eight times or so.
+MIN_WARNING_CONFIDENCE = 0.2
+TOOL_WARNING_SECONDS = 0.1  # for all patterns together: a tool waits for them
 
 
 def search_memories(store: "Store", query: SearchQuery) -> list[Hit]:
-    """Hits for a query, best first, at most `query.limit`."""
+    """Hits for a query, best first, at most `query.limit`.
+
+    An empty text is answered with the newest memories, or with nothing if nobody asked. BadInput if
+    the mode is none of MODES.
+    """
     if query.mode not in MODES:
         raise BadInput(f"{query.mode!r} is not a way of searching; there are {', '.join(MODES)}")
     if query.limit <= 0:
@@ -47,26 +50,26 @@ def search_memories(store: "Store", query: SearchQuery) -> list[Hit]:
     if not query.text.strip():
         return [] if query.automatic else rescoring.mark_outdated(list_newest(store, query))
     end = None if query.within is None else ticks() + query.within
-    called = find_triggered(store, query, end)
+    triggered = find_triggered(store, query, end)
     hits: list[Hit] = []
-    for wider in WIDENING_FACTORS:
-        found = fuse_channels(
-            store, query._replace(limit=wider * query.limit, within=seconds_left(end))
-        )
+    for factor in WIDENING_FACTORS:
+        wider = query._replace(limit=factor * query.limit, within=seconds_left(end))
+        found = fuse_channels(store, wider)
         if len(found) < len(hits):  # out of time: what was found before is more
             break
         hits = found
-        if is_enough(found, query, wider) or seconds_left(end) == 0.0:
+        if is_enough(found, query, factor) or seconds_left(end) == 0.0:
             break
-    hits = trigger_search.merge_triggered(
-        rescoring.apply_priors(hits, query.now, query.season), called
-    )
-    return rescoring.mark_outdated(assemble_answer(store, filter_admissible(hits, query), query))
+    weighed = rescoring.apply_priors(hits, query.now, query.season)
+    merged = trigger_search.merge_triggered(weighed, triggered)
+    return rescoring.mark_outdated(assemble_answer(store, filter_admissible(merged, query), query))
 
 
 def assemble_answer(store: "Store", hits: list[Hit], query: SearchQuery) -> list[Hit]:
-    """The answer: with what the best hits bring up, as far as the graph is to be asked and knows
-    anything.
+    """The final hits, with what the best of them lead to in the graph if the query's `depth` asks
+    for it.
+
+    Of a question that somebody asked, what contradicts an answer comes along.
     """
     seeds = [hit.memory.id for hit in hits[:MAX_SEEDS]] if query.depth > 0 else []
     edges = store.edges_around(seeds, query.spaces, MAX_FAN_OUT) if seeds else []
@@ -75,60 +78,53 @@ def assemble_answer(store: "Store", hits: list[Hit], query: SearchQuery) -> list
     from reverie.retrieval.graph_cascade import add_disputed_hits, add_graph_neighbours
 
     hits = add_graph_neighbours(store, hits, query, edges, MAX_SEEDS)
-    shown = rescoring.finalize_hits(hits, query.limit, automatic=query.gated)
-    return shown if query.automatic else add_disputed_hits(shown, hits, query.limit)
+    answer = rescoring.finalize_hits(hits, query.limit, automatic=query.gated)
+    return answer if query.automatic else add_disputed_hits(answer, hits, query.limit)
 
 
 def seconds_left(end: float | None) -> float | None:
-    """Seconds until a moment; None if there is no hurry."""
+    """Seconds until a moment of `clock.ticks`, at least 0; None if there is no hurry."""
     return None if end is None else max(0.0, end - ticks())
 
 
 def find_triggered(store: "Store", query: SearchQuery, end: float | None) -> list[Hit]:
-    """What trigger patterns call up, as far as time allows."""
-    # half of it: words want their share
-    some = None if end is None else 0.5 * max(0.0, end - ticks())
-    until = None if some is None else ticks() + some
+    """Memories of which a trigger pattern matches the query's context, as far as time allows."""
+    left = seconds_left(end)
+    # Half of the time at most: the search by words wants its share.
+    within = None if left is None else 0.5 * left
+    until = None if within is None else ticks() + within
+    scene = context_of_conversation(query.context or query.text)
     return trigger_search.match_triggers(
-        store.with_triggers(query.spaces, within=some),
-        context_of_conversation(query.context or query.text),
-        until,
+        store.with_triggers(query.spaces, within=within), scene, until
     )
 
 
 def search_triggers(store: "Store", query: SearchQuery) -> list[Hit]:
-    """What trigger patterns alone call up in the context of a query, and may be given
-    to who asks.
+    """What trigger patterns alone call up in the context of a query, as far as the asker may be
+    given it.
     """
     return filter_admissible(find_triggered(store, query, None), query)
-
-
-FIRST_KINDS = ("negative", "correction")  # of what is called up, these are told first
-MIN_WARNING_CONFIDENCE = (
-    0.2  # confidence below which a warning is left out: it was rejected eight times or so
-)
-TOOL_WARNING_SECONDS = 0.1  # seconds that all patterns together may take: a tool waits for them
 
 
 def find_tool_warnings(
     store: "Store", scene: TriggerContext, spaces: Sequence[str], now: float
 ) -> trigger_search.TriggeredHits:
-    """What trigger patterns call up before a tool runs: what must never be done first, ties by id
-    (B61, B62).
+    """What trigger patterns call up before a tool runs: what must never be done first, ties by id.
 
-    Patterns are tried in that order too, for a tenth of a second, regular expressions after all
+    Patterns are tried in that order too, for TOOL_WARNING_SECONDS, regular expressions after all
     others. What is hardly believed any more is left out; of what is believed less than at first,
     `why` says how much.
     """
-    asked = SearchQuery("", tuple(spaces), now, automatic=True)
-    heard = [
+    query = SearchQuery("", tuple(spaces), now, automatic=True)
+    believed = [
         memory
         for memory in store.with_triggers(spaces)
-        if is_admissible(memory, asked) and memory.confidence >= MIN_WARNING_CONFIDENCE
+        if is_admissible(memory, query) and memory.confidence >= MIN_WARNING_CONFIDENCE
     ]
     found = trigger_search.match_triggers(
-        sorted(heard, key=warning_order), scene, ticks() + TOOL_WARNING_SECONDS
+        sorted(believed, key=warning_order), scene, ticks() + TOOL_WARNING_SECONDS
     )
+    # In place: `found` also knows how many memories were not tried.
     found[:] = rescoring.mark_outdated(
         hit._replace(why=(*hit.why, *describe_doubt(hit.memory))) for hit in found
     )
@@ -136,18 +132,20 @@ def find_tool_warnings(
 
 
 def describe_doubt(memory: Memory) -> tuple[str, ...]:
-    """How far a memory is believed, if less than at first."""
+    """How far a memory is believed, in words, if that is less than at first; else nothing."""
     return (f"believed at {memory.confidence:.0%}",) if memory.confidence < memory.trust else ()
 
 
 def warning_order(memory: Memory) -> tuple[int, float, str]:
-    """The order of what is told before a tool runs."""
+    """The sort key of warnings before a tool runs: FIRST_KINDS, then the most believed, ties by
+    id.
+    """
     place = FIRST_KINDS.index(memory.kind) if memory.kind in FIRST_KINDS else len(FIRST_KINDS)
     return place, -memory.trust * memory.confidence, memory.id
 
 
 def fuse_channels(store: "Store", query: SearchQuery) -> list[Hit]:
-    """One ranking of what words and meaning propose."""
+    """One ranking of what words and embeddings propose; of words alone if there is no vector."""
     if query.vector is None or query.mode == "words":
         return search_words(store, query)
     from reverie.retrieval.hybrid_search import rank_hybrid
@@ -156,7 +154,7 @@ def fuse_channels(store: "Store", query: SearchQuery) -> list[Hit]:
 
 
 def list_newest(store: "Store", query: SearchQuery) -> list[Hit]:
-    """An empty question is answered with what is newest (A58)."""
+    """The newest memories that the query admits: the answer to an empty question."""
     where = Filter(
         spaces=query.spaces,
         kinds=query.kinds,

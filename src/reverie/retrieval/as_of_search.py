@@ -1,5 +1,5 @@
-"""What would have been answered at a past moment: the memories of then, as they stood then, ranked
-as today's are.
+"""What would have been answered at a past moment: the memories of then, as they stood, ranked as
+today's are.
 
 A memory was there from when it was said (of an imported conversation that is long before it was
 written down), and no longer from when it was retired. The history says what its fields were; the
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CANDIDATES_PER_HIT = 20  # candidates from what still counts, for each hit that is wanted
 MIN_CANDIDATES = 200
-PAGE_SIZE = 1_000  # memories looked at at once for those of an earlier time
+PAGE_SIZE = 1_000  # memories read at once in the search for those of an earlier time
 
 Embed = Callable[[Sequence[str]], Any]
 
@@ -33,46 +33,44 @@ Embed = Callable[[Sequence[str]], Any]
 def search_as_of(
     store: "Store", query: SearchQuery, moment: float, embed: Embed | None = None
 ) -> list[Hit]:
-    """Hits as of a moment, best first; the memories are as they were."""
+    """Hits as of a moment, best first; the memories are as they were, `why` says what came after.
+
+    `embed` is asked for the vectors of texts that were altered since.
+    """
     then = query._replace(now=moment, before=moment)
-    altered = group_by_memory(store.changes_since(moment, query.spaces))
-    now_there = {memory.id: memory for memory in find_still_active(store, then)}
-    now_there |= {
-        memory.id: memory for memory in store.get([id for id in altered if id not in now_there])
-    }
-    heirs = {
-        m.id: m for m in store.get([m.superseded_by for m in now_there.values() if m.superseded_by])
-    }
-    there = [
-        was
-        for memory in now_there.values()
-        if (was := reconstruct_memory(memory, altered.get(memory.id, ()), moment, heirs))
-        is not None
-    ]
-    hits = search_given_memories(store, there, then._replace(before=None), embed)
+    changes = group_by_memory(store.changes_since(moment, query.spaces))
+    today = {memory.id: memory for memory in find_still_active(store, then)}
+    today |= {memory.id: memory for memory in store.get([id for id in changes if id not in today])}
+    heir_ids = [memory.superseded_by for memory in today.values() if memory.superseded_by]
+    heirs = {memory.id: memory for memory in store.get(heir_ids)}
+    past = []
+    for memory in today.values():
+        was = reconstruct_memory(memory, changes.get(memory.id, ()), moment, heirs)
+        if was is not None:
+            past.append(was)
+    hits = search_given_memories(store, past, then._replace(before=None), embed)
     return [
-        hit._replace(why=(*hit.why, *describe_later_fate(now_there[hit.memory.id]))) for hit in hits
+        hit._replace(why=(*hit.why, *describe_later_fate(today[hit.memory.id]))) for hit in hits
     ]
 
 
 def find_still_active(store: "Store", then: SearchQuery) -> list[Memory]:
-    """Memories that were there and still count: the best for the question, or without one the
-    newest of that time.
+    """Memories that were there and still count: the best for the question, or the newest of then.
+
+    The newest are those of that time; they are taken where there is no question.
     """
     most = max(MIN_CANDIDATES, CANDIDATES_PER_HIT * then.limit)
     if then.text.strip():
         return [hit.memory for hit in search_memories(store, then._replace(limit=most))]
+    where = Filter(
+        spaces=then.spaces,
+        kinds=then.kinds,
+        without=then.without,
+        tags=then.tags,
+        limit=PAGE_SIZE,
+    )
     found: list[Memory] = []
-    for page in read_memory_pages(
-        store,
-        Filter(
-            spaces=then.spaces,
-            kinds=then.kinds,
-            without=then.without,
-            tags=then.tags,
-            limit=PAGE_SIZE,
-        ),
-    ):
+    for page in read_memory_pages(store, where):
         found += [memory for memory in page if is_admissible(memory, then)]
         if len(found) >= most:
             break
@@ -80,7 +78,7 @@ def find_still_active(store: "Store", then: SearchQuery) -> list[Memory]:
 
 
 def group_by_memory(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Records of each memory, in the order given."""
+    """The records of each memory by its id, in the order given."""
     found: dict[str, list[Record]] = {}
     for record in records:
         found.setdefault(record.memory_id, []).append(record)
@@ -90,10 +88,11 @@ def group_by_memory(records: Iterable[Record]) -> dict[str, list[Record]]:
 def reconstruct_memory(
     memory: Memory, records: Sequence[Record], moment: float, heirs: Mapping[str, Memory]
 ) -> Memory | None:
-    """A memory as it stood at a moment, from what was done to it since, newest first; None if it
-    did not count.
+    """A memory as it stood at a moment, or None if it did not count then.
 
-    Of a conversation that was written down later, what replaced a memory did so when that was said.
+    `records` are the changes made to it since, newest first; `heirs` are the memories that replaced
+    others, by id. Of a conversation that was written down later, what replaced a memory did so when
+    that was said.
     """
     if earliest_visible_at(memory) > moment:
         return None
@@ -107,7 +106,7 @@ def reconstruct_memory(
 
 
 def describe_later_fate(memory: Memory) -> tuple[str, ...]:
-    """What has become of it since."""
+    """What has become of a memory since, in words; nothing if it still counts."""
     if memory.active:
         return ()
     by = f" by {memory.superseded_by}" if memory.superseded_by else ""
@@ -117,7 +116,9 @@ def describe_later_fate(memory: Memory) -> tuple[str, ...]:
 def search_given_memories(
     store: "Store", memories: Sequence[Memory], query: SearchQuery, embed: Embed | None
 ) -> list[Hit]:
-    """The best of some memories, which need not count today."""
+    """The best of some memories, which need not count today: they are searched in a store of their
+    own.
+    """
     if not memories:
         return []
     there = open_store("sqlite://:memory:")
@@ -133,8 +134,10 @@ def search_given_memories(
 def collect_vectors(
     store: "Store", memories: Sequence[Memory], model: str, embed: Embed | None
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """(vectors by id, hashes by id): those that are known, and those of texts that were altered
-    since.
+    """(vectors by memory id, text hashes by memory id), of as many of the memories as have a
+    vector.
+
+    Vectors are those that the store knows and those that `embed` makes of texts altered since.
     """
     hashes = {memory.id: fingerprint_text(memory.text) for memory in memories}
     known = dict(store.known_vectors(model, list(set(hashes.values()))))

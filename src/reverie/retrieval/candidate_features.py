@@ -1,7 +1,7 @@
 """The candidates of one query with all that ranking looks at, as columns.
 
-Gathered from both channels: the best by meaning, the best by words, and the turns around the very
-best, because an answer often stands beside the words that were asked for. How many depends on
+They come from both channels: the best by embedding, the best by words, and the turns around the
+very best, because an answer often stands beside the words that were asked for. How many depends on
 nothing but the constants here, so a store of 100,000 memories ranks as many candidates as one of
 1,000.
 """
@@ -17,20 +17,22 @@ import numpy.typing as npt
 
 from reverie.storage.column_cache import Corpus, Floats, Ints, Shard
 
-CANDIDATES_PER_CHANNEL = 100  # candidates by meaning, and as many by words
+# 100 by embedding and 100 by words: 200 and 50 gained 0.006 of recall for 1.5 times the work
+# (docs/why-ranking.md).
+CANDIDATES_PER_CHANNEL = 100
 EXPANDED_PER_CHANNEL = 20  # of each, whose neighbouring turns are candidates too
 NEIGHBOUR_OFFSETS = (-2, -1, 1, 2)
 
 
 @dataclass(frozen=True, slots=True)
 class CandidatePool:
-    """Candidates; every array has one entry a candidate."""
+    """The candidates of one query; every array has one entry a candidate."""
 
     ids: list[str]
     dense: Floats  # cosine, NaN where there is no vector
     words: Floats  # BM25, 0 where no word occurs
-    near_dense: Floats  # [n, 4] cosines of the turns at OFFSETS, NaN where there is none
-    near_words: Floats  # [n, 4]
+    near_dense: Floats  # (n, 4) cosines of the turns at NEIGHBOUR_OFFSETS, NaN where there is none
+    near_words: Floats  # (n, 4) BM25 of the same turns
     session: Ints  # code; 0 means none
     speaker: Ints
     at: npt.NDArray[np.float64]  # when it was said, seconds since 1970
@@ -39,8 +41,8 @@ class CandidatePool:
     asked: npt.NDArray[np.bool_]  # the turn before does
     named: Floats  # 1 where an identifier of the question occurs
     names: Sequence[str]  # what codes of speakers stand for
-    mean: float  # of cosines that mean nothing here
-    spread: float
+    mean: float  # of the cosines of unrelated texts to this query: the background
+    spread: float  # their standard deviation
     typical: float  # median length of a text
     sessions: int  # how many sessions the candidates come from
 
@@ -56,21 +58,23 @@ def gather_candidates(
     allowed: Callable[[Shard], npt.NDArray[np.bool_] | None] | None = None,
     each: int = CANDIDATES_PER_CHANNEL,
 ) -> CandidatePool:
-    """The candidates of a corpus, given the BM25 of all its rows and of those where an identifier
-    occurs.
+    """The candidates of a corpus.
+
+    For each shard, `scores` hold the BM25 of all its rows, `named` that of the rows where an
+    identifier of the question occurs, and `allowed` says which rows may be candidates (None: all).
+    `each` is how many candidates a channel proposes.
     """
-    parts = [
-        gather_shard_candidates(
-            shard, score, vector, name, allowed(shard) if allowed else None, each
-        )
-        for shard, score, name in zip(corpus.shards, scores, named, strict=True)
-    ]
+    parts = []
+    for shard, score, name in zip(corpus.shards, scores, named, strict=True):
+        mask = allowed(shard) if allowed else None
+        parts.append(gather_shard_candidates(shard, score, vector, name, mask, each))
     largest = max(corpus.shards, key=lambda shard: shard.n)
     mean, spread = largest.background(vector)
-    columns = {name: np.concatenate([p[name] for p in parts]) for name in parts[0] if name != "ids"}
+    ids = [id for part in parts for id in part.pop("ids")]
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     sessions = len(np.unique(columns["session"][columns["session"] > 0]))
     return CandidatePool(
-        ids=[id for p in parts for id in p["ids"]],
+        ids=ids,
         names=corpus.names,
         mean=mean,
         spread=spread,
@@ -88,14 +92,12 @@ def gather_shard_candidates(
     allowed: npt.NDArray[np.bool_] | None,
     each: int,
 ) -> dict[str, Any]:
-    """One shard's candidates."""
+    """The columns of one shard's candidates, by name."""
     near, cosines = shard.nearest(vector, each, allowed)
-    by_words = select_best_rows(
-        score if allowed is None else np.where(allowed, score, np.float32(0.0)), each
-    )
-    first = np.concatenate(
-        [near[np.argsort(-cosines)][:EXPANDED_PER_CHANNEL], by_words[:EXPANDED_PER_CHANNEL]]
-    )
+    counted = score if allowed is None else np.where(allowed, score, np.float32(0.0))
+    by_words = select_best_rows(counted, each)
+    nearest = near[np.argsort(-cosines)]
+    first = np.concatenate([nearest[:EXPANDED_PER_CHANNEL], by_words[:EXPANDED_PER_CHANNEL]])
     around = (
         np.concatenate([shard.beside(first, offset) for offset in NEIGHBOUR_OFFSETS])
         if len(first)
@@ -110,8 +112,8 @@ def gather_shard_candidates(
 def build_candidate_columns(
     shard: Shard, rows: Ints, score: Floats, vector: Floats, named: Floats
 ) -> dict[str, Any]:
-    """All columns of some rows. Each row's cosine is worked out once, however many rows it stands
-    beside.
+    """All columns of some rows, by name. Each row's cosine is computed once, however many rows it
+    stands beside.
     """
     beside = (
         np.stack([shard.beside(rows, offset) for offset in NEIGHBOUR_OFFSETS], axis=1)

@@ -1,15 +1,15 @@
-"""Walks over the graph of memories, tags and clusters: what a thought brings up with it.
+"""Walks over the graph of memories, tags and clusters: what a memory brings up with it.
 
-`cascade` starts from what search found (the seeds) and goes breadth-first along edges. One hop
+`walk_cascade` starts from what search found (the seeds) and goes breadth-first along edges. One hop
 leads from a memory to another: straight along an edge, or through a tag, a cluster or a file that
 both are tied to. A hop multiplies the score by the weight of the relation and by the decay, so a
-neighbour always stands below the hit that brought it (CC-20). Edges are walked both ways, but
-`supersedes` only towards the newer (CONSTANTS row 18, CC-21).
+neighbour always stands below the hit that brought it. Edges are walked both ways, but `supersedes`
+only towards the newer.
 
 A shared tag says the less, the more memories carry it: with n of them seen, its weight is divided
 by 1 + ln(n / 2). For two memories that alone share a tag 0.8 is left, for ten 0.31, for thirty-two
-0.21. A node of very many edges costs no more than one of `FAN`: the heaviest are followed, and of
-equal ones the newest.
+0.21. A node of very many edges costs no more than one of MAX_FAN_OUT: the heaviest are followed,
+and of equal ones the newest.
 
 `pagerank` ranks the nodes of any graph by how much leads to them, seen from some of them.
 
@@ -36,13 +36,11 @@ RELATION_WEIGHTS = {
     "contradicts": 0.3,
     "derived_from": 0.7,
 }
-"""What a relation hands on (CONSTANTS §2; B37). `relates_to` has a weight of its own
-on each edge.
-"""
+"""What a relation hands on of a score; an edge `relates_to` has a weight of its own."""
 
 OTHER_WEIGHT = 0.3  # resembles, about, and whatever is not in the table
-HOP_DECAY = 0.7  # kept per hop, once for each (B38, B44)
-# these end at a tag, a cluster, a file: no memory
+HOP_DECAY = 0.7  # what is kept of a score at each hop
+# These end at a tag, a cluster or a file, not at a memory.
 NODE_RELATIONS = frozenset({"has_tag", "in_cluster", "about"})
 MAX_FAN_OUT = 32  # edges that are followed from one node, and memories that one hop starts from
 MAX_HOP_NODES = 32  # tags, clusters and files that one hop goes through, those of the best memories
@@ -70,11 +68,11 @@ def walk_cascade(
     decay: float = HOP_DECAY,
     most: int = 50,
 ) -> list[ReachedMemory]:
-    """What the seeds bring up within `depth` hops, best first, ties by id, at most `most`, which is
-    1 or more.
+    """What the seeds lead to within `depth` hops, best first, ties by id, at most `most` (1 or
+    more).
 
     A seed is among them only if another one gives it a higher score than its own. Seeds without
-    edges, and such as nobody knows, bring up nothing (CC-22).
+    edges, and such as nobody knows, lead to nothing.
     """
     best = dict(seeds)
     ways: dict[str, ReachedMemory] = {}
@@ -100,7 +98,7 @@ def walk_cascade(
 
 
 def rank_ways(ways: Iterable[ReachedMemory]) -> list[ReachedMemory]:
-    """Best first, ties by id."""
+    """The ways by score, best first, ties by id."""
     return sorted(ways, key=lambda way: (-way.score, way.id))
 
 
@@ -109,72 +107,65 @@ def walk_one_hop(
 ) -> list[ReachedMemory]:
     """All ways of one hop from some memories, in an order that depends on nothing but the edges."""
     found: list[ReachedMemory] = []
-    through: dict[str, list[tuple[float, str]]] = defaultdict(list)  # node → who is tied to it
+    # Tag, cluster or file → (score that reaches it, the memory that is tied to it).
+    through: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for id, edges in select_heaviest_edges(start, neighbours(tuple(start))).items():
         for edge in edges:
             other = edge.dst if edge.src == id else edge.src
+            score = start[id] * edge_weight(edge)
             if edge.rel in NODE_RELATIONS:
-                through[other].append((start[id] * edge_weight(edge), id))
+                through[other].append((score, id))
             elif edge.rel != "supersedes" or other == edge.src:
-                found.append(
-                    ReachedMemory(
-                        other, start[id] * edge_weight(edge) * decay, id, edge.rel, hops=hops
-                    )
-                )
-    nodes = dict(
-        sorted(through.items(), key=lambda item: (-max(item[1])[0], item[0]))[:MAX_HOP_NODES]
-    )
-    found += [
-        way
-        for node, edges in select_heaviest_edges(
-            nodes, neighbours(tuple(nodes)) if nodes else ()
-        ).items()
-        for way in neighbours_by_tag(node, edges, nodes[node], decay, hops)
-    ]
+                found.append(ReachedMemory(other, score * decay, id, edge.rel, hops=hops))
+    best_nodes = sorted(through.items(), key=lambda item: (-max(item[1])[0], item[0]))
+    nodes = dict(best_nodes[:MAX_HOP_NODES])
+    if nodes:
+        for node, edges in select_heaviest_edges(nodes, neighbours(tuple(nodes))).items():
+            found += neighbours_by_tag(node, edges, nodes[node], decay, hops)
     return sorted(found, key=lambda way: (way.score, way.from_id, way.relation, way.via))
 
 
 def neighbours_by_tag(
     node: str, edges: Sequence[Edge], tied: Sequence[tuple[float, str]], decay: float, hops: int
 ) -> list[ReachedMemory]:
-    """The memories on the other side of a tag, from the strongest that is tied to it. What is
-    common says less.
+    """The memories on the other side of a tag, reached from the strongest that is tied to it.
+
+    The more memories a tag has, the less it hands on.
     """
-    members = len(edges)
-    share = decay / (1.0 + log(max(1.0, members / 2)))
-    score, by = max(tied)
+    share = decay / (1.0 + log(max(1.0, len(edges) / 2)))
+    score, strongest = max(tied)
     return [
-        ReachedMemory(edge.src, score * share, by, edge.rel, node, hops)
+        ReachedMemory(edge.src, score * share, strongest, edge.rel, node, hops)
         for edge in edges
-        if edge.src != by
+        if edge.src != strongest
     ]
 
 
 def edge_weight(edge: Edge) -> float:
-    """What an edge hands on of a score."""
+    """The share of a score that an edge hands on, 0..1."""
     return edge.weight if edge.rel == "relates_to" else RELATION_WEIGHTS.get(edge.rel, OTHER_WEIGHT)
 
 
 def select_heaviest_edges(nodes: Iterable[str], edges: Iterable[Edge]) -> dict[str, list[Edge]]:
-    """The edges of each node, the heaviest first, of equal ones the newest, at most FAN."""
-    of: dict[str, list[Edge]] = {node: [] for node in nodes}
+    """The edges of each node, the heaviest first, of equal ones the newest, at most MAX_FAN_OUT."""
+    by_node: dict[str, list[Edge]] = {node: [] for node in nodes}
     for edge in set(edges):
-        for node in {edge.src, edge.dst} & of.keys():
-            of[node].append(edge)
+        for node in {edge.src, edge.dst} & by_node.keys():
+            by_node[node].append(edge)
     # Ids sort by the moment they were made, so the greater id is the newer memory.
-    return {
-        node: sorted(some, key=lambda e: (edge_weight(e), e.src, e.dst, e.rel), reverse=True)[
-            :MAX_FAN_OUT
-        ]
-        for node, some in of.items()
-    }
+    for node, node_edges in by_node.items():
+        node_edges.sort(key=lambda e: (edge_weight(e), e.src, e.dst, e.rel), reverse=True)
+        by_node[node] = node_edges[:MAX_FAN_OUT]
+    return by_node
 
 
 def strengthen_weight(
     weight: float | None, first: float = 0.5, by: float = 0.05, most: float = 0.95
 ) -> float:
-    """The weight of a link that is made once more: it grows up to 0.95, and what is stronger stays
-    (CC-58, B127).
+    """The weight of a link that is made once more: `first` for a new one, else grown by `by` up to
+    `most`.
+
+    A link that is stronger than `most` stays as it is.
     """
     return first if not weight else max(weight, min(most, weight + by))
 
@@ -182,12 +173,11 @@ def strengthen_weight(
 def pagerank(
     links: "npt.ArrayLike", start: "npt.ArrayLike", damping: float = 0.85, rounds: int = 50
 ) -> "npt.NDArray[np.float64]":
-    """How much of the attention that begins at `start` comes to each node (Page et al., 1999,
-    personalised).
+    """How much of the attention that begins at `start` comes to each node, as (n,) float64.
 
-    A link is a row (from, to, weight). `start` has a value of 0 or more for each node; all 0 means
-    the same for all. What has no links gives its share back to the start. The ranks sum to 1; a
-    node's is exact to about 0.85 ** rounds.
+    Personalised PageRank (Page et al., 1999). A link is a row (from, to, weight). `start` has a
+    value of 0 or more for each node; all 0 means the same for all. What has no links gives its
+    share back to the start. The ranks sum to 1; a node's is exact to about 0.85 ** rounds.
     """
     import numpy as np
 
@@ -210,8 +200,10 @@ def pagerank(
 def trace_led_to(
     start: str, edges: Callable[[Sequence[str]], Iterable[Edge]], *, back: bool, most: int
 ) -> list[str]:
-    """What led to something (`back`), or what came of it, step by step, each once, `most` at most
-    (X33).
+    """The ids of what led to something (`back`), or of what came of it, step by step, at most
+    `most`.
+
+    Each is told once; those of one step stand in order of id.
     """
     found, front = {start: None}, [start]
     while front and len(found) <= most:

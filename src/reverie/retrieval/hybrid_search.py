@@ -1,4 +1,4 @@
-"""Words and meaning together: gather the candidates, score them, say why.
+"""Words and embedding together: gather the candidates, score them, say why.
 
 Three ways to fuse: `auto`, the learned ranking; `convex`, 0.7 of the cosine and 0.3 of BM25 over
 its highest (Bruch et al., 2023); `rrf`, reciprocal ranks with k = 60 (Cormack et al., 2009).
@@ -22,7 +22,13 @@ from reverie.retrieval.candidate_features import (
     CandidatePool,
     gather_candidates,
 )
-from reverie.retrieval.ranker import QuestionSignals, load_ranker, rank_places
+from reverie.retrieval.ranker import (
+    MIN_SPREAD,
+    QuestionSignals,
+    load_ranker,
+    rank_places,
+    small_store_share,
+)
 from reverie.text.tokenization import STOP_WORDS
 
 if TYPE_CHECKING:
@@ -30,32 +36,36 @@ if TYPE_CHECKING:
     from reverie.storage import Store
     from reverie.storage.column_cache import Corpus, Shard
 
-DENSE_SHARE = 0.7  # CONSTANTS: fusion 0.7 / 0.3
+DENSE_SHARE = 0.7  # of the convex fusion; BM25 has the rest
 RRF_K = 60
-EXTRA_CANDIDATES = (
-    10  # candidates read beyond the limit, or half of it: priors and diversity choose among them
-)
-MAX_IDENTIFIER_MEMORIES = (
-    5  # an identifier that stands in more memories than this names nothing in particular
-)
-MAX_IDENTIFIER_CHARS = 100  # characters of an identifier; what is longer is data
-# Letters with digits, a compound with _ / : # or an inner dot, camelCase; not 2nd or 5pm. Looked
-# for word by word: in a whole text, a pasted key of 2,000 letters would take seconds.
+# Candidates read beyond the limit, or half of it if that is more: priors choose among them, and
+# equal texts fall out.
+EXTRA_CANDIDATES = 10
+# An identifier that stands in more memories than this names nothing in particular.
+MAX_IDENTIFIER_MEMORIES = 5
+MAX_IDENTIFIER_CHARS = 100  # what is longer is data
+MAX_IDENTIFIERS = 8  # of one question that are looked up
+# Where a neighbouring turn matches better than the candidate by this much, `why` says so.
+BESIDE_COSINE, BESIDE_BM25 = 0.05, 1.5
+# Letters with digits, a compound with _ / : # or an inner dot, camelCase; not 2nd or 5pm. It is
+# looked for word by word: in a whole text, a pasted key of 2,000 letters would take seconds.
 _IDENTIFIER = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]{2}|.[_/\\:#.]\w|[a-z][A-Z]")
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|am|pm|[a-z])?\W?")
 
 
 def rank_hybrid(store: Store, query: SearchQuery) -> list[Hit]:
-    """Hits by words and meaning; by words alone where there is no vector to compare with."""
+    """Hits by words and embedding; by words alone where there is no vector to compare with.
+
+    Judged by the gate if nobody asked.
+    """
     corpus = store.corpus(query.model, query.spaces)
     if not any(shard.dims == len(query.vector) and shard.known.any() for shard in corpus.shards):
         from reverie.retrieval.word_search import search_words
 
         return search_words(store, query)
-    scores = store.scores(query.model, corpus, query.terms)
     pool = gather_candidates(
         corpus,
-        scores,
+        store.scores(query.model, corpus, query.terms),
         query.vector,
         score_identifiers(store, query, corpus),
         build_row_mask(store, query, corpus),
@@ -64,83 +74,78 @@ def rank_hybrid(store: Store, query: SearchQuery) -> list[Hit]:
     if not len(pool):
         return []
     values = FUSIONS[query.mode](query, pool)
-    order = [
-        i
-        for i in select_top_places(
-            values, pool.ids, query.limit + max(EXTRA_CANDIDATES, query.limit // 2)
-        )
-        if values[i] >= query.floor
-    ]
-    memories = {memory.id: memory for memory in store.get([pool.ids[i] for i in order])}
-    reasons = explain_candidates(pool, order)
-    kept = [
-        (i, Hit(memories[pool.ids[i]], float(values[i]), reason))
-        for i, reason in zip(order, reasons, strict=True)
-        if pool.ids[i] in memories
-    ]
-    hits = [hit for _, hit in kept]
+    most = query.limit + max(EXTRA_CANDIDATES, query.limit // 2)
+    places = [i for i in select_top_places(values, pool.ids, most) if values[i] >= query.floor]
+    memories = {memory.id: memory for memory in store.get([pool.ids[i] for i in places])}
+    hits, rows = [], []
+    for place, reasons in zip(places, explain_candidates(pool, places), strict=True):
+        memory = memories.get(pool.ids[place])
+        if memory is not None:  # it may have been purged since the columns were read
+            hits.append(Hit(memory, float(values[place]), reasons))
+            rows.append(place)
     if not query.automatic:
         return hits
-    return relevance_gate.judge_hits(
-        hits, to_gate_signals(pool, values, [i for i, _ in kept], len(corpus)), query.text
-    )
+    signals = to_gate_signals(pool, values, rows, len(corpus))
+    return relevance_gate.judge_hits(hits, signals, query.text)
 
 
 def to_gate_signals(
     pool: CandidatePool, values: np.ndarray, rows: Sequence[int], memories: int
 ) -> list[relevance_gate.GateSignals]:
     """What the gate looks at, of some candidates; `memories` is how many there are to choose from.
-    What has no vector yet is as alike as what means nothing here.
+
+    What has no vector yet counts as alike as an unrelated text.
     """
     dense = np.nan_to_num(pool.dense[rows], nan=pool.mean)
-    logits = np.log(np.clip(values[rows], 1e-9, 1.0)) - np.log(
-        np.clip(1.0 - values[rows], 1e-9, 1.0)
-    )
+    chances = values[rows]
+    log_odds = np.log(np.clip(chances, 1e-9, 1.0)) - np.log(np.clip(1.0 - chances, 1e-9, 1.0))
     columns = zip(
         dense.tolist(),
-        ((dense - pool.mean) / max(pool.spread, 0.02)).tolist(),
+        ((dense - pool.mean) / max(pool.spread, MIN_SPREAD)).tolist(),
         pool.words[rows].tolist(),
-        logits.tolist(),
+        log_odds.tolist(),
         strict=True,
     )
-    few = 1.0 / (1.0 + memories / 30.0)
+    few = small_store_share(memories)
     return [relevance_gate.GateSignals(*column, few) for column in columns]
 
 
 def select_top_places(values: np.ndarray, ids: Sequence[str], most: int) -> list[int]:
-    """The places of the highest values, best first, ties by id."""
+    """The indexes of the `most` highest values, best first, ties by id."""
     chosen = np.argpartition(-values, most)[:most] if len(values) > most else np.arange(len(values))
     return sorted((int(i) for i in chosen), key=lambda i: (-values[i], ids[i]))
 
 
 def score_learned(query: SearchQuery, pool: CandidatePool) -> np.ndarray:
-    """The learned ranking."""
+    """The learned ranking, as the chance that a candidate matters, 0..1."""
     ranker, question = load_ranker(), QuestionSignals(query.text)
     return ranker.likelihoods(ranker.scores(question, pool), pool)
 
 
 def score_convex(_query: SearchQuery, pool: CandidatePool) -> np.ndarray:
-    """0.7 · cosine + 0.3 · BM25 / highest BM25."""
+    """0.7 · cosine + 0.3 · BM25 / highest BM25, 0..1."""
     return blend_convex(np.nan_to_num(pool.dense), pool.words)
 
 
 def blend_convex(cosine: np.ndarray, bm25: np.ndarray) -> np.ndarray:
-    """The convex fusion of what meaning and words say of the same candidates: 0.7 and 0.3, 0..1
-    (C67).
+    """The convex fusion of a cosine and a BM25 for each candidate, 0..1: 0.7 and 0.3, BM25 over its
+    highest.
     """
     top = max(float(bm25.max(initial=0.0)), 1e-6)
     return np.asarray(np.clip(DENSE_SHARE * cosine + (1 - DENSE_SHARE) * bm25 / top, 0.0, 1.0))
 
 
 def score_rrf(_query: SearchQuery, pool: CandidatePool) -> np.ndarray:
-    """Sum of 1 / (60 + rank) over the channels that found it, as a share of the most it can be."""
+    """The sum of 1 / (60 + rank) over the channels that found it, as a share of the most it can
+    be.
+    """
     by_meaning = np.where(np.isnan(pool.dense), 0.0, 1 / (RRF_K + 1 + rank_places(pool.dense)))
     by_words = np.where(pool.words > 0, 1 / (RRF_K + 1 + rank_places(pool.words)), 0.0)
     return (by_meaning + by_words) * (RRF_K + 1) / 2
 
 
 def score_dense(_query: SearchQuery, pool: CandidatePool) -> np.ndarray:
-    """The cosine; `Query.floor` is how near it must be (B40)."""
+    """The cosine, 0..1; `SearchQuery.floor` is how near it must be."""
     return np.clip(np.nan_to_num(pool.dense), 0.0, 1.0)
 
 
@@ -154,36 +159,34 @@ FUSIONS: dict[str, Callable[[SearchQuery, CandidatePool], np.ndarray]] = {
 
 
 def score_identifiers(store: Store, query: SearchQuery, corpus: Corpus) -> list[np.ndarray]:
-    """BM25 of the memories in which an identifier of the question stands, if it stands in few
-    (CC-23).
+    """For each shard, the BM25 of the memories in which an identifier of the question stands.
+
+    An identifier counts if it stands in MAX_IDENTIFIER_MEMORIES at most.
     """
     found = [np.zeros(shard.n, np.float32) for shard in corpus.shards]
-    for name in [name for name in find_identifiers(query.text) if is_telling_identifier(name)][:8]:
+    names = [name for name in find_identifiers(query.text) if is_telling_identifier(name)]
+    for name in names[:MAX_IDENTIFIERS]:
         scores = store.scores(query.model, corpus, [name.lower().replace('"', "")])
-        if 0 < sum(int((score > 0).sum()) for score in scores) <= MAX_IDENTIFIER_MEMORIES:
+        memories = sum(int((score > 0).sum()) for score in scores)
+        if 0 < memories <= MAX_IDENTIFIER_MEMORIES:
             found = [np.maximum(a, b) for a, b in zip(found, scores, strict=True)]
     return found
 
 
 def find_identifiers(text: str) -> list[str]:
     """What looks like an identifier in a text, in order, each once."""
-    words = [
-        word
-        for word in text[:2_000].split()
-        if len(word) <= MAX_IDENTIFIER_CHARS and not _ORDINAL.fullmatch(word)
-    ]
-    return list(
-        dict.fromkeys(
-            word.strip(".,:;?!()[]{}'\"`")
-            for word in words
-            if re.search("[A-Za-z]", word) and _IDENTIFIER.search(word)
-        )
-    )
+    found: dict[str, None] = {}
+    for word in text[:2_000].split():
+        if len(word) > MAX_IDENTIFIER_CHARS or _ORDINAL.fullmatch(word):
+            continue
+        if re.search("[A-Za-z]", word) and _IDENTIFIER.search(word):
+            found[word.strip(".,:;?!()[]{}'\"`")] = None
+    return list(found)
 
 
 def is_telling_identifier(name: str) -> bool:
-    """Whether something that looks like an identifier says anything: E4021 does,
-    and/or does not.
+    """True if something that looks like an identifier says anything: E4021 does, and/or does
+    not.
     """
     return any(len(part) > 2 and part not in STOP_WORDS for part in re.split(r"\W+", name.lower()))
 
@@ -191,35 +194,36 @@ def is_telling_identifier(name: str) -> bool:
 def build_row_mask(
     store: Store, query: SearchQuery, corpus: Corpus
 ) -> Callable[[Shard], np.ndarray | None]:
-    """Which rows of a shard may be candidates; None where all may.
+    """A function that says which rows of a shard may be candidates; None where all may.
 
     What may not is masked before anything is chosen: a thousand expired memories cannot crowd out
     one that lives.
     """
     from reverie.retrieval.search_query import is_own_session
 
-    kinds, without = (
-        [corpus.codes[kind] for kind in some if kind in corpus.codes]
-        for some in (query.kinds, query.without)
-    )
-    tagged = (
-        np.array(store.tagged_numbers(query.tags, query.spaces), np.int64) if query.tags else None
-    )
-    session, excerpt = corpus.codes.get(query.not_session, 0), corpus.codes.get(EXCERPT, -1)
+    codes = corpus.codes
+    kinds = [codes[kind] for kind in query.kinds if kind in codes]
+    without = [codes[kind] for kind in query.without if kind in codes]
+    tagged = None
+    if query.tags:
+        tagged = np.array(store.tagged_numbers(query.tags, query.spaces), np.int64)
+    session, excerpt = codes.get(query.not_session, 0), codes.get(EXCERPT, -1)
 
     def mask(shard: Shard) -> np.ndarray | None:
+        # The columns have room for more rows than there are.
+        kind = shard.kind[: shard.n]
         ended = shard.expires[: shard.n] <= query.now
         tests = [~ended] if ended.any() else []
         if query.kinds:
-            tests.append(np.isin(shard.kind[: shard.n], kinds))
+            tests.append(np.isin(kind, kinds))
         if without:
-            tests.append(~np.isin(shard.kind[: shard.n], without))
+            tests.append(~np.isin(kind, without))
         if tagged is not None:
             tests.append(np.isin(shard.num[: shard.n], tagged))
         if query.before is not None:
             tests.append(shard.at[: shard.n] <= query.before)
         if session and is_own_session(query, shard.space):
-            tests.append((shard.session[: shard.n] != session) | (shard.kind[: shard.n] == excerpt))
+            tests.append((shard.session[: shard.n] != session) | (kind == excerpt))
         return np.logical_and.reduce(tests) if tests else None
 
     return mask
@@ -227,23 +231,21 @@ def build_row_mask(
 
 def explain_candidates(pool: CandidatePool, places: Sequence[int]) -> list[tuple[str, ...]]:
     """How some candidates were found, the plainest reasons first."""
-    some = np.array(places, np.int64)
-    cosine = pool.dense[some]
-    beside = (np.nan_to_num(pool.near_dense[some]).max(axis=1) > np.nan_to_num(cosine) + 0.05) | (
-        pool.near_words[some].max(axis=1) > 1.5 * np.maximum(pool.words[some], 1e-6)
+    rows = np.array(places, np.int64)
+    cosine, bm25 = pool.dense[rows], pool.words[rows]
+    near_cosine = np.nan_to_num(pool.near_dense[rows]).max(axis=1)
+    near_bm25 = pool.near_words[rows].max(axis=1)
+    beside = (near_cosine > np.nan_to_num(cosine) + BESIDE_COSINE) | (
+        near_bm25 > BESIDE_BM25 * np.maximum(bm25, 1e-6)
     )
     columns = zip(
-        pool.named[some].tolist(),
-        pool.words[some].tolist(),
-        cosine.tolist(),
-        beside.tolist(),
-        strict=True,
+        pool.named[rows].tolist(), bm25.tolist(), cosine.tolist(), beside.tolist(), strict=True
     )
     return [list_reasons(*row) for row in columns]
 
 
 def list_reasons(named: float, words: float, cosine: float, beside: bool) -> tuple[str, ...]:
-    """The reasons of one candidate in words."""
+    """The reasons for one candidate, in words."""
     found = (
         named and "named",
         words > 0 and f"words {words:.1f}",

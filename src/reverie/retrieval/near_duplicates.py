@@ -1,8 +1,7 @@
-"""What says nearly the same in nearly the same words: told to who keeps it once more (CC-86, CC-87,
-X42).
+"""Memories that say nearly the same in nearly the same words, for whoever keeps it once more.
 
-Only reported, never decided: whether two are one is a matter of meaning, and `lifecycle.alike` sees
-to it in settling.
+Only reported, never decided: whether two are one is a matter of meaning, and `reconciliation`
+settles it afterwards.
 """
 
 from __future__ import annotations
@@ -15,10 +14,9 @@ from reverie.text.tokenization import tokenize_query
 if TYPE_CHECKING:
     from reverie.storage import Store
 
-# share of words in common (Dice) from which it is told (CONSTANTS row 7: duplicate, jaato)
-MIN_LIKENESS = 0.75
+MIN_LIKENESS = 0.75  # share of words in common (Dice) from which a near-duplicate is reported
 MIN_WORDS = 4  # words without which a text is too short for a verdict
-MAX_CANDIDATES = 20  # best candidates by their words
+MAX_CANDIDATES = 20  # best candidates by their words that are compared
 
 
 class NearDuplicate(NamedTuple):
@@ -30,28 +28,19 @@ class NearDuplicate(NamedTuple):
 
 def find_near_duplicate(store: Store, memory: Memory, now: float) -> NearDuplicate | None:
     """The likest memory that counts and is seen from where this one lies; ties by id."""
-    mine = frozenset(tokenize_query(memory.text))
-    if len(mine) < MIN_WORDS:
+    words = frozenset(tokenize_query(memory.text))
+    if len(words) < MIN_WORDS:
         return None
-    found = store.search_words(
-        sorted(mine), visible_spaces(memory.space), MAX_CANDIDATES, where=Filter(), now=now
-    )
-    others = [
-        other
-        for other in store.get([id for id, _ in found])
-        if other.active and other.id != memory.id
-    ]
-    alike = [
-        NearDuplicate(other, dice_similarity(mine, frozenset(tokenize_query(other.text))))
-        for other in others
-    ]
-    return min(
-        (one for one in alike if one.likeness >= MIN_LIKENESS),
-        key=lambda one: (-one.likeness, one.memory.id),
-        default=None,
-    )
+    spaces = visible_spaces(memory.space)
+    found = store.search_words(sorted(words), spaces, MAX_CANDIDATES, where=Filter(), now=now)
+    near = []
+    for other in store.get([id for id, _ in found]):
+        likeness = dice_similarity(words, frozenset(tokenize_query(other.text)))
+        if other.active and other.id != memory.id and likeness >= MIN_LIKENESS:
+            near.append(NearDuplicate(other, likeness))
+    return min(near, key=lambda one: (-one.likeness, one.memory.id), default=None)
 
 
 def dice_similarity(one: frozenset[str], other: frozenset[str]) -> float:
-    """Twice the words in common over the words of both (Dice); 0 where there are none."""
+    """Twice the words in common over the words of both (Dice, 1945), to 4 places; 0 if none."""
     return round(2 * len(one & other) / (len(one) + len(other)), 4) if one and other else 0.0

@@ -1,10 +1,10 @@
-"""Passages of files for a question: words and meaning, fused as 0.7 of the cosine and 0.3 of the
-normalised BM25 (C67).
+"""Passages of files for a question: words and embedding, fused as 0.7 of the cosine and 0.3 of the
+normalised BM25.
 
-Both channels propose five times as many chunks as are wanted (CONSTANTS: FTS candidate multiplier);
-meaning alone proposes nothing below a cosine of 0.35 (CONSTANTS: dense similarity floor). A chunk
-that waits for its vector counts as just that alike. Without a model, words decide. What is shown of
-a chunk are the lines around the words of the question, and one line is shown once.
+Both channels propose CANDIDATES_PER_PASSAGE times as many chunks as are wanted; the embedding alone
+proposes nothing below MIN_COSINE, and a chunk that waits for its vector counts as just that alike.
+Without a model, words decide. What is shown of a chunk are the lines around the words of the
+question, and one line is shown once.
 
 Always true: only files of the given roots; ties break by path and line.
 """
@@ -23,7 +23,7 @@ from reverie.text.tokenization import tokenize_query
 if TYPE_CHECKING:
     from reverie.storage.note_index_port import FileIndex
 
-MIN_COSINE = 0.35  # cosine from which meaning alone proposes
+MIN_COSINE = 0.35  # from which the embedding alone proposes a chunk
 CANDIDATES_PER_PASSAGE = 5  # chunks that a channel proposes for each one that is wanted
 MAX_SNIPPET_CHARS = 700  # characters that are shown of a chunk
 MODES = ("auto", "dense", "words")
@@ -61,71 +61,64 @@ class NoteCandidate(NamedTuple):
 
 
 def search_notes(index: FileIndex, asked: NoteQuery) -> list[Passage]:
-    """The best passages, best first."""
+    """The best passages for a question, best first. BadInput if the mode is none of MODES."""
     if asked.mode not in MODES:
         raise BadInput(
             f"{asked.mode!r} is not a way of searching files; there are {', '.join(MODES)}"
         )
     if asked.limit <= 0:
         return []
-    pool = gather_note_candidates(index, asked)
+
+    def order(scored: tuple[float, NoteCandidate]) -> tuple[float, str, str, int]:
+        score, candidate = scored
+        found = candidate.found
+        return -score, found.root, found.file.path, found.chunk.first
+
+    candidates = gather_note_candidates(index, asked)
     terms = tokenize_query(asked.text)
-    ranked = sorted(
-        zip(score_note_candidates(pool, terms), pool, strict=True),
-        key=lambda one: (
-            -one[0],
-            one[1].found.root,
-            one[1].found.file.path,
-            one[1].found.chunk.first,
-        ),
-    )
-    return list(
-        drop_overlapping_passages(
-            (to_passage(one, score, terms) for score, one in ranked), asked.limit
-        )
-    )
+    scores = score_note_candidates(candidates, terms)
+    ranked = sorted(zip(scores, candidates, strict=True), key=order)
+    passages = (to_passage(candidate, score, terms) for score, candidate in ranked)
+    return list(drop_overlapping_passages(passages, asked.limit))
 
 
 def gather_note_candidates(index: FileIndex, asked: NoteQuery) -> list[NoteCandidate]:
-    """What words and meaning propose."""
-    many = CANDIDATES_PER_PASSAGE * asked.limit
-    bm25 = (
-        {}
-        if asked.mode == "dense"
-        else dict(index.search_words(tokenize_query(asked.text), asked.roots, many))
-    )
+    """The chunks that words and embedding propose, with what each channel says about them."""
+    most = CANDIDATES_PER_PASSAGE * asked.limit
+    bm25: dict[int, float] = {}
+    if asked.mode != "dense":
+        bm25 = dict(index.search_words(tokenize_query(asked.text), asked.roots, most))
     cosine: dict[int, float] = {}
     if asked.vector is not None and asked.mode != "words":
-        cosine = dict(index.nearest(asked.model, asked.vector, asked.roots, many, MIN_COSINE))
-        cosine.update(
-            index.cosines(asked.model, asked.vector, [num for num in bm25 if num not in cosine])
-        )
+        cosine = dict(index.nearest(asked.model, asked.vector, asked.roots, most, MIN_COSINE))
+        unmeasured = [num for num in bm25 if num not in cosine]
+        cosine.update(index.cosines(asked.model, asked.vector, unmeasured))
     nums = list(dict.fromkeys((*bm25, *cosine)))
     return [
-        NoteCandidate(one, bm25.get(one.num, 0.0), cosine.get(one.num))
-        for one in index.chunks(nums)
+        NoteCandidate(found, bm25.get(found.num, 0.0), cosine.get(found.num))
+        for found in index.chunks(nums)
     ]
 
 
 def score_note_candidates(pool: Sequence[NoteCandidate], terms: Sequence[str]) -> list[float]:
-    """How good each candidate is, 0..1; by words alone where none has a vector."""
+    """The score of each candidate, 0..1; by words alone where none has a vector."""
     if all(one.cosine is None for one in pool):
-        return [
-            lexical_score(
-                one.bm25, text_coverage(terms, f"{one.found.file.path} {one.found.chunk.text}")
-            )
-            for one in pool
-        ]
+        scores = []
+        for one in pool:
+            text = f"{one.found.file.path} {one.found.chunk.text}"
+            scores.append(lexical_score(one.bm25, text_coverage(terms, text)))
+        return scores
     import numpy as np
 
     from reverie.retrieval.hybrid_search import blend_convex
 
-    alike = np.array([MIN_COSINE if one.cosine is None else one.cosine for one in pool])
-    return [float(score) for score in blend_convex(alike, np.array([one.bm25 for one in pool]))]
+    cosine = np.array([MIN_COSINE if one.cosine is None else one.cosine for one in pool])
+    bm25 = np.array([one.bm25 for one in pool])
+    return [float(score) for score in blend_convex(cosine, bm25)]
 
 
 def to_passage(one: NoteCandidate, score: float, terms: Sequence[str]) -> Passage:
-    """What is shown of a candidate, and why."""
+    """What is shown of a candidate, with the reasons why."""
     found = one.found
     first, last, text = cut_snippet(found.chunk.text.split("\n"), terms)
     why = (
@@ -144,11 +137,13 @@ def to_passage(one: NoteCandidate, score: float, terms: Sequence[str]) -> Passag
 
 
 def cut_snippet(lines: Sequence[str], terms: Sequence[str]) -> tuple[int, int, str]:
-    """(first, last, text) of the lines that hold most of the terms, within SNIPPET characters; the
-    first such lines.
+    """(first, last, text) of the lines that hold most of the terms, within MAX_SNIPPET_CHARS.
+
+    Of several such stretches the first; line numbers count from 0 here.
     """
     weights = [text_coverage(terms, line) for line in lines]
     best, start, size, here = (-1.0, 0, 0), 0, 0, 0.0
+    # A window slides over the lines: `here` is the weight of those from `start` to `end`.
     for end, line in enumerate(lines):
         size += len(line) + 1
         here += weights[end]
@@ -163,7 +158,9 @@ def cut_snippet(lines: Sequence[str], terms: Sequence[str]) -> tuple[int, int, s
 
 
 def drop_overlapping_passages(passages: Iterator[Passage], limit: int) -> Iterator[Passage]:
-    """The first so many; what shows mostly lines that a better one has shown is left out."""
+    """The first `limit` passages; what shows mostly lines that a better one has shown is left
+    out.
+    """
     shown: dict[str, list[Passage]] = {}
     count = 0
     for one in passages:
@@ -178,8 +175,9 @@ def drop_overlapping_passages(passages: Iterator[Passage], limit: int) -> Iterat
 
 
 def line_overlap(one: Passage, other: Passage) -> float:
-    """The share of a passage's lines that another one has; parts of one long line are different
-    passages.
+    """The share of a passage's lines that another one has too, 0..1.
+
+    Parts of one long line are different passages, however many share its number.
     """
     if one.first == one.last == other.first == other.last:
         return float(one.text == other.text)

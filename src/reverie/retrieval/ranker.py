@@ -1,11 +1,11 @@
 """One score for each candidate from about forty numbers about it, by coefficients that were
 learned.
 
-How far words, meaning and surroundings are to be trusted depends on the memories: in short turns of
-talk the turns around a match and the speaker matter, in long documents meaning alone is best. So
-the numbers stand beside their product with the typical length of a text here. The scorer is linear;
-its coefficients lie readable in `ranker.json`, made by `python -m bench.retrieval.train`, which
-also says how well they do on conversations they have not seen.
+How far words, embedding and surroundings are to be trusted depends on the memories: in short turns
+of talk the turns around a match and the speaker matter, in long documents the embedding alone is
+best. So the numbers stand beside their product with the typical length of a text here. The scorer
+is linear; its coefficients lie readable in `ranker.json`, made by `python -m
+bench.retrieval.train`, which also says how well they do on conversations they have not seen.
 
 Always true: the order does not depend on the calibration; equal candidates are ordered by id; what
 has no vector is judged by its words, what has no session has no neighbours, and neither is an
@@ -29,23 +29,12 @@ from reverie.retrieval.candidate_features import CandidatePool
 Floats = npt.NDArray[np.float64]
 Column = npt.NDArray[np.floating]
 
-MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
+_MONTHS = "january february march april may june july august september october november december"
+MONTHS = tuple(_MONTHS.split())
 _MONTH = re.compile(
     r"\b(" + "|".join(f"{m[:3]}(?:{m[3:]})?" for m in MONTHS) + r")\b\.?", re.IGNORECASE
 )
+MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(MONTHS, start=1)}
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
 _DAY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\b")
 _FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|i'm|i've)\b", re.IGNORECASE)
@@ -53,22 +42,26 @@ _FIRST_PERSON = re.compile(r"\b(?:i|my|me|mine|i'm|i've)\b", re.IGNORECASE)
 USERS = frozenset({"user", "human"})
 ROLES = USERS | {"assistant", "system", "tool", "ai", "agent"}
 
+# The least standard deviation of background cosines: in a tiny store it may be 0.
+MIN_SPREAD = 0.02
+TYPICAL_CHARS = 100.0  # the length of a text against which the typical one here is measured
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionSignals:
-    """What a query says besides its words."""
+    """What a question says besides its words."""
 
     text: str
 
     @property
     def months(self) -> tuple[int, ...]:
-        """Months that are named, 1..12. A sentence that begins with "May" asks for permission."""
-        found = (
-            m.group(1).lower()[:3]
-            for m in _MONTH.finditer(self.text)
-            if m.start() or m.group(1).lower() != "may"
-        )
-        return tuple(dict.fromkeys(i for f in found for i, m in enumerate(MONTHS, 1) if m[:3] == f))
+        """Months that are named, 1..12, each once. "May" at the beginning asks for permission."""
+        found: dict[int, None] = {}
+        for match in _MONTH.finditer(self.text):
+            name = match.group(1).lower()
+            if match.start() or name != "may":
+                found[MONTH_NUMBERS[name[:3]]] = None
+        return tuple(found)
 
     @property
     def years(self) -> tuple[int, ...]:
@@ -82,55 +75,61 @@ class QuestionSignals:
 
     @property
     def first_person(self) -> bool:
-        """Whether it speaks of the asker."""
+        """True if it speaks of the asker."""
         return bool(_FIRST_PERSON.search(self.text))
 
 
 def score_dates(question: QuestionSignals, at: npt.NDArray[np.float64]) -> Column:
-    """How well the moments fit the dates that the question names; 0 where it names none."""
+    """How well the moments `at` fit the dates that the question names; 0 where it names none.
+
+    A named month counts 1 where it fits and −0.5 elsewhere, a day within two days of it 1 more, a
+    year ±0.3.
+    """
     fit = np.zeros(len(at))
     months, years, days = question.months, question.years, question.days
     if not (months or years):
         return fit
-    when = at.astype("datetime64[s]")
-    month = when.astype("datetime64[M]").astype(np.int64) % 12 + 1
+    seconds = at.astype("datetime64[s]")
+    month = seconds.astype("datetime64[M]")
     if months:
-        here = np.isin(month, months)
-        fit += np.where(here, 1.0, -0.5)
+        in_month = np.isin(month.astype(np.int64) % 12 + 1, months)
+        fit += np.where(in_month, 1.0, -0.5)
         if days:
-            day = (
-                when.astype("datetime64[D]") - when.astype("datetime64[M]").astype("datetime64[D]")
-            ).astype(int) + 1
-            fit += here & (np.min(np.abs(day[:, None] - np.array(days)), axis=1) <= 2)
+            day = (seconds.astype("datetime64[D]") - month.astype("datetime64[D]")).astype(int) + 1
+            nearest = np.min(np.abs(day[:, None] - np.array(days)), axis=1)
+            fit += in_month & (nearest <= 2)
     if years:
-        fit += np.where(
-            np.isin(when.astype("datetime64[Y]").astype(np.int64) + 1970, years), 0.3, -0.3
-        )
+        year = seconds.astype("datetime64[Y]").astype(np.int64) + 1970
+        fit += np.where(np.isin(year, years), 0.3, -0.3)
     return fit
 
 
 def score_speakers(question: QuestionSignals, pool: CandidatePool) -> tuple[Column, Column]:
-    """(1 for a turn of somebody whom the question names, −1 for others; the same for the user where
-    it says "I").
+    """Two columns of 1, −1 or 0: whether the question names the speaker, and whether it means them.
+
+    1 is a turn of somebody whom the question names, −1 of another where it names one; and the same
+    for the user, whom "I" means, among roles.
     """
     codes, where = np.unique(pool.speaker, return_inverse=True)
-    names = [str(pool.names[code]).lower() for code in codes]
-    asked = question.text.lower()
-    named = [
-        bool(n) and n not in ROLES and re.search(rf"\b{re.escape(n)}\b", asked) is not None
-        for n in names
-    ]
-    mine = question.first_person
-    by_name = [
-        0.0 if not n or not any(named) else 1.0 if hit else -1.0
-        for n, hit in zip(names, named, strict=True)
-    ]
-    by_role = [0.0 if n not in ROLES or not mine else 1.0 if n in USERS else -1.0 for n in names]
-    return np.array(by_name)[where], np.array(by_role)[where]
+    speakers = [str(pool.names[code]).lower() for code in codes]
+    text = question.text.lower()
+    named = {
+        speaker
+        for speaker in speakers
+        if speaker and speaker not in ROLES and re.search(rf"\b{re.escape(speaker)}\b", text)
+    }
+    by_name = np.zeros(len(speakers))
+    by_role = np.zeros(len(speakers))
+    for place, speaker in enumerate(speakers):
+        if speaker and named:
+            by_name[place] = 1.0 if speaker in named else -1.0
+        if speaker in ROLES and question.first_person:
+            by_role[place] = 1.0 if speaker in USERS else -1.0
+    return by_name[where], by_role[where]
 
 
 def rank_places(values: Column) -> Column:
-    """The place of each value, 0 for the highest; NaN last."""
+    """The place of each value, 0 for the highest, equal ones in their order; NaN last."""
     order = np.argsort(-np.nan_to_num(values, nan=-np.inf), kind="stable")
     place = np.empty(len(values))
     place[order] = np.arange(len(values))
@@ -153,8 +152,8 @@ def summarize_groups(
 
 
 def mask_talk_turns(pool: CandidatePool) -> npt.NDArray[np.bool_]:
-    """Which candidates are turns of talk: said by somebody, between other turns, in one of several
-    sessions.
+    """True for candidates that are turns of talk: by a speaker, between other turns, in one of
+    several sessions.
 
     A fact stands by itself, though a session wrote it down: what was written before it says nothing
     about it.
@@ -164,11 +163,14 @@ def mask_talk_turns(pool: CandidatePool) -> npt.NDArray[np.bool_]:
 
 
 def compute_features(question: QuestionSignals, pool: CandidatePool) -> dict[str, Column]:
-    """The numbers about each candidate, by name. `meaning` columns are in spreads above what means
-    nothing here.
+    """The numbers about each candidate, by name.
+
+    Columns of "meaning" are cosines in standard deviations above those of unrelated texts, columns
+    of "words" are BM25 over the highest.
     """
-    spread = max(pool.spread, 0.02)
+    spread = max(pool.spread, MIN_SPREAD)
     z = (pool.dense - pool.mean) / spread
+    # What has no vector yet counts as alike as what was found by its words usually is.
     matched = z[(pool.words > 0) & ~np.isnan(z)]
     z = np.where(np.isnan(z), np.median(matched) if len(matched) else 0.0, z).astype(np.float64)
     top = max(float(pool.words.max(initial=0.0)), 1e-6)
@@ -224,21 +226,28 @@ LENGTH_FEATURES = (
     "session best words",
     "length",
 )
-"""What is to be trusted more or less where texts are long."""
+"""What is trusted more or less where texts are long."""
 
 FOCUS_FEATURES = ("meaning", "words")
-"""What is to be trusted more or less where few memories stand out by their words."""
-
+"""What is trusted more or less where few memories stand out by their words."""
 
 ALONE_FEATURES = ("meaning", "meaning place", "words", "words log", "words place", "length")
-"""What is to be trusted more or less of a memory that is no turn of a conversation: a fact, a
-document, code.
-"""
+"""What is trusted more or less of a memory that is no turn of talk: a fact, a document, code."""
 
 
 def compute_contexts(pool: CandidatePool) -> tuple[tuple[str, float], ...]:
-    """What the memories of a pool are like, as factors."""
-    return ("length", float(np.log(max(pool.typical, 1.0) / 100.0))), ("focus", measure_focus(pool))
+    """What the memories of a pool are like, as named factors: how long, how focused."""
+    return ("length", log_typical_length(pool)), ("focus", measure_focus(pool))
+
+
+def log_typical_length(pool: CandidatePool) -> float:
+    """The logarithm of the typical length of a text here over TYPICAL_CHARS."""
+    return float(np.log(max(pool.typical, 1.0) / TYPICAL_CHARS))
+
+
+def small_store_share(memories: int) -> float:
+    """1 for an empty store, falling: in a small one no word is rare and spreads say little."""
+    return 1.0 / (1.0 + memories / 30.0)
 
 
 CONTEXT_FEATURES = {"length": LENGTH_FEATURES, "focus": FOCUS_FEATURES}
@@ -247,18 +256,14 @@ CONTEXT_FEATURES = {"length": LENGTH_FEATURES, "focus": FOCUS_FEATURES}
 def build_feature_matrix(
     question: QuestionSignals, pool: CandidatePool
 ) -> tuple[Floats, tuple[str, ...]]:
-    """[n, F] and the names of its columns: features, and some of them times what the memories are
-    like.
-    """
-    found = compute_features(question, pool)
-    columns = dict(found)
+    """(n, F) and the names of its columns: features, and some times what the memories are like."""
+    features = compute_features(question, pool)
+    columns = dict(features)
     for context, size in compute_contexts(pool):
-        columns.update(
-            {f"{name} × {context}": found[name] * size for name in CONTEXT_FEATURES[context]}
-        )
-    columns.update(
-        {f"{name} × alone": found[name] * found["stands alone"] for name in ALONE_FEATURES}
-    )
+        for name in CONTEXT_FEATURES[context]:
+            columns[f"{name} × {context}"] = features[name] * size
+    for name in ALONE_FEATURES:
+        columns[f"{name} × alone"] = features[name] * features["stands alone"]
     return np.stack(list(columns.values()), axis=1), tuple(columns)
 
 
@@ -269,26 +274,28 @@ def measure_focus(pool: CandidatePool) -> float:
 
 
 def compute_outlook(pool: CandidatePool) -> Floats:
-    """What says whether anything here answers a query: the best by meaning and by words, the length
-    of texts.
+    """Ten numbers that say whether anything here answers a query.
+
+    The best candidate by embedding and by words, the length of texts, the focus, and some of these
+    once more for small stores.
     """
     best_cosine = float(np.nanmax(pool.dense)) if np.isfinite(pool.dense).any() else 0.0
-    z = (best_cosine - pool.mean) / max(pool.spread, 0.02)
-    best_words = float(pool.words.max(initial=0.0))
-    # in a small store no word is rare and the spread says little
-    few = 1.0 / (1.0 + len(pool) / 30.0)
+    z = (best_cosine - pool.mean) / max(pool.spread, MIN_SPREAD)
+    best_words = np.log1p(float(pool.words.max(initial=0.0)))
+    few = small_store_share(len(pool))
+    # In the order of "outlook" in ranker.json.
     return np.array(
         [
             best_cosine,
             z,
-            np.log1p(best_words),
-            np.log(max(pool.typical, 1.0) / 100.0),
+            best_words,
+            log_typical_length(pool),
             measure_focus(pool),
             1.0,
             few,
             few * best_cosine,
             few * z,
-            few * np.log1p(best_words),
+            few * best_words,
         ]
     )
 
@@ -297,8 +304,8 @@ def lift_identified(scores: Floats, named: npt.NDArray[np.bool_]) -> Floats:
     """Scores in which candidates that hold an identifier of the question stand above all others, in
     their own order.
 
-    No development question names one, so this is not learned: who asks for E4021 wants what says
-    E4021 (CC-23).
+    This is a rule and not learned, for no development question names an identifier: who asks for
+    E4021 wants what says E4021.
     """
     if named.any() and not named.all():
         scores = scores + named * max(0.0, scores[~named].max() - scores[named].min() + 0.1)
@@ -307,7 +314,7 @@ def lift_identified(scores: Floats, named: npt.NDArray[np.bool_]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class LinearRanker:
-    """Coefficients: one for each column, and those that turn a score into how likely it is to
+    """The coefficients: one for each column, and those that turn a score into a chance to
     matter.
     """
 
@@ -316,18 +323,20 @@ class LinearRanker:
     outlook: tuple[float, ...]
 
     def scores(self, question: QuestionSignals, pool: CandidatePool) -> Floats:
-        """Scores without bounds; only their differences mean something."""
-        found = compute_features(question, pool)
+        """Scores without bounds, one a candidate; only their differences mean something."""
+        features = compute_features(question, pool)
         contexts = compute_contexts(pool)
-        # The same as matrix() times the weights, with each product taken once for all candidates.
-        weights = [
-            self.weights[name]
-            + sum(self.weights.get(f"{name} × {context}", 0.0) * size for context, size in contexts)
-            for name in found
-        ]
-        scores = np.stack(list(found.values()), axis=1) @ np.array(weights)
-        alone = sum(self.weights[f"{name} × alone"] * found[name] for name in ALONE_FEATURES)
-        return lift_identified(scores + found["stands alone"] * alone, pool.named > 0)
+        # The same as build_feature_matrix() times the weights, with each product taken once for
+        # all candidates.
+        weights = []
+        for name in features:
+            products = [
+                self.weights.get(f"{name} × {context}", 0.0) * size for context, size in contexts
+            ]
+            weights.append(self.weights[name] + sum(products))
+        scores = np.stack(list(features.values()), axis=1) @ np.array(weights)
+        alone = sum(self.weights[f"{name} × alone"] * features[name] for name in ALONE_FEATURES)
+        return lift_identified(scores + features["stands alone"] * alone, pool.named > 0)
 
     def likelihoods(self, scores: Floats, pool: CandidatePool) -> Floats:
         """How likely each candidate is to matter, 0..1, in the same order as the scores.

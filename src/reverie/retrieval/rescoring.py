@@ -1,12 +1,16 @@
-"""From a ranking to an answer: bounded priors, the gate, diversity.
+"""From a ranking to an answer: bounded priors, the gate for what surfaces unasked, equal texts.
 
-Priors say how much a memory deserves to be believed and recalled, whatever is asked. Each moves the
-odds of a hit by a quarter at most, so that none can bury what fits the question well (CONSTANTS row
-17). Reading never changes them.
+A prior says how much a memory deserves to be believed and recalled, whatever is asked. Each moves
+the odds of a hit by PRIOR_BOUND at most, so that none can bury what fits the question well. Reading
+never changes a prior's inputs.
+
+A prior that grew beyond its bound would show in `compute_prior`: the product of n priors lies
+within (1 ± PRIOR_BOUND) ** n.
 """
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from reverie.core.code_anchors import CHANGED, GONE, outdated_notice, outdated_state
 from reverie.core.kinds import (
@@ -22,29 +26,33 @@ from reverie.core.model import Hit, Memory
 from reverie.retrieval.trigger_search import is_triggered
 from reverie.text.tokenization import fold_text
 
-PRIOR_BOUND = 0.25  # how far one prior may move the odds, either way
-RECENCY_HOURS = 24.0  # recency boost 1 + 0.25·e^(−hours since last use / 24) (B57, bounded)
-EMOTION_FACTORS = {"low": 1.05, "medium": 1.15, "high": 1.25}
-SAME_SEASON_FACTOR = 1.1  # of what was kept in a time of the same name, such as release-week (B56)
+# How far one prior may move the odds, either way. The recency and success factors are scaled by it,
+# so a larger bound makes both of them stronger too.
+PRIOR_BOUND = 0.25
+RECENCY_HOURS = 24.0  # the recency boost 1 + PRIOR_BOUND·e^(−hours since last use / 24)
+# The strongest stands at the bound: more would be cut off by it.
+EMOTION_FACTORS = {"low": 1.05, "medium": 1.15, "high": 1 + PRIOR_BOUND}
+SAME_SEASON_FACTOR = 1.1  # of what was kept in a time of the same name, such as release-week
 
 UNVERIFIED_FACTOR = 0.5  # of the odds of what others wrote, which no other prior can make up for
 HITS_PER_UNVERIFIED = 3  # one in so many memories of a block may be such, and one in any case
 
-OUTDATED_FACTORS = {
-    CHANGED: 0.85,
-    GONE: 1 - PRIOR_BOUND,
-}  # of what was said about code that is not so any more, or not there
+# Of what was said about code that is not so any more, or not there.
+OUTDATED_FACTORS = {CHANGED: 0.85, GONE: 1 - PRIOR_BOUND}
 
-GATE_KEEP, GATE_DROP = 0.90, 0.95  # CONSTANTS: score gate rel / drop
-# the chance from which on something surfaces; set so that nine quiet turns in ten stay clean
+# The chance from which on something surfaces; set so that nine quiet turns in ten stay clean
+# (docs/why-ranking.md).
 MIN_SHOWN_CHANCE = 0.5
-# what surfaces beside the best has at least so much of its odds; `search.gate` tells chances
+# What surfaces beside the best has at least so much of its odds. A share of the chance itself would
+# let everything through: near 1 all chances are alike.
 BESIDE_ODDS = math.exp(-1.0)
 
 
 def can_surface(memory: Memory, now: float) -> bool:
-    """Whether it may surface unasked: its kind does, it is true now, it waits for no look and no
-    moment, and the code that it speaks of is there.
+    """True if the memory may surface unasked.
+
+    Its kind surfaces, it is valid now, it waits for no review and no moment, and the code that it
+    speaks of is still there.
     """
     return (
         kind_of(memory.kind).surfaces
@@ -56,56 +64,59 @@ def can_surface(memory: Memory, now: float) -> bool:
 
 
 def compute_prior(memory: Memory, now: float, season: str = "") -> float:
-    """The product of the bounded priors: retention, recency, trust, strength, emotion, success,
+    """The factor by which the odds of a memory are multiplied, whatever is asked: above 0.
+
+    The product of the bounded priors: retention, recency, trust, strength, emotion, success,
     season, and whether the code that it speaks of is as it was.
     """
-    factors = (
+    factors = [
         0.9 + 0.2 * retention(memory, now),
         recency_factor(memory, now),
+        # Neutral at 0.64: trust and confidence of 0.8 each, as of what an agent observed.
         1.0 + 0.5 * (memory.trust * memory.confidence - 0.64),
         1.0 + 0.05 * math.log(max(1, memory.strength)),
-        emotion_factor(memory) if memory.details else 1.0,
-        success_factor(memory) if memory.details else 1.0,
-        SAME_SEASON_FACTOR if season and memory.details.get("season") == season else 1.0,
-        OUTDATED_FACTORS.get(outdated_state(memory), 1.0) if memory.details else 1.0,
-    )
+    ]
+    if memory.details:
+        factors += [
+            emotion_factor(memory),
+            success_factor(memory),
+            SAME_SEASON_FACTOR if season and memory.details.get("season") == season else 1.0,
+            OUTDATED_FACTORS.get(outdated_state(memory), 1.0),
+        ]
     product = 1.0
     for factor in factors:
-        product *= (
-            1 - PRIOR_BOUND
-            if factor < 1 - PRIOR_BOUND
-            else 1 + PRIOR_BOUND
-            if factor > 1 + PRIOR_BOUND
-            else factor
-        )
+        product *= min(max(factor, 1 - PRIOR_BOUND), 1 + PRIOR_BOUND)
     return UNVERIFIED_FACTOR * min(1.0, product) if is_unverified(memory) else product
 
 
 def recency_factor(memory: Memory, now: float) -> float:
-    """What proved useful lately is likely to again."""
+    """1 for what was never used, up to 1 + PRIOR_BOUND for what proved useful just now."""
     if memory.last_accessed_at is None:
         return 1.0
-    return 1.0 + PRIOR_BOUND * math.exp(
-        -max(0.0, now - memory.last_accessed_at) / 3_600 / RECENCY_HOURS
-    )
+    idle_hours = max(0.0, now - memory.last_accessed_at) / 3_600
+    return 1.0 + PRIOR_BOUND * math.exp(-idle_hours / RECENCY_HOURS)
 
 
 def emotion_factor(memory: Memory) -> float:
-    """What was felt strongly is remembered better (C51)."""
-    tag = memory.details.get("emotion")
-    return EMOTION_FACTORS.get(str(tag.get("intensity")), 1.0) if isinstance(tag, dict) else 1.0
+    """The factor of how strongly it was felt: 1 where nothing was, or the details hold no
+    feeling.
+    """
+    feeling = memory.details.get("emotion")
+    if not isinstance(feeling, dict):
+        return 1.0
+    return EMOTION_FACTORS.get(str(feeling.get("intensity")), 1.0)
 
 
 def success_factor(memory: Memory) -> float:
-    """A procedure that lately worked is recommended, one that failed is less so: 0.5 is neutral."""
+    """The factor of how well a procedure lately worked: a success rate of 0.5 is neutral."""
     rate = memory.details.get("rate")
-    return (
-        1.0 + 2 * PRIOR_BOUND * (min(max(rate, 0.0), 1.0) - 0.5) if isinstance(rate, float) else 1.0
-    )
+    if not isinstance(rate, float):
+        return 1.0
+    return 1.0 + 2 * PRIOR_BOUND * (min(max(rate, 0.0), 1.0) - 0.5)
 
 
 def apply_priors(hits: Sequence[Hit], now: float, season: str = "") -> list[Hit]:
-    """Hits with their odds weighed by the priors, best first, ties by id."""
+    """The hits with their odds multiplied by their priors, best first, ties by id."""
     weighed = [
         Hit(hit.memory, multiply_odds(hit.score, compute_prior(hit.memory, now, season)), hit.why)
         for hit in hits
@@ -115,46 +126,37 @@ def apply_priors(hits: Sequence[Hit], now: float, season: str = "") -> list[Hit]
 
 def mark_outdated(hits: Iterable[Hit]) -> list[Hit]:
     """The same hits; those that speak of code that has changed since say so in `why`."""
-    return [
-        hit._replace(why=tuple(dict.fromkeys((*hit.why, mark))))
-        if hit.memory.details and (mark := outdated_notice(hit.memory))
-        else hit
-        for hit in hits
-    ]
+    marked = []
+    for hit in hits:
+        notice = outdated_notice(hit.memory) if hit.memory.details else ""
+        if notice:
+            why = tuple(dict.fromkeys((*hit.why, notice)))
+            marked.append(hit._replace(why=why))
+        else:
+            marked.append(hit)
+    return marked
 
 
 def multiply_odds(score: float, factor: float) -> float:
-    """A score between 0 and 1 with its odds multiplied."""
+    """A score of 0..1 with its odds multiplied by `factor`; a score of 1 counts as the number below
+    it.
+    """
     score = min(max(score, 0.0), 1.0 - 1e-9)
     odds = score / (1.0 - score) * factor
     return odds / (1.0 + odds)
 
 
-def count_standing_out(
-    scores: Sequence[float], most: int, keep: float = GATE_KEEP, drop: float = GATE_DROP
-) -> int:
-    """How many of some falling scores stand out: those within `keep` of the best, up to the first
-    fall below `drop`
-
-    of the one before, but never more than `most` (X6; CC-27).
-    """
-    taken = 0
-    for place, score in enumerate(scores[:most]):
-        if place and (score < keep * scores[0] or score < drop * scores[place - 1]):
-            break
-        taken += 1
-    return taken
-
-
 def to_odds(chance: float) -> float:
-    """How many times likelier than not."""
+    """How many times likelier than not a chance of 0..1 is; finite for 1 too."""
     return chance / max(1.0 - chance, 1e-9)
 
 
 def select_surfacing(hits: Sequence[Hit], limit: int) -> list[Hit]:
-    """Which of some ranked hits surface by themselves, at most `limit`: what a trigger called up,
-    and, if the best of the others reaches `SHOW`, those that stand beside it; of what others wrote,
-    few, and behind all else, of which none is held against it.
+    """Which of some ranked hits surface by themselves, at most `limit`.
+
+    Those are what a trigger called up and, if the best of the others reaches MIN_SHOWN_CHANCE, what
+    stands beside it. What others wrote comes behind all else, and few of it; whether the rest
+    surfaces is decided as if it were not there.
     """
     others = [hit for hit in hits if not is_triggered(hit)]
     firm = select_beside_best([hit for hit in others if not is_unverified(hit.memory)])
@@ -163,49 +165,45 @@ def select_surfacing(hits: Sequence[Hit], limit: int) -> list[Hit]:
 
 
 def select_beside_best(hits: Sequence[Hit]) -> list[Hit]:
-    """Of some ranked hits the best, if it reaches `SHOW`, and those that stand beside it."""
-    opened = bool(hits) and hits[0].score >= MIN_SHOWN_CHANCE
-    return (
-        list(
-            hits[
-                : count_standing_out(
-                    [to_odds(hit.score) for hit in hits], len(hits), BESIDE_ODDS, 0.0
-                )
-            ]
-        )
-        if opened
-        else []
-    )
+    """The best of some ranked hits and those with at least BESIDE_ODDS of its odds.
+
+    Empty if the best does not reach MIN_SHOWN_CHANCE.
+    """
+    if not hits or hits[0].score < MIN_SHOWN_CHANCE:
+        return []
+    least = BESIDE_ODDS * to_odds(hits[0].score)
+    return list(takewhile(lambda hit: to_odds(hit.score) >= least, hits))
 
 
 def order_unverified_last(hits: Sequence[Hit], limit: int) -> list[Hit]:
-    """At most `limit` hits, in order, but what others wrote behind all that somebody stands behind,
-    and few of it.
+    """At most `limit` hits in their order, but what others wrote last, and few of it.
+
+    Such memories may be `limit` // HITS_PER_UNVERIFIED at most, and one in any case.
     """
-    doubtful = [hit for hit in hits if is_unverified(hit.memory)]
-    if not doubtful:
+    unverified = [hit for hit in hits if is_unverified(hit.memory)]
+    if not unverified:
         return list(hits[:limit])
-    firm = [hit for hit in hits if not is_unverified(hit.memory)]
-    return [*firm, *doubtful[: max(1, limit // HITS_PER_UNVERIFIED)]][:limit]
+    verified = [hit for hit in hits if not is_unverified(hit.memory)]
+    most = max(1, limit // HITS_PER_UNVERIFIED)
+    return [*verified, *unverified[:most]][:limit]
 
 
 def finalize_hits(hits: Sequence[Hit], limit: int, *, automatic: bool) -> list[Hit]:
-    """The final list: different from each other, and for an automatic one only what is likely
-    needed.
-    """
-    some = drop_duplicate_texts(hits)
-    return select_surfacing(some, limit) if automatic else some[:limit]
+    """The answer: different texts, at most `limit`; if `automatic`, only what is likely needed."""
+    distinct = drop_duplicate_texts(hits)
+    return select_surfacing(distinct, limit) if automatic else distinct[:limit]
 
 
 def drop_duplicate_texts(hits: Sequence[Hit]) -> list[Hit]:
-    """Hits of different texts, letter case and white space apart: of those with one text the first,
-    in its place. A passage of a conversation steps back for what was kept of it, whichever of the
-    two came first.
+    """The first hit of each text, letter case and white space apart, in its place.
+
+    A passage of a conversation gives its place to what was kept of it, whichever came first.
     """
-    kept: dict[str, Hit] = {}
+    by_text: dict[str, Hit] = {}
     for hit in hits:
-        words = fold_text(hit.memory.text)
-        first = kept.setdefault(words, hit)
-        if first.memory.kind == EXCERPT != hit.memory.kind and not is_unverified(hit.memory):
-            kept[words] = hit._replace(score=max(first.score, hit.score))
-    return list(kept.values())
+        text = fold_text(hit.memory.text)
+        first = by_text.setdefault(text, hit)
+        replaces_excerpt = first.memory.kind == EXCERPT != hit.memory.kind
+        if replaces_excerpt and not is_unverified(hit.memory):
+            by_text[text] = hit._replace(score=max(first.score, hit.score))
+    return list(by_text.values())

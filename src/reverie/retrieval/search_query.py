@@ -1,17 +1,13 @@
 """One search, as a value: what is asked, from where, and which memories may answer it."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from reverie.core.kinds import EXCERPT, EXPLICIT_KINDS
 from reverie.core.model import Hit, Memory
 from reverie.retrieval import rescoring
 from reverie.retrieval.graph_walk import HOP_DECAY
 from reverie.text.tokenization import tokenize_query
-
-if TYPE_CHECKING:
-    pass
-
 
 MODES = ("auto", "convex", "rrf", "dense", "words", "judged")
 
@@ -32,7 +28,7 @@ class SearchQuery(NamedTuple):
     tags: tuple[str, ...] = ()
     season: str = ""  # what the present time is called, if it has a name
     automatic: bool = False  # nobody asked: only what is likely needed may surface
-    ungated: bool = False  # a judge chooses: the whole pool, not only what is likely needed
+    ungated: bool = False  # a judge chooses: all candidates, not only what is likely needed
     not_session: str = ""  # a conversation whose own memories are not echoed back to it
     # the spaces in which that name is this conversation's; none: everywhere
     session_in: tuple[str, ...] = ()
@@ -45,17 +41,17 @@ class SearchQuery(NamedTuple):
 
     @property
     def gated(self) -> bool:
-        """Whether only what stands out may be in the answer."""
+        """True if only what stands out may be in the answer."""
         return self.automatic and not self.ungated
 
     @property
     def terms(self) -> list[str]:
-        """The words worth looking for."""
+        """The index terms of the text."""
         return tokenize_query(self.text)
 
 
 def is_admissible(memory: Memory, query: SearchQuery) -> bool:
-    """Whether a memory counts now, fits the filters, and is not an echo."""
+    """True if a memory counts now, fits the filters of the query, and is not an echo."""
     return (
         memory.active
         and memory.id not in query.exclude
@@ -70,9 +66,10 @@ def is_admissible(memory: Memory, query: SearchQuery) -> bool:
 
 
 def is_echo(memory: Memory, query: SearchQuery) -> bool:
-    """Whether a conversation would hear what it said itself; what has left its context it does
-    hear, and, unasked, only it: a passage of another conversation surfaces when somebody looks for
-    it.
+    """True if the asking conversation said this itself, or must not hear it unasked.
+
+    What has left a conversation's context (an excerpt) it does hear again, and unasked only that
+    conversation: a passage of another one surfaces when somebody looks for it.
     """
     own = (
         bool(query.not_session)
@@ -83,22 +80,19 @@ def is_echo(memory: Memory, query: SearchQuery) -> bool:
 
 
 def earliest_visible_at(memory: Memory) -> float:
-    """From when on a memory was there to be asked: when it was said, or written down if that was
-    earlier.
+    """The time from which on a memory could be asked for: when it was said, or written down if that
+    was earlier.
     """
     return min(memory.at, memory.created_at)
 
 
 def is_own_session(query: SearchQuery, space: str) -> bool:
-    """Whether the session that the query must not hear is its own in this space: a name may be
-    another's elsewhere.
+    """True if the session that must not be echoed is meant in this space: elsewhere the name may be
+    another conversation's.
     """
     return not query.session_in or space in query.session_in
 
 
-EXTRA_PROPOSALS = 20  # proposals beyond four times the limit: filters and priors choose among them
-
-
 def filter_admissible(hits: Sequence[Hit], query: SearchQuery) -> list[Hit]:
-    """Hits that this asker may be given."""
+    """The hits that this asker may be given, in their order."""
     return [hit for hit in hits if is_admissible(hit.memory, query)]

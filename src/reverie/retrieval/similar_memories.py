@@ -1,5 +1,5 @@
-"""More like this one: by meaning, and by the tags, clusters and links that it shares with others
-(B30).
+"""More like this one: by embedding, and by the tags, clusters and links that it shares with
+others.
 """
 
 from typing import TYPE_CHECKING
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
 
 def find_similar_memories(store: "Store", memory: Memory, query: SearchQuery) -> list[Hit]:
-    """What resembles a memory, best first: the score is the better of likeness and ties, `why`
-    names both.
+    """What resembles a memory, best first, ties by id, at most `query.limit`.
 
-    Where the memory has no vector, words must do.
+    The score is the better of resemblance and graph, `why` names both. Words stand in for the
+    vector where the memory has none.
     """
     mode = "words" if query.vector is None else "dense"
-    alike = search_memories(
-        store, query._replace(text=memory.text, mode=mode, exclude=frozenset((memory.id,)), depth=0)
+    alone = frozenset((memory.id,))
+    resembling = search_memories(
+        store, query._replace(text=memory.text, mode=mode, exclude=alone, depth=0)
     )
-    found = {hit.memory.id: hit for hit in alike}
+    found = {hit.memory.id: hit for hit in resembling}
     for hit in find_graph_neighbours(store, memory, query._replace(depth=1)):
-        old = found.get(hit.memory.id, hit._replace(why=()))
-        found[hit.memory.id] = Hit(
-            hit.memory, max(old.score, hit.score), tuple(dict.fromkeys((*old.why, *hit.why)))
-        )
+        known = found.get(hit.memory.id, hit._replace(why=()))
+        why = tuple(dict.fromkeys((*known.why, *hit.why)))
+        found[hit.memory.id] = Hit(hit.memory, max(known.score, hit.score), why)
     return sorted(found.values(), key=lambda hit: (-hit.score, hit.memory.id))[: query.limit]

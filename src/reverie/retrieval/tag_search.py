@@ -1,12 +1,13 @@
-"""Memories whose tags a prompt speaks of: what hints are made of (E6, E37–E44; CC-81).
+"""Memories whose tags a prompt mentions: what hints are made of.
 
-A tag is spoken of exactly where the whole of it stands in the prompt, however its parts are joined,
+A tag is mentioned exactly where the whole of it stands in the prompt, however its parts are joined,
 or where all its parts stand in one sentence; partly where they stand there with other endings.
 Parts of one sentence belong together, words from all over a page do not, so a sentence of more than
-250 characters, and what a machine wrote (JSON, commands with options), count for whole tags only.
+MAX_SENTENCE_CHARS, and what a machine wrote (JSON, commands with options), count for whole tags
+only.
 
-Pure but for `tagged`, which looks up who carries the tags that were met: exact ones before partial
-ones, more tags before fewer, then the newest; ties by id.
+Pure but for `search_tags`, which looks up who carries the tags that were met: exact ones before
+partial ones, more tags before fewer, then the newest; ties by id.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from reverie.text.tokenization import MAX_QUERY, STOP_WORDS
 if TYPE_CHECKING:
     from reverie.storage import Store
 
-MAX_SENTENCE_CHARS = 250  # characters of a sentence; a longer one is a dump (CC-81)
-MIN_KEYWORD_CHARS = 4  # characters of a word that may match in part, and of a keyword (E44)
-MIN_PART_CHARS = 3  # characters of a part that is asked for: "v2" says nothing of "plan-v2"
-MIN_TAG_CHARS = 2  # characters of a tag (CC-84)
+MAX_SENTENCE_CHARS = 250  # a longer sentence is a dump
+MIN_KEYWORD_CHARS = 4  # of a word that may match in part
+MIN_PART_CHARS = 3  # of a part that is looked for: "v2" says nothing of "plan-v2"
+MIN_TAG_CHARS = 2  # of a tag that is looked for at all
 MIN_LETTER_SHARE = 0.6  # share of letters from which a line is prose and not what a machine wrote
 MAX_MET_TAGS = 32  # tags of one prompt that are looked up
 MAX_MEMORIES_PER_TAG = 100  # newest memories with one tag that are looked at
@@ -39,14 +40,14 @@ _OPTION = re.compile(r"(?:^|\s)--?[A-Za-z][\w-]*")
 
 
 _EVERYDAY = """
-ask back bring call change check come day do end find fine get give go good help hold keep kind know last leave less let
-like line long look make mean move need next open order people place play point put read rest right run say see set show
-start state stop take talk tell thing think time try turn use want way well word work world year
+ask back bring call change check come day do end find fine get give go good help hold keep kind
+know last leave less let like line long look make mean move need next open order people place
+play point put read rest right run say see set show start state stop take talk tell thing think
+time try turn use want way well word work world year
 """
+# Words that everybody uses all the time. As a tag, such as `go`, one is meant only where it stands
+# as a name.
 EVERYDAY = frozenset(_EVERYDAY.split())
-"""Words that everybody uses all the time. As a tag, such as `go`, one is meant only where it stands
-as a name.
-"""
 
 _NAME = re.compile(r"`[^`\n]+`|(?<=[^\W_] )[A-Z]\w*|(?<=, )[A-Z]\w*")
 
@@ -60,22 +61,23 @@ class TagPrompt(NamedTuple):
 
 
 def parse_tag_prompt(prompt: str) -> TagPrompt:
-    """A prompt, taken apart."""
-    text = prompt[:MAX_QUERY].casefold()
-    spoken = (
-        part
-        for part in _END.split(text)
-        if part and len(part) <= MAX_SENTENCE_CHARS and is_prose(part)
-    )
+    """A prompt in the form in which tags are looked for in it; only its first MAX_QUERY
+    characters.
+    """
+    head = prompt[:MAX_QUERY]
+    text = head.casefold()
+    sentences = [part for part in _END.split(text) if len(part) <= MAX_SENTENCE_CHARS]
     return TagPrompt(
         f" {_SEAM.sub(replace_seam, text).strip()} ",
-        tuple(frozenset(_WORD.findall(part)) for part in spoken),
-        find_standing_names(prompt[:MAX_QUERY]),
+        tuple(frozenset(_WORD.findall(part)) for part in sentences if is_prose(part)),
+        find_standing_names(head),
     )
 
 
 def find_standing_names(text: str) -> frozenset[str]:
-    """Words that stand as names: in backticks, or with a capital that begins no sentence."""
+    """Words that stand as names, case folded: in backticks, or with a capital that begins no
+    sentence.
+    """
     return frozenset(
         word.casefold() for found in _NAME.finditer(text) for word in _WORD.findall(found[0])
     )
@@ -89,33 +91,29 @@ def replace_seam(seam: re.Match[str]) -> str:
 
 
 def is_prose(text: str) -> bool:
-    """Whether somebody said it: letters for the most part, and not a command with
-    several options.
-    """
+    """True if a person said it: mostly letters, and not a command with several options."""
     solid = "".join(text.split())
-    return bool(solid) and (
-        sum(ch.isalpha() for ch in solid) >= MIN_LETTER_SHARE * len(solid)
-        and len(_OPTION.findall(text)) < 2
-    )
+    letters = sum(ch.isalpha() for ch in solid)
+    if not solid or letters < MIN_LETTER_SHARE * len(solid):
+        return False
+    return len(_OPTION.findall(text)) < 2
 
 
 def select_keywords(words: frozenset[str]) -> list[str]:
-    """The words of a sentence that may meet a tag in part: of four characters or more, no stop
-    words (E42–E44).
-    """
+    """The words of a sentence that may match a tag in part: long enough, and no stop words."""
     return [word for word in words if len(word) >= MIN_KEYWORD_CHARS and word not in STOP_WORDS]
 
 
 def grade_tag(tag: str, prompt: TagPrompt) -> int:
-    """How a prompt speaks of a tag: EXACT, PARTLY or NOT."""
+    """How a prompt mentions a tag: EXACT, PARTLY or NOT."""
     plain = _SEAM.sub(" ", tag.casefold()).strip()
-    if (
-        len(plain) < MIN_TAG_CHARS
-        or plain in STOP_WORDS
-        or (plain in EVERYDAY and plain not in prompt.names)
-    ):
+    if len(plain) < MIN_TAG_CHARS or plain in STOP_WORDS:
         return NOT
-    if (f" {plain} " if plain.isascii() else plain) in prompt.whole:
+    if plain in EVERYDAY and plain not in prompt.names:
+        return NOT
+    # Scripts such as Chinese put no spaces between words, so there any place counts.
+    wanted = f" {plain} " if plain.isascii() else plain
+    if wanted in prompt.whole:
         return EXACT
     parts = [
         part
@@ -129,32 +127,33 @@ def grade_tag(tag: str, prompt: TagPrompt) -> int:
 
 def grade_tag_parts(parts: Iterable[str], words: frozenset[str]) -> int:
     """How the parts of a tag stand in one sentence: as weakly as the weakest of them."""
-    return min(
-        EXACT
-        if part in words
-        else PARTLY
-        if any(is_inflection(part, word) for word in select_keywords(words))
-        else NOT
-        for part in parts
-    )
+    return min(grade_tag_part(part, words) for part in parts)
+
+
+def grade_tag_part(part: str, words: frozenset[str]) -> int:
+    """How one part of a tag stands in a sentence: EXACT, PARTLY (another ending) or NOT."""
+    if part in words:
+        return EXACT
+    return PARTLY if any(is_inflection(part, word) for word in select_keywords(words)) else NOT
 
 
 def is_inflection(part: str, word: str) -> bool:
-    """Whether a keyword and a part of a tag are one word with different endings: "subagent",
-    "subagents" (E40).
-    """
+    """True if two words are one with different endings: "subagent" and "subagents"."""
     short, long = sorted((part, word), key=len)
     return len(short) >= MIN_KEYWORD_CHARS and long.startswith(short)
 
 
 def search_tags(store: Store, query: SearchQuery) -> list[Hit]:
-    """Who carries a tag that the query's text speaks of, best first, at most `query.limit`; `why`
-    names the tags.
+    """Memories with a tag that the query's text mentions, best first, at most `query.limit`.
+
+    `why` names the tags.
     """
     prompt = parse_tag_prompt(query.text)
-    known = store.tag_counts(query.spaces) if prompt.whole.strip() else {}
-    grades = {tag: grade for tag in known if (grade := grade_tag(tag, prompt))}
-    chosen = sorted(grades, key=lambda tag: (-grades[tag], known[tag], tag))[:MAX_MET_TAGS]
+    counts = store.tag_counts(query.spaces) if prompt.whole.strip() else {}
+    grades = {tag: grade_tag(tag, prompt) for tag in counts}
+    grades = {tag: grade for tag, grade in grades.items() if grade}
+    # Rare tags first: of very many, they say most.
+    chosen = sorted(grades, key=lambda tag: (-grades[tag], counts[tag], tag))[:MAX_MET_TAGS]
     found: dict[str, Memory] = {}
     for tag in chosen:
         carrying = Filter(
@@ -171,8 +170,9 @@ def search_tags(store: Store, query: SearchQuery) -> list[Hit]:
 
 
 def to_tag_hit(memory: Memory, grades: dict[str, int]) -> Hit:
-    """A memory with the tags of it that were met: one exact tag weighs more than any number of
-    partial ones.
+    """A memory as a hit for the tags of it that were met, by grade.
+
+    One exact tag weighs more than any number of partial ones.
     """
     mine = [tag for tag in memory.tags if tag in grades]
     exact = sum(grades[tag] == EXACT for tag in mine)

@@ -1,64 +1,59 @@
-"""The lexical channel: BM25 over the words of a query, and how much of the query a memory covers."""
+"""The lexical channel: BM25 over the terms of a query, and how much of the query a memory covers.
+
+It needs no model and no numpy, so that it answers before either is loaded.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reverie.core.model import Filter, Hit, Memory
 from reverie.retrieval import rescoring
-from reverie.retrieval.search_query import EXTRA_PROPOSALS, SearchQuery, filter_admissible
+from reverie.retrieval.search_query import SearchQuery, filter_admissible
 
 if TYPE_CHECKING:
     from reverie.storage import Store
 
-
-MIN_FOUND = (
-    100  # so many, or the limit if that is less, are found at least, unless there are no more
-)
+EXTRA_PROPOSALS = 20  # proposals beyond four times the limit: filters and priors choose among them
+# So many, or the limit if that is less, are found at least, unless there are no more.
+MIN_FOUND = 100
 
 
 def is_enough(found: Sequence[Hit], query: SearchQuery, wider: int) -> bool:
-    """Whether an answer is full, or nothing further can be found.
+    """True if an answer is full, or nothing further can be found.
 
-    Equal texts, echoes and what is not told unasked may take the places of all that would count.
+    Equal texts, echoes and what does not surface unasked may take the places of all that counts.
     """
-    return (
-        len(found) < min(wider * query.limit, MIN_FOUND)
-        or len(rescoring.drop_duplicate_texts(filter_admissible(found, query))) >= query.limit
-    )
+    if len(found) < min(wider * query.limit, MIN_FOUND):
+        return True
+    distinct = rescoring.drop_duplicate_texts(filter_admissible(found, query))
+    return len(distinct) >= query.limit
 
 
 def search_words(store: "Store", query: SearchQuery) -> list[Hit]:
-    """The lexical channel alone: needs no model and no numpy."""
-    where = Filter(kinds=query.kinds, without=query.without, tags=query.tags)
+    """Hits of the lexical channel alone, judged by the gate if nobody asked."""
+    terms = query.terms
     found = store.search_words(
-        query.terms,
+        terms,
         query.spaces,
         4 * query.limit + EXTRA_PROPOSALS,
         within=query.within,
-        where=where,
+        where=Filter(kinds=query.kinds, without=query.without, tags=query.tags),
         now=query.now,
     )
     if not found:
         return []
-    score = dict(found)
-    terms = query.terms
-    hits = [
-        Hit(
-            memory,
-            lexical_score(score[memory.id], memory_coverage(terms, memory)),
-            (f"words {score[memory.id]:.1f}",),
-        )
-        for memory in store.get([id for id, _ in found])
-    ]
+    bm25 = dict(found)
+    hits = []
+    for memory in store.get(list(bm25)):
+        score = lexical_score(bm25[memory.id], memory_coverage(terms, memory))
+        hits.append(Hit(memory, score, (f"words {bm25[memory.id]:.1f}",)))
     if not query.automatic:
         return hits
-    from reverie.retrieval import (
-        relevance_gate,  # a cold `recall` is not judged and does not wait for it
-    )
+    # A cold `recall` is not judged and does not wait for this.
+    from reverie.retrieval import relevance_gate
 
-    return relevance_gate.judge_hits(
-        hits, [relevance_gate.GateSignals(bm25=score[hit.memory.id]) for hit in hits], query.text
-    )
+    signals = [relevance_gate.GateSignals(bm25=bm25[hit.memory.id]) for hit in hits]
+    return relevance_gate.judge_hits(hits, signals, query.text)
 
 
 def lexical_score(bm25: float, covered: float) -> float:
@@ -71,7 +66,7 @@ def lexical_score(bm25: float, covered: float) -> float:
 
 
 def memory_coverage(terms: Sequence[str], memory: Memory) -> float:
-    """The share of the terms that the memory holds, endings aside."""
+    """The share of the terms that a memory's title, text, tags or files hold, endings aside."""
     return text_coverage(
         terms, f"{memory.title} {memory.text} {' '.join(memory.tags)} {' '.join(memory.files)}"
     )

@@ -45,6 +45,7 @@ from reverie.injection.due_reminders import (
     load_due_reminders,
     release_reminders,
 )
+from reverie.injection.first_turn import InjectionTurn
 from reverie.injection.prepare_block import PreparedBlock, find_focus, prepare_injection
 from reverie.mirror.mirror_sync import follow_store
 from reverie.pipeline.event_reader import WorkContext
@@ -476,13 +477,10 @@ class BackgroundThread:
                 self.store,
                 self._embedder,
                 self.settings,
-                conversation.attention,
-                conversation.space,
+                InjectionTurn(conversation.attention, conversation.space, at, due),
                 window,
-                at,
                 conversation.vector,
                 self.llm,
-                due,
             )
             conversation.vector = made.vector
             release_reminders(

@@ -47,7 +47,7 @@ from reverie.injection.conversation_state import (
     note_told_reminders,
 )
 from reverie.injection.due_reminders import claim_at_start, release_reminders
-from reverie.injection.first_turn import prepare_by_words
+from reverie.injection.first_turn import InjectionTurn, prepare_by_words
 from reverie.injection.prepare_block import find_focus
 from reverie.runtime.background_thread import BackgroundThread
 from reverie.text.host_messages import HostMessage, content_to_text
@@ -312,16 +312,8 @@ class Companion:
             self.conversation.attention,
         )
         due = self._due if 0 <= at - self._due_found_at < FRESH_SECONDS else []
-        return prepare_by_words(
-            self._background.store,
-            settings,
-            attention,
-            self.space,
-            about.text,
-            about.context,
-            at,
-            due,
-        )
+        turn = InjectionTurn(attention, self.space, at, due)
+        return prepare_by_words(self._background.store, settings, turn, about.text, about.context)
 
     @property
     def behind(self) -> int:

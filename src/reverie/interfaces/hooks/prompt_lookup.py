@@ -72,7 +72,7 @@ def look_up_prompt(asked: PromptLookup, home: str) -> HookBlock:
         if there is None:
             return NO_BLOCK
         from reverie.context_window.injection_history import InjectionHistory, resume_history
-        from reverie.injection.first_turn import prepare_by_words
+        from reverie.injection.first_turn import InjectionTurn, prepare_by_words
 
         store, settings = there
         history = InjectionHistory(asked.session, (asked.space,))
@@ -84,17 +84,9 @@ def look_up_prompt(asked: PromptLookup, home: str) -> HookBlock:
             due = [*claim_session_reminders(store, settings, asked), *due]
         left_out = history.list_blocked_ids(asked.now) | set(asked.ready.due)
         besides = load_active_hits(store, [id for id in asked.ready.ids if id not in left_out])
-        block = prepare_by_words(
-            store,
-            settings,
-            history,
-            asked.space,
-            asked.text[:MAX_QUERY_CHARS],
-            asked.text,
-            asked.now,
-            due,
-            besides,
-        )
+        turn = InjectionTurn(history, asked.space, asked.now, due)
+        query = asked.text[:MAX_QUERY_CHARS]
+        block = prepare_by_words(store, settings, turn, query, asked.text, besides)
         return to_hook_block(block)
 
 

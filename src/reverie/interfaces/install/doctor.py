@@ -167,7 +167,8 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
     if trouble:
         yield DoctorFinding(
             False,
-            f"The last attempt to settle, {format_time_ago(now - trouble['at'])}, met: {trouble['text']}",
+            f"The last attempt to settle, {format_time_ago(now - trouble['at'])}, met: "
+            f"{trouble['text']}",
             "Try: reverie settle",
         )
     if interruptions.has_unfinished_erasure(mind.work):
@@ -233,7 +234,8 @@ def examine_hosts(settings: Settings, project: Path) -> Iterator[DoctorFinding]:
             else:
                 yield DoctorFinding(
                     True,
-                    f"{NAMES[one.host]} is wired ({one.path}); a hook takes {1_000 * seconds:.0f} ms.",
+                    f"{NAMES[one.host]} is wired ({one.path}); a hook takes {1_000 * seconds:.0f} "
+                    f"ms.",
                 )
         yield from judge_server(one)
         if is_own_server(one) and (trouble := server()):
@@ -270,7 +272,8 @@ def report_last_hooks(room: HookFiles, hosts: list[str]) -> Iterator[DoctorFindi
             )
             yield DoctorFinding(
                 True,
-                f"The last hook of {NAMES[host]} came {format_time_ago(clock.now() - came)}; {brought}.",
+                f"The last hook of {NAMES[host]} came {format_time_ago(clock.now() - came)}; "
+                f"{brought}.",
             )
 
 
@@ -310,7 +313,8 @@ def examine_work(settings: Settings) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             False,
             f"Hooks met trouble {len(lately)} times in the last week, the last time "
-            f"{format_time_ago(clock.now() - logged_at(lately[-1]))}: {lately[-1].partition(' ')[2]}",
+            f"{format_time_ago(clock.now() - logged_at(lately[-1]))}: "
+            f"{lately[-1].partition(' ')[2]}",
             f"All of it: {room.log}. Remove the file once it is mended.",
         )
 

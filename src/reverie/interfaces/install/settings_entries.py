@@ -1,8 +1,8 @@
 """Our entries in the text of a host's settings: put in, taken out. Pure.
 
-What others wrote stays to the byte (`splice`). Ours are told from theirs to the letter (`command`):
-a handler that Reverie did not write is never taken out, whatever it mentions. In TOML ours is a
-block between two marks at the end.
+What others wrote stays to the byte (`json_edit`, `toml_edit`). Ours are told from theirs to the
+letter (`hook_line`): a handler that Reverie did not write is never taken out, whatever it mentions.
+In TOML ours is a block between two marks at the end.
 """
 
 from __future__ import annotations
@@ -15,31 +15,20 @@ from reverie.core.config import to_toml
 from reverie.core.errors import BadInput
 from reverie.interfaces.install import hook_line
 from reverie.interfaces.install.json_edit import BOM, BY_HAND, JsonDraft, JsonPath, TextCut
+from reverie.interfaces.install.toml_edit import remove_marked_table
 
 SERVER = "reverie"  # the name of our MCP server in every host
-SERVE_ARGS = [
-    "-P",
-    "-m",
-    "reverie",
-    "mcp",
-]  # -P: hosts start it in a project that may hold a `json.py`
-# seconds that a host waits for a hook; ours answers within two. Codex allows 3 at the end
+# -P: hosts start it in a project that may hold a `json.py`.
+SERVE_ARGS = ["-P", "-m", "reverie", "mcp"]
+# Seconds that a host waits for a hook; ours answers within two. Codex allows 3 at the end.
 HOOK_TIMEOUT = 3
 HOME = "REVERIE_HOME"
 BEGIN, END = "# >>> reverie: taken out again by `reverie uninstall` >>>", "# <<< reverie <<<"
-MARKS = re.compile(
-    rf"^(?:\r?\n)?{re.escape(BEGIN)}(?:\r?\n|\Z)|^{re.escape(END)}(?:\r?\n|\Z)", re.MULTILINE
-)
-TABLE = re.compile(
-    rf"^\[mcp_servers\.{SERVER}(?:\.env)?\][^\n]*(?:\n|\Z)(?:(?!\[|{re.escape(END)})[^\n]*\n)*"
-    rf"(?:(?!\[|{re.escape(END)})[^\n]+\Z)?",
-    re.MULTILINE,
-)
 
 
 class WiredText(NamedTuple):
-    """A text with our entries; what takes them out again exactly; which containers were made for
-    them.
+    """A text with our entries, what takes them out again exactly, and which containers were made
+    for them.
     """
 
     text: str
@@ -48,25 +37,22 @@ class WiredText(NamedTuple):
 
 
 def add_hooks(text: str, events: Sequence[str], line: str, *, flat: bool) -> WiredText:
-    """Our hooks in a file: for Cursor a list of commands for each event (flat), for others groups
-    of handlers.
+    """A file with our hook for each of the events.
+
+    For Cursor (`flat`) that is a list of commands for each event, for others groups of handlers.
     """
-    draft = JsonDraft(text)
-    timed = (
-        {"command": line, "timeout": HOOK_TIMEOUT}
-        if flat
-        else {"type": "command", "command": line, "timeout": HOOK_TIMEOUT}
-    )
     here = {
-        event: [handler["command"] for _, handler in found]
-        for event, found in group_our_handlers(draft.data).items()
+        event: [handler["command"] for _, handler in handlers]
+        for event, handlers in group_our_handlers(JsonDraft(text).data).items()
     }
     if here == {event: [line] for event in events}:
         return WiredText(text)
     draft = JsonDraft(remove_hooks(text, None))
-    entry = timed if flat else {"hooks": [timed]}
-    made = [] if "version" in draft.data or not flat else ["version"]
-    if made:
+    command: dict[str, Any] = {"command": line, "timeout": HOOK_TIMEOUT}
+    entry = command if flat else {"hooks": [{"type": "command", **command}]}
+    made = []
+    if flat and "version" not in draft.data:
+        made.append("version")
         draft.add((), "version", 1)
     if "hooks" not in draft.data:
         draft.add((), "hooks", {event: [entry] for event in events})
@@ -84,12 +70,10 @@ def add_hooks(text: str, events: Sequence[str], line: str, *, flat: bool) -> Wir
 
 
 def remove_hooks(text: str, made: Collection[str] | None) -> str:
-    """A text without our hooks, and without what was made for them (None: nobody knows what that
-    was).
-    """
-    draft = JsonDraft(text) if text.strip() else None
-    if draft is None:
+    """A text without our hooks, and without what was made for them (None: nobody knows what)."""
+    if not text.strip():
         return text
+    draft = JsonDraft(text)
     drop_hooks(draft, made)
     if "version" in (made or ()) and list(draft.data) == ["version"]:
         draft.remove(("version",))
@@ -98,31 +82,32 @@ def remove_hooks(text: str, made: Collection[str] | None) -> str:
 
 def drop_hooks(draft: JsonDraft, made: Collection[str] | None) -> None:
     """Take our handlers out, and what is empty without them if we made it, or may have."""
-    for event, found in group_our_handlers(draft.data).items():
-        for path, _ in reversed(found):
+    for event, handlers in group_our_handlers(draft.data).items():
+        # From the last to the first: places before one that is taken out stay what they are.
+        for path, _ in reversed(handlers):
             draft.remove(path)
             if len(path) > 3 and not draft.value(path[:4]):
                 draft.remove(path[:3])
-        if not draft.data["hooks"][event] and (
-            made is None or {"hooks", f"hooks/{event}"} & set(made)
-        ):
+        is_made = made is None or bool({"hooks", f"hooks/{event}"} & set(made))
+        if is_made and not draft.data["hooks"][event]:
             draft.remove(("hooks", event))
             if not draft.data["hooks"] and (made is None or "hooks" in made):
                 draft.remove(("hooks",))
 
 
 def add_server(text: str, server: Mapping[str, Any]) -> WiredText:
-    """Our MCP server among those of a host; BadInput where one of its name is somebody else's."""
+    """A file with our MCP server among those of a host; BadInput if one of its name is somebody
+    else's.
+    """
     draft = JsonDraft(text)
-    servers, made = (
-        get_object(draft.data, "mcpServers"),
-        () if "mcpServers" in draft.data else ("mcpServers",),
-    )
+    servers = get_object(draft.data, "mcpServers")
+    made = () if "mcpServers" in draft.data else ("mcpServers",)
     if SERVER in servers:
         old = servers[SERVER]
         if not is_our_server(old):
             raise BadInput(
-                f"it has an MCP server {SERVER!r} that Reverie did not write. Take it out, or leave ours "
+                f"it has an MCP server {SERVER!r} that Reverie did not write. Take it out, or "
+                f"leave ours "
                 "out: --no-mcp"
             )
         server = merge_server(old, server)
@@ -138,9 +123,11 @@ def add_server(text: str, server: Mapping[str, Any]) -> WiredText:
 
 def remove_server(text: str, made: Collection[str] | None) -> str:
     """A text without our MCP server, and without what was made for it."""
-    draft = JsonDraft(text) if text.strip() else None
-    servers = draft.data.get("mcpServers") if draft else None
-    if draft is None or not isinstance(servers, dict) or not is_our_server(servers.get(SERVER)):
+    if not text.strip():
+        return text
+    draft = JsonDraft(text)
+    servers = draft.data.get("mcpServers")
+    if not isinstance(servers, dict) or not is_our_server(servers.get(SERVER)):
         return text
     draft.remove(("mcpServers", SERVER))
     if not draft.data["mcpServers"] and (made is None or "mcpServers" in made):
@@ -149,7 +136,7 @@ def remove_server(text: str, made: Collection[str] | None) -> str:
 
 
 def is_our_server(server: Any) -> bool:
-    """Whether a server is `reverie mcp`, whichever installation it names."""
+    """True if a server is `reverie mcp`, whichever installation it names."""
     found = server.get("command") if isinstance(server, Mapping) else None
     if not isinstance(found, str):
         return False
@@ -161,28 +148,28 @@ def is_our_server(server: Any) -> bool:
 def merge_server(old: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
     """Our server as it is to be, with what somebody, or the host, noted beside it."""
     noted = old.get("env")
-    kept = (
-        {name: value for name, value in noted.items() if name != HOME}
-        if isinstance(noted, Mapping)
-        else {}
-    )
-    env = {**kept, **server.get("env", {})}
-    return {
-        **{name: value for name, value in old.items() if name != "env"},
-        **server,
-        **({"env": env} if env else {}),
-    }
+    env: dict[str, Any] = dict(noted) if isinstance(noted, Mapping) else {}
+    env.pop(HOME, None)
+    env |= server.get("env", {})
+    merged = {name: value for name, value in old.items() if name != "env"}
+    merged |= {name: value for name, value in server.items() if name != "env"}
+    return {**merged, "env": env} if env else merged
 
 
 def add_toml_server(text: str, server: Mapping[str, Any]) -> WiredText:
-    """A TOML file with our MCP server at its end; BadInput if it has one by hand, or cannot be
-    read.
+    """A TOML file with our MCP server at its end.
+
+    BadInput if somebody wrote a server of that name by hand, or if the file cannot be read.
     """
-    rest, end = remove_toml_server(text), "\r\n" if "\r\n" in text else "\n"
-    block = end.join((BEGIN, format_toml_server(server).replace("\n", end), END, ""))
+    rest = remove_toml_server(text)
+    line_end = "\r\n" if "\r\n" in text else "\n"
+    table = format_toml_server(server).replace("\n", line_end)
+    block = line_end.join((BEGIN, table, END, ""))
     if block in text:
         return WiredText(text)
-    gap = "" if not rest.strip() else end if rest.endswith("\n") else 2 * end
+    gap = ""
+    if rest.strip():
+        gap = line_end if rest.endswith("\n") else 2 * line_end
     cut = TextCut(len(rest), len(rest), gap + block)
     made = cut.apply_to(rest)
     parse_toml(made)
@@ -191,15 +178,15 @@ def add_toml_server(text: str, server: Mapping[str, Any]) -> WiredText:
 
 def format_toml_server(server: Mapping[str, Any]) -> str:
     """Our MCP server as a table of TOML."""
+    lines = [
+        f"[mcp_servers.{SERVER}]",
+        f"command = {to_toml(server['command'])}",
+        f"args = {to_toml(tuple(server['args']))}",
+    ]
     env = ", ".join(f"{name} = {to_toml(value)}" for name, value in server.get("env", {}).items())
-    return "\n".join(
-        (
-            f"[mcp_servers.{SERVER}]",
-            f"command = {to_toml(server['command'])}",
-            f"args = {to_toml(tuple(server['args']))}",
-            *([f"env = {{ {env} }}"] if env else ()),
-        )
-    )
+    if env:
+        lines.append(f"env = {{ {env} }}")
+    return "\n".join(lines)
 
 
 def remove_toml_server(text: str, _made: Collection[str] | None = None) -> str:
@@ -211,11 +198,12 @@ def remove_toml_server(text: str, _made: Collection[str] | None = None) -> str:
     ours = servers.get(SERVER) if isinstance(servers, dict) else None
     if not is_our_server(ours):
         return text
-    rest = MARKS.sub("", TABLE.sub("", text))
+    rest = remove_marked_table(text, ("mcp_servers", SERVER), BEGIN, END)
     left = parse_toml(rest).get("mcp_servers", {})
     if SERVER in left:
         raise BadInput(
-            f"our MCP server cannot be told from the rest of it. Take out mcp_servers.{SERVER} by hand"
+            f"our MCP server cannot be told from the rest of it. Take out mcp_servers.{SERVER} by "
+            "hand"
         )
     return rest
 
@@ -228,7 +216,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text.removeprefix(BOM))
     except tomllib.TOMLDecodeError as err:
         raise BadInput(
-            f"it is no TOML that can be read, or would be none with our MCP server ({err}). Take out "
+            f"it is no TOML that can be read, or would be none with our MCP server ({err}). Take "
+            f"out "
             "what is there of it, or mend it, or wire by hand: reverie install HOST --print"
         ) from err
 
@@ -254,7 +243,7 @@ def list_our_entries(text: str | None) -> list[str]:
 def group_our_handlers(
     data: Mapping[str, Any],
 ) -> dict[str, list[tuple[JsonPath, Mapping[str, Any]]]]:
-    """Our handlers, with their places, in the order of the file."""
+    """Our handlers by event, with their places, in the order of the file."""
     found: dict[str, list[tuple[JsonPath, Mapping[str, Any]]]] = {}
     for path, handler in iter_handlers(data):
         if is_our_handler(handler):
@@ -263,20 +252,22 @@ def group_our_handlers(
 
 
 def iter_handlers(data: Mapping[str, Any]) -> Iterator[tuple[JsonPath, Mapping[str, Any]]]:
-    """All that hosts would run, with its place: in groups, and as Cursor has it."""
+    """All handlers that hosts would run, with their places: in groups, and as Cursor has them."""
     hooks = data.get("hooks")
     for event, listed in hooks.items() if isinstance(hooks, Mapping) else ():
-        for at, one in enumerate(listed if isinstance(listed, list) else ()):
-            inside = one.get("hooks") if isinstance(one, Mapping) else None
+        for at, entry in enumerate(listed if isinstance(listed, list) else ()):
+            if not isinstance(entry, Mapping):
+                continue
+            inside = entry.get("hooks")
+            if inside is None:
+                yield ("hooks", event, at), entry
             for place, handler in enumerate(inside if isinstance(inside, list) else ()):
                 if isinstance(handler, Mapping):
                     yield ("hooks", event, at, "hooks", place), handler
-            if inside is None and isinstance(one, Mapping):
-                yield ("hooks", event, at), one
 
 
 def is_our_handler(handler: Mapping[str, Any]) -> bool:
-    """Whether Reverie wrote a handler, to the letter of its command, whichever installation it
+    """True if Reverie wrote a handler, to the letter of its command, whichever installation it
     names.
     """
     line = handler.get("command")
@@ -284,7 +275,7 @@ def is_our_handler(handler: Mapping[str, Any]) -> bool:
 
 
 def get_object(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """An object within an object; an empty one if it is not there."""
+    """An object within an object; an empty one if it is not there, BadInput if it is none."""
     found = data.get(name, {})
     if not isinstance(found, dict):
         raise BadInput(f"its {name!r} is no object. {BY_HAND}")

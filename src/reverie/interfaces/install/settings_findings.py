@@ -120,7 +120,8 @@ def judge_wiring(one: HostWiring, home: Path) -> Iterator[DoctorFinding]:
         if one.foreign_commands:
             yield DoctorFinding(
                 True,
-                f"{one.name} has {one.foreign_commands} commands of somebody's own that mention our hook.",
+                f"{one.name} has {one.foreign_commands} commands of somebody's own that mention "
+                f"our hook.",
                 f"They are not looked at. If you want ours: {one.install_command}",
             )
         return
@@ -154,7 +155,8 @@ def judge_wiring(one: HostWiring, home: Path) -> Iterator[DoctorFinding]:
         elif program not in (hook_line.own_program(), hook_line.BY_NAME):
             yield DoctorFinding(
                 True,
-                f"{one.name} is wired to another installation of Reverie ({program[-1]}), which is not "
+                f"{one.name} is wired to another installation of Reverie ({program[-1]}), which is "
+                f"not "
                 "tried from here.",
                 f"To have this one: {one.install_command}",
             )
@@ -202,7 +204,8 @@ def judge_server(one: HostWiring) -> Iterator[DoctorFinding]:
         )
         yield DoctorFinding(
             False,
-            f"{NAMES[one.host]} ({one.servers_path}): its MCP server cannot start: {program} is not there.",
+            f"{NAMES[one.host]} ({one.servers_path}): its MCP server cannot start: {program} is "
+            f"not there.",
             mend,
         )
 
@@ -277,7 +280,8 @@ def find_double_wirings(
         if wired and named and host == "claude-code":
             yield DoctorFinding(
                 False,
-                "Claude Code is wired more than once, by our plugin and its settings: all runs twice.",
+                "Claude Code is wired more than once, by our plugin and its settings: all runs "
+                "twice.",
                 f"Keep one: {UNINSTALL} {named[1]}, or reverie uninstall {host}",
             )
             continue

@@ -143,7 +143,8 @@ def plan_wired_edit(target: SettingsTarget, row: dict[str, Any] | None) -> Setti
         after = text_digest(done.text)
     except UnicodeEncodeError as err:
         raise BadInput(
-            f"{target.path} is UTF-8, and the name of a folder of ours is not. Set REVERIE_HOME, or move "
+            f"{target.path} is UTF-8, and the name of a folder of ours is not. Set REVERIE_HOME, "
+            f"or move "
             "Reverie, to a folder whose name is"
         ) from err
     new = before is None or (untouched and row is not None and row["new"])
@@ -179,7 +180,8 @@ def require_writable(edits: Iterable[SettingsEdit]) -> list[SettingsEdit]:
     for edit in found:
         if edit.path.exists() and not edit.path.stat().st_mode & 0o222:
             raise BadInput(
-                f"{edit.path} is write-protected, and is left as it is. Allow it (chmod u+w), or wire "
+                f"{edit.path} is write-protected, and is left as it is. Allow it (chmod u+w), or "
+                f"wire "
                 "Reverie by hand: reverie install HOST --print"
             )
     return found

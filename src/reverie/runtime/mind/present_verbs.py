@@ -53,15 +53,14 @@ class PresentVerbs(MindBase):
         pads = find_scratch_pads(self.store, where)
         old = pads[0] if pads else None
         turn = working_memory.read_held_content(old, now).turn if old else ""
-        new = working_memory.build_scratch_pad(
-            old.id if old else clock.new_id(),
-            now,
-            where,
-            name,
+        held = working_memory.HeldContent(
             working_memory.validate_held_content(content),
             turn,
-            working_memory.validate_minutes(minutes),
-            self._policy,
+            now,
+            now + 60.0 * working_memory.validate_minutes(minutes),
+        )
+        new = working_memory.build_scratch_pad(
+            old.id if old else clock.new_id(), where, name, held, self._policy
         )
         first = Revise(old.id, working_memory.changed_pad_fields(old, new)) if old else Add(new)
         self._apply_changes(
