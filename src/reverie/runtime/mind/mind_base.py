@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reverie.embedding import Embedder
     from reverie.llm.language_model import LanguageModel
     from reverie.pipeline.event_reader import WorkContext
-    from reverie.runtime.companion import BackgroundThread
+    from reverie.runtime.background_thread import BackgroundThread
     from reverie.storage import Store
 
 P = ParamSpec("P")

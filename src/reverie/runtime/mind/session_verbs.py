@@ -71,7 +71,8 @@ class SessionVerbs(MindBase):
         ("me/project/session"), or a new one. What it teaches is kept for the project, so that the
         next conversation has it.
         """
-        from reverie.runtime.companion import BackgroundThread, Companion
+        from reverie.runtime.background_thread import BackgroundThread
+        from reverie.runtime.companion import Companion
 
         where = self._resolve_space(space)
         own = not session and where.startswith(f"{config.ME}/") and where.count("/") >= 2
