@@ -17,7 +17,7 @@ from reverie.core.model import Change, Event, Memory, Retire, Revise
 from reverie.core.privacy_policy import Policy
 from reverie.memory.memory_validation import resolve_space
 from reverie.privacy.redacted_text import redact_short_text
-from reverie.text.argument_checks import check_text_list
+from reverie.text.argument_checks import check_text_list, check_whole_number
 from reverie.text.tokenization import MAX_QUERY
 
 if TYPE_CHECKING:
@@ -174,6 +174,11 @@ class MindBase:
         inactive, self._no_longer_active = self._no_longer_active, []
         if inactive and self._background is not None:
             self._background.withdraw(inactive)
+
+
+def check_limit(limit: Any) -> int:
+    """A limit as a whole number, at least 0; BadInput for what is none."""
+    return max(0, check_whole_number(limit))
 
 
 def is_outdating(change: Change) -> TypeGuard[Retire | Revise]:
