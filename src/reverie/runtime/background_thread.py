@@ -155,14 +155,18 @@ class BackgroundThread:
             atexit.register(self._at_exit)
 
     def remove_companion(self, companion: BackgroundMember) -> None:
-        """Unregister a conversation; with the last one the thread writes what is queued and ends."""
+        """Unregister a conversation; with the last one the thread writes what is
+        queued and ends.
+        """
         with self._lifecycle_lock:
             self._companions.discard(companion)
             if not self._companions:
                 self._end_thread()
 
     def stop(self, patience: float | None = None) -> None:
-        """Close all companions and end the thread. Waits `patience` seconds for it, None: forever."""
+        """Close all companions and end the thread. Waits `patience` seconds for it,
+        None: forever.
+        """
         with self._lifecycle_lock:
             for companion in self._companions:
                 companion.closed = True
@@ -188,7 +192,9 @@ class BackgroundThread:
         self._keep_trouble(self._write_down)
 
     def withdraw(self, ids: Iterable[str]) -> None:
-        """Drop every waiting block, and the one being prepared, that holds one of these memories."""
+        """Drop every waiting block, and the one being prepared, that holds one of
+        these memories.
+        """
         withdrawn = frozenset(ids)
         with self._withdrawn_lock:
             self._withdrawn |= withdrawn

@@ -94,7 +94,9 @@ class SettleReport(NamedTuple):
     mirrored: int = 0  # lines by people taken in from the Markdown mirror
 
     def plus(self, step: SettleReport) -> SettleReport:
-        """The sum with one more step; `trouble` is that of the last step that did or met anything."""
+        """The sum with one more step; `trouble` is that of the last step that did or
+        met anything.
+        """
         trouble = step.trouble if step or step.trouble else self.trouble
         return SettleReport(
             self.embedded + step.embedded,

@@ -384,7 +384,10 @@ def to_repository_path(path: str) -> str:
     """A path as the repository of the working directory has it, if it lies in there."""
     from reverie.activity import activity_events
 
-    if not isinstance(path, str):
-        return path
-    root = config.find_project_root(config.working_directory()).as_posix()
-    return activity_events.normalize_event_path(path).removeprefix(f"{root}/")
+    root = f"{config.find_project_root(config.working_directory()).as_posix()}/"
+    # Callers pass on what a tool was given, which may be no text.
+    return (
+        activity_events.normalize_event_path(path).removeprefix(root)
+        if isinstance(path, str)
+        else path
+    )

@@ -43,7 +43,9 @@ class ContextSize(NamedTuple):
 
 
 class StartContext(NamedTuple):
-    """What a conversation begins with. Reminders in `due` do not fire: the first block gives them."""
+    """What a conversation begins with. Reminders in `due` do not fire: the first block
+    gives them.
+    """
 
     held: HeldContent  # working memory of the conversation, if it goes on after a crash
     lately: list[Memory]  # newest episodes

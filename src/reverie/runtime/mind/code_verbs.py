@@ -148,8 +148,8 @@ class CodeVerbs(MindBase):
     def search_similar(
         self, text: str, *, root: str | Path | None = None, k: int = 10, mode: str = "auto"
     ) -> list[SimilarChunk]:
-        """The code most similar to some code, or to a description in words, best first: path, lines,
-        symbol, text as it is now, score, why.
+        """The code most similar to some code, or to a description in words, best first: path,
+        lines, symbol, text as it is now, score, why.
 
         Each function, method and head of a class is one chunk; they get their vectors in `settle`,
         and words find them until then. `mode`: "auto" (words and meaning), "dense", or "words",

@@ -112,8 +112,8 @@ class DeletionVerbs(MindBase):
         """
         from reverie.reconciliation.reconcile_reader import load_merged_memories
 
-        ids = {memory.id for memory in self._get_all(ids)}
-        groups = load_merged_memories(self.store, ids).values()
+        kept_ids = {memory.id for memory in self._get_all(ids)}
+        groups = load_merged_memories(self.store, kept_ids).values()
         return [memory for group in groups for memory in group]
 
     def purge(self, ids: Sequence[str] | str) -> PurgeResult:

@@ -115,7 +115,8 @@ class EditVerbs(MindBase):
 
     @run_exclusively
     def supersede(self, old: str, new: str) -> None:
-        """Let a newer memory supersede an older one, which stays readable by id and can be restored.
+        """Let a newer memory supersede an older one, which stays readable by id and can be
+        restored.
 
         Raises Conflict if the newer one has stepped back for the older one itself, BadInput if
         either does not count.

@@ -143,7 +143,9 @@ class RetrieveVerbs(MindBase):
         )
 
     def _count_uses(self, memories: list[Memory]) -> list[Memory]:
-        """The memories, counted as used; where nothing can be written they are read all the same."""
+        """The memories, counted as used; where nothing can be written they are read
+        all the same.
+        """
         with suppress(StoreError):
             return self._write_uses([memory.id for memory in memories])
         return memories
