@@ -135,10 +135,8 @@ class BackgroundThread:
         Kept in config.toml if the store is the one that the settings name; else for this mind only.
         """
         conversation.is_off = not on
-        is_configured_store = self.store.url == self.settings.url
-        self.settings = config.switch_session(
-            self.settings, conversation.attention.session, on=on, kept=is_configured_store
-        )
+        session, is_kept = conversation.attention.session, self.store.url == self.settings.url
+        self.settings = config.switch_session(self.settings, session, on=on, kept=is_kept)
 
     def add_companion(self, companion: BackgroundMember) -> None:
         """Register a conversation; the first one starts the thread."""
@@ -281,7 +279,8 @@ class BackgroundThread:
 
         None of them if another conversation of the space spoke last: the user is there.
         """
-        space, window = conversation.space, tuple(conversation.window)
+        space = conversation.space
+        window = tuple(conversation.window)
         found = load_due_reminders(self.store, self.settings, space, now, window)
         if not found or not is_last_speaker(self.store, space, conversation.attention.session):
             return []
@@ -324,8 +323,8 @@ class BackgroundThread:
 
     def withdraw_retired(self) -> None:
         """Remove memories that were retired while settling from the blocks that wait."""
-        companions = list(self._companions)
-        blocks = [block for one in companions for block in list(one.conversation.slot)]
+        slots = [companion.conversation.slot for companion in list(self._companions)]
+        blocks = [block for slot in slots for block in list(slot)]
         waiting = {id for block in blocks for id in block.ids}
         active = {memory.id for memory in self.store.get(sorted(waiting)) if memory.active}
         if retired := waiting - active:
@@ -420,15 +419,16 @@ class BackgroundThread:
         while conversation.withdrawn:
             conversation.attention.mark_dropped(conversation.withdrawn.popleft())
         try:
-            space, window = conversation.space, tuple(conversation.window)
-            due = load_due_reminders(self.store, self.settings, space, at, window)
-            due = claim_reminders(self.store, due, conversation.holder, at)
+            space = conversation.space
+            window = tuple(conversation.window)
+            found = load_due_reminders(self.store, self.settings, space, at, window)
+            due = claim_reminders(self.store, found, conversation.holder, at)
             made = prepare_injection(
                 self.store,
                 self._embedder,
                 self.settings,
                 conversation.attention,
-                conversation.space,
+                space,
                 window,
                 at,
                 conversation.vector,
@@ -459,6 +459,7 @@ class BackgroundThread:
         if not replaces_waiting_block(block, waiting, at):
             conversation.slot.append(waiting)
             return
+        # What waited was never shown, so it may come up again.
         conversation.attention.mark_dropped(waiting)
         conversation.attention.mark_prepared(block, at)
         conversation.slot.append(block)
@@ -493,8 +494,7 @@ def make_exit_flush(background: BackgroundThread) -> Callable[[], None]:
     reference = weakref.ref(background)
 
     def flush() -> None:
-        existing = reference()
-        if existing is not None:
+        if (existing := reference()) is not None:
             existing.stop(EXIT_SECONDS)
 
     return flush

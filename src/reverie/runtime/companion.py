@@ -106,6 +106,7 @@ class Companion:
         block, stale = self._take_block(at)
         if self._is_first_turn:
             self._is_first_turn = False
+            # Reminders that came due may wait in the slot already.
             block = block or self._answer_first_turn(said, at)
         if block:
             self.conversation.attention.last_given = (frozenset(block.ids), at)
@@ -157,6 +158,7 @@ class Companion:
         fitted = fit_messages(messages, request, at, lambda n: places[n].known, index.before)
         evicted = to_evicted_parts(fitted.leaving_items, places)
         if evicted and keeps and not self._enqueue_evicted(evicted, at):
+            # Better too long than lost: only what had gone before stays away.
             fitted = repeat_prior_fit(messages, request, at, index.before, QUEUE_FULL)
         index.remember_fit(messages, places, fitted)
         return fitted
@@ -211,6 +213,7 @@ class Companion:
         evicted = to_evicted_parts(condensed.left, places)
         if evicted and keeps:
             episode = make_episode(condensed, numbers, policy)
+            # As with `fit`: what cannot be written down must not leave the context.
             if not self._enqueue_evicted(evicted, at, episode):
                 return leave_unchanged(messages, request, condensed.before, trouble=QUEUE_FULL)
         self._condensed_at = at

@@ -121,13 +121,16 @@ def settle_all(
     `work` gives the context of the moment. In the report, `trouble` says why something is left: no
     model answers, or another process holds the lease and stands still.
     """
-    store, done, others = work().store, SettleReport(), ""
+    store = work().store
+    done = SettleReport()
+    others = ""
     total = count_waiting_texts(work()) + count_waiting_chunks(work())
     try:
         while True:
             if store.acquire(SETTLE_LEASE, holder, SETTLE_LEASE_SECONDS, work().now):
                 step = run_settle_step(work(), holder=holder)
                 done = done.plus(step)
+                # Texts may arrive while this runs, so the total can grow.
                 total = max(total, done.embedded)
                 tell("settling", done.embedded + done.events, None if done.events else total)
                 if not step:
@@ -146,13 +149,15 @@ def wait_for_other_settler(work: Callable[[], WorkContext], tell: SettleProgress
     """Wait for another settler: True once it has gone, False if nothing is left to do or it stands
     still.
     """
-    last, last_moved_at = measure_headway(work()), clock.ticks()
+    last = measure_headway(work())
+    last_moved_at = clock.ticks()
     while work().store.holder(SETTLE_LEASE, work().now) is not None:
         if not has_work_left(work()):
             return False
         present = measure_headway(work())
         if present != last:
-            last, last_moved_at = present, clock.ticks()
+            last = present
+            last_moved_at = clock.ticks()
         if clock.ticks() - last_moved_at > STANDSTILL_SECONDS:
             return False
         tell("another process is settling; texts left", present[0], None)
@@ -279,6 +284,7 @@ def run_settle_step(
     if not done:
         mirrored = mirror_sync.follow_store(work) + shared_files.sync_shares(work)
         done = done._replace(mirrored=mirrored)
+    # Anchors and the model are slow, so they wait until nothing else is left.
     if done or not holder:
         return done
 

@@ -57,13 +57,17 @@ class Beside:
         session: str = "",
         author: Author = UNKNOWN_AUTHOR,
     ) -> None:
-        self.mind, self.session, self.space = mind, session, resolve_space(space)
+        self.mind = mind
+        self.session = session
+        self.space = resolve_space(space)
         self.author = author  # of what is kept by `remember`: the framework and its model
         self._companion: Companion | None = None
         self._missed: deque[Sequence[Any]] = deque(maxlen=MAX_MISSED)
         self._trouble = ""
         self._told: set[str] = set()  # memories that were shown before a tool
-        self._one_at_a_time, self._opened = Lock(), Event()
+        self._one_at_a_time = Lock()
+        self._opened = Event()
+        # A store that another process locks must not hold up the agent's first turn.
         Thread(target=self._open, daemon=True, name="reverie-beside").start()
         self._opened.wait(OPEN_SECONDS)
 
@@ -214,6 +218,7 @@ class Beside:
                 if companion is None:
                     return ""
                 companion.wait(OPEN_SECONDS)
+                # The context has lost it, so all of it may be injected again.
                 companion.conversation.attention.injected.clear()
                 work = self.mind.work
                 block = render_repeated_block(
@@ -303,7 +308,8 @@ class ConversationPool:
     """Memory beside many conversations of one adapter: a `Beside` for each session."""
 
     def __init__(self, mind: Mind, space: str | None = None) -> None:
-        self.mind, self.space = mind, resolve_space(space)
+        self.mind = mind
+        self.space = resolve_space(space)
         self._open: dict[str, Beside] = {}
         self._closing: list[Thread] = []
         self._lock = Lock()

@@ -224,6 +224,7 @@ async def relay_async_stream(beside: Beside, messages: Any, stream: Any) -> Any:
             pieces.append(piece)
             yield piece
     finally:
+        # Closed first: a reader that stops early must not leave the model's stream open.
         await stream.aclose()
         await asyncio.to_thread(beside.learn_stream, messages, pieces)
 

@@ -73,7 +73,8 @@ class SessionMemory(ConversationPool):
         self, answer: Callable[[Beside, Mapping[str, Any]], str], given: Mapping[str, Any]
     ) -> str:
         session = str(given.get("session_id", ""))
-        beside, event = self.for_session(session), given["hook_event_name"]
+        beside = self.for_session(session)
+        event = given["hook_event_name"]
         repeated = ""
         if event in CONTEXT_EVENTS and session in self._shortened:
             self._shortened.discard(session)

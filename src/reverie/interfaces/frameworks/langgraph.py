@@ -87,7 +87,8 @@ class MemoryStore(BaseStore):
     def __init__(
         self, mind: Mind, space: str | None = None, *, fields: Sequence[str] = ("$",)
     ) -> None:
-        self.mind, self.fields = mind, tuple(fields)
+        self.mind = mind
+        self.fields = tuple(fields)
         self._space = resolve_space(space)
         self._index = NamespaceIndex(mind.store, self._space)
 

@@ -29,7 +29,8 @@ class AgentMemory(ConversationPool):
         self, state: Mapping[str, Any], config: RunnableConfig
     ) -> dict[str, list[AnyMessage]]:
         """What to send to the model: the messages of the thread, with the block at their end."""
-        beside, messages = self._beside(config), list(state["messages"])
+        beside = self._beside(config)
+        messages = list(state["messages"])
         block = beside.turn(convert_graph_messages(beside, messages))
         return {"llm_input_messages": [*messages, HumanMessage(block.text)] if block else messages}
 

@@ -41,7 +41,8 @@ class SessionHistory:
         self.session_id = session
         self.session_settings: SessionSettings | None = None
         self.trouble = ""
-        self._mind, self._space = mind, resolve_space(space)
+        self._mind = mind
+        self._space = resolve_space(space)
         # As of the event `_seen`, in the store's `_generation`.
         self._items: list[Item] = []
         self._seen, self._generation = 0, ""
@@ -55,6 +56,7 @@ class SessionHistory:
     async def add_items(self, items: Sequence[Item]) -> None:
         """Append items."""
         if items:
+            # The SDK's items may be objects; the log holds JSON.
             plain = loads(dumps(list(items), default=str))
             await asyncio.to_thread(self._write, {"added": plain})
 

@@ -73,7 +73,8 @@ class MemoryCapability(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Put the injection block at the end of this request."""
-        beside, messages = await self._beside(ctx), request_context.messages
+        beside = await self._beside(ctx)
+        messages = request_context.messages
         block = await asyncio.to_thread(beside.turn, convert_pydantic_messages(beside, messages))
         if not block or not isinstance(messages[-1], ModelRequest):
             return request_context

@@ -70,7 +70,8 @@ class AnthropicTools:
             "old_path": old_path,
             "new_path": new_path,
         }
-        context, session = self.context, self.context.session_of(ctx)
+        context = self.context
+        session = self.context.session_of(ctx)
         folder = MemoryFolder(context.mind, context.space, session, context.author_of(ctx))
         answer = folder.run(given)
         if command == "view":

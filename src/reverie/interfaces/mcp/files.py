@@ -102,7 +102,10 @@ class FileTools:
         Use it before you answer anything about earlier work, decisions, dates, people or
         preferences; then memory_get to read more of a file.
         """
-        mind, space, mode = self.context.mind, self.context.space, self.context.search_mode()
+        mind = self.context.mind
+        space = self.context.space
+        mode = self.context.search_mode()
+        # Somebody may just have edited a page.
         mind.sync_files(space=space, within=SYNC_SECONDS)
         found = mind.search_files(query, space=space, limit=max_results, mode=mode)
         passages = [
@@ -184,7 +187,8 @@ class FileTools:
                 "The Markdown mirror is switched off: there is no MEMORY.md. "
                 "Set mirror in config.toml"
             )
-        mind, claim = self.context.mind, self.context.vouch(content, ctx=ctx)
+        mind = self.context.mind
+        claim = self.context.vouch(content, ctx=ctx)
         origin: dict[str, Any] = {
             "space": self.context.space,
             "session": self.context.session_of(ctx),

@@ -169,7 +169,8 @@ class JcodeTools:
         return JcodeAnswer(message=f"{done}; `reverie restore` brings it back", id=memory.id)
 
     def _link(self, given: dict[str, Any]) -> JcodeAnswer:
-        one, other = require_argument(given, "from"), require_argument(given, "to")
+        one = require_argument(given, "from")
+        other = require_argument(given, "to")
         self.context.get_visible([one, other])
         weight = self.context.mind.link(one, other, given["relation"])
         return JcodeAnswer(message=f"{one} {given['relation']} {other} ({weight:.2f})")

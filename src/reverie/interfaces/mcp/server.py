@@ -112,6 +112,7 @@ def register_tool(server: MCPServer, tool: ToolDefinition) -> None:
         name=tool.name,
         title=tool.title,
         annotations=tool.hints,
+        # The docstring is what the model reads: line breaks cost tokens.
         description=" ".join((tool.function.__doc__ or "").split()),
         structured_output=tool.structured,
         meta={"anthropic/alwaysLoad": True} if tool.always else None,
@@ -129,6 +130,7 @@ def serve_stdio(tool_context: ToolContext, profile: str) -> None:
         target=exit_with_parent, args=(PARENT_PID,), name="reverie-parent", daemon=True
     ).start()
     server = build_server(tool_context, profile)
+    # The SDK would wait for one more line of stdin before it ends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         anyio.run(server.run_stdio_async)

@@ -221,7 +221,8 @@ class TagTools:
             )
         active = [memory for memory in found.memories if memory.active]
         retired = [memory for memory in found.memories if not memory.active]
-        count, matched = len(active), found.matched - len(retired)
+        count = len(active)
+        matched = found.matched - len(retired)
         message = f"{count} of {matched} memories" if count else "No memories match"
         if retired:
             message += f"; no longer counts: {', '.join(map(describe_retirement, retired))}"

@@ -88,7 +88,8 @@ class StrictServer(MCPServer[Any]):
 def describe_argument_error(error: Mapping[str, Any]) -> str:
     """What is wrong with one argument, in words."""
     where = ".".join(str(part) for part in error["loc"] if not str(part).endswith("]")) or "it"
-    kind, context = error["type"], error.get("ctx", {})
+    kind = error["type"]
+    context = error.get("ctx", {})
     if kind in ERROR_SENTENCES:
         wrong = ERROR_SENTENCES[kind].format(**context)
     else:
@@ -137,7 +138,8 @@ async def open_draining_streams(incoming: Any, outgoing: Any) -> AsyncIterator[S
                 if not hasattr(message, "method"):
                     under_way.discard(getattr(message, "id", None))
                     # An event can be set once: whoever waits next waits for a new one.
-                    previous, answered = answered, anyio.Event()
+                    previous = answered
+                    answered = anyio.Event()
                     previous.set()
 
     async with anyio.create_task_group() as writing, anyio.create_task_group() as reading:

@@ -57,7 +57,9 @@ class ToolContext:
 
     def __init__(self, settings: Settings, space: str) -> None:
         self.space = space
-        self._settings, self._settings_changed_at = settings, config.config_modified_at(settings)
+        self._settings = settings
+        self._settings_changed_at = config.config_modified_at(settings)
+        # Over stdio one process serves one conversation.
         self.session = clock.new_id("mcp")
         self._lock = threading.Lock()
         self._warmup: EmbedderWarmup | None = None
@@ -87,6 +89,7 @@ class ToolContext:
     @property
     def mind(self) -> Mind:
         """The memory, opened at the first access."""
+        # Tools run in threads, and a memory is opened once.
         with self._lock:
             self._mind.settings = self.settings
             return self._mind
@@ -246,7 +249,9 @@ class EmbedderWarmup:
     """Loading of an embedder in the background, with the download of its model if need be."""
 
     def __init__(self, embedder: Embedder) -> None:
-        self._embedder, self._is_loaded, self._began_at = embedder, False, clock.ticks()
+        self._embedder = embedder
+        self._is_loaded = False
+        self._began_at = clock.ticks()
         self._done = threading.Event()
         threading.Thread(target=self._warm, name="reverie-warm", daemon=True).start()
 

@@ -66,6 +66,7 @@ class ActivityVerbs(MindBase):
         run = activity_events.ToolRunRecord(
             tool, parameters, result, succeeded, error, duration, task
         )
+        # The payload is built within `_record_event`, where nothing can raise into the tool.
         self._record_event(TOOL, lambda: activity_events.make_tool_payload(run), space, session)
 
     def recording(
@@ -199,7 +200,8 @@ class ActivityVerbs(MindBase):
         from reverie.activity import file_history, remedies
 
         self._flush()
-        home, most = self._resolve_space(space), check_limit(limit)
+        home = self._resolve_space(space)
+        most = check_limit(limit)
         names = self._file_names(path, home)
         events: dict[int, Event] = {}
         for name in names:
@@ -210,6 +212,7 @@ class ActivityVerbs(MindBase):
         touches = file_history.build_file_history(names, events.values())[:most]
         if not touches:
             return []
+        # Commands around the touches, by which it is seen what broke.
         runs = self.store.search_events(
             (TOOL,),
             space=home,
@@ -301,7 +304,8 @@ class ActivityVerbs(MindBase):
 
         if not paths:
             return []
-        renames, now = self._renames(home), self._now()
+        renames = self._renames(home)
+        now = self._now()
         edits = self.store.search_events((FILE,), space=home, limit=MAX_ACTIVITY_EVENTS)
         found: list[list[CoChange]] = []
         for path in paths:

@@ -80,6 +80,7 @@ class AgentConversation:
             return StartContext(HeldContent(), [], [], [], [], [], EMPTY_BLOCK)
         pages = mind.mirror()
         mind.sync_files(space=space)
+        # After the mirror was read in: people may have edited what is loaded here.
         held = mind.held(self.companion.session, space=space)
         lately = mind.episodes(space=space, limit=START_EPISODES)
         known: list[Hit] = []
@@ -104,6 +105,7 @@ class AgentConversation:
         condensed = self.companion.condense(
             messages, limit=limit, task=task, strategy=strategy, tokenizer=tokenizer
         )
+        # Condensing has its own pace and minimum; what is then still too long is cut.
         fitted = self.companion.fit(condensed.messages, limit=limit, task=task, tokenizer=tokenizer)
         return PreparedPrompt(
             append_block(fitted.messages, block), fitted.messages, block, condensed, fitted.trouble

@@ -52,6 +52,7 @@ class AnalysisVerbs(ActivityVerbs):
         self._flush()
         home = self._resolve_space(space)
 
+        # Called by the analysis only if a question names the table.
         def list_pattern_rows() -> Iterator[tuple[str, str, float, int, float, float]]:
             return to_pattern_rows(self.learned_patterns(space=home))
 
@@ -83,6 +84,7 @@ class AnalysisVerbs(ActivityVerbs):
                 limit=MAX_LESSONS,
             )
         )
+        # Each verb has its own limit: many edits must not crowd out the commits.
         changes = [
             event
             for verb in (COMMIT, FILE)

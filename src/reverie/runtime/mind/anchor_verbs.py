@@ -52,7 +52,8 @@ class AnchorVerbs(MindBase):
         """
         from reverie.code.anchor_reader import anchor_places, replace_anchors
 
-        memory, now = self._get_one(id), self._now()
+        memory = self._get_one(id)
+        now = self._now()
         places = check_text_list([about] if isinstance(about, str) else about, "about")
         removed = check_text_list([off] if isinstance(off, str) else off, "off")
         new = anchor_places(self.work, places)
@@ -79,7 +80,8 @@ class AnchorVerbs(MindBase):
         """
         from reverie.code.anchor_reader import confirm_anchors, replace_anchors
 
-        memory, now = self._get_one(id), self._now()
+        memory = self._get_one(id)
+        now = self._now()
         changes = replace_anchors(memory, confirm_anchors(self.work, anchors_of(memory)), now)
         if changes:
             self._apply_changes(

@@ -57,11 +57,12 @@ class CodeVerbs(MindBase):
         if self.store.holder(LEASE, self._now()):
             tell("waiting for another process that indexes", 0, None)
         with hold_index_lease(self.store, self._now, PATIENCE, LEASE) as renew_lease:
-
+            # Indexing can outlast the lease, so each report of progress renews it.
             def report(stage: str, done: int, total: int | None) -> None:
                 renew_lease()
                 tell(stage, done, total)
 
+            # A new repository may be what older memories speak of already.
             is_new = root not in code.roots()
             indexed = update_code_index(code, root, clock.now, report, policy)
             update_code_chunks(code, chunks, root, clock.now, report, policy)

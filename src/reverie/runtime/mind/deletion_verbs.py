@@ -41,7 +41,8 @@ class DeletionVerbs(MindBase):
         """
         from reverie.reconciliation.memory_restore import plan_restore
 
-        memory, now = self._get_one(id), self._now()
+        memory = self._get_one(id)
+        now = self._now()
         if not memory.active:
             changes, settled = plan_restore(self.store, memory, now)
             self._apply_changes(changes, "restore", memory.space, now, settled=settled)
@@ -74,7 +75,8 @@ class DeletionVerbs(MindBase):
             self._refuse_if_changed_since(records)
         from reverie.pipeline.decided_pairs import reverse_pair_decisions
 
-        now, undone = self._now(), records[0].event
+        now = self._now()
+        undone = records[0].event
         return self._apply_changes(
             memory_changes.invert_records(records, now),
             "undo",
@@ -88,6 +90,7 @@ class DeletionVerbs(MindBase):
         """Raise Conflict if a field that the records changed has another value by now."""
         memories = self.store.get([record.memory_id for record in records])
         present = {memory.id: memory for memory in memories}
+        # Within one event a field may change twice; only its last value must still stand.
         last_change = {
             (record.memory_id, name): record
             for record in records
@@ -132,6 +135,7 @@ class DeletionVerbs(MindBase):
         """
         from reverie.erasure.purge import purge_everywhere
 
+        # What recorders still hold could repeat the erased text afterwards.
         self._flush()
         erased, result = purge_everywhere(
             self.work, lambda: (*self._get_all(ids), *self.wordings(ids)), self._now

@@ -32,13 +32,15 @@ class EditVerbs(MindBase):
         Only `curate` gives or takes an approval, but new words of an author
         (`reverie.core.authorship`) have none.
         """
-        old, now = self._get_one(id), self._now()
+        old = self._get_one(id)
+        now = self._now()
         if unknown := set(fields) - set(MEMORY_FIELDS):
             raise BadInput(
                 f"{', '.join(sorted(unknown))} cannot be revised; "
                 f"{', '.join(sorted(MEMORY_FIELDS))} can"
             )
         self._writable_space(fields.get("space", old.space))
+        # Callers cannot give themselves an approval or another author.
         given = protect_revision(fields, old, self.settings.curate)
         revision = build_revision(old, now, given, self._zone, self._policy)
         self._apply_changes([revision], "revise", old.space, now)
@@ -53,7 +55,8 @@ class EditVerbs(MindBase):
         """
         from reverie.memory.usage_signals import confirm_tags
 
-        old, now = self._get_one(id), self._now()
+        old = self._get_one(id)
+        now = self._now()
         removed = set(validate_tags(remove, self._policy.masking))
         new = validate_tags(add, self._policy)
         remaining = [tag for tag in (*old.tags, *new) if tag not in removed]
@@ -71,7 +74,8 @@ class EditVerbs(MindBase):
 
         `meanings` lists the descriptions.
         """
-        home, names = self._writable_space(space), validate_tags([tag], self._policy)
+        home = self._writable_space(space)
+        names = validate_tags([tag], self._policy)
         if not names:
             raise BadInput("There is no tag to describe")
         meaning = redact_or_refuse(text, self._policy).strip()
@@ -89,7 +93,9 @@ class EditVerbs(MindBase):
         weight that is given is what it has then; 0 unties them. What supersedes or contradicts does
         so wholly, whatever the weight; what was superseded is brought back by `restore`.
         """
-        one, other, now = self._get_one(src), self._get_one(dst), self._now()
+        one = self._get_one(src)
+        other = self._get_one(dst)
+        now = self._now()
         edges = self.store.edges([src], (rel,))
         old = memory_changes.find_link(edges, src, dst, rel)
         weight = strengthen_weight(old.weight) if weight is None else weight
@@ -121,7 +127,9 @@ class EditVerbs(MindBase):
         Raises Conflict if the newer one has stepped back for the older one itself, BadInput if
         either does not count.
         """
-        before, after, now = self._get_one(old), self._get_one(new), self._now()
+        before = self._get_one(old)
+        after = self._get_one(new)
+        now = self._now()
         changes = self._supersede_changes(before, after, now)
         self._apply_changes(changes, "supersede", before.space, now)
 
@@ -132,7 +140,8 @@ class EditVerbs(MindBase):
         `by`: "user" or "host" (the agent that was given it) move confidence by +0.05 or −0.10;
         "judge", a language model that only looked at it, by +0.02 or −0.01.
         """
-        memory, now = self._get_one(id), self._now()
+        memory = self._get_one(id)
+        now = self._now()
         session = redact_short_text(session, self._policy)
         use = memory_changes.record_use(memory, now, helpful=helpful, session=session, by=by)
         self._apply_changes(
@@ -145,7 +154,8 @@ class EditVerbs(MindBase):
         """Say that a procedure was followed and worked, or did not: its rank follows its record."""
         from reverie.memory.procedure import record_outcome
 
-        memory, now = self._get_one(id), self._now()
+        memory = self._get_one(id)
+        now = self._now()
         change = record_outcome(memory, worked, now)
         self._apply_changes([change], "outcome", memory.space, now, worked=worked)
         return self._get_one(id)

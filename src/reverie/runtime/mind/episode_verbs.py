@@ -78,7 +78,8 @@ class EpisodeVerbs(RememberVerbs):
         direction `limit` are named at most, the nearest first. What cannot be seen from its space
         or below it is left out.
         """
-        memory, most = self._get_one(id), check_limit(limit)
+        memory = self._get_one(id)
+        most = check_limit(limit)
 
         def edges_of(ids: Sequence[str]) -> list[Edge]:
             return self.store.edges(ids, ("led_to",))
@@ -155,7 +156,8 @@ class EpisodeVerbs(RememberVerbs):
         from reverie.extraction.past_conversations import MESSAGE_VERBS
         from reverie.memory.daily_journal import group_chats
 
-        first, last = parse_moment(since, "since"), parse_moment_as_of(until, "until")
+        first = parse_moment(since, "since")
+        last = parse_moment_as_of(until, "until")
         spans = self.store.session_spans(
             MESSAGE_VERBS, space=self._resolve_space(space), limit=MAX_JOURNAL_SCAN
         )
@@ -178,7 +180,8 @@ class EpisodeVerbs(RememberVerbs):
 
     def _list_tool_runs(self, since: Moment, until: Moment, space: str | None) -> list[Event]:
         """Recorded tool runs in a space and below it, in a range."""
-        first, last = parse_moment(since, "since"), parse_moment_as_of(until, "until")
+        first = parse_moment(since, "since")
+        last = parse_moment_as_of(until, "until")
         home = self._resolve_space(space)
         runs = self.store.events(verbs=("tool",), newest=True, limit=MAX_JOURNAL_SCAN)
         return [

@@ -246,6 +246,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         validate_text(text)
         check_update_mode(mode)
         root, place = self._find_file(path, space)
+        # The memory goes where the folder belongs, which may be a space above the caller's.
         home = self._writable_space(root.space)
         if root.own:
             return self._update_page(root, place, text, mode, more)
@@ -318,7 +319,8 @@ class FileVerbs(RememberVerbs, SessionVerbs):
                 "The Markdown mirror is switched off, and that is a page of it. "
                 "Set mirror in config.toml"
             )
-        name, home = place.relative_to(root.path).as_posix(), self._writable_space(root.space)
+        name = place.relative_to(root.path).as_posix()
+        home = self._writable_space(root.space)
         why = self._sync_page(home, name)
         if why and mode != "append":
             raise BadInput(f"{place} is not in step: {why}. Nothing was changed")
@@ -350,7 +352,8 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         from reverie.mirror.page_placement import place_memory
         from reverie.notes.note_results import SavedNote
 
-        folder, place = self._mirror_of(memory.space), place_memory(memory)
+        folder = self._mirror_of(memory.space)
+        place = place_memory(memory)
         if place is None:
             return SavedNote(memory, None, "no page tells of its kind")
         if folder is None:
@@ -358,6 +361,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         path = folder / place.page
         try:
             reports = self.mirror(memory.space)
+            # The page itself is asked: syncing may have left it alone for several reasons.
             if memory.id.encode() in (read_bytes_if_present(path) or b""):
                 return SavedNote(memory, str(path))
         except (StoreBusy, OSError) as err:
@@ -443,6 +447,8 @@ class FileVerbs(RememberVerbs, SessionVerbs):
             payload = {"path": str(place), "mode": why, "before": before, "size": len(old or b"")}
             event = Event(file_versions.VERB, root.space, self._now(), payload=payload)
             seq = self.store.apply([Add(memory=memory)] if memory else [], event)
+            # Somebody may have written it since it was read. The check stands last before the
+            # write, and raising rolls the memory and the event back.
             if file_versions.read_if_present(place) != old:
                 raise Conflict(
                     f"{place} was changed by somebody else just now. Look at it again, then repeat"

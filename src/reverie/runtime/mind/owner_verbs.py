@@ -264,6 +264,7 @@ class OwnerVerbs(MindBase):
             raise NotFound(f"There is no file {source}")
         self._flush()
         previous = backups.restore_from_backup(self.store, self.settings, path, self._now())
+        # The pages tell of what was there before the backup was put back.
         find_mirror_problems(self.work, True)
         return previous
 

@@ -58,7 +58,8 @@ class PlanVerbs(CodeVerbs, SearchVerbs, ActivityVerbs):
         from reverie.code.planning.plan_answer import TaskPlan, list_similar_tasks, suggest_files
 
         redacted = redact_short_text(check_question(task, "task"), self._policy.masking)
-        folder, home = self._root(root), self._writable_space(space)
+        folder = self._root(root)
+        home = self._writable_space(space)
         if not redacted.strip():
             return TaskPlan(redacted, folder)
         vector = self._embed_query(redacted)
@@ -106,7 +107,8 @@ class PlanVerbs(CodeVerbs, SearchVerbs, ActivityVerbs):
         from reverie.code.planning.past_tasks import TaskHistory
 
         self._flush()
-        tree, last = self._tree(root), self.store.last_event()
+        tree = self._tree(root)
+        last = self.store.last_event()
         generation = self.store.meta(GENERATION)
         cached = self._pasts.get((root, space))
         if cached is None or not self._is_past_current(cached[0], last, generation):

@@ -81,7 +81,8 @@ class PresentVerbs(MindBase):
         from reverie.extraction.working_memory_reader import find_scratch_pads
 
         where, name = self._pad_place(space, session)
-        pads, now = find_scratch_pads(self.store, where), self._now()
+        pads = find_scratch_pads(self.store, where)
+        now = self._now()
         if pads:
             changes = [Retire(pad.id, now, why="completed") for pad in pads]
             self._apply_changes(changes, "hold", where, now, session=name)
@@ -132,7 +133,8 @@ class PresentVerbs(MindBase):
     @run_exclusively
     def unfeel(self, id: str) -> Memory:
         """Remove the feeling from a memory."""
-        memory, now = self._get_one(id), self._now()
+        memory = self._get_one(id)
+        now = self._now()
         if feelings.FIELD in memory.details:
             change = feelings.set_feeling(memory, None, now)
             self._apply_changes([change], "feel", memory.space, now)
@@ -146,7 +148,8 @@ class PresentVerbs(MindBase):
         """
         if not isinstance(emotion, str):
             raise BadInput(f"emotion={emotion!r} must be a text")
-        least, wanted = feelings.validate_intensity(minimum), emotion.strip().lower()
+        least = feelings.validate_intensity(minimum)
+        wanted = emotion.strip().lower()
         spaces = visible_spaces(self._resolve_space(space))
         felt = self.store.browse(
             Filter(spaces=spaces, having=feelings.FIELD, limit=MAX_FEELING_SCAN)
@@ -167,7 +170,8 @@ class PresentVerbs(MindBase):
         now = self._now()
         if label is None:
             return find_season(self.store, visible_spaces(self._resolve_space(space)), now)
-        home, end = self._writable_space(space), parse_moment(until, "until")
+        home = self._writable_space(space)
+        end = parse_moment(until, "until")
         if end is not None and end <= now:
             raise BadInput("until lies in the past")
         chosen = Season(validate_season_label(label, self._policy), now, end) if label else Season()

@@ -104,6 +104,7 @@ class RememberVerbs(MindBase):
         now = self._now()
         default = self._writable_space(space)
         built = [self._build_item(item, place, default, now) for place, item in enumerate(items)]
+        # Looked up once for each space, not for each memory.
         seasons = {
             space: find_season(self.store, visible_spaces(space), now)
             for space in {memory.space for memory in built}
@@ -258,6 +259,7 @@ class RememberVerbs(MindBase):
         details = {**more.pop("details", {}), "priority": priority, "zone": zone, "every": every}
         if when is not None:
             details["when"] = parse_time_ahead(when, self._now(), zone or self._zone())
+        # A path without wildcards is also a file that the reminder is about.
         normalized = [intention.normalize_path_glob(path) for path in paths]
         plain = [path for path in normalized if not set("*?[") & set(path)]
         return self.remember(

@@ -52,6 +52,7 @@ class ReminderVerbs(MindBase):
         from reverie.injection import due_reminders
 
         now = self._now()
+        # A companion holds a claim on what it is about to give.
         free = due_reminders.filter_unclaimed(self.store, found, now)
         memories = [hit.memory for hit in free]
         fired = {memory.id for memory in due_reminders.fire_reminders(self.store, memories, now)}
@@ -93,8 +94,10 @@ class ReminderVerbs(MindBase):
     def _end(self, id: str, how: str) -> Memory:
         from reverie.memory import intention
 
-        memory, now = self._get_one(id), self._now()
+        memory = self._get_one(id)
+        now = self._now()
         self._apply_changes(intention.end_reminder(memory, how, now), how, memory.space, now)
+        # A block that waits may show it.
         self._no_longer_active.append(id)
         return self._get_one(id)
 
@@ -105,7 +108,8 @@ class ReminderVerbs(MindBase):
         """
         from reverie.memory import intention
 
-        memory, now = self._get_one(id), self._now()
+        memory = self._get_one(id)
+        now = self._now()
         change = intention.snooze_reminder(memory, until, now)
         self._apply_changes([change], "snooze", memory.space, now)
         self._no_longer_active.append(id)

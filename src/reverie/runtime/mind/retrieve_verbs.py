@@ -53,7 +53,8 @@ class RetrieveVerbs(MindBase):
         """
         from reverie.retrieval.tag_search import search_tags
 
-        home, name = self._resolve_space(space), redact_short_text(session, self._policy)
+        home = self._resolve_space(space)
+        name = redact_short_text(session, self._policy)
         spaces = visible_spaces(home)
         if (
             not check_question(prompt, "prompt").strip()
@@ -73,6 +74,7 @@ class RetrieveVerbs(MindBase):
             mode=mode,
         )
         memories = [hit.memory for hit in search_tags(self.store, query)]
+        # Tags that the prompt names are the surest sign, and cost no vector.
         if len(memories) < limit:
             meaning = {} if mode == "words" else self._embed_query(prompt)
             hits = search_memories(self.store, query._replace(**meaning))
@@ -153,7 +155,8 @@ class RetrieveVerbs(MindBase):
     @run_exclusively
     def _write_uses(self, ids: Sequence[str]) -> list[Memory]:
         """Count a use of each active memory; read anew, so that no other change is undone."""
-        now, present = self._now(), self.store.get(ids)
+        now = self._now()
+        present = self.store.get(ids)
         changes = [
             Revise(
                 id=memory.id,

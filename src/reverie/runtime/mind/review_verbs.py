@@ -71,7 +71,9 @@ class ReviewVerbs(MindBase):
         from reverie.reconciliation.merge_rules import diff_memory
         from reverie.reconciliation.review_questions import apply_decision
 
-        first, second, now = self._get_one(one), self._get_one(other), self._now()
+        first = self._get_one(one)
+        second = self._get_one(other)
+        now = self._now()
         if gone := [memory.id for memory in (first, second) if not memory.active]:
             raise BadInput(f"{', '.join(gone)} does not count any more: there is nothing to decide")
         if first.id == second.id:
@@ -111,7 +113,8 @@ class ReviewVerbs(MindBase):
         from reverie.memory.curation import curate_memory
         from reverie.reconciliation.pass_view import apply_to_memory
 
-        memory, now = self._get_one(id), self._now()
+        memory = self._get_one(id)
+        now = self._now()
         anchor_changes: list[Change] = []
         if state == "validated" and outdated_notice(memory):
             confirmed = confirm_anchors(self.work, anchors_of(memory))
@@ -136,7 +139,9 @@ class ReviewVerbs(MindBase):
         """
         from reverie.memory.reference_page import promote_memory, render_reference_page
 
-        memory, now, place = self._get_one(id), self._now(), Path(file).expanduser().absolute()
+        memory = self._get_one(id)
+        now = self._now()
+        place = Path(file).expanduser().absolute()
         is_new_file = place.parent.is_dir() and not place.exists()
         if not is_new_file or redact_short_text(str(place), self._policy) != str(place):
             raise BadInput(

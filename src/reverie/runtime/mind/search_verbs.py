@@ -80,7 +80,8 @@ class SearchVerbs(MindBase):
         chosen = to_kind_filter(check_memory_types(types), check_text_list(kinds, "kinds"))
         if check_whole_number(limit) <= 0 or self.settings.is_off(spaces[0]) or chosen.matches_none:
             return []
-        now, then = self._now(), parse_moment_as_of(as_of)
+        now = self._now()
+        then = parse_moment_as_of(as_of)
         search = SearchQuery(
             text=query,
             context=query,
@@ -106,6 +107,7 @@ class SearchVerbs(MindBase):
         from reverie.injection.candidate_judge import rank_named_first
         from reverie.llm.judge_task import MAX_CANDIDATES
 
+        # The judge may name what ranks low, so it sees more than are asked for.
         wide = query._replace(limit=max(query.limit, MAX_CANDIDATES))
         candidates = search_memories(self.store, wide)
         return rank_named_first(candidates, query, llm, self.settings)[: query.limit]
@@ -277,6 +279,7 @@ class SearchVerbs(MindBase):
         description there.
         """
         meanings: dict[str, str] = {}
+        # From the outermost space inwards, so that the nearest one overwrites.
         for place in reversed(visible_spaces(self._resolve_space(space))):
             newest_first = self.store.events(
                 space=place, verbs=(DESCRIBE_VERB,), newest=True, limit=MAX_TAUGHT
@@ -332,7 +335,8 @@ class SearchVerbs(MindBase):
             filter_messages,
         )
 
-        wanted, home = clean_text(check_question(id, "session")), self._resolve_space(space)
+        wanted = clean_text(check_question(id, "session"))
+        home = self._resolve_space(space)
         events = self._session_events(wanted, home) if wanted else []
         if not events:
             raise NotFound(
@@ -379,7 +383,8 @@ class SearchVerbs(MindBase):
         from reverie.memory.explanation import explain_memory, find_related_ids
 
         memory = self._get_one(id)
-        edges, history = self.store.edges([memory.id]), self.store.history(memory.id)
+        edges = self.store.edges([memory.id])
+        history = self.store.history(memory.id)
         related = self.store.get(find_related_ids(memory, history, edges))
         others = {other.id: other for other in related}
         return explain_memory(memory, history, edges, self._now(), others, whole=whole)

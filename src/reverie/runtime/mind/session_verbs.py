@@ -78,6 +78,7 @@ class SessionVerbs(MindBase):
         name = redact_short_text(session, self._policy)
         if not name:
             name = where.rpartition("/")[2] if has_own_space else clock.new_id("ses")
+        # One thread serves all conversations of a mind; it is made with the first.
         if self._background is None:
             self._background = BackgroundThread(
                 self.store, self.embedder, self.settings, self._now, self.llm, self._config

@@ -62,63 +62,83 @@ class ToolRecording:
         if isinstance(function, (classmethod, staticmethod)):
             return type(function)(self(function.__func__))
         name = self.tool or getattr(function, "__name__", "tool")
-        call = getattr(function, "__call__", function)  # noqa: B004 - an object whose call is async
+        # An object whose `__call__` is a coroutine counts as one.
+        call = getattr(function, "__call__", function)  # noqa: B004
 
         def record(args: tuple[Any, ...], kwargs: dict[str, Any]) -> ToolRecording:
             parameters = {"args": args, **kwargs} if args else kwargs
-            return ToolRecording(
-                self._record_tool,
-                name,
-                parameters,
-                **self._context,
-            )
+            return ToolRecording(self._record_tool, name, parameters, **self._context)
 
         if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call):
+            wrapped = record_coroutine(function, record)
+        elif inspect.isasyncgenfunction(function):
+            wrapped = record_async_generator(function, record)
+        elif inspect.isgeneratorfunction(function):
+            wrapped = record_generator(function, record)
+        else:
+            wrapped = record_function(function, record)
+        return wrapped  # type: ignore[return-value]
 
-            @wraps(function)
-            async def awaited(*args: Any, **kwargs: Any) -> Any:
-                with record(args, kwargs) as run:
-                    run.result = result = await function(*args, **kwargs)
-                return result
 
-            return awaited  # type: ignore[return-value]
-        if inspect.isasyncgenfunction(function):
+def record_function(function: Callable[..., Any], record: CallRecorder) -> Callable[..., Any]:
+    """A plain function that records each call."""
 
-            @wraps(function)
-            async def streamed(*args: Any, **kwargs: Any) -> Any:
-                with record(args, kwargs), suppress(StopAsyncIteration):
-                    items = function(*args, **kwargs)
-                    item = await anext(items)
-                    # What `yield from` does, which async generators do not have.
-                    while True:
-                        try:
-                            sent = yield item
-                        except GeneratorExit:
-                            await items.aclose()
-                            raise
-                        except BaseException as err:
-                            item = await items.athrow(err)
-                        else:
-                            item = await items.asend(sent)
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with record(args, kwargs) as run:
+            run.result = result = function(*args, **kwargs)
+        return result
 
-            return streamed  # type: ignore[return-value]
-        if inspect.isgeneratorfunction(function):
+    return call
 
-            @wraps(function)
-            def yielded(*args: Any, **kwargs: Any) -> Any:
-                with record(args, kwargs) as run:
-                    run.result = result = yield from function(*args, **kwargs)
-                return result
 
-            return yielded  # type: ignore[return-value]
+def record_coroutine(function: Callable[..., Any], record: CallRecorder) -> Callable[..., Any]:
+    """A coroutine function that records each call."""
 
-        @wraps(function)
-        def called(*args: Any, **kwargs: Any) -> Any:
-            with record(args, kwargs) as run:
-                run.result = result = function(*args, **kwargs)
-            return result
+    @wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        with record(args, kwargs) as run:
+            run.result = result = await function(*args, **kwargs)
+        return result
 
-        return called  # type: ignore[return-value]
+    return call
+
+
+def record_generator(function: Callable[..., Any], record: CallRecorder) -> Callable[..., Any]:
+    """A generator function that records each call, with what the generator returns."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with record(args, kwargs) as run:
+            run.result = result = yield from function(*args, **kwargs)
+        return result
+
+    return call
+
+
+def record_async_generator(
+    function: Callable[..., Any], record: CallRecorder
+) -> Callable[..., Any]:
+    """An async generator function that records each call."""
+
+    @wraps(function)
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        with record(args, kwargs), suppress(StopAsyncIteration):
+            items = function(*args, **kwargs)
+            item = await anext(items)
+            # What `yield from` does, which async generators do not have.
+            while True:
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    await items.aclose()
+                    raise
+                except BaseException as err:
+                    item = await items.athrow(err)
+                else:
+                    item = await items.asend(sent)
+
+    return call
 
 
 def describe_exception(raised: BaseException) -> str:
@@ -127,3 +147,6 @@ def describe_exception(raised: BaseException) -> str:
         return f"{type(raised).__name__}: {raised}"
     except Exception:
         return type(raised).__name__
+
+
+CallRecorder = Callable[[tuple[Any, ...], dict[str, Any]], ToolRecording]  # args, kwargs → a run
