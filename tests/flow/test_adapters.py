@@ -421,14 +421,14 @@ def test_sessions_do_not_share_what_came_up(known, monkeypatch):
     """
     monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.MAX_OPEN", 2)
     with ConversationPool(known, SPACE) as conversations:
-        a, b = conversations.of("a"), conversations.of("b")
+        a, b = conversations.for_session("a"), conversations.for_session("b")
         assert a.turn(asked("In which unit are prices kept?")) and b.turn(
             asked("In which unit are prices kept?")
         )
-        assert conversations.of("a") is a
-        conversations.of("c")
+        assert conversations.for_session("a") is a
+        conversations.for_session("c")
         assert (
-            conversations.of("b") is not b
+            conversations.for_session("b") is not b
             and "closed" in b.trouble + str(b.turn(asked("Well?"))) + b.trouble
         )
 
@@ -438,7 +438,7 @@ def test_no_thread_is_left_when_all_conversations_are_over(home, monkeypatch):
     monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.MAX_OPEN", 3)
     with ConversationPool(home, SPACE) as conversations:
         for n in range(20):
-            conversations.of(f"s{n}").heed(asked("Hello there."))
+            conversations.for_session(f"s{n}").heed(asked("Hello there."))
     home.deeds()
     assert [] == [
         thread.name

@@ -878,18 +878,22 @@ def test_no_tool_waits_for_a_model(room, monkeypatch):
     server = build_server(room)
     one(server, "remember", text="Staging is called heron.")
     room.mind.embedder = blocked
-    assert one(server, "recall", query="staging heron")["memories"] and room.mode() == "words"
+    assert (
+        one(server, "recall", query="staging heron")["memories"] and room.search_mode() == "words"
+    )
     assert (
         one(server, "hints", prompt="is staging heron?")["hints"] == []
     )  # this conversation kept it itself
     blocked.release()
-    until(lambda: room.mode() == "auto")
+    until(lambda: room.search_mode() == "auto")
     room.mind.embedder, room._warmup = missing, None
-    assert one(server, "recall", query="staging heron")["memories"] and room.mode() == "words"
+    assert (
+        one(server, "recall", query="staging heron")["memories"] and room.search_mode() == "words"
+    )
     room.mind.embedder = CountingEmbedder()
-    assert room.mode() == "words"
+    assert room.search_mode() == "words"
     monkeypatch.setattr("reverie.interfaces.mcp.tool_context.MODEL_RETRY_SECONDS", 0.0)
-    until(lambda: room.mode() == "auto")  # it is tried for again, some time later
+    until(lambda: room.search_mode() == "auto")  # it is tried for again, some time later
 
 
 def test_what_is_switched_off_is_off_in_a_server_that_runs(room):
