@@ -1,4 +1,4 @@
-"""Reverie: long-term memory for AI agents. What they need to remember pops up at their next turn.
+"""Reverie: long-term memory for AI agents. What they need to remember comes up at their next turn.
 
     import reverie
 
@@ -7,8 +7,8 @@
         mind.recall("which host is staging?")
 
 `open` returns a `Mind`, whose verbs are the whole interface; `mind.companion()` is its non-blocking
-side. Importing this reads nothing and loads next to nothing: each name is looked up where it lives
-when it is first used.
+side. Importing this reads nothing and loads next to nothing: each public name is imported when it
+is first used.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def open(
     URL.
 
     `embedder` replaces the configured one, `settings` everything that is configured; `progress` is
-    told about downloads; `now` is the clock. Nothing is fetched before the first text needs a
+    called during downloads; `now` is the clock. Nothing is fetched before the first text needs a
     vector.
     """
     from reverie.core import clock, config
@@ -77,23 +77,20 @@ def open(
 
     chosen = settings or config.load_settings(config.home_of_address(where))
     chosen = chosen._replace(home=config.sandbox_folder(chosen.home))
-    if where is not None and (home := config.home_of_address(where)) is not None:
-        # an address that is given wins over one that is configured
-        chosen = chosen._replace(home=home, store="")
+    given_home = None if where is None else config.home_of_address(where)
+    if given_home is not None:
+        # An address that is given wins over one that is configured.
+        chosen = chosen._replace(home=given_home, store="")
     store = open_store(config.resolve_store_url(where, chosen))
     if embedder is None and chosen.embedder != "none":
         embedder = LazyEmbedder(lambda: open_configured_embedder(chosen, progress))
-    return Mind(
-        store,
-        embedder,
-        chosen,
-        now or clock.now,
-        open_configured_llm(chosen, store, now or clock.now),
-    )
+    clock_now = now or clock.now
+    llm = open_configured_llm(chosen, store, clock_now)
+    return Mind(store, embedder, chosen, clock_now, llm)
 
 
 def open_configured_embedder(settings: Settings, progress: Progress | None) -> Embedder:
-    """The embedder of these settings, with a cache of what was asked lately."""
+    """The embedder of these settings, with a cache of recent vectors."""
     from reverie.embedding import open_embedder
     from reverie.embedding.vector_cache import CachedEmbedder, RecentVectors
 
@@ -111,38 +108,34 @@ def open_configured_embedder(settings: Settings, progress: Progress | None) -> E
 def open_configured_llm(
     settings: Settings, store: Store, now: Callable[[], float]
 ) -> LanguageModel | None:
-    """The language model of these settings; None where none is configured, or no connection may be
-    opened.
+    """The language model of these settings; None without one, or where no connection
+    may be made.
     """
-    if not settings.llm:
+    if not settings.llm or settings.offline:
         return None
     from reverie.llm import open_llm
     from reverie.llm.spending_limits import SpendingLimits
     from reverie.privacy import redact
 
     policy = settings.policy.masking
-    return (
-        None
-        if settings.offline
-        else open_llm(
-            settings.llm,
-            key=settings.llm_key,
-            price=(settings.llm_price_in, settings.llm_price_out),
-            limits=SpendingLimits(settings.llm_tokens_per_day, settings.llm_dollars_per_day),
-            books=store,
-            now=now,
-            private=lambda text: redact(text, policy)[0],
-        )
+    return open_llm(
+        settings.llm,
+        key=settings.llm_key,
+        price=(settings.llm_price_in, settings.llm_price_out),
+        limits=SpendingLimits(settings.llm_tokens_per_day, settings.llm_dollars_per_day),
+        books=store,
+        now=now,
+        private=lambda text: redact(text, policy)[0],
     )
 
 
 def __getattr__(name: str) -> object:
-    """The public names, each imported when it is first asked for."""
+    """A public name, imported when it is first used."""
     if name not in _HOMES:
         raise AttributeError(f"module 'reverie' has no attribute {name!r}")
     return getattr(import_module(f"reverie.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    """What there is to see."""
+    """The public names."""
     return sorted([*__all__, "__version__"])

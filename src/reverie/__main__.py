@@ -1,5 +1,6 @@
-"""The program `reverie`, also as `python -m reverie`: Ctrl-C while it still loads ends it as
-quietly as later.
+"""The program `reverie`, also as `python -m reverie`.
+
+Ctrl-C while it is still importing ends it as quietly as later.
 """
 
 import sys

@@ -1,5 +1,5 @@
-"""For tests of Reverie and of what is built on it: a clock that stands still, a memory of its own,
-odd embedders.
+"""For tests of Reverie and of what is built on it: a clock that stands still, a mind of its own,
+special embedders.
 
     from reverie.testing import Clock, memory
 
@@ -32,7 +32,7 @@ from reverie.runtime.mind import Mind
 if TYPE_CHECKING:
     from reverie.embedding import Embedder, Vectors
 
-NOON = 1_760_000_000.0  # an afternoon in October 2025
+NOON = 1_760_000_000.0  # 9 October 2025, 08:53:20 UTC
 SPACE = "me/demo"
 
 
@@ -46,7 +46,7 @@ class Clock:
         return self.at
 
     def tick(self, seconds: float = 1.0, *, minutes: float = 0.0, days: float = 0.0) -> float:
-        """Go on, or, with negative numbers, back. Returns the new time."""
+        """Move on, or back by a negative time. Returns the new time."""
         self.at += seconds * (not (minutes or days)) + minutes * 60.0 + days * 86_400.0
         return self.at
 
@@ -71,7 +71,7 @@ def memory(
 
 
 def make_memory(text: str, *, now: float = NOON, **fields: Any) -> Memory:
-    """A memory as `remember` would build it, not kept anywhere yet."""
+    """A memory as `remember` would build it, not written anywhere."""
     return build_memory(
         fields.pop("id", None) or new_id(),
         now,
@@ -81,7 +81,7 @@ def make_memory(text: str, *, now: float = NOON, **fields: Any) -> Memory:
 
 
 def make_event(verb: str = "remember", *, at: float = NOON, **fields: Any) -> Event:
-    """Something that happened."""
+    """An event that is not written anywhere."""
     return Event(**{"verb": verb, "space": SPACE, "at": at, **fields})
 
 
@@ -96,16 +96,14 @@ def make_conversation(*texts: str) -> list[dict[str, str]]:
 
 
 class BlockedEmbedder(ToyEmbedder):
-    """An embedder that does not answer until `release` is called. `busy` is set when somebody
-    waits.
-    """
+    """An embedder that waits until `release` is called. `busy` is set while somebody waits."""
 
     def __init__(self) -> None:
         self.busy = threading.Event()
         self._free = threading.Event()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """As the toy, later."""
+        """As the toy, once released."""
         self.busy.set()
         self._free.wait()
         return super().embed(texts)
@@ -116,21 +114,21 @@ class BlockedEmbedder(ToyEmbedder):
 
 
 class AbsentEmbedder(ToyEmbedder):
-    """An embedder whose model is not to be had."""
+    """An embedder whose model is unavailable."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:  # noqa: ARG002 - the same shape as the others
-        """Never."""
+        """Raises ModelUnavailable."""
         raise ModelUnavailable
 
 
 class CountingEmbedder(ToyEmbedder):
-    """A toy that keeps what it was asked."""
+    """A toy embedder that records the texts it was given, in `asked`."""
 
     def __init__(self, model: str = ToyEmbedder.model) -> None:
         self.model = model
         self.asked: list[str] = []
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """As the toy, and noted."""
+        """As the toy; the texts are recorded."""
         self.asked += texts
         return super().embed(texts)

@@ -20,7 +20,6 @@ from reverie.embedding.toy import ToyEmbedder
 from reverie.injection import first_turn, prepare_block
 from reverie.injection.first_turn import InjectionTurn
 from reverie.runtime import background_thread
-from reverie.runtime.companion import content_to_text
 from reverie.testing import (
     BlockedEmbedder,
     Clock,
@@ -30,6 +29,7 @@ from reverie.testing import (
     memory,
 )
 from reverie.text import host_messages
+from reverie.text.host_messages import content_to_text
 from tests.helpers import crowd, turn
 
 SPACE = "me/demo"

@@ -168,7 +168,7 @@ def test_reading_goes_before_counting(mind, monkeypatch):
     def refused(*_):
         raise StoreReadOnly
 
-    monkeypatch.setattr(mind, "_used", refused)
+    monkeypatch.setattr(mind, "_write_uses", refused)
     assert [memory.id for memory in mind.retrieve([id], space=SPACE).memories] == [id]
 
 

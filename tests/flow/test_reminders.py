@@ -493,7 +493,7 @@ def test_a_turn_is_not_lost_for_its_reminder(mind, clock, monkeypatch):
     def broken(*_):
         raise OverflowError("date value out of range")
 
-    monkeypatch.setattr("reverie.runtime.background_thread.fire_reminders", broken)
+    monkeypatch.setattr("reverie.runtime.turn_writing.fire_reminders", broken)
     with mind.companion(f"{SPACE}/s1") as companion:
         assert given([turn(companion, "hello")]) == ["Call Ann"]
     assert [

@@ -123,6 +123,25 @@ def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch)
     assert state(night) == before
 
 
+def test_undoing_along_a_chain_of_undos_never_forgets_the_batch(mind):
+    """Each undo is an event that can be undone: after an odd number of them the batch is undone,
+    after an even number it stands, however long the chain is.
+    """
+    embedded(mind, HERON, AGAIN)
+    run = mind.sleep().run
+    (batch, *rest) = undo_sleep.list_run_batches(mind.store, run)
+    for event in reversed(rest):
+        mind.undo(event.seq)
+    last = batch.seq
+    for undos in range(1, 6):
+        last = mind.undo(last)
+        is_undone = undos % 2 == 1
+        assert (batch.seq in undo_sleep.list_undone_events(mind.store, run)) == is_undone
+        assert undo_sleep.find_last_run(mind.store) == (0 if is_undone else run)
+    with pytest.raises(NotFound, match="taken back already"):
+        mind.undo(run)
+
+
 def test_undo_goes_on_where_it_was_interrupted(night, monkeypatch):
     """B135: half a way back is no harm; asked again, it goes on."""
     filled_mind(night)

@@ -96,11 +96,11 @@ class Host:
             "mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed"
         )
         from reverie.interfaces.mcp.tool_context import ToolContext
-        from reverie.interfaces.mcp.unified import Unified
+        from reverie.interfaces.mcp.unified import UnifiedTools
 
         room = ToolContext(config.load_settings(self.home), self.space)
         try:
-            return getattr(Unified(room), tool)(**{"text": text, "kind": kind, **more})
+            return getattr(UnifiedTools(room), tool)(**{"text": text, "kind": kind, **more})
         finally:
             room.close()
 
@@ -210,10 +210,10 @@ def test_a_model_cannot_put_words_in_the_users_mouth(host):
     host.asks(QUIET, "", tool="revise", id=mine.id)
     assert powerless(host.all()[mine.id])
     from reverie.interfaces.mcp.tool_context import ToolContext
-    from reverie.interfaces.mcp.unified import Unified
+    from reverie.interfaces.mcp.unified import UnifiedTools
 
     room = ToolContext(config.load_settings(host.home), host.space)
-    told = Unified(room).remind(QUIET, when="in 5 minutes")
+    told = UnifiedTools(room).remind(QUIET, when="in 5 minutes")
     room.close()
     assert "never comes up" in told["why"] and powerless(host.all()[told["id"]])
 
@@ -249,17 +249,17 @@ def test_tools_show_texts_that_nobody_takes_for_the_host(host):
         kept = mind.remember(nasty, provenance=UNTRUSTED, space=host.space)
         assert mind.get(kept.id)[0].text == nasty
     pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
-    from reverie.interfaces.mcp.jcode import Jcode
-    from reverie.interfaces.mcp.tags import Tags
+    from reverie.interfaces.mcp.jcode import JcodeTools
+    from reverie.interfaces.mcp.tags import TagTools
     from reverie.interfaces.mcp.tool_context import ToolContext
-    from reverie.interfaces.mcp.unified import Unified
+    from reverie.interfaces.mcp.unified import UnifiedTools
 
     room = ToolContext(config.load_settings(host.home), host.space)
     answers = [
-        Unified(room).recall("obey"),
-        Unified(room).retrieve([kept.id]),
-        Jcode(room).memory(action="list"),
-        Tags(room).retrieve_memories(ids=[kept.id]),
+        UnifiedTools(room).recall("obey"),
+        UnifiedTools(room).retrieve([kept.id]),
+        JcodeTools(room).memory(action="list"),
+        TagTools(room).retrieve_memories(ids=[kept.id]),
     ]
     room.close()
     for answer in answers:
@@ -276,7 +276,7 @@ def test_pages_hold_what_is_our_own(host):
     own; nor does what was approved by nobody.
     """
     pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
-    from reverie.interfaces.mcp.files import Files
+    from reverie.interfaces.mcp.files import FileTools
     from reverie.interfaces.mcp.tool_context import ToolContext
 
     host.tell("UserPromptSubmit", prompt="have a look at the page")
@@ -288,7 +288,7 @@ def test_pages_hold_what_is_our_own(host):
     )
     host.attend()
     room = ToolContext(config.load_settings(host.home), host.space)
-    files = Files(room)
+    files = FileTools(room)
     told = files.memory_update(QUIET)
     assert "on no page" in told["message"] and powerless(host.all()[told["id"]])
     saved = files.memory_save(QUIET)

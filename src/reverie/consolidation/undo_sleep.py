@@ -134,13 +134,21 @@ def strip_altered(record: Record, moved: set[tuple[str, ...]]) -> Record | None:
 
 
 def list_undone_events(store: Store, run: int) -> set[int]:
-    """The events after a run's beginning that are undone; undoing an undo brings an event back."""
-    gone: set[int] = set()
-    undone_by: dict[int, int] = {}
+    """The events after a run's beginning that are undone at present.
+
+    Undoing an undo brings its event back, and undoing that undoes the event again, along a chain of
+    any length.
+    """
+    undone: set[int] = set()
+    target_of: dict[int, int] = {}  # an undo → the event that it undoes
     for event in iter_events_after(store, run, ("undo",)):
-        target = event.payload.get("of", 0)
-        undone_by[event.seq] = target
-        if target in undone_by:
-            gone.discard(undone_by[target])
-        gone.add(target)
-    return gone
+        target = target_of[event.seq] = event.payload.get("of", 0)
+        undone.add(target)
+        # Each further event of the chain changes sides with the one before it.
+        while target in target_of:
+            was_undone, target = target in undone, target_of[target]
+            if was_undone:
+                undone.discard(target)
+            else:
+                undone.add(target)
+    return undone

@@ -1,14 +1,14 @@
 """The non-blocking side: `turn()` returns at once what the previous turn prepared.
 
 A `Companion` belongs to one conversation. `turn` takes the block that waits, hands the newest
-messages to the one background thread of this mind, and returns: no inference, no database, no lock
-that another thread holds for long. The thread (`Background`) writes down every turn, prepares for
-the newest one of each conversation, and settles in between. When turns outrun it, older contexts
-are skipped for preparing but none is skipped for learning.
+messages to the background thread of its mind, and returns: no inference, no database access, no
+lock that another thread holds for long. The thread (`BackgroundThread`) writes every turn, prepares
+for the newest one of each conversation, and settles in between. When turns outrun it, older
+contexts are skipped for preparing but none is skipped for learning.
 
-Bounded: the queue (QUEUE turns; beyond it a turn is dropped and counted), what is kept of a
-conversation, and the sets in `Attention`. A clean stop writes down what is queued. We would notice
-by `companion.dropped`, and `behind` growing.
+Bounded are the queue (MAX_QUEUED_TURNS; beyond it a turn is dropped and counted), what is kept of a
+conversation, and the sets in `InjectionHistory`. If the thread did not keep up,
+`companion.dropped` and `companion.behind` would grow.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from reverie.context_window.condensing import condense_strategies as condensing
 from reverie.context_window.condensing.summary_draft import CondensedMessages, leave_unchanged
 from reverie.context_window.context_items import ContextItem
 from reverie.context_window.conversation_summary import (
+    CondensedEpisode,
     ConversationFacts,
     condense_messages,
     make_episode,
@@ -50,13 +51,13 @@ from reverie.injection.due_reminders import claim_at_start, release_reminders
 from reverie.injection.first_turn import InjectionTurn, prepare_by_words
 from reverie.injection.prepare_block import find_focus
 from reverie.runtime.background_thread import BackgroundThread
-from reverie.text.host_messages import HostMessage, content_to_text
+from reverie.text.host_messages import HostMessage
 from reverie.text.token_counts import QuarterEstimate, Tokenizer
 
-MAX_NEW_MESSAGES = 40  # messages of one turn that are taken in (CONSTANTS: extraction window)
+MAX_NEW_MESSAGES = 40  # of one turn that are taken in
 QUEUE_FULL = (
-    "Too much waits to be written down, so nothing was taken out: it would be lost. Call again in a moment, or "
-    "wait for it: companion.wait()"
+    "Too much waits to be written down, so nothing was taken out: it would be lost. "
+    "Call again in a moment, or wait for it: companion.wait()"
 )
 
 
@@ -74,46 +75,44 @@ class Companion:
         self.space, self.session = space, session
         self.dropped = 0  # turns that found the queue full
         self.closed = False
+        self._background, self._now = background, now
+        self._is_first_turn = True
         self._message_index = MessageIndex()
-        self._condensed_at: float | None = None  # when it was done last
+        self._condensed_at: float | None = None
+        # What was injected counts in the conversation's own space and its project, not above.
         spaces = visible_spaces(space)[: 2 if own else 1]
-        self.conversation = ConversationState(
-            space, has_own_space=own, attention=InjectionHistory(session, spaces)
-        )
-        self._background, self._now, self._is_first_turn = background, now, True
-        resume_history(background.store, self.conversation.attention, space, now())
-        self._due_found_at, self._due = (
-            now(),
-            claim_at_start(
-                background.store, background.settings, space, self.conversation.holder, now()
-            ),
+        history = InjectionHistory(session, spaces)
+        self.conversation = ConversationState(space, has_own_space=own, attention=history)
+        resume_history(background.store, history, space, now())
+        self._due_found_at = now()
+        self._due = claim_at_start(
+            background.store, background.settings, space, self.conversation.holder, now()
         )
         background.add_companion(self)
 
     def turn(self, messages: Sequence[Mapping[str, Any]], *, now: float | None = None) -> Block:
-        """What the previous turn prepared, at once; and these messages go to be learned from and
-        prepared for.
+        """The block that the previous turn prepared, at once; these messages are learned from and
+        prepared for in the background.
 
         `messages` is the conversation so far, or at least its newest messages (OpenAI or Anthropic
         shape). The first turn has nothing prepared: it is answered by words alone, within
         `settings.deadline`. An empty block is an answer.
         """
-        if self.closed:
-            raise BadInput("This companion is closed; open another with mind.companion()")
+        self._check_open()
         if self.is_off:
             return EMPTY_BLOCK
-        at = self._now() if now is None else check_timestamp(now)
+        at = self._timestamp(now)
         said, first = self.conversation.heard.take_new(messages, MAX_NEW_MESSAGES)
         block, stale = self._take_block(at)
         if self._is_first_turn:
             self._is_first_turn = False
+            # Reminders that came due may wait in the slot already.
             block = block or self._answer_first_turn(said, at)
         if block:
             self.conversation.attention.last_given = (frozenset(block.ids), at)
             note_told_reminders(self.conversation, block.due, at)
-        if not self._background.enqueue(
-            ConversationTurn(self.conversation, said, first, block.ids, stale, at, block.due)
-        ):
+        turn = ConversationTurn(self.conversation, said, first, block.ids, stale, at, block.due)
+        if not self._background.enqueue(turn):
             self.dropped += 1
         return block
 
@@ -128,8 +127,8 @@ class Companion:
         sticky: Callable[[Any], bool] | None = None,
         now: float | None = None,
     ) -> FittedMessages:
-        """The messages to send to a model whose context holds `limit` tokens; what leaves becomes
-        memory.
+        """The messages to send to a model whose context holds `limit` tokens; what leaves it
+        becomes memory.
 
         Call it before each call of the model. Below 80 % of the limit nothing changes; from there
         on what matters least goes until 70 % is left: never the system prompt, the first and the
@@ -142,35 +141,26 @@ class Companion:
         fit, or if nothing can be written down just now. In a space that is switched off what goes
         is left out and not kept.
         """
-        if self.closed:
-            raise BadInput("This companion is closed; open another with mind.companion()")
-        at = self._now() if now is None else check_timestamp(now)
-        kept = not self.is_off
-        wish = FitRequest(
+        self._check_open()
+        at = self._timestamp(now)
+        keeps = not self.is_off
+        request = FitRequest(
             limit,
             task,
             strategy,
             tokenizer or QuarterEstimate(),
             sticky,
-            kept=kept,
+            kept=keeps,
             policy=self._background.settings.policy,
         )
-        places = self._message_index.locate_messages(check_message_list(messages), at, task)
-        fitted = fit_messages(
-            messages, wish, at, lambda place: places[place].known, self._message_index.before
-        )
-        gone = tuple(
-            to_evicted_message(item, places) for item in fitted.leaving_items if not item.is_stub
-        )
-        if (
-            gone
-            and kept
-            and not self._background.enqueue(
-                ConversationTurn(self.conversation, (), 0, (), EMPTY_BLOCK, at, evicted=gone)
-            )
-        ):
-            fitted = repeat_prior_fit(messages, wish, at, self._message_index.before, QUEUE_FULL)
-        self._message_index.remember_fit(messages, places, fitted)
+        index = self._message_index
+        places = index.locate_messages(check_message_list(messages), at, task)
+        fitted = fit_messages(messages, request, at, lambda n: places[n].known, index.before)
+        evicted = to_evicted_parts(fitted.leaving_items, places)
+        if evicted and keeps and not self._enqueue_evicted(evicted, at):
+            # Better too long than lost: only what had gone before stays away.
+            fitted = repeat_prior_fit(messages, request, at, index.before, QUEUE_FULL)
+        index.remember_fit(messages, places, fitted)
         return fitted
 
     def condense(
@@ -185,8 +175,8 @@ class Companion:
         ask: bool = True,
         now: float | None = None,
     ) -> CondensedMessages:
-        """The same conversation with its older part in few lines; what leaves becomes memory, and
-        so does what it was.
+        """The same conversation with its older part condensed to few lines; what leaves becomes
+        memory, and so does an episode of it.
 
         Call it before a call of the model, after `turn`, and go on with `condensed.messages`.
         Nothing changes below 80 % of the limit (`settings.condense_at`), for fewer than 10
@@ -198,84 +188,76 @@ class Companion:
         without it, milliseconds. What leaves is kept word for word and found by `recall`; an
         episode tells what it was.
         """
-        if self.closed:
-            raise BadInput("This companion is closed; open another with mind.companion()")
-        at = self._now() if now is None else check_timestamp(now)
+        self._check_open()
+        at = self._timestamp(now)
         places = self._message_index.locate_messages(check_message_list(messages), at, task)
-        kept = not self.is_off
-        wish = FitRequest(
+        keeps, policy = not self.is_off, self._background.settings.policy
+        request = FitRequest(
             limit,
             task,
             strategy,
             tokenizer or QuarterEstimate(),
             sticky,
             start=self._background.settings.condense_at,
-            kept=kept,
-            policy=self._background.settings.policy,
+            kept=keeps,
+            policy=policy,
         )
         numbers = [place.number for place in places]
-        known = ConversationFacts(
-            self.space, self.session, self._condensed_at, lambda place: places[place].known, numbers
+        facts = ConversationFacts(
+            self.space, self.session, self._condensed_at, lambda n: places[n].known, numbers
         )
-        made = condense_messages(messages, wish, known, at, self._background.llm if ask else None)
-        if not made.done:
-            return made
-        gone = tuple(to_evicted_message(item, places) for item in made.left if not item.is_stub)
-        if (
-            gone
-            and kept
-            and not self._background.enqueue(
-                ConversationTurn(
-                    self.conversation,
-                    (),
-                    0,
-                    (),
-                    EMPTY_BLOCK,
-                    at,
-                    evicted=gone,
-                    evicted_summary=make_episode(made, numbers, wish.policy),
-                )
-            )
-        ):
-            return leave_unchanged(messages, wish, made.before, trouble=QUEUE_FULL)
+        llm = self._background.llm if ask else None
+        condensed = condense_messages(messages, request, facts, at, llm)
+        if not condensed.done:
+            return condensed
+        evicted = to_evicted_parts(condensed.left, places)
+        if evicted and keeps:
+            episode = make_episode(condensed, numbers, policy)
+            # As with `fit`: what cannot be written down must not leave the context.
+            if not self._enqueue_evicted(evicted, at, episode):
+                return leave_unchanged(messages, request, condensed.before, trouble=QUEUE_FULL)
         self._condensed_at = at
-        self._message_index.remember_messages(messages, places, made.messages, made.origin)
-        return made
+        self._message_index.remember_messages(
+            messages, places, condensed.messages, condensed.origin
+        )
+        return condensed
+
+    def _enqueue_evicted(
+        self, evicted: tuple[EvictedPart, ...], at: float, summary: CondensedEpisode | None = None
+    ) -> bool:
+        """Hand over messages that left the context; False when the queue is full."""
+        turn = ConversationTurn(
+            self.conversation, (), 0, (), EMPTY_BLOCK, at, evicted=evicted, evicted_summary=summary
+        )
+        return self._background.enqueue(turn)
 
     def heed(self, messages: Sequence[Any], *, now: float | None = None) -> None:
-        """These messages go to be learned from and prepared for, as with `turn`, but nothing is
-        given with them.
+        """Hand over messages to be learned from and prepared for, as `turn` does, without taking
+        the block.
 
         For what comes between two turns: the agent's answer, what tools returned. They are safe at
         once.
         """
-        if self.closed:
-            raise BadInput("This companion is closed; open another with mind.companion()")
+        self._check_open()
         if self.is_off:
             return
         said, first = self.conversation.heard.take_new(messages, MAX_NEW_MESSAGES)
-        if said and not self._background.enqueue(
-            ConversationTurn(
-                self.conversation,
-                said,
-                first,
-                (),
-                EMPTY_BLOCK,
-                self._now() if now is None else check_timestamp(now),
-            )
-        ):
+        if not said:
+            return
+        turn = ConversationTurn(
+            self.conversation, said, first, (), EMPTY_BLOCK, self._timestamp(now)
+        )
+        if not self._background.enqueue(turn):
             self.dropped += 1
 
     @property
     def is_off(self) -> bool:
-        """Whether memory is switched off here: everywhere, in this space, or in this
-        conversation.
-        """
+        """True if memory is switched off: everywhere, in this space, or in this conversation."""
         return self._background.is_off(self.conversation)
 
     def off(self) -> None:
-        """Switch memory off in this conversation: from now on nothing of it is kept, learned,
-        prepared or given.
+        """Switch memory off in this conversation: from now on nothing of it is kept, learned from
+        or prepared for, and nothing is injected.
 
         What was said and is not written down yet is dropped, what is written down and not learned
         yet is not learned. Where the memory has a home with a config.toml that holds for every
@@ -288,46 +270,52 @@ class Companion:
         )
 
     def on(self) -> None:
-        """Switch memory on again in this conversation; what was said meanwhile stays unknown."""
+        """Switch memory on again in this conversation; what was said meanwhile is not learned."""
         self._background.switch_memory(self.conversation, on=True)
 
+    def _check_open(self) -> None:
+        if self.closed:
+            raise BadInput("This companion is closed; open another with mind.companion()")
+
+    def _timestamp(self, now: float | None) -> float:
+        return self._now() if now is None else check_timestamp(now)
+
     def _take_block(self, at: float) -> tuple[Block, Block]:
-        """(the block to give, the block that waited too long)."""
+        """(the block to inject, the block that waited too long); both may be empty."""
         try:
             block = self.conversation.slot.pop()
         except IndexError:
             return EMPTY_BLOCK, EMPTY_BLOCK
-        gives = self.conversation.attention.may_inject(block, at) and not is_recently_told(
-            self.conversation, block.due, at
-        )
-        return (block, EMPTY_BLOCK) if gives else (EMPTY_BLOCK, block)
+        history = self.conversation.attention
+        if history.may_inject(block, at) and not is_recently_told(self.conversation, block.due, at):
+            return block, EMPTY_BLOCK
+        return EMPTY_BLOCK, block
 
-    def _answer_first_turn(self, said: tuple[HostMessage, ...], at: float) -> Block:
-        """The first turn's answer: what was due when the conversation began, and the lexical stage,
-        cut off at the deadline.
+    def _answer_first_turn(self, messages: tuple[HostMessage, ...], at: float) -> Block:
+        """The first turn's block: reminders that were due when the conversation began, and what
+        search by words finds until the deadline.
         """
-        about, settings, attention = (
-            find_focus(said),
-            self._background.settings,
-            self.conversation.attention,
-        )
+        focus = find_focus(messages)
         due = self._due if 0 <= at - self._due_found_at < FRESH_SECONDS else []
-        turn = InjectionTurn(attention, self.space, at, due)
-        return prepare_by_words(self._background.store, settings, turn, about.text, about.context)
+        turn = InjectionTurn(self.conversation.attention, self.space, at, due)
+        background = self._background
+        return prepare_by_words(
+            background.store, background.settings, turn, focus.text, focus.context
+        )
 
     @property
     def behind(self) -> int:
-        """Turns of this mind that are handed over and not yet written down and prepared for."""
+        """The number of turns of this mind that are handed over and not yet processed."""
         return self._background.behind
 
     def wait(self, seconds: float = 30.0) -> bool:
-        """Wait until everything handed over so far is written down and prepared for. For scripts
-        and tests.
+        """Wait until everything handed over so far is written and prepared for; False if that takes
+        longer. For scripts and tests.
         """
         return self._background.wait(seconds)
 
     def close(self) -> None:
-        """Write down what is queued and let go. The mind's thread ends with its last companion."""
+        """Write down what is queued. The mind's thread ends with its last companion."""
         if not self.closed and not self._is_first_turn:
             self._background.enqueue(
                 ConversationTurn(
@@ -336,7 +324,8 @@ class Companion:
             )
         self.closed = True
         self._background.remove_companion(self)
-        with suppress(ReverieError):  # then it is let go of when its time is over
+        # In trouble the claims on reminders run out by themselves.
+        with suppress(ReverieError):
             unused = [hit.memory for hit in self._due if self._is_first_turn]
             unused += [memory for block in self.conversation.slot for memory in block.due]
             release_reminders(self._background.store, unused, self.conversation.holder)
@@ -353,18 +342,22 @@ class Companion:
         self.close()
 
 
+def to_evicted_parts(
+    items: Sequence[ContextItem], places: Sequence[MessagePlace]
+) -> tuple[EvictedPart, ...]:
+    """The items that leave a context, as they are written down; stubs of earlier ones left out."""
+    return tuple(to_evicted_message(item, places) for item in items if not item.is_stub)
+
+
 def to_evicted_message(item: ContextItem, places: Sequence[MessagePlace]) -> EvictedPart:
-    """An item as it is written down."""
+    """An item that leaves a context, as it is written down."""
     numbers = [places[place].number for place in item.messages]
     role = "tool" if item.tool else item.type.partition("_")[0]
     return EvictedPart(item.text, role, item.at, (min(numbers), max(numbers)), item.tool, item.task)
 
 
 def check_timestamp(now: object) -> float:
-    """A time that can be written down."""
+    """The time as seconds since 1970; BadInput for what is no finite number."""
     if isinstance(now, bool) or not isinstance(now, (int, float)) or not math.isfinite(now):
         raise BadInput(f"now={now!r} is not a time; give seconds since 1970")
     return float(now)
-
-
-__all__ = ["BackgroundThread", "Companion", "content_to_text", "resume_history"]

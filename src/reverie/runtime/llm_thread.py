@@ -1,5 +1,6 @@
-"""A thread beside the background in which a language model reads what was said: that takes a
-minute, no turn may.
+"""A thread beside the background thread in which a language model reads events.
+
+That takes a minute, and no turn may wait for it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from collections.abc import Callable
 from reverie.pipeline.event_reader import WorkContext
 from reverie.runtime.settle import has_llm_work, run_llm_step
 
-ErrorGuard = Callable[[Callable[[], object]], None]  # calls something and keeps what goes wrong
+# Calls a function and records what it raises.
+ErrorGuard = Callable[[Callable[[], object]], None]
 
 
 class LlmThread:
-    """At most one thread; a daemon, so that the end of the process waits for no model."""
+    """At most one thread; a daemon, so that the end of the process does not wait for a model."""
 
     def __init__(self) -> None:
         self._thread: threading.Thread | None = None
@@ -23,29 +25,30 @@ class LlmThread:
     def begin(
         self, work: WorkContext, holder: str, guard: ErrorGuard, then: Callable[[], None]
     ) -> None:
-        """Read what waits, unless that is being done, or nothing waits for a model that may be
-        asked now.
+        """Start reading, unless a thread is at it or no event waits for the model.
 
         `then` is called when something was read.
         """
-        if has_llm_work(work) and (self._thread is None or not self._thread.is_alive()):
-            thread = threading.Thread(
-                target=guard,
-                args=(lambda: self._read(work, holder, then),),
-                daemon=True,
-                name="reverie-reader",
-            )
-            thread.start()
-            # only now: who ends it meanwhile cannot wait for a thread that has not begun
-            self._thread = thread
+        is_running = self._thread is not None and self._thread.is_alive()
+        if is_running or not has_llm_work(work):
+            return
+        thread = threading.Thread(
+            target=guard,
+            args=(lambda: self._read(work, holder, then),),
+            daemon=True,
+            name="reverie-reader",
+        )
+        thread.start()
+        # Set only now: `join` cannot wait for a thread that has not begun.
+        self._thread = thread
 
     def join(self, patience: float) -> None:
-        """Wait for what is being read; who closes the model first waits for next to nothing."""
+        """Wait for the thread. Close the model first, so that it answers at once."""
         if self._thread is not None:
             self._thread.join(patience)
 
     def _read(self, work: WorkContext, holder: str, then: Callable[[], None]) -> None:
-        done = run_llm_step(work, holder)
-        self.trouble = done.trouble
-        if done.events:
+        report = run_llm_step(work, holder)
+        self.trouble = report.trouble
+        if report.events:
             then()

@@ -1,14 +1,12 @@
-"""What happens after a turn, in one serial place: texts get vectors, events are learned from, the
-next block is made.
+"""Settling: texts get vectors, events are learned from, memories are reconciled.
 
-*Prepare* (`settle.preparing`) looks only at the newest turn of a conversation; the READERS look at
-every event that concerns them, in order, each with a cursor of its own. Nothing here runs in a
-caller's path: the companion calls it from its thread, a detached worker for other processes,
-scripts and tests call it directly. Between processes a lease says who settles; everybody may read
-and append meanwhile.
+Always true: nothing here runs in a caller's path. The companion calls it from its thread, a
+detached worker does for other processes, scripts and tests call it directly. Between processes a
+lease says who settles; everybody may read and append meanwhile. Each of the READERS looks at every
+event that concerns it, in order, with a cursor of its own.
 
-An event that a reader fails on is recorded as `failed` and the cursor moves on. A model that is not
-there is not a failure: texts go on waiting, words go on finding.
+An event that a reader fails on is recorded as `failed` and the cursor moves on. A missing model is
+no failure: texts go on waiting for their vectors, and search by words finds them.
 """
 
 from __future__ import annotations
@@ -49,12 +47,14 @@ from reverie.porting import shared_files
 from reverie.reconciliation import reconcile_reader
 from reverie.storage import Store
 
-LLM_LEASE = "settle:model"  # the lease of who asks the language model
-LLM_LEASE_SECONDS = 300.0  # an event may need several answers of a minute
+LLM_LEASE = "settle:model"  # held by the process that asks the language model
+LLM_LEASE_SECONDS = 300.0  # an event may need several answers, of a minute each
 TEXTS_PER_CHUNK = 4  # texts of memories that take as long to embed as one chunk of a file
-LLM_EVENTS_PER_STEP = 20  # events that are read with it in one step; few of them are due
-# seconds that `settled` waits for another settler that makes no headway: two leases
+LLM_EVENTS_PER_STEP = 20
+# How long to wait for another settler that makes no headway: two leases, so that one that died is
+# over and its successor has had a chance.
 STANDSTILL_SECONDS = 60.0
+STANDSTILL_CHECK_SECONDS = 0.05
 
 READERS: tuple[EventReader, ...] = (
     working_memory_reader.READER,
@@ -66,7 +66,7 @@ READERS: tuple[EventReader, ...] = (
     retrieval_feedback.READER,
     anchor_reader.READER,
 )
-"""Who follows the event log, in this order: what is learned is reconciled in the same step."""
+"""The readers of the event log. In this order, what is learned is reconciled in the same step."""
 
 LEARNERS = (
     turn_learning.READER,
@@ -75,26 +75,28 @@ LEARNERS = (
     remedy_reader.READER,
 )
 
-SettleProgress = Callable[[str, int, int | None], None]  # stage, done, of how many
+SettleProgress = Callable[[str, int, int | None], None]  # stage, done, total
 
 
 def ignore_progress(_stage: str, _done: int, _total: int | None) -> None:
-    """Nobody wants to know how far it is."""
+    """A progress callback that does nothing."""
 
 
 class SettleReport(NamedTuple):
     """What one call of `settle` did."""
 
     embedded: int = 0
-    learned: int = 0  # memories that came out of events
-    events: int = 0  # events that were read, once for each reader
-    failed: int = 0  # events that could not be
+    learned: int = 0  # memories extracted from events
+    events: int = 0  # events that were read, counted once for each reader
+    failed: int = 0  # events that could not be read
     waiting: int = 0  # texts that still have no vector
-    trouble: str = ""  # why, if the embedder or the language model did not answer
-    mirrored: int = 0  # lines of people that were taken in from the Markdown mirror
+    trouble: str = ""  # why the embedder or the language model did not answer
+    mirrored: int = 0  # lines by people taken in from the Markdown mirror
 
     def plus(self, step: SettleReport) -> SettleReport:
-        """This and one more step; the trouble of the last one that did anything, or met some."""
+        """The sum with one more step; `trouble` is that of the last step that did or
+        met anything.
+        """
         trouble = step.trouble if step or step.trouble else self.trouble
         return SettleReport(
             self.embedded + step.embedded,
@@ -107,30 +109,28 @@ class SettleReport(NamedTuple):
         )
 
     def __bool__(self) -> bool:
-        """Whether anything was done."""
+        """True if anything was done."""
         return bool(self.embedded or self.events or self.mirrored)
 
 
 def settle_all(
     work: Callable[[], WorkContext], holder: str, tell: SettleProgress = ignore_progress
 ) -> SettleReport:
-    """Embed, learn and reconcile until nothing waits. Somebody else who is at it is waited for
-    while they get on.
+    """Embed, learn and reconcile until nothing waits; wait for another settler that makes headway.
 
-    `work` gives what is worked with at this moment. `trouble` says why something is left: no model
-    answers, or who is at it and stands still.
+    `work` gives the context of the moment. In the report, `trouble` says why something is left: no
+    model answers, or another process holds the lease and stands still.
     """
-    store, done, others, total = (
-        work().store,
-        SettleReport(),
-        "",
-        count_waiting_texts(work()) + count_waiting_chunks(work()),
-    )
+    store = work().store
+    done = SettleReport()
+    others = ""
+    total = count_waiting_texts(work()) + count_waiting_chunks(work())
     try:
         while True:
             if store.acquire(SETTLE_LEASE, holder, SETTLE_LEASE_SECONDS, work().now):
                 step = run_settle_step(work(), holder=holder)
                 done = done.plus(step)
+                # Texts may arrive while this runs, so the total can grow.
                 total = max(total, done.embedded)
                 tell("settling", done.embedded + done.events, None if done.events else total)
                 if not step:
@@ -146,61 +146,56 @@ def settle_all(
 
 
 def wait_for_other_settler(work: Callable[[], WorkContext], tell: SettleProgress) -> bool:
-    """Wait for another settler; False once nothing is left to do or it stands still, True when it
-    has gone.
+    """Wait for another settler: True once it has gone, False if nothing is left to do or it stands
+    still.
     """
-    last, since = measure_headway(work()), clock.ticks()
+    last = measure_headway(work())
+    last_moved_at = clock.ticks()
     while work().store.holder(SETTLE_LEASE, work().now) is not None:
         if not has_work_left(work()):
             return False
-        now = measure_headway(work())
-        if now != last:
-            last, since = now, clock.ticks()
-        if clock.ticks() - since > STANDSTILL_SECONDS:
+        present = measure_headway(work())
+        if present != last:
+            last = present
+            last_moved_at = clock.ticks()
+        if clock.ticks() - last_moved_at > STANDSTILL_SECONDS:
             return False
-        tell("another process is settling; texts left", now[0], None)
-        clock.sleep(0.05)
+        tell("another process is settling; texts left", present[0], None)
+        clock.sleep(STANDSTILL_CHECK_SECONDS)
     return True
 
 
 def measure_headway(work: WorkContext) -> tuple[int, ...]:
-    """What moves while somebody settles: texts that wait, the newest event, where each reader
-    stands.
-    """
-    return (
-        count_waiting_texts(work),
-        work.store.last_event(),
-        *(work.store.cursor(reader.name) for reader in READERS),
-    )
+    """The numbers that move while somebody settles: waiting texts, newest event, all cursors."""
+    cursors = [work.store.cursor(reader.name) for reader in READERS]
+    return (count_waiting_texts(work), work.store.last_event(), *cursors)
 
 
 def describe_standstill(work: WorkContext, lease: str) -> str:
-    """Who is at what is left to do; empty where nothing is left, or nobody is at it."""
+    """A sentence that names the holder of the lease, if it leaves work undone; else empty."""
     other = work.store.holder(lease, work.now)
-    return (
-        f"Not everything is settled yet: {other} is at it. Try again later"
-        if other and has_work_left(work)
-        else ""
-    )
+    if not other or not has_work_left(work):
+        return ""
+    return f"Not everything is settled yet: {other} is at it. Try again later"
 
 
 def count_waiting_texts(work: WorkContext) -> int:
-    """How many texts have no vector of our model yet."""
+    """The number of texts that have no vector of the present model yet."""
     return work.store.stats(embedding_model_of(work.embedder)).waiting
 
 
 def record_trouble(store: Store, trouble: str) -> None:
-    """Keep what went wrong last, for `reverie status`; an empty trouble wipes the last one."""
+    """Keep the last trouble for `reverie status`; an empty text clears it."""
     with suppress(ReverieError):
-        if trouble or store.meta("trouble"):
-            first = trouble.splitlines()[0] if trouble else ""
-            store.set_meta(
-                "trouble", json.dumps({"at": clock.now(), "text": first}) if trouble else ""
-            )
+        if trouble:
+            first_line = trouble.splitlines()[0]
+            store.set_meta("trouble", json.dumps({"at": clock.now(), "text": first_line}))
+        elif store.meta("trouble"):
+            store.set_meta("trouble", "")
 
 
 def has_work_left(work: WorkContext) -> bool:
-    """Whether a text waits for a vector or an event to be read."""
+    """True if a text waits for its vector, or an event, page or shared file to be read."""
     return (
         any(has_ready_event(work, reader) for reader in READERS)
         or has_llm_work(work)
@@ -211,15 +206,14 @@ def has_work_left(work: WorkContext) -> bool:
 
 
 def build_event_queue() -> EventQueue:
-    """The readers and whether anything waits for them: what a run of sleep is handed."""
+    """The readers, and whether anything waits for them, as consolidation needs them."""
     return EventQueue(READERS, has_work_left)
 
 
 def load_llm_readers() -> tuple[EventReader, ...]:
-    """Who follows the event log with a language model, a few events a step, when nothing else is to
-    be done.
+    """The readers that need a language model: a few events a step, when nothing else is left.
 
-    Loaded where there is a model only: a command that recalls waits for every import.
+    Imported only where there is a model, because every command waits for its imports.
     """
     from reverie.extraction import gap_answers, model_extraction
     from reverie.reconciliation import model_weighing
@@ -228,10 +222,10 @@ def load_llm_readers() -> tuple[EventReader, ...]:
 
 
 def has_llm_work(work: WorkContext) -> bool:
-    """Whether an event waits for a language model that may be asked now."""
-    return work.llm is not None and any(
-        has_ready_event(work, reader) for reader in load_llm_readers()
-    )
+    """True if an event waits for a language model that may be asked now."""
+    if work.llm is None:
+        return False
+    return any(has_ready_event(work, reader) for reader in load_llm_readers())
 
 
 def run_llm_step(work: WorkContext, holder: str) -> SettleReport:
@@ -239,35 +233,34 @@ def run_llm_step(work: WorkContext, holder: str) -> SettleReport:
 
     This may take minutes. It has a lease of its own, so that whoever settles need not wait for it.
     """
-    if not has_llm_work(work) or not work.store.acquire(
-        LLM_LEASE, holder, LLM_LEASE_SECONDS, work.now
-    ):
+    if not has_llm_work(work):
+        return SettleReport()
+    if not work.store.acquire(LLM_LEASE, holder, LLM_LEASE_SECONDS, work.now):
         return SettleReport()
     try:
-        read = {
+        results = {
             reader.name: run_reader(work, reader, LLM_EVENTS_PER_STEP)
             for reader in load_llm_readers()
         }
     finally:
         work.store.release(LLM_LEASE, holder)
-    done = read.values()
+    reasons = [result.stop_reason for result in results.values() if result.stop_reason]
     return SettleReport(
-        0,
-        read["extract"].added + read["answer"].added,
-        sum(r.events for r in done),
-        sum(r.failed for r in done),
-        trouble=next((r.stop_reason for r in done if r.stop_reason), ""),
+        learned=results["extract"].added + results["answer"].added,
+        events=sum(result.events for result in results.values()),
+        failed=sum(result.failed for result in results.values()),
+        trouble=reasons[0] if reasons else "",
     )
 
 
 def run_settle_step(
     work: WorkContext, batch: int = EMBEDDING_BATCH, holder: str = ""
 ) -> SettleReport:
-    """A bounded piece of work: one batch of texts, some events of each reader.
+    """Do a bounded piece of work: one batch of texts, some events of each reader.
 
-    Who names a `holder` can wait for a language model: it is asked once nothing else is to be done.
+    With a `holder` the language model is asked too, once nothing else is left; that may take long.
     """
-    embedded, trouble, hopeless = 0, "", False
+    embedded, trouble, is_hopeless = 0, "", False
     if work.embedder is not None:
         try:
             adopt_embedder(work.store, work.embedder)
@@ -276,28 +269,28 @@ def run_settle_step(
             )
         except NO_VECTOR_ERRORS as err:
             trouble = str(err)
-            hopeless = work.settings.offline and not isinstance(err, EmbedderUnavailable)
-    work = work._replace(embedder_error=trouble, embedder_unavailable=hopeless)
-    read = [(reader, run_reader(work, reader)) for reader in READERS]
+            # Offline, a model that is not in the cache will not come: nobody need wait for it.
+            is_hopeless = work.settings.offline and not isinstance(err, EmbedderUnavailable)
+    work = work._replace(embedder_error=trouble, embedder_unavailable=is_hopeless)
+    results = [(reader, run_reader(work, reader)) for reader in READERS]
     done = SettleReport(
-        embedded,
-        sum(r.added for reader, r in read if reader in LEARNERS),
-        sum(r.events for _, r in read),
-        sum(r.failed for _, r in read),
-        len(work.store.unembedded_texts(1, embedding_model_of(work.embedder))),
-        trouble,
+        embedded=embedded,
+        learned=sum(result.added for reader, result in results if reader in LEARNERS),
+        events=sum(result.events for _, result in results),
+        failed=sum(result.failed for _, result in results),
+        waiting=len(work.store.unembedded_texts(1, embedding_model_of(work.embedder))),
+        trouble=trouble,
     )
-    done = (
-        done
-        if done
-        else done._replace(mirrored=mirror_sync.follow_store(work) + shared_files.sync_shares(work))
-    )
+    if not done:
+        mirrored = mirror_sync.follow_store(work) + shared_files.sync_shares(work)
+        done = done._replace(mirrored=mirrored)
+    # Anchors and the model are slow, so they wait until nothing else is left.
     if done or not holder:
         return done
-    anchor_reader.check_anchors_if_due(
-        work,
-        holder,
-        lambda: work.store.acquire(SETTLE_LEASE, holder, SETTLE_LEASE_SECONDS, clock.now()),
-    )
-    more = run_llm_step(work, holder)
-    return done.plus(more)._replace(waiting=done.waiting, trouble=trouble or more.trouble)
+
+    def renew_lease() -> bool:
+        return work.store.acquire(SETTLE_LEASE, holder, SETTLE_LEASE_SECONDS, clock.now())
+
+    anchor_reader.check_anchors_if_due(work, holder, renew_lease)
+    llm_step = run_llm_step(work, holder)
+    return done.plus(llm_step)._replace(waiting=done.waiting, trouble=trouble or llm_step.trouble)

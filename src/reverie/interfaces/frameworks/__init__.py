@@ -1,9 +1,10 @@
 """Memory in agents that are written with somebody's framework: a file for each, imported only when
 it is used.
 
-    beside           any loop in Python: a context manager, or a decorator of the function that calls the model
+    agent_loop       any loop in Python: a context manager, or a decorator
     openai_agents    OpenAI Agents SDK: a session, hooks, and a filter of what the model is sent
     langgraph        LangGraph and LangChain: a `BaseStore`
+    langgraph_agent  LangGraph and LangChain: hooks around an agent's model
     pydantic_ai      Pydantic AI: a capability, and a toolset
     anthropic        Anthropic's SDK: the handler of its memory tool
     claude_agent     Claude Agent SDK: hooks

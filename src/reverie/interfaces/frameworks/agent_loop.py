@@ -6,11 +6,11 @@ calls the model.
         memory.after(messages, answer)
 
     @Beside(mind, "me/shop", session="monday")
-    def model(messages): ...             # or a method, a coroutine, a generator that streams the answer
+    def model(messages): ...  # or a method, a coroutine, a generator that streams the answer
 
-Always true: nothing here raises because of memory (`spared` is the one place of this room that
-catches everything, and `trouble` tells what it caught); a turn waits neither for inference nor for
-another process that writes. The other adapters stand on this one.
+Always true: nothing here raises because of memory (`Beside.guarded` is the one place of this room
+that catches everything, and `trouble` tells what it caught); a turn waits neither for inference nor
+for another process that writes. The other adapters stand on this one.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
-# seconds that a conversation's beginning may take; longer, and its first turns go without
+# That a conversation's beginning may take; longer, and its first turns go without memory.
 OPEN_SECONDS = 0.5
-CLOSE_SECONDS = 10.0  # seconds that the end of a conversation waits for its beginning
-MAX_MISSED = 40  # lists of messages that came before the beginning was over, and are heeded then
-# conversations that one adapter keeps open; of more, the one that was silent longest is closed
+CLOSE_SECONDS = 10.0  # that the end of a conversation waits for its beginning
+MAX_MISSED = 40  # lists of messages before the beginning is over, which are heeded then
+# Conversations that one adapter keeps open; of more, the one that was silent longest is closed.
 MAX_OPEN = 100
 CALL_AFTER = "Call after(messages, text) with what was said"
-_opening = Lock()  # a mind's thread is made once
+# A mind starts its thread once, so companions are opened one at a time.
+_opening = Lock()
 
 
 class Beside:
@@ -56,13 +57,17 @@ class Beside:
         session: str = "",
         author: Author = UNKNOWN_AUTHOR,
     ) -> None:
-        self.mind, self.session, self.space = mind, session, resolve_space(space)
-        self.author = author  # who keeps something by `remember`: the framework and its model
+        self.mind = mind
+        self.session = session
+        self.space = resolve_space(space)
+        self.author = author  # of what is kept by `remember`: the framework and its model
         self._companion: Companion | None = None
         self._missed: deque[Sequence[Any]] = deque(maxlen=MAX_MISSED)
         self._trouble = ""
-        self._told: set[str] = set()  # memories that were told before a tool
-        self._one_at_a_time, self._opened = Lock(), Event()
+        self._told: set[str] = set()  # memories that were shown before a tool
+        self._one_at_a_time = Lock()
+        self._opened = Event()
+        # A store that another process locks must not hold up the agent's first turn.
         Thread(target=self._open, daemon=True, name="reverie-beside").start()
         self._opened.wait(OPEN_SECONDS)
 
@@ -81,13 +86,11 @@ class Beside:
 
     @property
     def is_off(self) -> bool:
-        """Whether memory is switched off in this conversation."""
+        """True if memory is switched off in this conversation."""
         return self._companion is not None and self._companion.is_off
 
     def guarded(self, otherwise: T, work: Callable[[], T]) -> T:
-        """What the work returns; if it fails, this instead, and `trouble` says why. The agent goes
-        on.
-        """
+        """The result of some work; if it raises, `otherwise`, and `trouble` says why."""
         try:
             return work()
         except Exception as err:
@@ -95,54 +98,56 @@ class Beside:
             return otherwise
 
     def turn(self, messages: Sequence[Any]) -> Block:
-        """What comes up by itself for this conversation now, at once; often nothing. See
-        `Companion.turn`.
-        """
+        """The block to inject now, at once; often empty. See `Companion.turn`."""
         with self._one_at_a_time:
-            if (companion := self._caught_up()) is None:
+            companion = self._catch_up()
+            if companion is None:
                 self._missed.append(messages)
                 return EMPTY_BLOCK
             return self.guarded(EMPTY_BLOCK, lambda: self._without_told(companion.turn(messages)))
 
     def _without_told(self, block: Block) -> Block:
-        """A block without what was told before a tool meanwhile: it may have been prepared at the
-        same time.
-        """
+        """A block without what was shown before a tool while it was prepared."""
         if self._told.isdisjoint(block.ids):
             return block
-        settings, due = self.mind.settings, {memory.id for memory in block.due}
+        due = {memory.id for memory in block.due}
         hits = [
             Hit(memory, 0.0, why)
             for memory, why in zip(block.memories, block.why, strict=True)
             if memory.id in due or memory.id not in self._told
         ]
-        left = render_block(hits, self.mind.work.now, limit=settings.limit, budget=settings.budget)
-        return left._replace(prepared_at=block.prepared_at, due=block.due) if left else EMPTY_BLOCK
+        remaining = self._render(hits)
+        if not remaining:
+            return EMPTY_BLOCK
+        return remaining._replace(prepared_at=block.prepared_at, due=block.due)
 
     def heed(self, messages: Sequence[Any]) -> None:
-        """These messages are kept and learned from; nothing is given for them."""
+        """Hand over messages to be kept and learned from, without taking a block."""
         with self._one_at_a_time:
-            if (companion := self._caught_up()) is None:
+            companion = self._catch_up()
+            if companion is None:
                 self._missed.append(messages)
             else:
                 self.guarded(None, lambda: companion.heed(messages))
 
-    def _caught_up(self) -> Companion | None:
-        """The companion, once the conversation has begun; it has heeded what came before that."""
-        while (companion := self._companion) is not None and self._missed:
+    def _catch_up(self) -> Companion | None:
+        """The companion, after it has heeded what came before it was open; None until then."""
+        companion = self._companion
+        while companion is not None and self._missed:
             self.guarded(None, partial(companion.heed, self._missed.popleft()))
         return companion
 
     def before(self, messages: Sequence[Any]) -> Sequence[Any]:
-        """What to send to the model: the messages, with what comes up at their end. They themselves
-        are not altered.
+        """What to send to the model: the messages, with the block at their end.
+
+        The messages themselves are not altered.
         """
         block = self.turn(messages)
         return self.guarded(messages, lambda: append_block(messages, block)) if block else messages
 
     def after(self, messages: Sequence[Any], answer: Any) -> None:
-        """What the model answered to these: a text, a message, or a response of OpenAI's or
-        Anthropic's SDK.
+        """Hand over the model's answer to these messages: a text, a message, or a response of
+        OpenAI's or Anthropic's SDK.
         """
         said: list[Any] = self.guarded([], lambda: read_answer_messages(answer))
         if not said and answer is not None and not self.trouble:
@@ -152,32 +157,34 @@ class Beside:
         self.heed(self.guarded(messages, lambda: [*messages, *said]))
 
     def learn_stream(self, messages: Sequence[Any] | None, pieces: Sequence[Any]) -> None:
-        """What the model answered to these piece by piece, once it is over."""
+        """Hand over the streamed answer to these messages, once it is over."""
         if messages is None:
             return
-        if text := self.guarded("", lambda: join_stream_text(pieces)):
+        text = self.guarded("", lambda: join_stream_text(pieces))
+        if text:
             self.after(messages, text)
             return
         if pieces:
             self.report_unread(
-                f"The pieces of this answer, of the type {type(pieces[0]).__name__}, hold no text. {CALL_AFTER}"
+                f"The pieces of this answer, of the type {type(pieces[0]).__name__}, "
+                f"hold no text. {CALL_AFTER}"
             )
         self.heed(messages)
 
     def report_unread(self, why: str) -> None:
-        """Something went by that could not be learned from; `trouble` says so."""
+        """Set `trouble`: something went by that could not be learned from."""
         self._trouble = why
 
     def warned(
         self, tool: str, arguments: Mapping[str, Any] | str, kinds: Sequence[str] = ()
     ) -> str:
-        """What to know before this tool runs, as a block of text; each memory once in a
-        conversation, usually none.
+        """What to know before this tool runs, as text; usually nothing. Each memory is shown once
+        in a conversation.
 
         With `kinds` only memories of these, such as "negative": what must never be done.
         """
 
-        def called() -> str:
+        def render_warnings() -> str:
             found = [] if self.is_off else self.mind.warnings(tool, arguments, space=self.space)
             hits = [
                 hit
@@ -185,45 +192,41 @@ class Beside:
                 if hit.memory.id not in self._told and (not kinds or hit.memory.kind in kinds)
             ]
             self._told.update(hit.memory.id for hit in hits)
-            return self._text(hits)
+            return self._render(hits).text
 
-        return self.guarded("", called)
+        return self.guarded("", render_warnings)
 
     def fixed(self, error: str) -> str:
-        """What once made such an error go away, as a block of text."""
-        return (
-            ""
-            if self.is_off
-            else self.guarded(
-                "",
-                lambda: self._text(
-                    [
-                        Hit(one.memory, one.chance, ("fix",))
-                        for one in self.mind.suggest_fix(error, space=self.space)
-                    ]
-                ),
-            )
-        )
+        """What once made such an error go away, as text."""
+
+        def render_fixes() -> str:
+            fixes = self.mind.suggest_fix(error, space=self.space)
+            return self._render([Hit(fix.memory, fix.chance, ("fix",)) for fix in fixes]).text
+
+        return "" if self.is_off else self.guarded("", render_fixes)
 
     def again(self) -> str:
-        """What this conversation was given lately and has taught, for a context that was shortened
-        and has lost it.
+        """What this conversation was lately given and has taught, as text, for a context that was
+        shortened and has lost it.
         """
 
-        def said() -> str:
+        def render_again() -> str:
             from reverie.interfaces.hooks.prompt_lookup import render_repeated_block
 
             with self._one_at_a_time:
-                if (companion := self._caught_up()) is None:
+                companion = self._catch_up()
+                if companion is None:
                     return ""
                 companion.wait(OPEN_SECONDS)
+                # The context has lost it, so all of it may be injected again.
                 companion.conversation.attention.injected.clear()
                 work = self.mind.work
-                return render_repeated_block(
+                block = render_repeated_block(
                     work.store, work.settings, self.session, self.space, work.now
-                ).text
+                )
+                return block.text
 
-        return self.guarded("", said)
+        return self.guarded("", render_again)
 
     def ran(
         self,
@@ -234,7 +237,7 @@ class Beside:
         error: Any = None,
         duration: float | None = None,
     ) -> None:
-        """A tool ran; it is written down in the background. `duration` in seconds."""
+        """Record a run of a tool, in the background. `duration` is in seconds."""
         self.guarded(
             None,
             lambda: self.mind.record_tool(
@@ -255,15 +258,13 @@ class Beside:
         Args:
             question: What you want to know, in words.
         """
-        return self.guarded(
-            f"Memory cannot be searched just now. {self._trouble}".strip(),
-            lambda: (
-                self._text(
-                    [] if self.is_off else self.mind.recall(question, space=self.space), asked=True
-                )
-                or "Nothing is known about that."
-            ),
-        )
+
+        def render_recalled() -> str:
+            found = [] if self.is_off else self.mind.recall(question, space=self.space)
+            return self._render(found, asked=True).text or "Nothing is known about that."
+
+        trouble = f"Memory cannot be searched just now. {self._trouble}".strip()
+        return self.guarded(trouble, render_recalled)
 
     def remember(self, text: str) -> str:
         """Keep something in long-term memory that will be worth knowing in later conversations.
@@ -272,30 +273,28 @@ class Beside:
             by itself.
         """
 
-        def kept() -> str:
+        def keep() -> str:
             claim = self.mind.vouch(text, space=self.space)._replace(author=self.author)
             kept = self.mind.remember(text, space=self.space, session=self.session, **claim.fields)
             return " ".join(filter(None, (f"Kept as {kept.id}.", claim.why)))
 
-        return self.guarded("", kept) or f"It was not kept. {self._trouble}"
+        return self.guarded("", keep) or f"It was not kept. {self._trouble}"
 
-    def _text(self, hits: Sequence[Hit], *, asked: bool = False) -> str:
+    def _render(self, hits: Sequence[Hit], *, asked: bool = False) -> Block:
         settings = self.mind.settings
-        return render_block(
-            hits, self.mind.work.now, limit=settings.limit, budget=settings.budget, asked=asked
-        ).text
+        limit, budget = settings.limit, settings.budget
+        return render_block(hits, self.mind.work.now, limit=limit, budget=budget, asked=asked)
 
     def __call__(self, model: F) -> F:
-        """The same function, in the shape that it has, with memory. See `around`, which says where
-        the messages are.
-        """
+        """The same function with memory, in the shape that it has; see `wrap_model_call`."""
         return wrap_model_call(self, model)  # type: ignore[return-value]
 
     def close(self) -> None:
-        """The conversation is over: what is queued is written down. Twice does no harm."""
+        """End the conversation: what is queued is written down. Twice does no harm."""
         self._opened.wait(CLOSE_SECONDS)
         with self._one_at_a_time:
-            if (companion := self._caught_up()) is not None:
+            companion = self._catch_up()
+            if companion is not None:
                 self.guarded(None, companion.close)
 
     def __enter__(self) -> Self:
@@ -306,24 +305,23 @@ class Beside:
 
 
 class ConversationPool:
-    """Memory beside many conversations, for an adapter that serves them all: one `Beside` for each
-    session.
-    """
+    """Memory beside many conversations of one adapter: a `Beside` for each session."""
 
     def __init__(self, mind: Mind, space: str | None = None) -> None:
-        self.mind, self.space = mind, resolve_space(space)
+        self.mind = mind
+        self.space = resolve_space(space)
         self._open: dict[str, Beside] = {}
         self._closing: list[Thread] = []
         self._lock = Lock()
 
     def for_session(self, session: str) -> Beside:
-        """The one of a session."""
+        """The `Beside` of a session, opened if need be."""
         with self._lock:
             beside = self._open.pop(session, None) or Beside(self.mind, self.space, session=session)
-            self._open[session] = beside  # the last to have spoken stands last
-            silent = next(iter(self._open)) if len(self._open) > MAX_OPEN else None
-            if silent is not None:
-                self._close_silent(self._open.pop(silent))
+            # Put back last: the first one is then the one that was silent longest.
+            self._open[session] = beside
+            if len(self._open) > MAX_OPEN:
+                self._close_silent(self._open.pop(next(iter(self._open))))
         return beside
 
     def _close_silent(self, silent: Beside) -> None:
@@ -333,13 +331,12 @@ class ConversationPool:
 
     @property
     def trouble(self) -> str:
-        """What went wrong last in any of them."""
-        return next(
-            (beside.trouble for beside in reversed(self._open.values()) if beside.trouble), ""
-        )
+        """What went wrong in the conversation that spoke last of those with trouble."""
+        troubles = [beside.trouble for beside in reversed(self._open.values())]
+        return next(filter(None, troubles), "")
 
     def close(self) -> None:
-        """All conversations are over."""
+        """End all conversations."""
         with self._lock:
             closing, self._open = self._open, {}
             ending, self._closing = self._closing, []
@@ -356,15 +353,16 @@ class ConversationPool:
 
 
 def read_answer_messages(answer: Any) -> list[Any]:
-    """The messages in what a function that calls a model returned; none where there is nothing to
-    be read.
-    """
+    """The messages in what a call of a model returned; none if it cannot be read."""
     if isinstance(answer, str):
         return [{"role": "assistant", "content": answer}]
     if isinstance(answer, (list, tuple)):
         return list(answer)
-    if choices := get_field(answer, "choices"):  # OpenAI's chat completions
+    # OpenAI's chat completions
+    if choices := get_field(answer, "choices"):
         return [get_field(choices[0], "message")]
-    if isinstance(output := get_field(answer, "output"), list):  # OpenAI's responses
+    # OpenAI's responses
+    output = get_field(answer, "output")
+    if isinstance(output, list):
         return output
     return [answer] if get_field(answer, "role") is not None else []

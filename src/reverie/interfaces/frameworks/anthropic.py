@@ -2,8 +2,8 @@
 
     client.beta.messages.tool_runner(..., tools=[MemoryTool(mind, "me/shop")])
 
-What the commands do is told in `surfaces.notebook`. An error is an answer to the model, in the
-words that it knows; what goes wrong in memory itself, such as a disk that is full, is one too.
+What the commands do is told in `interfaces.memory_folder`. An error is an answer to the model, in
+the words that it knows; what goes wrong in memory itself, such as a disk that is full, is one too.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ class MemoryTool(BetaAbstractMemoryTool):
         self.notebook = MemoryFolder(mind, resolve_space(space), session)
 
     def execute(self, command: MemoryCommand) -> str:
-        """What a command answers."""
+        """The answer to a command."""
         return run_memory_command(self.notebook, command)
 
     view = create = str_replace = insert = delete = rename = execute
 
     def clear_all_memory(self) -> str:
-        """Every file is deleted; `reverie restore` brings them back."""
+        """Delete every file; `reverie restore` brings them back."""
         return clear_memory_files(self.notebook)
 
 
 class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
-    """The same for the SDK's async client, beside the event loop."""
+    """`MemoryTool` for the SDK's async client; it works in a thread beside the event loop."""
 
     def __init__(
         self, mind: Mind, space: str | None = None, *, session: str = "", **more: Any
@@ -71,18 +71,18 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
         self.notebook = MemoryFolder(mind, resolve_space(space), session)
 
     async def execute(self, command: MemoryCommand) -> str:
-        """What a command answers."""
+        """The answer to a command."""
         return await asyncio.to_thread(run_memory_command, self.notebook, command)
 
     view = create = str_replace = insert = delete = rename = execute
 
     async def clear_all_memory(self) -> str:
-        """Every file is deleted; `reverie restore` brings them back."""
+        """Delete every file; `reverie restore` brings them back."""
         return await asyncio.to_thread(clear_memory_files, self.notebook)
 
 
 def run_memory_command(notebook: MemoryFolder, command: MemoryCommand) -> str:
-    """What a command answers; ToolError is an answer too."""
+    """The answer to a command; ToolError, which the SDK answers with, for what it cannot do."""
     try:
         return notebook.run(command.model_dump(exclude_unset=True))
     except ReverieError as err:
@@ -90,7 +90,7 @@ def run_memory_command(notebook: MemoryFolder, command: MemoryCommand) -> str:
 
 
 def clear_memory_files(notebook: MemoryFolder) -> str:
-    """Every file is deleted."""
+    """Delete every file; returns the answer."""
     try:
         return notebook.clear()
     except ReverieError as err:

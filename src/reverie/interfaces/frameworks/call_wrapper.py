@@ -1,9 +1,9 @@
-"""A function that calls a model, with memory around it: what `@Beside(…)` makes of it.
+"""A function that calls a model, wrapped with memory: what `@Beside(…)` makes of it.
 
-The messages are found by name (NAMES) or are the first argument that is neither `self` nor `cls`.
-Whatever shape the function has stays: a method, a coroutine, a generator, an async generator. A
-stream is passed on piece by piece as it comes, and what it said is learned when it ends, also where
-nobody reads it to its end.
+The messages are found by name (MESSAGE_ARGUMENTS), or are the first argument that is neither `self`
+nor `cls`. The function keeps its shape: a method, a coroutine, a generator, an async generator. A
+stream is passed on piece by piece as it comes, and its text is learned from when it ends, also
+where nobody reads it to its end.
 
 Always true: a call that memory does not understand is made as it was written, and `trouble` says
 that nothing was learned.
@@ -40,46 +40,45 @@ from reverie.text.host_messages import get_field
 if TYPE_CHECKING:
     from reverie.interfaces.frameworks.agent_loop import Beside
 
-# arguments that hold the messages, whatever their place
-MESSAGE_ARGUMENTS = (
-    "messages",
-    "input",
-    "history",
-    "conversation",
-)
+# Names of arguments that hold the messages, whatever their place.
+MESSAGE_ARGUMENTS = ("messages", "input", "history", "conversation")
 RECEIVER_ARGUMENTS = ("self", "cls")
 
 
 def wrap_model_call(beside: Beside, model: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function with memory, in the shape that it had."""
+    """The same function with memory, in the shape that it has."""
     try:
-        how = signature(model)
-    except (TypeError, ValueError):  # a builtin that does not say
-        how = Signature(
+        call_signature = signature(model)
+    # Some builtins have no signature.
+    except (TypeError, ValueError):
+        call_signature = Signature(
             [Parameter("given", Parameter.VAR_POSITIONAL), Parameter("more", Parameter.VAR_KEYWORD)]
         )
-    for fits, shape in (
+    for has_shape, wrap in (
         (iscoroutinefunction, wrap_coroutine),
         (isasyncgenfunction, wrap_async_generator),
         (isgeneratorfunction, wrap_generator),
     ):
-        if fits(model):
-            return shape(beside, model, how)
-    return wrap_function(beside, model, how)
+        if has_shape(model):
+            return wrap(beside, model, call_signature)
+    return wrap_function(beside, model, call_signature)
 
 
-def wrap_function(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
-    """A plain function; it may return a coroutine or a stream all the same."""
+def wrap_function(
+    beside: Beside, model: Callable[..., Any], call_signature: Signature
+) -> Callable[..., Any]:
+    """Wrap a plain function, which may return a coroutine or a stream all the same."""
 
     @wraps(model)
     def call(*given: Any, **more: Any) -> Any:
-        messages, given, more = inject_into_call(beside, how, given, more)
+        messages, given, more = inject_into_call(beside, call_signature, given, more)
         answer = model(*given, **more)
         if messages is None:
             return answer
         if iscoroutine(answer):
             return await_and_learn(beside, messages, answer)
-        if (stream := wrap_stream(beside, messages, answer)) is not None:
+        stream = wrap_stream(beside, messages, answer)
+        if stream is not None:
             return stream
         beside.after(messages, answer)
         return answer
@@ -87,37 +86,45 @@ def wrap_function(beside: Beside, model: Callable[..., Any], how: Signature) -> 
     return call
 
 
-def wrap_coroutine(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
-    """A coroutine."""
+def wrap_coroutine(
+    beside: Beside, model: Callable[..., Any], call_signature: Signature
+) -> Callable[..., Any]:
+    """Wrap a coroutine function."""
 
     @wraps(model)
     async def call(*given: Any, **more: Any) -> Any:
-        messages, given, more = await asyncio.to_thread(inject_into_call, beside, how, given, more)
+        messages, given, more = await asyncio.to_thread(
+            inject_into_call, beside, call_signature, given, more
+        )
         answer = await model(*given, **more)
         return answer if messages is None else await learn_answer(beside, messages, answer)
 
     return call
 
 
-def wrap_generator(beside: Beside, model: Callable[..., Any], how: Signature) -> Callable[..., Any]:
-    """A generator."""
+def wrap_generator(
+    beside: Beside, model: Callable[..., Any], call_signature: Signature
+) -> Callable[..., Any]:
+    """Wrap a generator function."""
 
     @wraps(model)
     def call(*given: Any, **more: Any) -> Generator[Any, Any, Any]:
-        messages, given, more = inject_into_call(beside, how, given, more)
+        messages, given, more = inject_into_call(beside, call_signature, given, more)
         return (yield from relay_stream(beside, messages, model(*given, **more)))
 
     return call
 
 
 def wrap_async_generator(
-    beside: Beside, model: Callable[..., Any], how: Signature
+    beside: Beside, model: Callable[..., Any], call_signature: Signature
 ) -> Callable[..., Any]:
-    """An async generator."""
+    """Wrap an async generator function."""
 
     @wraps(model)
     async def call(*given: Any, **more: Any) -> AsyncIterator[Any]:
-        messages, given, more = await asyncio.to_thread(inject_into_call, beside, how, given, more)
+        messages, given, more = await asyncio.to_thread(
+            inject_into_call, beside, call_signature, given, more
+        )
         stream = relay_async_stream(beside, messages, model(*given, **more))
         try:
             async for piece in stream:
@@ -129,67 +136,62 @@ def wrap_async_generator(
 
 
 def inject_into_call(
-    beside: Beside, how: Signature, given: tuple[Any, ...], more: dict[str, Any]
+    beside: Beside, call_signature: Signature, given: tuple[Any, ...], more: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """(the messages, and the arguments of the call with memory); None for the messages where there
-    are none.
+    """(the messages or None, the positional arguments, the named arguments), with
+    memory in them.
     """
 
-    def found() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-        place = find_messages_argument(how, given, more)
+    def inject() -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+        place = find_messages_argument(call_signature, given, more)
         if place is None:
             beside.report_unread("No argument of this call holds messages")
             return None, given, more
         if isinstance(place, str):
-            return more[place], given, {**more, place: beside.before(more[place])}
-        return (
-            given[place],
-            (*given[:place], beside.before(given[place]), *given[place + 1 :]),
-            more,
-        )
+            messages = more[place]
+            return messages, given, {**more, place: beside.before(messages)}
+        messages = given[place]
+        return messages, (*given[:place], beside.before(messages), *given[place + 1 :]), more
 
-    return beside.guarded((None, given, more), found)
+    return beside.guarded((None, given, more), inject)
 
 
 def find_messages_argument(
-    how: Signature, given: Sequence[Any], more: Mapping[str, Any]
+    call_signature: Signature, given: Sequence[Any], more: Mapping[str, Any]
 ) -> str | int | None:
-    """Which argument of a call holds the messages: its name, or its place among those
-    without one.
+    """The argument of a call that holds the messages: its name, or its place among those without
+    one.
     """
-    if (name := next((name for name in MESSAGE_ARGUMENTS if name in more), None)) is not None:
-        return name
-    names = list(how.parameters)
-    if (
-        place := next(
-            (place for place, name in enumerate(names[: len(given)]) if name in MESSAGE_ARGUMENTS),
-            None,
-        )
-    ) is not None:
-        return place
+    for name in MESSAGE_ARGUMENTS:
+        if name in more:
+            return name
+    names = list(call_signature.parameters)
+    for place, name in enumerate(names[: len(given)]):
+        if name in MESSAGE_ARGUMENTS:
+            return place
     first = next((name for name in names if name not in RECEIVER_ARGUMENTS), None)
     if first is None or first in more:
         return first
-    return place if (place := names.index(first)) < len(given) else None
+    place = names.index(first)
+    return place if place < len(given) else None
 
 
 async def learn_answer(beside: Beside, messages: Any, answer: Any) -> Any:
-    """The answer, which is learned from, beside the event loop."""
-    if (stream := wrap_stream(beside, messages, answer)) is not None:
+    """The answer, after it was handed over in a thread beside the event loop."""
+    stream = wrap_stream(beside, messages, answer)
+    if stream is not None:
         return stream
     await asyncio.to_thread(beside.after, messages, answer)
     return answer
 
 
 async def await_and_learn(beside: Beside, messages: Any, answer: Coroutine[Any, Any, Any]) -> Any:
-    """What a coroutine answers, learned from."""
+    """The answer of a coroutine, after it was handed over."""
     return await learn_answer(beside, messages, await answer)
 
 
 def wrap_stream(beside: Beside, messages: Any, answer: Any) -> Any:
-    """An answer that comes piece by piece, as one that is learned from; None of one that is there
-    already.
-    """
+    """A streamed answer as a stream that is learned from; None for one that does not stream."""
     if isasyncgen(answer):
         return relay_async_stream(beside, messages, answer)
     return relay_stream(beside, messages, answer) if isgenerator(answer) else None
@@ -198,7 +200,7 @@ def wrap_stream(beside: Beside, messages: Any, answer: Any) -> Any:
 def relay_stream(
     beside: Beside, messages: Any, stream: Generator[Any, Any, Any]
 ) -> Generator[Any, Any, Any]:
-    """A stream as it comes, and what it returns; what it said is learned at its end."""
+    """A generator passed on as it comes, with what it returns; its text is learned at its end."""
     pieces: list[Any] = []
     sent = None
     try:
@@ -215,19 +217,22 @@ def relay_stream(
 
 
 async def relay_async_stream(beside: Beside, messages: Any, stream: Any) -> Any:
-    """The same of an async stream."""
+    """An async stream passed on as it comes; its text is learned at its end."""
     pieces: list[Any] = []
     try:
         async for piece in stream:
             pieces.append(piece)
             yield piece
     finally:
+        # Closed first: a reader that stops early must not leave the model's stream open.
         await stream.aclose()
         await asyncio.to_thread(beside.learn_stream, messages, pieces)
 
 
 def join_stream_text(pieces: Iterable[Any]) -> str:
-    """What a stream said: texts, or events of OpenAI's (chat, responses) and Anthropic's SDK."""
+    """The text of a stream: of texts, or events of OpenAI's (chat, responses) and
+    Anthropic's SDK.
+    """
     return "".join(map(read_piece_text, pieces))
 
 

@@ -3,12 +3,13 @@
     with SessionMemory(mind, "me/shop") as memory:
         options = ClaudeAgentOptions(hooks=memory.hooks())
 
-    prompt          what comes up by itself is added to it
+    prompt          the injection block is added to it
     before a tool   what is known of such a call: what must never be done, corrections
-    after a tool    it is recorded; after a failure, what once mended it is added
+    after a tool    it is recorded; after a failure, what once fixed it is added
     end of a turn   the answer is kept and learned from
-    compaction      extraction does not wait for it; what was given and taught is said again with the next hook
-                    that can carry it, for the SDK has no hook for a session's beginning, nor for the end of either
+    compaction      extraction does not wait for it; what was given and taught is repeated with the
+                    next hook that can carry it, for the SDK has no hook for a session's beginning,
+                    nor for the end of either
 
 One object serves all sessions of a process. No hook decides anything about a tool, none fails: in
 any trouble it answers `{}`. For Claude Code itself there is `reverie install claude-code`; do not
@@ -30,17 +31,17 @@ from reverie.interfaces.hooks.host_adapters import CONTEXT_EVENTS, to_seconds
 if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
 
-HOOK_TIMEOUT = 2.0  # until a hook goes without; they take milliseconds
+HOOK_TIMEOUT = 2.0  # seconds until a hook goes without memory; they take milliseconds
 
 
 class SessionMemory(ConversationPool):
     """Memory beside the sessions of an agent. Use it as a context manager, or call `close`."""
 
-    late = ""  # the last hook that was not waited for
+    late = ""  # names the last hook that timed out
 
     def __init__(self, mind: Mind, space: str | None = None) -> None:
         super().__init__(mind, space)
-        # sessions whose context is about to lose what it was given
+        # Sessions whose context is about to lose what it was given.
         self._shortened: set[str] = set()
 
     @property
@@ -49,7 +50,7 @@ class SessionMemory(ConversationPool):
         return super().trouble or self.late
 
     def hooks(self) -> dict[HookEvent, list[HookMatcher]]:
-        """For `ClaudeAgentOptions.hooks`; put those of your own beside them."""
+        """The hooks for `ClaudeAgentOptions.hooks`; put those of your own beside them."""
         return {event: [HookMatcher(hooks=[self._hook(answer)])] for event, answer in HOOKS.items()}
 
     def _hook(self, answer: Callable[[Beside, Mapping[str, Any]], str]) -> HookCallback:
@@ -63,8 +64,8 @@ class SessionMemory(ConversationPool):
                 )
             except TimeoutError:
                 self.late = f"{event} took too long"
-            said = {"hookEventName": event, "additionalContext": text}
-            return cast(HookJSONOutput, {"hookSpecificOutput": said} if text else {})
+            output = {"hookEventName": event, "additionalContext": text}
+            return cast(HookJSONOutput, {"hookSpecificOutput": output} if text else {})
 
         return hook
 
@@ -72,29 +73,30 @@ class SessionMemory(ConversationPool):
         self, answer: Callable[[Beside, Mapping[str, Any]], str], given: Mapping[str, Any]
     ) -> str:
         session = str(given.get("session_id", ""))
-        beside, event = self.for_session(session), given["hook_event_name"]
-        again = ""
+        beside = self.for_session(session)
+        event = given["hook_event_name"]
+        repeated = ""
         if event in CONTEXT_EVENTS and session in self._shortened:
             self._shortened.discard(session)
-            again = beside.again()
+            repeated = beside.again()
         elif event == "PreCompact":
             self._shortened.add(session)
-        told = beside.guarded("", lambda: answer(beside, given))
-        return "\n\n".join(text for text in (again, told) if text)
+        text = beside.guarded("", lambda: answer(beside, given))
+        return "\n\n".join(filter(None, (repeated, text)))
 
 
 def on_prompt(beside: Beside, given: Mapping[str, Any]) -> str:
-    """The user asked."""
+    """The injection block for a prompt of the user."""
     return beside.turn([{"role": "user", "content": given["prompt"]}]).text
 
 
 def on_pre_tool(beside: Beside, given: Mapping[str, Any]) -> str:
-    """A tool is about to run."""
+    """Warnings before a tool runs."""
     return beside.warned(given["tool_name"], given["tool_input"])
 
 
 def on_post_tool(beside: Beside, given: Mapping[str, Any]) -> str:
-    """A tool ran."""
+    """Record a run of a tool."""
     beside.ran(
         given["tool_name"],
         given["tool_input"],
@@ -105,7 +107,7 @@ def on_post_tool(beside: Beside, given: Mapping[str, Any]) -> str:
 
 
 def on_tool_failure(beside: Beside, given: Mapping[str, Any]) -> str:
-    """A tool failed."""
+    """Record the failure of a tool; what once fixed such an error."""
     known = beside.fixed(given["error"])
     beside.ran(
         given["tool_name"],
@@ -117,14 +119,14 @@ def on_tool_failure(beside: Beside, given: Mapping[str, Any]) -> str:
 
 
 def on_stop(beside: Beside, given: Mapping[str, Any]) -> str:
-    """The turn is over."""
+    """Hand over the answer at the end of a turn."""
     if text := given.get("last_assistant_message"):
         beside.heed([{"role": "assistant", "content": text}])
     return ""
 
 
 def on_compact(beside: Beside, _given: Mapping[str, Any]) -> str:
-    """The context is about to be shortened."""
+    """Record that the context is about to be shortened."""
     if not (beside.is_off or beside.mind.settings.is_off(beside.space)):
         beside.mind.record("compact", space=beside.space, session=beside.session)
     return ""

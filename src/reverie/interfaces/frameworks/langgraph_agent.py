@@ -1,4 +1,4 @@
-"""LangGraph and LangChain: memory comes up by itself before each call of an agent's model.
+"""LangGraph and LangChain: memory is injected before each call of an agent's model.
 
     with AgentMemory(mind, "me/shop") as memory:
         agent = create_react_agent(model, tools, pre_model_hook=memory.before_model,
@@ -7,8 +7,8 @@
 
 In a graph of one's own both are nodes: one before and one after the node that calls the model,
 which sends it what then stands in `state["llm_input_messages"]`. One object serves all threads of
-an agent, each by its `thread_id`. Always true: what comes up is in what the model is sent and not
-in the state, so it does not pile up; in any trouble the model gets what it would have got without.
+an agent, each by its `thread_id`. Always true: the block is in what the model is sent and not in
+the state, so it does not pile up; in any trouble the model gets what it would have got without.
 """
 
 from __future__ import annotations
@@ -28,15 +28,14 @@ class AgentMemory(ConversationPool):
     def before_model(
         self, state: Mapping[str, Any], config: RunnableConfig
     ) -> dict[str, list[AnyMessage]]:
-        """What to send to the model: the messages of the thread, with what comes up at
-        their end.
-        """
-        beside, messages = self._beside(config), list(state["messages"])
+        """What to send to the model: the messages of the thread, with the block at their end."""
+        beside = self._beside(config)
+        messages = list(state["messages"])
         block = beside.turn(convert_graph_messages(beside, messages))
         return {"llm_input_messages": [*messages, HumanMessage(block.text)] if block else messages}
 
     def after_model(self, state: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
-        """The answer is kept and learned from; the state stays as it is."""
+        """Hand over the answer to be learned from; the state stays as it is."""
         beside = self._beside(config)
         beside.heed(convert_graph_messages(beside, state["messages"]))
         return {}
@@ -46,6 +45,6 @@ class AgentMemory(ConversationPool):
 
 
 def convert_graph_messages(beside: Beside, messages: Sequence[Any]) -> list[Any]:
-    """Messages as the companion takes them; none if they are of a shape that is not known."""
+    """Messages in OpenAI's shape; none if their own shape is not known."""
     nothing: list[Any] = []
     return beside.guarded(nothing, lambda: list(convert_to_openai_messages(list(messages))))

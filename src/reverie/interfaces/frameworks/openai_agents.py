@@ -1,12 +1,13 @@
-"""OpenAI Agents SDK: memory comes up before each call of the model, runs of tools are recorded,
-history is kept.
+"""OpenAI Agents SDK: memory is injected before each call of the model, tool runs are recorded, and
+the history is kept.
 
-    async with AgentMemory(mind, "me/shop", session="monday") as memory: await Runner.run(agent,
-        "…", session=memory.history, hooks=memory, run_config=memory.run_config())
+    async with AgentMemory(mind, "me/shop", session="monday") as memory:
+        await Runner.run(agent, "…", session=memory.history, hooks=memory,
+                         run_config=memory.run_config())
 
 Each of the three does its part without the others. What must be known of a tool, and what once
-mended its failure, is sent with the model's next call; a tool that has `memory.guard` among its
-`tool_input_guardrails` is warned of before it runs. Always true: what comes up is sent and not kept
+fixed its failure, is sent with the model's next call; a tool that has `memory.guard` among its
+`tool_input_guardrails` is warned of before it runs. Always true: the block is sent and not kept
 in the history, so it does not pile up; what a session drops or clears stays in the log; secrets are
 not in it.
 
@@ -48,17 +49,18 @@ from reverie.interfaces.frameworks.openai_history import Item, SessionHistory
 if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
 
-TIMEOUT_TEXT = "Tool '{}' timed out after {:g} seconds."  # as the SDK words it
+# As the SDK words it.
+TIMEOUT_TEXT = "Tool '{}' timed out after {:g} seconds."
 CUT_OFF_ERROR = "The run ended before the tool did"
 SAID_ONCE = "It did not run. Call it again if it should run all the same: this is said once."
 
 
 class ToolCall(NamedTuple):
-    """A tool that was called."""
+    """A call of a tool."""
 
     tool: str
     given: Any  # its arguments, by name where they are JSON
-    began: float  # on `clock.ticks`
+    began: float  # on `clock.ticks`, in seconds
     error: str = ""
 
 
@@ -82,15 +84,15 @@ class AgentMemory(RunHooks[Any]):
         return self.beside.trouble or self.history.trouble
 
     def run_config(self, config: RunConfig | None = None) -> RunConfig:
-        """The configuration with memory in it; what it has of its own, a filter or a formatter of
-        errors, stays.
-        """
+        """The configuration with memory in it; its own filter and formatter of errors stay."""
         config = config or RunConfig()
-        first, formatter = config.call_model_input_filter, config.tool_error_formatter
+        own_filter, formatter = config.call_model_input_filter, config.tool_error_formatter
 
         async def filtered(data: CallModelData[Any]) -> ModelInputData:
-            given = first(data) if first else data.model_data
-            return await self._prepared(given if isinstance(given, ModelInputData) else await given)
+            given = own_filter(data) if own_filter else data.model_data
+            if not isinstance(given, ModelInputData):
+                given = await given
+            return await self._inject(given)
 
         async def failed(args: ToolErrorFormatterArgs[Any]) -> str | None:
             if args.error is not None:
@@ -100,20 +102,17 @@ class AgentMemory(RunHooks[Any]):
 
         return replace(config, call_model_input_filter=filtered, tool_error_formatter=failed)
 
-    async def _prepared(self, data: ModelInputData) -> ModelInputData:
+    async def _inject(self, data: ModelInputData) -> ModelInputData:
         self._sent = list(data.input)
         ended, self._ended = self._ended, []
-        texts = await asyncio.to_thread(self._comes_up, ended)
-        return (
-            replace(data, input=[*data.input, {"role": "user", "content": "\n\n".join(texts)}])
-            if texts
-            else data
-        )
+        texts = await asyncio.to_thread(self._collect_texts, ended)
+        if not texts:
+            return data
+        message: Item = {"role": "user", "content": "\n\n".join(texts)}
+        return replace(data, input=[*data.input, message])
 
-    def _comes_up(self, ended: list[ToolCall]) -> list[str]:
-        """What the model is to know now, of the conversation and of the tools that it has just
-        called.
-        """
+    def _collect_texts(self, ended: list[ToolCall]) -> list[str]:
+        """What to inject now, about the conversation and about the tools called last."""
         texts = [self.beside.turn(self._sent).text]
         for call in ended:
             texts.append(self.beside.warned(call.tool, call.given))
@@ -123,14 +122,14 @@ class AgentMemory(RunHooks[Any]):
     async def on_llm_end(
         self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse
     ) -> None:
-        """The answer is kept and learned from."""
+        """Hand over the answer to be learned from."""
         said: list[Item] = self.beside.guarded([], lambda: list(response.to_input_items()))
         await asyncio.to_thread(self.beside.heed, [*self._sent, *said])
 
     async def on_tool_start(
         self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool
     ) -> None:
-        """A tool is about to run."""
+        """Note that a tool is about to run."""
         self._running[find_call_id(context, tool)] = ToolCall(
             tool.name, read_call_arguments(context), clock.ticks()
         )
@@ -138,7 +137,7 @@ class AgentMemory(RunHooks[Any]):
     async def on_tool_end(
         self, context: RunContextWrapper[Any], agent: Agent[Any], tool: Tool, result: object
     ) -> None:
-        """A tool ran, or failed and its error was made an answer."""
+        """Record a tool that ran, or failed and had its error made an answer."""
         id = find_call_id(context, tool)
         call = self._running.pop(
             id, ToolCall(tool.name, read_call_arguments(context), clock.ticks())
@@ -158,48 +157,45 @@ class AgentMemory(RunHooks[Any]):
         self._ended.append(call)
 
     def _guarded(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
-        """What must never be done is said in the place of a tool's result, once."""
+        """Answer with what must never be done in the place of a tool's result, once."""
         warning = self.beside.warned(
             data.context.tool_name, read_call_arguments(data.context), kinds=("negative",)
         )
-        return (
-            ToolGuardrailFunctionOutput.reject_content(f"{warning}\n{SAID_ONCE}")
-            if warning
-            else ToolGuardrailFunctionOutput.allow()
-        )
+        if not warning:
+            return ToolGuardrailFunctionOutput.allow()
+        return ToolGuardrailFunctionOutput.reject_content(f"{warning}\n{SAID_ONCE}")
 
     async def close(self) -> None:
-        """The conversation is over."""
-        self._cut_off(None)
+        """End the conversation."""
+        self._record_unfinished(None)
         await asyncio.to_thread(self.beside.close)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, _type: object, err: BaseException | None, _trace: object) -> None:
-        self._cut_off(err)
+        self._record_unfinished(err)
         await self.close()
 
-    def _cut_off(self, err: BaseException | None) -> None:
-        """Tools that never ended: one of them may have raised what ended the run."""
+    def _record_unfinished(self, err: BaseException | None) -> None:
+        """Record tools that never ended; one of them may have raised what ended the run."""
         while self._running:
             id, call = self._running.popitem()
-            mine = err is not None and (not self._running or call.tool in str(err))
-            error = self._errors.pop(id, "") or (
-                format_error_line(err.__cause__ or err)
-                if err is not None and mine
-                else CUT_OFF_ERROR
-            )
-            self._record(call._replace(error=error))
+            error = self._errors.pop(id, "")
+            # The last one left is to blame, or one that the error names.
+            is_blamed = err is not None and (not self._running or call.tool in str(err))
+            if not error and err is not None and is_blamed:
+                error = format_error_line(err.__cause__ or err)
+            self._record(call._replace(error=error or CUT_OFF_ERROR))
 
 
 def find_call_id(context: RunContextWrapper[Any], tool: Tool) -> str:
-    """What tells a call from others; of a tool that is no function, its name."""
+    """The id of a call; of a tool that is no function, its name."""
     return str(getattr(context, "tool_call_id", None) or tool.name)
 
 
 def read_call_arguments(context: RunContextWrapper[Any]) -> Any:
-    """What a tool is called with: by name, or the text that it is if it is no JSON object."""
+    """The arguments of a call by name, or their text if that is no JSON object."""
     text = getattr(context, "tool_arguments", None) or ""
     try:
         values = loads(text)
@@ -209,12 +205,12 @@ def read_call_arguments(context: RunContextWrapper[Any]) -> Any:
 
 
 def format_error_line(error: BaseException) -> str:
-    """An error in one line, and its notes."""
+    """An error as text: its class and its message."""
     return f"{type(error).__name__}: {error}"
 
 
 def find_tool_error(tool: Tool, context: RunContextWrapper[Any], result: object) -> str:
-    """Why a tool failed, as far as its trace or its answer tells; "" if it went well."""
+    """Why a tool failed, as far as its trace or its answer tells; "" if it succeeded."""
     span = get_current_span()
     if span is not None and span.error:
         why = (span.error.get("data") or {}).get("error")

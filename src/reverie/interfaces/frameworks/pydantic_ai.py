@@ -1,12 +1,12 @@
-"""Pydantic AI: a capability by which memory comes up before each request, and a toolset to ask it
-on purpose.
+"""Pydantic AI: a capability that injects memory before each request, and a toolset to search it on
+purpose.
 
     memory = MemoryCapability(mind, "me/shop")
     agent = Agent(model, capabilities=[memory])
     await agent.run("…", conversation_id="monday")
 
 One capability serves all conversations of an agent, each by its `conversation_id`. Always true:
-what comes up is part of one request and not of the message history.
+the block is part of one request and not of the message history.
 """
 
 from __future__ import annotations
@@ -47,12 +47,8 @@ from reverie.interfaces.frameworks.agent_loop import Beside, ConversationPool
 if TYPE_CHECKING:
     from reverie.runtime.mind import Mind
 
-# a tool did not run, so it did not fail
-DEFERRED = (
-    ApprovalRequired,
-    CallDeferred,
-    SkipToolExecution,
-)
+# Raised by a tool that did not run, so it did not fail.
+DEFERRED = (ApprovalRequired, CallDeferred, SkipToolExecution)
 
 
 class MemoryCapability(AbstractCapability[Any]):
@@ -61,7 +57,8 @@ class MemoryCapability(AbstractCapability[Any]):
     """
 
     def __init__(self, mind: Mind, space: str | None = None, *, tools: bool = True) -> None:
-        self.conversations, self.tools = ConversationPool(mind, space), tools
+        self.conversations = ConversationPool(mind, space)
+        self.tools = tools
 
     @property
     def trouble(self) -> str:
@@ -69,14 +66,15 @@ class MemoryCapability(AbstractCapability[Any]):
         return self.conversations.trouble
 
     def get_toolset(self) -> FunctionToolset[Any] | None:
-        """`recall` and `remember`."""
+        """The tools `recall` and `remember`, unless they were not wanted."""
         return build_toolset(self.conversations) if self.tools else None
 
     async def before_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
-        """What comes up stands at the end of this request."""
-        beside, messages = await self._beside(ctx), request_context.messages
+        """Put the injection block at the end of this request."""
+        beside = await self._beside(ctx)
+        messages = request_context.messages
         block = await asyncio.to_thread(beside.turn, convert_pydantic_messages(beside, messages))
         if not block or not isinstance(messages[-1], ModelRequest):
             return request_context
@@ -86,7 +84,7 @@ class MemoryCapability(AbstractCapability[Any]):
     async def after_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """The answer is kept and learned from."""
+        """Hand over the answer to be learned from."""
         beside = await self._beside(ctx)
         await asyncio.to_thread(
             beside.heed, convert_pydantic_messages(beside, [*ctx.messages, response])
@@ -102,7 +100,7 @@ class MemoryCapability(AbstractCapability[Any]):
         args: dict[str, Any],
         handler: WrapToolExecuteHandler,
     ) -> Any:
-        """A tool runs: it is recorded, and what it returns or raises goes on its way."""
+        """Run and record a tool; what it returns or raises goes on its way."""
         began = clock.ticks()
         try:
             result = await handler(args)
@@ -123,12 +121,12 @@ class MemoryCapability(AbstractCapability[Any]):
         return await asyncio.to_thread(self.conversations.for_session, ctx.conversation_id or "")
 
     async def close(self) -> None:
-        """All conversations are over."""
+        """End all conversations."""
         await asyncio.to_thread(self.conversations.close)
 
 
 def read_tool_error(error: Exception) -> str:
-    """What an error says. One by which a tool asks the model to try again has it in
+    """The message of an error; of one by which a tool asks the model to try again,
     what it sends.
     """
     part = getattr(error, "tool_retry", None) or getattr(error, "tool_failed", None)
@@ -136,8 +134,8 @@ def read_tool_error(error: Exception) -> str:
 
 
 def build_toolset(conversations: ConversationPool) -> FunctionToolset[Any]:
-    """Two tools, by which a model asks memory and keeps something in it; trouble is told to the
-    model in words.
+    """Two tools by which a model searches memory and keeps something; trouble is
+    answered in words.
     """
     tools: FunctionToolset[Any] = FunctionToolset()
 
@@ -157,30 +155,28 @@ def build_toolset(conversations: ConversationPool) -> FunctionToolset[Any]:
 def convert_pydantic_messages(
     beside: Beside, messages: Sequence[ModelMessage]
 ) -> list[dict[str, Any]]:
-    """Messages as the companion takes them; none if they are of a shape that is not known."""
+    """Messages in OpenAI's shape; none if their own shape is not known."""
     nothing: list[dict[str, Any]] = []
     return beside.guarded(nothing, lambda: list(to_openai_messages(messages)))
 
 
 def to_openai_messages(messages: Sequence[ModelMessage]) -> Iterator[dict[str, Any]]:
-    """Messages in OpenAI's shape, as the companion takes them."""
+    """Messages in OpenAI's shape."""
     for message in messages:
         if isinstance(message, ModelResponse):
+            texts = [part.content for part in message.parts if isinstance(part, TextPart)]
+            calls = [part for part in message.parts if isinstance(part, ToolCallPart)]
             yield {
                 "role": "assistant",
-                "content": "\n".join(
-                    part.content for part in message.parts if isinstance(part, TextPart)
-                ),
-                "tool_calls": [
-                    to_openai_call(part) for part in message.parts if isinstance(part, ToolCallPart)
-                ],
+                "content": "\n".join(texts),
+                "tool_calls": [to_openai_call(call) for call in calls],
             }
         elif isinstance(message, ModelRequest):
             yield from filter(None, map(to_openai_message, message.parts))
 
 
 def to_openai_call(part: ToolCallPart) -> Mapping[str, Any]:
-    """A call of a tool."""
+    """A call of a tool in OpenAI's shape."""
     return {
         "id": part.tool_call_id,
         "type": "function",
@@ -189,7 +185,7 @@ def to_openai_call(part: ToolCallPart) -> Mapping[str, Any]:
 
 
 def to_openai_message(part: ModelRequestPart) -> dict[str, Any] | None:
-    """One part of a request as a message; None of what nobody said."""
+    """One part of a request as a message; None for a part that nobody said."""
     match part:
         case UserPromptPart(content=str(text)):
             return {"role": "user", "content": text}

@@ -1,11 +1,12 @@
 """Reverie as a server of the Model Context Protocol, over stdio and over HTTP on loopback.
 
-`serve` wires and runs, `room` is what every tool works with, one file for each tool set (`unified`,
-`jcode`, `files`, `tags`, `anthropic`), `shelf` holds resources and prompts, `told` says what tools
-answer with. The SDK (`mcp`, an extra) is imported in this package only, and only when it is run.
+`server` wires and runs, `tool_context` is what every tool works with, each tool set has a module
+(`unified`, `jcode`, `files`, `tags`, `anthropic`), `mcp_resources` holds resources and prompts,
+`tool_answers` what tools answer with. The SDK (`mcp`, an extra) is imported in this package only,
+and only when it is run.
 
 Always true: nothing but protocol is written to stdout; a tool sees what its space and the spaces
-above hold, by id too; no tool waits for a model to be fetched or loaded, words answer meanwhile;
-what is kept is settled by the one detached worker, so that many copies of this server cost one
-model. Tested by real clients in `tests/flow/test_mcp_clients.py`.
+above hold, by id too; no tool waits for a model to be downloaded or loaded, search by words answers
+meanwhile; what is kept is settled by the one detached worker, so that many copies of this server
+load one model. Tested with real clients in `tests/flow/test_mcp_clients.py`.
 """

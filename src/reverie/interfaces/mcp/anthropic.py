@@ -15,14 +15,14 @@ from reverie.interfaces.mcp.tool_definition import DOES_ALL, ToolDefinition
 from reverie.interfaces.memory_folder import MemoryFolder
 
 
-class Anthropic:
-    """One tool over one room."""
+class AnthropicTools:
+    """The tool set of one tool."""
 
-    def __init__(self, room: ToolContext) -> None:
-        self.room = room
+    def __init__(self, context: ToolContext) -> None:
+        self.context = context
 
     def tools(self) -> list[ToolDefinition]:
-        """The one."""
+        """The one tool."""
         return [
             ToolDefinition(self.memory, "memory", "Memory", DOES_ALL, always=True, structured=False)
         ]
@@ -70,12 +70,14 @@ class Anthropic:
             "old_path": old_path,
             "new_path": new_path,
         }
-        session = self.room.session_of(ctx)
-        said = MemoryFolder(self.room.mind, self.room.space, session, self.room.author_of(ctx)).run(
-            given
-        )
+        context = self.context
+        session = self.context.session_of(ctx)
+        folder = MemoryFolder(context.mind, context.space, session, context.author_of(ctx))
+        answer = folder.run(given)
         if command == "view":
-            return said
-        self.room.request_settling()
-        redacted = self.room.list_redactions(path, file_text, new_str, insert_text, new_path)
-        return f"{said}\nSecrets were taken out of it: {', '.join(redacted)}" if redacted else said
+            return answer
+        context.request_settling()
+        redacted = context.list_redactions(path, file_text, new_str, insert_text, new_path)
+        if not redacted:
+            return answer
+        return f"{answer}\nSecrets were taken out of it: {', '.join(redacted)}"

@@ -1,4 +1,4 @@
-"""The tool set `files`: `memory_search`, `memory_get`, `memory_save`, `memory_update` (C91–C97).
+"""The tool set `files`: `memory_search`, `memory_get`, `memory_save`, `memory_update`.
 
 They read and write the Markdown pages of the space: `MEMORY.md` for what lasts,
 `memory/YYYY-MM-DD.md` for each day (UTC). Folders of notes that were added (`reverie files add`)
@@ -23,8 +23,8 @@ from reverie.interfaces.mcp.tool_definition import ADDS, ALTERS, READS, ToolDefi
 from reverie.notes.note_results import WrittenFile
 from reverie.notes.watched_roots import MIRROR_FILES
 
-DEFAULT_RESULTS = 6  # passages (CONSTANTS: results to the agent, C)
-SYNC_SECONDS = 0.5  # seconds that looking for altered files may take before a search
+DEFAULT_RESULTS = 6  # passages
+SYNC_SECONDS = 0.5  # that looking for changed files may take before a search
 
 
 class FilePassage(TypedDict):
@@ -66,14 +66,14 @@ class SaveAnswer(TypedDict):
     redacted: NotRequired[list[str]]  # kinds of secrets that were taken out
 
 
-class Files:
-    """Four tools over one room."""
+class FileTools:
+    """The tool set of four tools."""
 
-    def __init__(self, room: ToolContext) -> None:
-        self.room = room
+    def __init__(self, context: ToolContext) -> None:
+        self.context = context
 
     def tools(self) -> list[ToolDefinition]:
-        """All of them."""
+        """All four tools."""
         return [
             ToolDefinition(
                 self.memory_search, "memory_search", "Search memory files", READS, always=True
@@ -102,25 +102,24 @@ class Files:
         Use it before you answer anything about earlier work, decisions, dates, people or
         preferences; then memory_get to read more of a file.
         """
-        mind, space = self.room.mind, self.room.space
+        mind = self.context.mind
+        space = self.context.space
+        mode = self.context.search_mode()
+        # Somebody may just have edited a page.
         mind.sync_files(space=space, within=SYNC_SECONDS)
-        found = mind.search_files(
-            query, space=space, limit=max_results, mode=self.room.search_mode()
-        )
-        return SearchAnswer(
-            note=NOTE,
-            results=[
-                FilePassage(
-                    path=one.path,
-                    start_line=one.first,
-                    end_line=one.last,
-                    snippet=escape_text(one.text),
-                    score=round(one.score, 4),
-                    why=list(one.why),
-                )
-                for one in found
-            ],
-        )
+        found = mind.search_files(query, space=space, limit=max_results, mode=mode)
+        passages = [
+            FilePassage(
+                path=passage.path,
+                start_line=passage.first,
+                end_line=passage.last,
+                snippet=escape_text(passage.text),
+                score=round(passage.score, 4),
+                why=list(passage.why),
+            )
+            for passage in found
+        ]
+        return SearchAnswer(note=NOTE, results=passages)
 
     def memory_get(
         self,
@@ -133,8 +132,8 @@ class Files:
         ] = None,
     ) -> FileLines:
         """Read a memory file, or some lines of it. Use it after memory_search."""
-        found = self.room.mind.read_file(
-            self._whole(path), start=from_, lines=lines, space=self.room.space
+        found = self.context.mind.read_file(
+            self._resolve_page(path), start=from_, lines=lines, space=self.context.space
         )
         return FileLines(
             path=found.path,
@@ -155,22 +154,18 @@ class Files:
         """Save to today's log, memory/YYYY-MM-DD.md: facts, decisions and events of today. It is an
         episode in memory too.
         """
-        noted = self.room.mind.save_note(
+        note = self.context.mind.save_note(
             content,
-            space=self.room.space,
-            session=self.room.session_of(ctx),
-            **self.room.vouch(content, "event", ctx).fields,
+            space=self.context.space,
+            session=self.context.session_of(ctx),
+            **self.context.vouch(content, "event", ctx).fields,
         )
-        self.room.request_settling()
-        answer = SaveAnswer(
-            message="Saved" if noted.path else f"Kept, but on no page: {noted.why}",
-            id=noted.memory.id,
-        )
-        if noted.path:
-            answer["path"] = noted.path
-        if redacted := self.room.list_redactions(content):
-            answer["redacted"] = redacted
-        return answer
+        self.context.request_settling()
+        message = "Saved" if note.path else f"Kept, but on no page: {note.why}"
+        answer = SaveAnswer(message=message, id=note.memory.id)
+        if note.path:
+            answer["path"] = note.path
+        return self._with_redactions(answer, content)
 
     def memory_update(
         self,
@@ -186,60 +181,61 @@ class Files:
         keep the ids in its comments: a line with its id is revised. The user can take an update
         back.
         """
-        folder = self._folder()
+        folder = self._pages_folder()
         if folder is None:
             raise BadInput(
-                "The Markdown mirror is switched off: there is no MEMORY.md. Set mirror in config.toml"
+                "The Markdown mirror is switched off: there is no MEMORY.md. "
+                "Set mirror in config.toml"
             )
-        given: dict[str, Any] = {"space": self.room.space, "session": self.room.session_of(ctx)}
-        if (claim := self.room.vouch(content, ctx=ctx)).provenance == UNTRUSTED:
-            kept = self.room.mind.remember(content, kind="note", **given, **claim.fields)
-            self.room.request_settling()
+        mind = self.context.mind
+        claim = self.context.vouch(content, ctx=ctx)
+        origin: dict[str, Any] = {
+            "space": self.context.space,
+            "session": self.context.session_of(ctx),
+            **claim.fields,
+        }
+        # A page counts as the user's own words, so what others wrote does not get there.
+        if claim.provenance == UNTRUSTED:
+            kept = mind.remember(content, kind="note", **origin)
+            self.context.request_settling()
             answer = SaveAnswer(message=f"Kept as a note, and on no page: {claim.why}", id=kept.id)
-            if redacted := self.room.list_redactions(content):
-                answer["redacted"] = redacted
-            return answer
-        written = self.room.mind.update_file(
-            folder / "MEMORY.md", content, mode, **given, **claim.fields
-        )
-        self.room.request_settling()
+            return self._with_redactions(answer, content)
+        written = mind.update_file(folder / "MEMORY.md", content, mode, **origin)
+        self.context.request_settling()
         answer = SaveAnswer(
             message=describe_page_update(written), path=written.path, version=written.version
         )
         if written.memory:
             answer["id"] = written.memory.id
-        if redacted := self.room.list_redactions(content):
+        return self._with_redactions(answer, content)
+
+    def _with_redactions(self, answer: SaveAnswer, content: str) -> SaveAnswer:
+        if redacted := self.context.list_redactions(content):
             answer["redacted"] = redacted
         return answer
 
-    def _whole(self, path: str) -> Path | str:
-        """A path; one of this space's own pages is found by its name, whatever other
-        folders hold.
+    def _resolve_page(self, path: str) -> Path | str:
+        """The path; one of this space's own pages is found by its name, whatever other folders
+        hold.
         """
-        folder = self._folder()
-        return (
-            folder / path
-            if folder
-            and (
-                MIRROR_FILES.fullmatch(path)
-                or (not Path(path).is_absolute() and (folder / path).is_file())
-            )
-            else path
-        )
+        folder = self._pages_folder()
+        if folder is None:
+            return path
+        is_relative_file = not Path(path).is_absolute() and (folder / path).is_file()
+        return folder / path if MIRROR_FILES.fullmatch(path) or is_relative_file else path
 
-    def _folder(self) -> Path | None:
-        """The folder of this space's pages, begun if need be; None where there is no mirror."""
-        mind, space = self.room.mind, self.room.space
-        own = [
-            Path(one.path) for one in mind.folders(space=space) if one.own and one.space == space
-        ]
-        if not own:
-            own = [one.folder for one in mind.mirror(space)]
-        return own[0] if own else None
+    def _pages_folder(self) -> Path | None:
+        """The folder of this space's pages, created if need be; None where there is no mirror."""
+        mind, space = self.context.mind, self.context.space
+        for folder in mind.folders(space=space):
+            if folder.own and folder.space == space:
+                return Path(folder.path)
+        reports = mind.mirror(space)
+        return reports[0].folder if reports else None
 
 
 def describe_page_update(written: WrittenFile) -> str:
-    """An update of MEMORY.md in a sentence, with the way back."""
+    """An update of MEMORY.md in a sentence, with how to undo it."""
     counts = (
         (written.added, "remembered"),
         (written.revised, "revised"),
@@ -247,9 +243,6 @@ def describe_page_update(written: WrittenFile) -> str:
     )
     done = ", ".join(f"{count} {word}" for count, word in counts if count) or "nothing new"
     page = f"; the page does not tell of it yet: {written.why}" if written.why else ""
-    back = (
-        f". `reverie undo {written.version}` takes it back"
-        if any(count for count, _ in counts)
-        else ""
-    )
+    changed = any(count for count, _ in counts)
+    back = f". `reverie undo {written.version}` takes it back" if changed else ""
     return f"{'Kept' if written.why else 'Updated'}: {done}{page}{back}"

@@ -1,6 +1,4 @@
-"""The tool set `jcode`: one tool, `memory`, with actions, as the jcode design names them (A57–A61,
-B96–B102).
-"""
+"""The tool set `jcode`: one tool, `memory`, with actions, as the jcode design names them."""
 
 from __future__ import annotations
 
@@ -47,14 +45,14 @@ class JcodeAnswer(TypedDict):
     redacted: NotRequired[list[str]]  # kinds of secrets that were taken out
 
 
-class Jcode:
-    """One tool over one room."""
+class JcodeTools:
+    """The tool set of one tool with actions."""
 
-    def __init__(self, room: ToolContext) -> None:
-        self.room = room
+    def __init__(self, context: ToolContext) -> None:
+        self.context = context
 
     def tools(self) -> list[ToolDefinition]:
-        """The one."""
+        """The one tool."""
         return [ToolDefinition(self.memory, "memory", "Memory", DOES_ALL, always=True)]
 
     def memory(
@@ -97,12 +95,12 @@ class Jcode:
             "to": to,
             "relation": relation,
             "limit": limit,
-            "session": self.room.session_of(ctx),
+            "session": self.context.session_of(ctx),
             "ctx": ctx,
         }
-        return self._actions()[action](given)
+        return self._handlers()[action](given)
 
-    def _actions(self) -> dict[str, Callable[[dict[str, Any]], JcodeAnswer]]:
+    def _handlers(self) -> dict[str, Callable[[dict[str, Any]], JcodeAnswer]]:
         return {
             "remember": self._remember,
             "recall": self._recall,
@@ -114,50 +112,48 @@ class Jcode:
         }
 
     def _remember(self, given: dict[str, Any]) -> JcodeAnswer:
-        claim = self.room.vouch(given["content"], given["category"], given["ctx"])
-        kept = self.room.mind.remember(
+        claim = self.context.vouch(given["content"], given["category"], given["ctx"])
+        kept = self.context.mind.remember(
             given["content"],
             kind=given["category"],
             tags=given["tags"],
             session=given["session"],
-            space=self.room.space_of(given["scope"], SCOPES),
+            space=self.context.space_of(given["scope"], SCOPES),
             **claim.fields,
         )
-        self.room.request_settling()
+        self.context.request_settling()
         other = f" as a {kept.kind}" if kept.kind != given["category"] else ""
-        said = (f"Remembered in {given['scope']}{other}", claim.why, describe_curation_wait(kept))
-        answer = JcodeAnswer(message=". ".join(filter(None, said)), id=kept.id)
-        if redacted := self.room.list_redactions(given["content"], given["tags"]):
+        sentences = (
+            f"Remembered in {given['scope']}{other}",
+            claim.why,
+            describe_curation_wait(kept),
+        )
+        answer = JcodeAnswer(message=". ".join(filter(None, sentences)), id=kept.id)
+        if redacted := self.context.list_redactions(given["content"], given["tags"]):
             answer["redacted"] = redacted
         return answer
 
     def _recall(self, given: dict[str, Any]) -> JcodeAnswer:
-        """For the last thing that was said here, as far as a host told it; else the newest."""
-        spoken = self.room.last_user_words()
-        return self._found(spoken, given["limit"])
+        """Search for the user's last words, as far as a host told them; else the newest."""
+        return self._answer_search(self.context.last_user_words(), given["limit"])
 
     def _search(self, given: dict[str, Any]) -> JcodeAnswer:
-        return self._found(require_argument(given, "query"), given["limit"])
+        return self._answer_search(require_argument(given, "query"), given["limit"])
 
-    def _found(self, query: str, limit: int) -> JcodeAnswer:
-        hits = self.room.mind.recall(
-            query,
-            space=self.room.space,
-            limit=limit,
-            mode=self.room.search_mode() if query else "auto",
-        )
-        return self._told([(hit.memory, hit.why[:4]) for hit in hits])
+    def _answer_search(self, query: str, limit: int) -> JcodeAnswer:
+        mode = self.context.search_mode() if query else "auto"
+        hits = self.context.mind.recall(query, space=self.context.space, limit=limit, mode=mode)
+        return self._answer_memories([(hit.memory, hit.why[:4]) for hit in hits])
 
     def _list(self, given: dict[str, Any]) -> JcodeAnswer:
-        found = self.room.mind.browse(
-            space=self.room.space, tags=[given["tag"]] if given["tag"] else (), limit=given["limit"]
-        )
-        return self._told([(memory, ()) for memory in found])
+        tags = [given["tag"]] if given["tag"] else ()
+        found = self.context.mind.browse(space=self.context.space, tags=tags, limit=given["limit"])
+        return self._answer_memories([(memory, ()) for memory in found])
 
-    def _told(self, found: Sequence[tuple[Memory, Sequence[str]]]) -> JcodeAnswer:
+    def _answer_memories(self, found: Sequence[tuple[Memory, Sequence[str]]]) -> JcodeAnswer:
         longest = limit_listed_chars(len(found))
         memories = [
-            to_memory_answer(memory, self.room.scope_of(memory, *SCOPES), why, longest)
+            to_memory_answer(memory, self.context.scope_of(memory, *SCOPES), why, longest)
             for memory, why in found
         ]
         return JcodeAnswer(
@@ -167,30 +163,31 @@ class Jcode:
         )
 
     def _forget(self, given: dict[str, Any]) -> JcodeAnswer:
-        (memory,) = self.room.get_visible([require_argument(given, "id")])
-        self.room.mind.forget(memory.id)
+        (memory,) = self.context.get_visible([require_argument(given, "id")])
+        self.context.mind.forget(memory.id)
         done = "Forgotten" if memory.active else "It had been forgotten before"
         return JcodeAnswer(message=f"{done}; `reverie restore` brings it back", id=memory.id)
 
     def _link(self, given: dict[str, Any]) -> JcodeAnswer:
-        one, other = require_argument(given, "from"), require_argument(given, "to")
-        self.room.get_visible([one, other])
-        weight = self.room.mind.link(one, other, given["relation"])
+        one = require_argument(given, "from")
+        other = require_argument(given, "to")
+        self.context.get_visible([one, other])
+        weight = self.context.mind.link(one, other, given["relation"])
         return JcodeAnswer(message=f"{one} {given['relation']} {other} ({weight:.2f})")
 
     def _tag(self, given: dict[str, Any]) -> JcodeAnswer:
-        self.room.get_visible([require_argument(given, "id")])
+        self.context.get_visible([require_argument(given, "id")])
         if not given["tags"]:
             raise BadInput("tag needs tags")
-        memory = self.room.mind.tag(given["id"], add=given["tags"])
+        memory = self.context.mind.tag(given["id"], add=given["tags"])
         answer = JcodeAnswer(message=f"Tags: {', '.join(memory.tags)}", id=memory.id)
-        if redacted := self.room.list_redactions(given["tags"]):
+        if redacted := self.context.list_redactions(given["tags"]):
             answer["redacted"] = redacted
         return answer
 
 
 def require_argument(given: dict[str, Any], name: str) -> str:
-    """An argument that this action cannot do without."""
+    """An argument that this action needs; BadInput if it is empty."""
     if not given[name]:
         raise BadInput(f"This action needs {name}")
     return str(given[name])

@@ -1,4 +1,4 @@
-"""Resources and prompts: what a person attaches or starts, whatever the tool set is."""
+"""Resources and prompts, which a person attaches or starts; the same for every tool set."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from reverie.interfaces.mcp.tool_context import ToolContext
 from reverie.mirror.page_placement import MAIN_PAGE, day_page_name, to_calendar_time
 
 MARKDOWN = "text/markdown"
-MAX_PROMPT_MEMORIES = 20  # memories of the prompt `recall`, and tags that complete its topic
-PROMPT_TOKENS = 2_000  # tokens of it
+MAX_PROMPT_MEMORIES = 20  # of the prompt `recall`; as many tags complete its topic
+PROMPT_TOKENS = 2_000
 
 WRAP_UP = """Look back over this conversation and decide what a later one should know.
 
@@ -34,11 +34,12 @@ Keep with the memory tools, one thing each, in full sentences that stand by them
 - conventions and non-obvious design of this project;
 - what an error meant and what fixed it;
 - what is left to do.
-Do not keep passing answers, steps of the task, what the code plainly says, or guesses. Look first whether it is known
+Do not keep passing answers, steps of the task, what the code plainly says, or guesses. Look first \
+whether it is known
 already, and revise that instead. Then say in a line or two what you kept."""
 
 
-def add_resources(server: MCPServer, room: ToolContext) -> None:
+def add_resources(server: MCPServer, tool_context: ToolContext) -> None:
     """Put resources and prompts on a server."""
 
     @server.resource(
@@ -49,7 +50,7 @@ def add_resources(server: MCPServer, room: ToolContext) -> None:
         description="Long-term memory of this project as a page.",
     )
     def lasting() -> str:
-        return read_page_resource(room, MAIN_PAGE)
+        return read_page_resource(tool_context, MAIN_PAGE)
 
     @server.resource(
         "reverie://pages/today.md",
@@ -59,7 +60,7 @@ def add_resources(server: MCPServer, room: ToolContext) -> None:
         description="What happened today (UTC) in this project.",
     )
     def today() -> str:
-        return read_page_resource(room, day_page_name(to_calendar_time(clock.now())))
+        return read_page_resource(tool_context, day_page_name(to_calendar_time(clock.now())))
 
     @server.resource(
         "reverie://memory/{id}",
@@ -70,23 +71,23 @@ def add_resources(server: MCPServer, room: ToolContext) -> None:
     )
     def memory(id: str) -> str:
         try:
-            (one,) = room.get_visible([id])
+            (one,) = tool_context.get_visible([id])
         except ReverieError as err:
             raise ResourceNotFoundError(str(err)) from err
-        fields = to_memory_answer(one, room.scope_of(one, "project", "user"))
+        fields = to_memory_answer(one, tool_context.scope_of(one, "project", "user"))
         facts = [f"- {name}: {value}" for name, value in fields.items() if name != "text"]
-        story = room.mind.explain(id).story
+        story = tool_context.mind.explain(id).story
         return "\n".join((fields["text"], "", "---", NOTE, "", *facts, "", *story, ""))
 
     @server.prompt("recall", title="Recall", description="Bring in what memory has on a topic.")
     def recall(topic: str) -> str:
         from reverie.context_window.injection_block import render_block
 
-        hits = room.mind.recall(
+        hits = tool_context.mind.recall(
             topic[:MAX_QUERY_CHARS],
-            space=room.space,
+            space=tool_context.space,
             limit=MAX_PROMPT_MEMORIES,
-            mode=room.search_mode(),
+            mode=tool_context.search_mode(),
         )
         block = render_block(
             hits, clock.now(), limit=MAX_PROMPT_MEMORIES, budget=PROMPT_TOKENS, asked=True
@@ -106,7 +107,7 @@ def add_resources(server: MCPServer, room: ToolContext) -> None:
         """Topics are tags; nothing else is completed."""
         if not isinstance(ref, PromptReference) or argument.name != "topic":
             return Completion(values=[])
-        tags = await anyio.to_thread.run_sync(room.mind.tags, room.space)
+        tags = await anyio.to_thread.run_sync(tool_context.mind.tags, tool_context.space)
         found = sorted(tag for tag in tags if tag.startswith(argument.value.lower()))
         return Completion(
             values=found[:MAX_PROMPT_MEMORIES],
@@ -115,14 +116,18 @@ def add_resources(server: MCPServer, room: ToolContext) -> None:
         )
 
 
-def read_page_resource(room: ToolContext, name: str) -> str:
+def read_page_resource(tool_context: ToolContext, name: str) -> str:
     """A page of this space's Markdown mirror; a line that says so where there is none yet."""
-    for folder in () if room.settings.is_off(room.space) else room.mind.folders(space=room.space):
-        if folder.own and folder.space == room.space and Path(folder.path, name).is_file():
-            try:
-                return escape_text(
-                    room.mind.read_file(Path(folder.path, name), space=room.space).text
-                )
-            except ReverieError as err:  # such as: it is too long
-                return f"{name} of {room.space} cannot be shown: {err}\n"
-    return f"Nothing is written in {name} of {room.space} yet.\n"
+    space = tool_context.space
+    nothing = f"Nothing is written in {name} of {space} yet.\n"
+    if tool_context.settings.is_off(space):
+        return nothing
+    for folder in tool_context.mind.folders(space=space):
+        page = Path(folder.path, name)
+        if not (folder.own and folder.space == space and page.is_file()):
+            continue
+        try:
+            return escape_text(tool_context.mind.read_file(page, space=space).text)
+        except ReverieError as err:  # such as: it is too long
+            return f"{name} of {space} cannot be shown: {err}\n"
+    return nothing

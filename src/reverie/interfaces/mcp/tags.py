@@ -1,7 +1,6 @@
-"""The tool set `tags`: `store_memory`, `retrieve_memories`, `list_memory_tags`, as jaato's document
-has them (E18–E30).
+"""The tool set `tags`: `store_memory`, `retrieve_memories`, `list_memory_tags`, as jaato has them.
 
-Answers have the fields of that document and of the versions after it: what cannot be done comes
+Answers have the fields of jaato's document and of the versions after it: what cannot be done comes
 back as `{"status": "error", "error": …}`, for agents made for these tools look there.
 """
 
@@ -28,7 +27,7 @@ from reverie.runtime.mind.retrieve_verbs import MAX_RETRIEVED
 
 SCOPES = ("project", "universal")
 MAX_CURATION_SCAN = 10_000
-PENDING_MATURITIES = ("raw", "escalated")  # what nobody has approved yet (CC-85)
+PENDING_MATURITIES = ("raw", "escalated")  # not approved yet
 
 
 class StoreAnswer(TypedDict):
@@ -88,14 +87,14 @@ class TagListAnswer(TypedDict):
     message: str
 
 
-class Tags:
-    """Three tools over one room."""
+class TagTools:
+    """The tool set of three tools."""
 
-    def __init__(self, room: ToolContext) -> None:
-        self.room = room
+    def __init__(self, context: ToolContext) -> None:
+        self.context = context
 
     def tools(self) -> list[ToolDefinition]:
-        """All of them."""
+        """All three tools."""
         return [
             ToolDefinition(self.store_memory, "store_memory", "Store a memory", ADDS, always=True),
             ToolDefinition(
@@ -148,32 +147,30 @@ class Tags:
                 status="error",
                 error="description is needed: one clear line that says what it is about",
             )
-        mind = self.room.mind
+        mind = self.context.mind
         try:
-            some = check_searchable_tags(tags)
-            given = (claim := self.room.vouch(content, ctx=ctx)).fields
-            sure = (
-                None
-                if confidence is None
-                else min(TRUST_BY_PROVENANCE[claim.provenance], max(0.0, confidence))
-            )
+            searchable_tags = check_searchable_tags(tags)
+            claim = self.context.vouch(content, ctx=ctx)
+            trust = None
+            if confidence is not None:
+                trust = min(TRUST_BY_PROVENANCE[claim.provenance], max(0.0, confidence))
+            details = dict(claim.fields.get("details", {}))
+            if evidence:
+                details["evidence"] = evidence
             kept = mind.remember(
                 content,
                 title=description,
-                tags=some,
-                space=self.room.space_of(scope, SCOPES),
-                trust=sure,
-                provenance=given["provenance"],
-                details={
-                    **given.get("details", {}),
-                    **({"evidence": evidence} if evidence else {}),
-                },
-                session=self.room.session_of(ctx),
+                tags=searchable_tags,
+                space=self.context.space_of(scope, SCOPES),
+                trust=trust,
+                provenance=claim.fields["provenance"],
+                details=details,
+                session=self.context.session_of(ctx),
             )
             twin = mind.twin(kept.id)
         except ReverieError as err:
             return StoreAnswer(status="error", error=str(err))
-        self.room.request_settling()
+        self.context.request_settling()
         answer = StoreAnswer(
             status="success",
             memory_id=kept.id,
@@ -187,7 +184,7 @@ class Tags:
             answer["duplicate_of"] = twin.memory.id
             answer["duplicate_similarity"] = twin.likeness
             answer["duplicate_source"] = maturity_of(twin.memory)
-        if redacted := self.room.list_redactions(content, description, tags, evidence):
+        if redacted := self.context.list_redactions(content, description, tags, evidence):
             answer["redacted"] = redacted
         return answer
 
@@ -209,7 +206,9 @@ class Tags:
         first, then newest.
         """
         try:
-            found = self.room.mind.retrieve(ids, tags=tags, limit=limit, space=self.room.space)
+            found = self.context.mind.retrieve(
+                ids, tags=tags, limit=limit, space=self.context.space
+            )
         except ReverieError as err:
             return TaggedAnswer(
                 status="error",
@@ -220,64 +219,59 @@ class Tags:
                 memories=[],
                 error=str(err),
             )
-        there = [memory for memory in found.memories if memory.active]
-        count, gone = len(there), [memory for memory in found.memories if not memory.active]
-        message = (
-            f"{count} of {found.matched - len(gone)} memories" if count else "No memories match"
-        )
-        if gone:
-            message += f"; no longer counts: {', '.join(map(describe_retirement, gone))}"
+        active = [memory for memory in found.memories if memory.active]
+        retired = [memory for memory in found.memories if not memory.active]
+        count = len(active)
+        matched = found.matched - len(retired)
+        message = f"{count} of {matched} memories" if count else "No memories match"
+        if retired:
+            message += f"; no longer counts: {', '.join(map(describe_retirement, retired))}"
         longest = limit_read_chars(count)
-        status = "success" if count else "no_results"
         return TaggedAnswer(
-            status=status,
+            status="success" if count else "no_results",
             count=count,
-            matched=found.matched - len(gone),
+            matched=matched,
             truncated=found.truncated,
             message=message,
-            memories=[self._record(one, longest, offset) for one in there],
+            memories=[self._to_tagged(memory, longest, offset) for memory in active],
         )
 
     def list_memory_tags(self) -> TagListAnswer:
         """Discover what has been stored: every tag, and how many memories there are."""
-        mind, space = self.room.mind, self.room.space
+        mind, space = self.context.mind, self.context.space
         tags = sorted(mind.tags(space))
         counts = mind.stats().spaces
+        newest = mind.browse(space=space, limit=MAX_CURATION_SCAN)
         return TagListAnswer(
             status="success",
             tags=tags,
             count=len(tags),
-            memory_count=sum(counts.get(place, 0) for place in self.room.spaces),
-            pending_curation=sum(
-                maturity_of(memory) in PENDING_MATURITIES
-                for memory in mind.browse(space=space, limit=MAX_CURATION_SCAN)
-            ),
+            memory_count=sum(counts.get(visible, 0) for visible in self.context.spaces),
+            pending_curation=sum(maturity_of(memory) in PENDING_MATURITIES for memory in newest),
             message=f"{len(tags)} tags" if tags else "Nothing is stored yet",
         )
 
-    def _record(self, memory: Memory, longest: int, offset: int) -> TaggedMemory:
-        one = TaggedMemory(
+    def _to_tagged(self, memory: Memory, longest: int, offset: int) -> TaggedMemory:
+        answer = TaggedMemory(
             id=memory.id,
             description=escape_text(memory.title),
             content=cut_memory_text(memory, longest, offset),
             tags=list(memory.tags),
-            stored=to_local_iso(memory.at, self.room.zone),
+            stored=to_local_iso(memory.at, self.context.zone),
             usage_count=memory.access_count,
             maturity=maturity_of(memory),
             confidence=round(memory.confidence, 4),
-            scope=self.room.scope_of(memory, *SCOPES),
+            scope=self.context.scope_of(memory, *SCOPES),
         )
-        if made := to_author_stamp(memory):
-            one["generated_by"] = made
-        if looked := to_reviewer_stamp(memory):
-            one["curated_by"] = looked
-        return one
+        if author := to_author_stamp(memory):
+            answer["generated_by"] = author
+        if reviewer := to_reviewer_stamp(memory):
+            answer["curated_by"] = reviewer
+        return answer
 
 
 def check_searchable_tags(tags: Sequence[str]) -> list[str]:
-    """The tags that can be found again: of two characters or more (CC-84). BadInput if none is
-    left.
-    """
+    """The tags that can be searched for: of two characters or more. BadInput if none is left."""
     found = [tag for tag in tags if len(tag.strip()) >= MIN_TAG_CHARS]
     if not found:
         raise BadInput(
@@ -287,6 +281,6 @@ def check_searchable_tags(tags: Sequence[str]) -> list[str]:
 
 
 def describe_retirement(memory: Memory) -> str:
-    """What became of a memory that counts no longer."""
+    """A retired memory with why, and by what it was replaced."""
     by = f", replaced by {memory.superseded_by}" if memory.superseded_by else ""
     return f"{memory.id} ({memory.retired_why}{by})"

@@ -1,9 +1,8 @@
-"""What is asked of a tool, checked before it runs: what is wrong with it is said in words that tell
-what to do.
+"""A server that checks arguments before a tool runs, and says in words what to do about them.
 
-A name that a tool does not take is refused and not dropped: a question under a wrong name would be
-answered as if nothing had been asked. Requests that are under way when a client closes our stdin
-are answered before we leave.
+Always true: a name that a tool does not take is refused and not dropped, for a question under a
+wrong name would be answered as if nothing had been asked. Requests that are under way when a client
+closes our stdin are answered before we leave.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from mcp.server.stdio import stdio_server
 from mcp_types import CallToolResult, InputRequiredResult, Tool
 from pydantic import ValidationError
 
-LINGER_SECONDS = 20.0  # seconds that requests under way may take once stdin is closed
-MAX_SHOWN_CHARS = 60  # characters of a wrong value that are repeated
+LINGER_SECONDS = 20.0  # that requests under way may take once stdin is closed
+MAX_SHOWN_CHARS = 60  # of a wrong value that is repeated
 ERROR_SENTENCES = {
     "missing": "is needed",
     "string_type": "must be a text",
@@ -40,14 +39,14 @@ ERROR_SENTENCES = {
         'must be a list, such as ["one"]',
     ),
 }
-"""What is wrong with an argument, by pydantic's name for it."""
+"""Pydantic's name of an error → what is wrong with the argument."""
 
 
 class StrictServer(MCPServer[Any]):
-    """A server whose tools take what they say and nothing else."""
+    """A server whose tools take the arguments that they name and no others."""
 
     async def list_tools(self) -> list[Tool]:
-        """The tools; none takes an argument that it does not name."""
+        """All tools, with schemas that allow no other arguments."""
         return [
             tool.model_copy(
                 update={"input_schema": {**tool.input_schema, "additionalProperties": False}}
@@ -59,29 +58,24 @@ class StrictServer(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; ToolError says what to do about arguments that it cannot use."""
-        takes = next(
-            (
-                list(tool.input_schema.get("properties", ()))
-                for tool in await super().list_tools()
-                if tool.name == name
-            ),
-            None,
-        )
-        if takes is not None and (odd := [given for given in arguments if given not in takes]):
-            raise ToolError(
-                f"{name} takes no {', '.join(map(shorten_value, odd))}. It takes: {', '.join(takes) or 'nothing'}"
-            )
+        known = {tool.name: tool for tool in await super().list_tools()}
+        if name in known:
+            taken = list(known[name].input_schema.get("properties", ()))
+            if odd := [given for given in arguments if given not in taken]:
+                raise ToolError(
+                    f"{name} takes no {', '.join(map(shorten_value, odd))}. "
+                    f"It takes: {', '.join(taken) or 'nothing'}"
+                )
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as err:
             if isinstance(err.__cause__, ValidationError):
-                raise ToolError(
-                    f"{name}: {'; '.join(dict.fromkeys(map(describe_argument_error, err.__cause__.errors())))}"
-                ) from err
+                errors = dict.fromkeys(map(describe_argument_error, err.__cause__.errors()))
+                raise ToolError(f"{name}: {'; '.join(errors)}") from err
             raise
 
     async def run_stdio_async(self) -> None:
-        """Serve over stdin and stdout until stdin is closed and what was asked is answered."""
+        """Serve over stdin and stdout until stdin is closed and all requests are answered."""
         async with (
             stdio_server() as (incoming, outgoing),
             open_draining_streams(incoming, outgoing) as (reads, writes),
@@ -92,26 +86,29 @@ class StrictServer(MCPServer[Any]):
 
 
 def describe_argument_error(error: Mapping[str, Any]) -> str:
-    """One thing that is wrong with an argument."""
+    """What is wrong with one argument, in words."""
     where = ".".join(str(part) for part in error["loc"] if not str(part).endswith("]")) or "it"
-    kind, context = error["type"], error.get("ctx", {})
-    told = ERROR_SENTENCES[kind].format(**context) if kind in ERROR_SENTENCES else str(error["msg"])
-    given = (
-        "" if kind in ("missing", "string_too_long") else f", not {shorten_value(error['input'])}"
-    )
-    return f"{where} {told}{given}"
+    kind = error["type"]
+    context = error.get("ctx", {})
+    if kind in ERROR_SENTENCES:
+        wrong = ERROR_SENTENCES[kind].format(**context)
+    else:
+        wrong = str(error["msg"])
+    if kind in ("missing", "string_too_long"):
+        return f"{where} {wrong}"
+    return f"{where} {wrong}, not {shorten_value(error['input'])}"
 
 
 def shorten_value(value: object) -> str:
-    """A value as it can be repeated."""
+    """A value as it can be repeated in a message: ASCII, cut."""
     text = ascii(value)
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:MAX_SHOWN_CHARS]}…"
 
 
 @asynccontextmanager
 async def open_draining_streams(incoming: Any, outgoing: Any) -> AsyncIterator[Sequence[Any]]:
-    """The two streams of a connection, of which the first ends only when its requests are answered,
-    or LINGER later.
+    """The two streams of a connection; reading ends only when all requests are answered, or
+    LINGER_SECONDS later.
     """
     under_way: set[Any] = set()
     answered = anyio.Event()
@@ -124,9 +121,8 @@ async def open_draining_streams(incoming: Any, outgoing: Any) -> AsyncIterator[S
                 message: Any = getattr(item, "message", None)
                 if hasattr(message, "method") and hasattr(message, "id"):
                     under_way.add(message.id)
-                elif (
-                    getattr(message, "method", "") == "notifications/cancelled"
-                ):  # it gets no answer any more
+                # A cancelled request gets no answer any more.
+                elif getattr(message, "method", "") == "notifications/cancelled":
                     under_way.discard((message.params or {}).get("requestId"))
                 await to_us.send(item)
             with anyio.move_on_after(LINGER_SECONDS):
@@ -141,8 +137,10 @@ async def open_draining_streams(incoming: Any, outgoing: Any) -> AsyncIterator[S
                 message = getattr(item, "message", None)
                 if not hasattr(message, "method"):
                     under_way.discard(getattr(message, "id", None))
-                    before, answered = answered, anyio.Event()
-                    before.set()
+                    # An event can be set once: whoever waits next waits for a new one.
+                    previous = answered
+                    answered = anyio.Event()
+                    previous.set()
 
     async with anyio.create_task_group() as writing, anyio.create_task_group() as reading:
         writing.start_soon(write)

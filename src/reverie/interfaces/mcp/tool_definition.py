@@ -1,4 +1,4 @@
-"""How a method becomes a tool: its name, what it does to the world, and how trouble is told."""
+"""How a method becomes a tool: its name, its effects, and how errors are answered."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class ToolDefinition(NamedTuple):
     name: str
     title: str
     hints: ToolAnnotations
-    # shown to the model from the start, where a host hides tools behind a search
+    # Shown to the model from the start, where a host hides tools behind a search.
     always: bool = False
-    structured: bool = True  # whether it answers with values besides text
+    structured: bool = True  # answers with values besides text
 
 
 READS = ToolAnnotations(
@@ -29,7 +29,7 @@ READS = ToolAnnotations(
 COUNTS = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=False, open_world_hint=False
 )
-"""It reads, and counts that it did: a second time another count comes back."""
+"""It reads and counts the use, so a second call answers another count."""
 ADDS = ToolAnnotations(
     read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False
 )
@@ -42,8 +42,7 @@ DOES_ALL = ToolAnnotations(
 
 
 def answer_known_errors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with errors that were foreseen told to the model: their messages say what to
-    do.
+    """The function, answering foreseen errors to the model: their messages say what to do.
 
     A parameter called `from_` is `from` on the wire.
     """

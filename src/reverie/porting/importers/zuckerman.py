@@ -395,7 +395,7 @@ def read_zuckerman_page(
     day = parse_record_time(file.stem, reading.zone) if DAILY.fullmatch(file.stem) else None
     stamps = list(STAMP.finditer(text))
     ends = [*(stamp.start() for stamp in stamps[1:]), len(text)]
-    for stamp, end in zip(stamps, ends, strict=True):
+    for stamp, end in zip(stamps, ends, strict=False):
         block = text[stamp.end() : end].rstrip().removesuffix("---").rstrip()
         line = text.count("\n", 0, stamp.end()) + 1
         for record in read_stamped_block(block, line, name, kind):

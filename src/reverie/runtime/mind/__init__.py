@@ -1,12 +1,10 @@
-"""The verbs. Read this second.
+"""`Mind`, whose verbs are the whole interface. Read this second, after `core.model`.
 
-A `Mind` is a store, an embedder and settings. Its verbs stand in seventeen files, by what one
-wants: `keep`, `hold`, `recount`, `find`, `fetch`, `alter`, `review`, `remind`, `letgo`, `live`,
-`experience`, `analysis`, `files`, `code`, `plan`, `anchor`, `trust`. Every verb decides with pure
-functions from `lifecycle` and `search`, and makes it so with one `store.apply`. Scope is an
-argument of every verb: `space` defaults to the one that the working directory is of. `remember`
-returns when the memory is durable and can be found by its words; vectors follow in `settle`, which
-the companion runs by itself.
+A `Mind` is a store, an embedder and settings. Its verbs stand in modules beside this one, by topic:
+`remember_verbs`, `search_verbs`, `edit_verbs`, `deletion_verbs` and so on. Always true: a verb
+decides with pure functions and applies its changes in one transaction; `space` is an argument of
+every verb and defaults to that of the working directory. `remember` returns when the memory is
+durable and found by its words; vectors follow in `settle`, which the companion runs by itself.
 """
 
 from __future__ import annotations
@@ -22,7 +20,6 @@ from reverie.runtime.mind.file_verbs import FileVerbs
 from reverie.runtime.mind.owner_verbs import OwnerVerbs
 from reverie.runtime.mind.plan_verbs import PlanVerbs
 from reverie.runtime.mind.present_verbs import PresentVerbs
-from reverie.runtime.mind.remember_verbs import RememberVerbs
 from reverie.runtime.mind.reminder_verbs import ReminderVerbs
 from reverie.runtime.mind.retrieve_verbs import RetrieveVerbs
 from reverie.runtime.mind.review_verbs import ReviewVerbs
@@ -34,7 +31,6 @@ class Mind(
     FileVerbs,
     PlanVerbs,
     AnchorVerbs,
-    RememberVerbs,
     PresentVerbs,
     EpisodeVerbs,
     SearchVerbs,
@@ -47,12 +43,12 @@ class Mind(
     AnalysisVerbs,
     OwnerVerbs,
 ):
-    """Long-term memory: what `reverie.open()` returns. Use it as a context manager, or call
+    """Long-term memory, as `reverie.open()` returns it. Use it as a context manager, or call
     `close`.
     """
 
     def close(self) -> None:
-        """Stop the background, let go of the model and the database."""
+        """Stop the background thread, unload the models and close the database."""
         self._flush()
         if self._background is not None:
             self._background.stop()

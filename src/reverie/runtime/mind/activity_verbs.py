@@ -1,20 +1,23 @@
-"""Experience: what tools did is written down, looked up, and learned from."""
+"""Verbs that record what tools did, look it up, and tell what it has taught.
+
+Always true: recording never waits and never raises because of memory, and changes nothing about
+what a tool returns or raises. `unrecorded` counts what could not be written.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from reverie.activity import COMMIT, FILE, STARTED, TASK, TOOL, VERBS
-from reverie.core import clock, config
+from reverie.core import config
 from reverie.core.model import Event, Filter, Memory, visible_spaces
 from reverie.memory.memory_validation import Moment, parse_moment, parse_moment_as_of
 from reverie.privacy.redacted_text import redact_short_text
-from reverie.runtime.mind.mind_base import MindBase
-from reverie.text.argument_checks import check_question, check_text_list, check_whole_number
+from reverie.runtime.mind.mind_base import MindBase, check_limit
+from reverie.runtime.mind.tool_recording import ToolRecording
+from reverie.text.argument_checks import check_question, check_text_list
 
 if TYPE_CHECKING:
     from reverie.activity.activity_events import ToolRunRecord, WorkStatistics
@@ -25,15 +28,16 @@ if TYPE_CHECKING:
     from reverie.activity.remedies import FixSuggestion
     from reverie.activity.workflows import CommandWorkflow
 
-F = TypeVar("F", bound=Callable[..., Any])
-MAX_ACTIVITY_EVENTS = 100_000  # newest deeds that statistics and co-edits look at
+MAX_ACTIVITY_EVENTS = 100_000  # newest events that statistics and co-changes look at
 MAX_LESSONS = 10_000  # newest lessons among which a remedy is looked for
-MAX_WORKFLOW_RUNS = 5_000  # newest runs of tools in which workflows are looked for
+MAX_WORKFLOW_RUNS = 5_000  # newest tool runs in which workflows are looked for
+MAX_OUTCOME_CHARS = 100
+SECONDS_PER_DAY = 86_400.0
 RENAMES_KEY = "renames"  # stands in the payload of a commit that renamed something
 
 
 class ActivityVerbs(MindBase):
-    """The verbs of work and what it taught."""
+    """The verbs of recorded activity and what it taught."""
 
     def record_tool(
         self,
@@ -48,8 +52,7 @@ class ActivityVerbs(MindBase):
         session: str = "",
         space: str | None = None,
     ) -> None:
-        """Write down a run of a tool: what it was given, what came of it, how long it took in
-        seconds.
+        """Record a run of a tool: its parameters, its result, and how long it took in seconds.
 
         Returns at once and never raises: a thread of Reverie's own writes it, without secrets, and
         no more than 4,000 characters of an answer. Without `ok`, it went well unless there is an
@@ -57,10 +60,12 @@ class ActivityVerbs(MindBase):
         nothing is written. Tools of coding agents that read or edit one file (Read, Edit, Write, …)
         are recorded as touching it as well.
         """
-        from reverie.activity import activity_events as deed
+        from reverie.activity import activity_events
 
-        went = not error if ok is None else ok
-        run = deed.ToolRunRecord(tool, parameters, result, went, error, duration, task)
+        succeeded = not error if ok is None else ok
+        run = activity_events.ToolRunRecord(
+            tool, parameters, result, succeeded, error, duration, task
+        )
         self._record_run(run, space, session)
 
     def _record_run(
@@ -71,6 +76,7 @@ class ActivityVerbs(MindBase):
         """
         from reverie.activity.activity_events import make_tool_payload
 
+        # The payload is built within `_record_event`, where nothing can raise into the tool.
         self._record_event(
             TOOL, lambda: make_tool_payload(run), space, session, is_redacted=is_redacted
         )
@@ -93,7 +99,7 @@ class ActivityVerbs(MindBase):
         failure and goes on its way as it came. Recording never changes what the tool returns or
         raises, whatever goes wrong with the recording.
         """
-        return ToolRecording(self, tool, parameters, task, session, space)
+        return ToolRecording(self.record_tool, tool, parameters, task, session, space)
 
     def record_file(
         self,
@@ -108,16 +114,16 @@ class ActivityVerbs(MindBase):
         session: str = "",
         space: str | None = None,
     ) -> None:
-        """Write down that a file was touched: "read", "edit", "write", "create", "delete" or
+        """Record that a file was touched: "read", "edit", "write", "create", "delete" or
         "rename".
 
         `lines` are the first and the last line, `summary` says in words what changed, `context`
         with what. Paths are best given as the repository has them. Returns at once; BadInput for
         another operation.
         """
-        from reverie.activity import activity_events as deed
+        from reverie.activity import activity_events
 
-        payload = deed.make_file_payload(
+        payload = activity_events.make_file_payload(
             to_repository_path(path), operation, lines, summary, ok, task, context
         )
         self._record_event(FILE, lambda: payload, space, session)
@@ -132,27 +138,26 @@ class ActivityVerbs(MindBase):
         session: str = "",
         space: str | None = None,
     ) -> None:
-        """Write down that a piece of work began ("started"), or how it ended: "success", "failure",
+        """Record that a task began ("started"), or how it ended: "success", "failure",
         "cancelled", ….
 
         What is recorded with the same `task` belongs to it. An outcome becomes an episode. Returns
         at once.
         """
-        from reverie.activity import activity_events as deed
+        from reverie.activity import activity_events
 
-        told = {
-            "task": deed.keep_label_start(check_question(task, "task")),
-            "outcome": check_question(outcome, "outcome")[:100],
-            "summary": deed.keep_text_ends(summary, deed.MAX_VALUE_CHARS),
-            "error": deed.keep_text_ends(error, deed.MAX_ANSWER_CHARS),
+        fields = {
+            "task": activity_events.keep_label_start(check_question(task, "task")),
+            "outcome": check_question(outcome, "outcome")[:MAX_OUTCOME_CHARS],
+            "summary": activity_events.keep_text_ends(summary, activity_events.MAX_VALUE_CHARS),
+            "error": activity_events.keep_text_ends(error, activity_events.MAX_ANSWER_CHARS),
         }
-        self._record_event(
-            TASK, lambda: {name: value for name, value in told.items() if value}, space, session
-        )
+        payload = {name: value for name, value in fields.items() if value}
+        self._record_event(TASK, lambda: payload, space, session)
 
     @property
     def unrecorded(self) -> tuple[int, str]:
-        """How many deeds could not be written, and why the last one could not."""
+        """How many events could not be recorded, and why the last one could not."""
         return (self._recorder.lost, self._recorder.trouble) if self._recorder else (0, "")
 
     def deeds(
@@ -168,34 +173,33 @@ class ActivityVerbs(MindBase):
         space: str | None = None,
         limit: int = 20,
     ) -> list[Event]:
-        """What was done, newest first: runs of tools, files touched, tasks, commits of a learned
-        history.
+        """Recorded activity, newest first: runs of tools, files touched, tasks, commits of a
+        learned history.
 
         Every one of the `words` must occur, whatever its case. `tool`, `file` and `task` are names;
-        of a file a part of its path will do. Deeds of the space, above it and below it.
+        of a file a part of its path will do. Activity of the space, above it and below it.
         """
-        self._flush()
-        from reverie.activity import activity_events as deed
+        from reverie.activity import activity_events
 
+        self._flush()
         wanted = (*check_text_list(words, "words"), *filter(None, (tool, file, task)))
-        most = max(0, check_whole_number(limit))
-        found = (
-            self.store.search_events(
-                tuple(verbs),
-                space=self._resolve_space(space),
-                containing=wanted,
-                since=parse_moment(since, "since"),
-                until=parse_moment_as_of(until, "until"),
-                limit=MAX_ACTIVITY_EVENTS if tool or file or task else most,
-            )
-            if most
-            else []
+        most = check_limit(limit)
+        if not most:
+            return []
+        found = self.store.search_events(
+            tuple(verbs),
+            space=self._resolve_space(space),
+            containing=wanted,
+            since=parse_moment(since, "since"),
+            until=parse_moment_as_of(until, "until"),
+            # A name may stand anywhere in an event, so more are looked at than are returned.
+            limit=MAX_ACTIVITY_EVENTS if tool or file or task else most,
         )
-        return [
-            event
-            for event in found
-            if deed.matches_activity(event, tool, deed.normalize_event_path(file), task)
-        ][:most]
+        path = activity_events.normalize_event_path(file)
+        matching = [
+            event for event in found if activity_events.matches_activity(event, tool, path, task)
+        ]
+        return matching[:most]
 
     def touched(self, path: str, *, space: str | None = None, limit: int = 20) -> list[FileTouch]:
         """The history of a file, newest first: who touched it when, with what, and what broke.
@@ -208,69 +212,65 @@ class ActivityVerbs(MindBase):
         from reverie.activity import file_history, remedies
 
         self._flush()
-        home, most = self._resolve_space(space), max(0, check_whole_number(limit))
+        home = self._resolve_space(space)
+        most = check_limit(limit)
         names = self._file_names(path, home)
-        found = {
-            event.seq: event
-            for name in names
-            for event in self.store.search_events(
+        events: dict[int, Event] = {}
+        for name in names:
+            found = self.store.search_events(
                 (TOOL, FILE, COMMIT), space=home, containing=[name], limit=MAX_ACTIVITY_EVENTS
             )
-        }
-        told = file_history.build_file_history(names, found.values())[:most]
-        if not told:
+            events.update((event.seq, event) for event in found)
+        touches = file_history.build_file_history(names, events.values())[:most]
+        if not touches:
             return []
+        # Commands around the touches, by which it is seen what broke.
         runs = self.store.search_events(
             (TOOL,),
             space=home,
-            since=told[-1].at - remedies.MAX_SECONDS_BETWEEN,
-            until=told[0].at + remedies.MAX_SECONDS_BETWEEN,
+            since=touches[-1].at - remedies.MAX_SECONDS_BETWEEN,
+            until=touches[0].at + remedies.MAX_SECONDS_BETWEEN,
             limit=MAX_ACTIVITY_EVENTS,
         )
-        return file_history.add_broken_commands(told, runs)
+        return file_history.add_broken_commands(touches, runs)
 
     def _file_names(self, path: str, home: str) -> set[str]:
-        """What a file is called now and was called before, as far as the log knows."""
+        """The present and former names of a file, as far as the event log knows them."""
         from reverie.activity.co_change import list_former_paths
 
-        return list_former_paths(
-            to_repository_path(check_question(path, "path")), self._renames(home)
-        )
+        present = to_repository_path(check_question(path, "path"))
+        return list_former_paths(present, self._renames(home))
 
     def _renames(self, home: str) -> FileRenames:
-        """What commits renamed."""
+        """The renames that commits made."""
         from reverie.activity.co_change import collect_renames
 
-        return collect_renames(
-            self.store.search_events(
-                (COMMIT,), space=home, containing=[RENAMES_KEY], limit=MAX_ACTIVITY_EVENTS
-            )
+        commits = self.store.search_events(
+            (COMMIT,), space=home, containing=[RENAMES_KEY], limit=MAX_ACTIVITY_EVENTS
         )
+        return collect_renames(commits)
 
     def tool_stats(self, days: float = 7.0, *, space: str | None = None) -> WorkStatistics:
-        """How each tool did in the last days: runs, success rate, median and 95th percentile of the
-        seconds it took;
+        """Statistics of each tool in the last days: runs, success rate, median and 95th percentile
+        of its seconds; and how often files were read again and errors met again.
 
-        and how often files were read again and errors met again. The newest 100,000 deeds are
-        looked at.
+        The newest 100,000 events are looked at.
         """
-        self._flush()
-        from reverie.activity import activity_events as deed
+        from reverie.activity import activity_events
 
-        since = self._now() - max(0.0, float(days)) * 86_400.0
-        return deed.measure_work(
-            self.store.search_events(
-                (TOOL, FILE),
-                space=self._resolve_space(space),
-                since=since,
-                limit=MAX_ACTIVITY_EVENTS,
-            )
+        self._flush()
+        events = self.store.search_events(
+            (TOOL, FILE),
+            space=self._resolve_space(space),
+            since=self._now() - max(0.0, float(days)) * SECONDS_PER_DAY,
+            limit=MAX_ACTIVITY_EVENTS,
         )
+        return activity_events.measure_work(events)
 
     def suggest_fix(
         self, error: str, *, space: str | None = None, limit: int = 3
     ) -> list[FixSuggestion]:
-        """What once made this error go away, the likeliest first: what was run and changed, when,
+        """What once made this error go away, likeliest first: what was run and changed, when, and
         how often it worked.
 
         `error` may be all that a command printed. Only remedies of the same error count, whatever
@@ -281,35 +281,25 @@ class ActivityVerbs(MindBase):
         from reverie.activity import remedies
 
         self._flush()
-        told = redact_short_text(check_question(error, "error"), self._policy.masking)
-        return remedies.find_fix_suggestions(told, self._browse_lessons(space, ""))[
-            : max(0, check_whole_number(limit))
-        ]
+        redacted = redact_short_text(check_question(error, "error"), self._policy.masking)
+        lessons = self._browse_lessons(space, "")
+        return remedies.find_fix_suggestions(redacted, lessons)[: check_limit(limit)]
 
     def known_fixes(self, *, space: str | None = None, limit: int = 20) -> list[FixSuggestion]:
-        """What made errors go away so far, with its record: of the errors that were met most often
-        first.
-        """
+        """All known remedies with their records, those of the most frequent errors first."""
         from reverie.activity import remedies
 
-        return remedies.rank_known_remedies(self._browse_lessons(space, remedies.REMEDY))[
-            : max(0, check_whole_number(limit))
-        ]
+        lessons = self._browse_lessons(space, remedies.REMEDY)
+        return remedies.rank_known_remedies(lessons)[: check_limit(limit)]
 
     def _browse_lessons(self, space: str | None, having: str) -> list[Memory]:
         """The newest lessons that can be seen from a space."""
-        return self.store.browse(
-            Filter(
-                spaces=visible_spaces(self._resolve_space(space)),
-                kinds=("learning",),
-                having=having,
-                limit=MAX_LESSONS,
-            )
-        )
+        spaces = visible_spaces(self._resolve_space(space))
+        lessons = Filter(spaces=spaces, kinds=("learning",), having=having, limit=MAX_LESSONS)
+        return self.store.browse(lessons)
 
     def coedited(self, path: str, *, space: str | None = None, limit: int = 10) -> list[CoChange]:
-        """Files that change together with this one, those that do it most first, as far as the log
-        knows.
+        """Files that change together with this one, most often first, as far as the log knows.
 
         Together is: in one commit, in one task, or within 300 seconds; on three occasions at least.
         Old habits count less, each occasion half after 180 days. The path is that within the
@@ -317,32 +307,28 @@ class ActivityVerbs(MindBase):
         """
         self._flush()
         wanted = to_repository_path(check_question(path, "path"))
-        return self._changed_with([wanted], self._resolve_space(space))[0][
-            : max(0, check_whole_number(limit))
-        ]
+        (changes,) = self._changed_with([wanted], self._resolve_space(space))
+        return changes[: check_limit(limit)]
 
     def _changed_with(self, paths: Sequence[str], home: str) -> list[list[CoChange]]:
         """For each of some files, those that change together with it."""
         from reverie.activity.co_change import find_co_changes, list_file_changes, list_former_paths
 
-        moved, now = self._renames(home), self._now()
-        edits = (
-            self.store.search_events((FILE,), space=home, limit=MAX_ACTIVITY_EVENTS)
-            if paths
-            else []
-        )
+        if not paths:
+            return []
+        renames = self._renames(home)
+        now = self._now()
+        edits = self.store.search_events((FILE,), space=home, limit=MAX_ACTIVITY_EVENTS)
         found: list[list[CoChange]] = []
         for path in paths:
-            commits = {
-                event.seq: event
-                for name in list_former_paths(path, moved)
-                for event in self.store.search_events(
+            commits: dict[int, Event] = {}
+            for name in list_former_paths(path, renames):
+                naming = self.store.search_events(
                     (COMMIT,), space=home, containing=[name], limit=MAX_ACTIVITY_EVENTS
                 )
-            }
-            found.append(
-                find_co_changes(path, list_file_changes([*commits.values(), *edits], moved), now)
-            )
+                commits.update((event.seq, event) for event in naming)
+            changes = list_file_changes([*commits.values(), *edits], renames)
+            found.append(find_co_changes(path, changes, now))
         return found
 
     def workflows(self, *, space: str | None = None, limit: int = 10) -> list[CommandWorkflow]:
@@ -355,16 +341,15 @@ class ActivityVerbs(MindBase):
         from reverie.activity.workflows import find_workflows
 
         self._flush()
-        most = max(0, check_whole_number(limit))
-        return find_workflows(
-            self.store.search_events(
-                (TOOL,), space=self._resolve_space(space), limit=MAX_WORKFLOW_RUNS
-            )
-        )[:most]
+        most = check_limit(limit)
+        runs = self.store.search_events(
+            (TOOL,), space=self._resolve_space(space), limit=MAX_WORKFLOW_RUNS
+        )
+        return find_workflows(runs)[:most]
 
     def learn_git(self, path: str | Path = "", *, space: str | None = None) -> GitImport:
-        """Take in the history of the repository at `path` (default: the working directory): each
-        commit is a deed.
+        """Import the commits of the repository at `path` (default: the working directory) as
+        events.
 
         The next time only what is new is taken in. Merges are passed over; of a commit of more than
         50 files only renames are kept. Messages are kept without secrets. Nothing of the repository
@@ -372,11 +357,8 @@ class ActivityVerbs(MindBase):
         """
         from reverie.activity.git_history import import_git_history
 
-        return import_git_history(
-            self.work,
-            config.working_directory() / Path(path).expanduser(),
-            self._writable_space(space),
-        )
+        folder = config.working_directory() / Path(path).expanduser()
+        return import_git_history(self.work, folder, self._writable_space(space))
 
     def _record_event(
         self,
@@ -387,8 +369,8 @@ class ActivityVerbs(MindBase):
         *,
         is_redacted: bool = False,
     ) -> None:
-        """Have a deed written. Whatever goes wrong is counted, and nobody's trouble."""
-        from reverie.activity import activity_events as deed
+        """Hand an event to the recorder; whatever goes wrong is only counted."""
+        from reverie.activity import activity_events
 
         recorder = self._get_recorder()
         try:
@@ -403,17 +385,15 @@ class ActivityVerbs(MindBase):
                 payload=payload(),
             )
             recorder.enqueue(event, is_redacted=is_redacted)
-            if verb == TOOL and (file := deed.derive_file_payload(event.payload)) is not None:
-                recorder.enqueue(
-                    event._replace(
-                        verb=FILE, payload={**file, "path": to_repository_path(file["path"])}
-                    ),
-                    is_redacted=is_redacted,
-                )
-        except (
-            Exception
-        ) as err:  # a tool must not fail because nobody could write down that it ran (CC-75)
-            recorder.lost, recorder.trouble = recorder.lost + 1, f"{type(err).__name__}: {err}"
+            touched = activity_events.derive_file_payload(event.payload) if verb == TOOL else None
+            if touched is not None:
+                path = to_repository_path(touched["path"])
+                touch = event._replace(verb=FILE, payload={**touched, "path": path})
+                recorder.enqueue(touch, is_redacted=is_redacted)
+        # A tool must not fail because nobody could record that it ran.
+        except Exception as err:
+            recorder.lost += 1
+            recorder.trouble = f"{type(err).__name__}: {err}"
 
     def _get_recorder(self) -> ActivityRecorder:
         if self._recorder is None:
@@ -425,119 +405,12 @@ class ActivityVerbs(MindBase):
 
 def to_repository_path(path: str) -> str:
     """A path as the repository of the working directory has it, if it lies in there."""
-    from reverie.activity import activity_events as deed
+    from reverie.activity import activity_events
 
     root = f"{config.find_project_root(config.working_directory()).as_posix()}/"
-    return deed.normalize_event_path(path).removeprefix(root) if isinstance(path, str) else path
-
-
-class ToolRecording:
-    """One run of a tool that is being recorded, or, as a decorator, all runs of a function."""
-
-    def __init__(
-        self,
-        mind: ActivityVerbs,
-        tool: str,
-        parameters: Any,
-        task: str,
-        session: str,
-        space: str | None,
-    ) -> None:
-        self._mind, self.tool, self.parameters = mind, tool, parameters
-        self._told = {"task": task, "session": session, "space": space}
-        self.ok: bool | None = None
-        self.result: Any = None
-        self.error: Any = None
-        self._began = clock.ticks()
-
-    def __enter__(self) -> Self:
-        self._began = clock.ticks()
-        return self
-
-    def __exit__(self, _kind: object, raised: BaseException | None, _trace: object) -> None:
-        duration = clock.ticks() - self._began
-        error = (
-            self.error
-            if raised is None or isinstance(raised, GeneratorExit)
-            else (self.error or describe_exception(raised))
-        )
-        self._mind.record_tool(
-            self.tool,
-            self.parameters,
-            self.result,
-            ok=self.ok,
-            error=error,
-            duration=duration,
-            **self._told,  # type: ignore[arg-type]
-        )
-
-    def __call__(self, function: F) -> F:
-        """The function, recorded each time that it runs."""
-        import inspect
-
-        if isinstance(function, (classmethod, staticmethod)):
-            return type(function)(self(function.__func__))
-        name = self.tool or getattr(function, "__name__", "tool")
-        call = getattr(function, "__call__", function)  # noqa: B004 - an object whose call is async
-
-        def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> ToolRecording:
-            return ToolRecording(
-                self._mind,
-                name,
-                {"args": args, **kwargs} if args else kwargs,
-                **self._told,  # type: ignore[arg-type]
-            )
-
-        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call):
-
-            @wraps(function)
-            async def awaited(*args: Any, **kwargs: Any) -> Any:
-                with run(args, kwargs) as one:
-                    one.result = result = await function(*args, **kwargs)
-                return result
-
-            return awaited  # type: ignore[return-value]
-        if inspect.isasyncgenfunction(function):
-
-            @wraps(function)
-            async def streamed(*args: Any, **kwargs: Any) -> Any:
-                with run(args, kwargs), suppress(StopAsyncIteration):
-                    items = function(*args, **kwargs)
-                    item = await anext(items)
-                    while True:  # `yield from`, which async generators have not
-                        try:
-                            sent = yield item
-                        except GeneratorExit:
-                            await items.aclose()
-                            raise
-                        except BaseException as err:
-                            item = await items.athrow(err)
-                        else:
-                            item = await items.asend(sent)
-
-            return streamed  # type: ignore[return-value]
-        if inspect.isgeneratorfunction(function):
-
-            @wraps(function)
-            def yielded(*args: Any, **kwargs: Any) -> Any:
-                with run(args, kwargs) as one:
-                    one.result = result = yield from function(*args, **kwargs)
-                return result
-
-            return yielded  # type: ignore[return-value]
-
-        @wraps(function)
-        def called(*args: Any, **kwargs: Any) -> Any:
-            with run(args, kwargs) as one:
-                one.result = result = function(*args, **kwargs)
-            return result
-
-        return called  # type: ignore[return-value]
-
-
-def describe_exception(raised: BaseException) -> str:
-    """An exception as an error's text; one that cannot tell itself is its name."""
-    try:
-        return f"{type(raised).__name__}: {raised}"
-    except Exception:
-        return type(raised).__name__
+    # Callers pass on what a tool was given, which may be no text.
+    return (
+        activity_events.normalize_event_path(path).removeprefix(root)
+        if isinstance(path, str)
+        else path
+    )

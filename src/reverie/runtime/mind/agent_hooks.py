@@ -1,15 +1,13 @@
-"""The hooks of one conversation, for whoever writes an agent: at its start, around each call of the
-model, at its end.
+"""The hooks of one conversation, for an agent of one's own.
 
-A thin composition of the companion and the verbs, with nothing of its own but the order (C76–C83,
-C112–C116):
+A thin composition of the companion and the verbs, with nothing of its own but the order:
 
-    start     what people edited is read in; what the conversation held, what happened lately, what is
-              known of the task and how it is done, what is due                                        C79, C112, C113
-    before    what comes up by itself, reminders among it; a full context is condensed, at worst cut;
-              the block stands at the end of what is sent                                             C77, C78, C80, C81
-    after     the answer and what tools returned are written down, learned from and prepared for       C76, C83, C114
-    end       what is queued is written down and learned, working memory is cleared                           C83, C115
+    start     reads in what people edited; loads the conversation's working memory, recent episodes,
+              what is known of the task and how it is done, and reminders that are due
+    before    what comes up by itself, reminders among it; a full context is condensed, at worst
+              cut; the block stands at the end of what is sent
+    after     the answer and tool results are written down, learned from and prepared for
+    end       what is queued is written and learned from; working memory is cleared
 
 Provider-neutral: messages are OpenAI's or Anthropic's. Go on with the messages that `before`
 returns.
@@ -45,25 +43,25 @@ class ContextSize(NamedTuple):
 
 
 class StartContext(NamedTuple):
-    """What a conversation begins with. Looking at what is due does not fire it: the first block
-    gives it.
+    """What a conversation begins with. Reminders in `due` do not fire: the first block
+    gives them.
     """
 
     held: HeldContent  # working memory of the conversation, if it goes on after a crash
-    lately: list[Memory]  # what happened, newest first
-    known: list[Hit]  # of the task: facts, preferences, decisions
+    lately: list[Memory]  # newest episodes
+    known: list[Hit]  # facts, preferences and decisions about the task
     procedures: list[Memory]  # whose trigger the task meets
     due: list[Hit]  # reminders
-    pages: list[MirrorReport]  # of the mirror: what people edited, and what they have to be asked
-    block: Block  # known, procedures, lately as text, for wherever it stays
+    pages: list[MirrorReport]  # what people edited in the mirror, and questions to them
+    block: Block  # `known`, `procedures` and `lately` as text, for the system prompt
 
 
 class PreparedPrompt(NamedTuple):
     """What to send now, and what to go on with."""
 
-    prompt: list[Any]  # the messages to send: the conversation, and the block at its end
+    prompt: list[Any]  # the messages to send: the conversation, with the block at its end
     messages: list[Any]  # the conversation, to go on with
-    block: Block  # what came up, as it stands in the prompt
+    block: Block  # the injected memories, as they stand in the prompt
     condensed: CondensedMessages
     trouble: str = ""  # what to do if even what has to stay does not fit
 
@@ -71,67 +69,59 @@ class PreparedPrompt(NamedTuple):
 class AgentConversation:
     """One conversation of an agent. Use it as a context manager, or call `end`."""
 
-    def __init__(self, mind: Mind, companion: Companion, room: ContextSize) -> None:
-        self.companion, self.context_size = companion, room
+    def __init__(self, mind: Mind, companion: Companion, context_size: ContextSize) -> None:
+        self.companion, self.context_size = companion, context_size
         self._mind = mind
 
     def start(self, task: str = "") -> StartContext:
-        """Read in what people edited, and load what a conversation about `task` should
-        begin with.
-        """
+        """Read in what people edited, and load what a conversation about `task` begins with."""
         mind, space = self._mind, self.companion.space
         if self.companion.is_off:
             return StartContext(HeldContent(), [], [], [], [], [], EMPTY_BLOCK)
         pages = mind.mirror()
         mind.sync_files(space=space)
+        # After the mirror was read in: people may have edited what is loaded here.
         held = mind.held(self.companion.session, space=space)
         lately = mind.episodes(space=space, limit=START_EPISODES)
-        known = (
-            mind.recall(task, space=space, limit=mind.settings.limit, types=["semantic"])
-            if task
-            else []
-        )
-        procedures = mind.procedures(task, space=space) if task else []
-        hits = [
-            hit
-            for hit in (
-                *known,
-                *(Hit(memory, 0.0, ("begin",)) for memory in (*procedures, *lately)),
-            )
-            if can_surface(hit.memory, mind.work.now)
-        ]
+        known: list[Hit] = []
+        procedures: list[Memory] = []
+        if task:
+            limit = mind.settings.limit
+            known = mind.recall(task, space=space, limit=limit, types=["semantic"])
+            procedures = mind.procedures(task, space=space)
+        others = [Hit(memory, 0.0, ("begin",)) for memory in (*procedures, *lately)]
+        hits = [hit for hit in (*known, *others) if can_surface(hit.memory, mind.work.now)]
         block = render_block(hits, mind.work.now, limit=len(hits), budget=mind.settings.budget)
         return StartContext(
             held, lately, known, procedures, mind.due(task, space=space), pages, block
         )
 
     def before(self, messages: Sequence[Any], *, task: str = "") -> PreparedPrompt:
-        """What to send to the model: memories at the end, the conversation condensed where it is
-        time.
+        """What to send to the model: the conversation, condensed if it is time, with memories at
+        its end.
         """
         block = self.companion.turn(messages)
         limit, strategy, tokenizer = self.context_size
         condensed = self.companion.condense(
             messages, limit=limit, task=task, strategy=strategy, tokenizer=tokenizer
         )
+        # Condensing has its own pace and minimum; what is then still too long is cut.
         fitted = self.companion.fit(condensed.messages, limit=limit, task=task, tokenizer=tokenizer)
         return PreparedPrompt(
             append_block(fitted.messages, block), fitted.messages, block, condensed, fitted.trouble
         )
 
     def after(self, messages: Sequence[Any]) -> None:
-        """The conversation with the model's answer, and with what tools returned: kept and learned
-        from meanwhile.
+        """Hand over the conversation with the model's answer and tool results, to be learned from
+        in the background.
         """
         self.companion.heed(messages)
 
     def end(self) -> SettleReport:
-        """The conversation is over: write down what is queued and learn from it now. Twice does no
-        harm.
-        """
+        """End the conversation: write what is queued and learn from it now. Twice does no harm."""
         self.companion.wait()
         self.companion.close()
-        # where other conversations of this mind go on, their thread writes down the end
+        # Where other conversations of this mind go on, their thread writes the end of this one.
         self.companion.wait()
         return self._mind.settle()
 
@@ -140,6 +130,7 @@ class AgentConversation:
 
     def __exit__(self, failed: object, *_: object) -> None:
         if failed:
-            self.companion.close()  # what was said is safe; whoever settles next learns from it
+            # What was said is safe; whoever settles next learns from it.
+            self.companion.close()
         else:
             self.end()

@@ -1,5 +1,5 @@
-"""Looking over long histories: SQL over the log of what was done, Parquet files of it, everything
-work has taught.
+"""Verbs that analyse long histories: SQL over the activity log, Parquet files of it, and all
+patterns that work has taught.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AnalysisVerbs(ActivityVerbs):
-    """The verbs for questions about everything that was done."""
+    """The verbs for questions about all recorded activity."""
 
     def sql(
         self,
@@ -28,11 +28,11 @@ class AnalysisVerbs(ActivityVerbs):
         *,
         space: str | None = None,
     ) -> QueryResult:
-        """The answer to one statement of SQL over what was done: `columns` and all `rows`. Needs
-        the extra `analytics`.
+        """The answer to one statement of SQL over recorded activity: `columns` and all `rows`.
+        Needs the extra `analytics`.
 
         DuckDB's dialect, over the tables `tool_executions`, `file_interactions`, `tasks`, `commits`
-        and `learned_patterns`, with the deeds of the space, above it and below it; `describe
+        and `learned_patterns`, with the activity of the space, above it and below it; `describe
         tool_executions` tells the columns. `parameters` stand for `?`, `$1` or `$name`. The store
         is only read, and SQL has no way to files or the network. Raises BadInput for SQL that does
         not work.
@@ -41,8 +41,8 @@ class AnalysisVerbs(ActivityVerbs):
             return log.ask(check_question(query, "query"), parameters)
 
     def analysis(self, *, space: str | None = None) -> LogAnalysis:
-        """A snapshot for several questions: `with mind.analysis() as log: log.ask("select …")`,
-        each as in `sql`.
+        """A snapshot of the activity log for several questions: `with mind.analysis() as log:
+        log.ask("select …")`, each as in `sql`.
 
         What a question needs is copied into memory once: a million tool runs take some ten seconds
         and 1 GB.
@@ -51,9 +51,12 @@ class AnalysisVerbs(ActivityVerbs):
 
         self._flush()
         home = self._resolve_space(space)
-        return LogAnalysis(
-            self.store, home, lambda: to_pattern_rows(self.learned_patterns(space=home))
-        )
+
+        # Called by the analysis only if a question names the table.
+        def list_pattern_rows() -> Iterator[tuple[str, str, float, int, float, float]]:
+            return to_pattern_rows(self.learned_patterns(space=home))
+
+        return LogAnalysis(self.store, home, list_pattern_rows)
 
     def export_parquet(self, folder: str | Path, *, space: str | None = None) -> dict[str, int]:
         """The tables of `sql` as Parquet files in a new folder, which appears with all of them or
@@ -65,8 +68,8 @@ class AnalysisVerbs(ActivityVerbs):
             return log.parquet(Path(folder).expanduser())
 
     def learned_patterns(self, *, space: str | None = None) -> list[LearnedPattern]:
-        """What work has taught: fixes of errors, files that change together, workflows; the surest
-        first.
+        """What work has taught: fixes of errors, files that change together, workflows; those with
+        the highest confidence first.
         """
         from reverie.activity import co_change, learned_patterns, remedies, workflows
         from reverie.memory import procedure
@@ -81,6 +84,7 @@ class AnalysisVerbs(ActivityVerbs):
                 limit=MAX_LESSONS,
             )
         )
+        # Each verb has its own limit: many edits must not crowd out the commits.
         changes = [
             event
             for verb in (COMMIT, FILE)
@@ -95,8 +99,8 @@ class AnalysisVerbs(ActivityVerbs):
 def to_pattern_rows(
     patterns: Sequence[LearnedPattern],
 ) -> Iterator[tuple[str, str, float, int, float, float]]:
-    """What work has taught, as rows."""
+    """Patterns as rows of the table `learned_patterns`."""
     import json
 
-    for one in patterns:
-        yield (one.type, json.dumps(dict(one.data), ensure_ascii=False), *one[2:])
+    for pattern in patterns:
+        yield (pattern.type, json.dumps(dict(pattern.data), ensure_ascii=False), *pattern[2:])

@@ -1,6 +1,4 @@
-"""Anchors: of which code a memory speaks, whether that is still so, and what somebody says who has
-looked.
-"""
+"""Verbs about code anchors: which code a memory speaks of, and whether that is still so."""
 
 from __future__ import annotations
 
@@ -12,25 +10,25 @@ from reverie.core.code_anchors import OUTDATED, CodeAnchor, anchors_of, outdated
 from reverie.core.errors import BadInput
 from reverie.core.model import Filter, Memory, visible_spaces
 from reverie.privacy.redacted_text import redact_short_text
-from reverie.runtime.mind.mind_base import MindBase, run_exclusively
-from reverie.text.argument_checks import check_text_list, check_whole_number
+from reverie.runtime.mind.mind_base import MindBase, check_limit, run_exclusively
+from reverie.text.argument_checks import check_text_list
 
 if TYPE_CHECKING:
     from reverie.code.anchor_tracking import RepositoryViews
 
-MAX_OUTDATED_SCAN = 10_000  # memories that may be out of date
+MAX_OUTDATED_SCAN = 10_000  # newest memories with a marked anchor that are looked at
 
 
 class AnchorView(NamedTuple):
-    """What a memory speaks of, then and now."""
+    """One file or symbol that a memory speaks of, then and now."""
 
     path: str
     symbol: str  # empty: the file as a whole
-    state: str  # "changed", "gone"; empty: as it was
-    words: str  # the same for people; empty: as it was
-    was: str  # where it was when it was said, if it has moved since
+    state: str  # "changed", "gone"; empty: unchanged
+    words: str  # the state in words for people; empty: unchanged
+    was: str  # where it stood when the memory was made, if it has moved since
     at: float  # when it looked as the memory says
-    then: str  # its text at that time, without secrets, cut; empty for a file
+    then: str  # its text at that time, redacted and cut; empty for a file
     now: str  # its text now
 
 
@@ -38,11 +36,9 @@ class AnchorVerbs(MindBase):
     """The verbs about code that memories speak of."""
 
     def about(self, id: str) -> list[AnchorView]:
-        """The files and symbols that a memory speaks of, how they looked then, and how they look
-        now.
-        """
-        eyes: RepositoryViews = {}
-        return [self._spoken(anchor, eyes) for anchor in anchors_of(self._get_one(id))]
+        """The files and symbols that a memory speaks of, as they were then and as they are now."""
+        views: RepositoryViews = {}
+        return [self._view_anchor(anchor, views) for anchor in anchors_of(self._get_one(id))]
 
     @run_exclusively
     def anchor(self, id: str, about: Iterable[str] = (), *, off: Iterable[str] = ()) -> Memory:
@@ -56,36 +52,36 @@ class AnchorVerbs(MindBase):
         """
         from reverie.code.anchor_reader import anchor_places, replace_anchors
 
-        memory, now = self._get_one(id), self._now()
-        new = anchor_places(
-            self.work, check_text_list([about] if isinstance(about, str) else about, "about")
-        )
-        gone = {
-            *check_text_list([off] if isinstance(off, str) else off, "off"),
-            *(anchor.location for anchor in new),
-        }
+        memory = self._get_one(id)
+        now = self._now()
+        places = check_text_list([about] if isinstance(about, str) else about, "about")
+        removed = check_text_list([off] if isinstance(off, str) else off, "off")
+        new = anchor_places(self.work, places)
         old = anchors_of(memory)
-        if unknown := gone - {anchor.location for anchor in (*old, *new)}:
+        # An anchor that is set again replaces the one that was there.
+        replaced = {*removed, *(anchor.location for anchor in new)}
+        if unknown := replaced - {anchor.location for anchor in (*old, *new)}:
             raise BadInput(
-                f"{id} is not about {', '.join(sorted(unknown))}. `reverie about {id}` tells what it is"
+                f"{id} is not about {', '.join(sorted(unknown))}. "
+                f"`reverie about {id}` tells what it is"
             )
-        changes = replace_anchors(
-            memory, [*(one for one in old if one.location not in gone), *new], now
-        )
+        kept = [anchor for anchor in old if anchor.location not in replaced]
+        changes = replace_anchors(memory, [*kept, *new], now)
         if changes:
             self._apply_changes(changes, "anchor", memory.space, now)
         return self._get_one(id)
 
     @run_exclusively
     def confirm(self, id: str, *, by: str = "user", note: str = "") -> Memory:
-        """It is still true: its anchors are set to the code as it is now, and nothing is told of an
-        older version.
+        """Confirm that a memory is still true: its anchors are set to the code as it is now, and it
+        is no longer shown as outdated.
 
-        An anchor whose code is gone is let go of. `by` says who, `note` why.
+        An anchor whose code is gone is removed. `by` says who, `note` why.
         """
-        memory, now = self._get_one(id), self._now()
         from reverie.code.anchor_reader import confirm_anchors, replace_anchors
 
+        memory = self._get_one(id)
+        now = self._now()
         changes = replace_anchors(memory, confirm_anchors(self.work, anchors_of(memory)), now)
         if changes:
             self._apply_changes(
@@ -102,35 +98,24 @@ class AnchorVerbs(MindBase):
         """Memories in a space and above it that speak of code that has changed or gone since,
         newest first.
 
-        `reverie.anchors.outdated(memory)` says what, in words; it stands in `why` of a hit as well.
-        `index_code`, sleep, and settling in the background hold anchors against the code.
+        `reverie.core.code_anchors.outdated_notice(memory)` says what, in words; it stands in `why`
+        of a hit as well. `index_code`, sleep, and settling in the background compare anchors with
+        the code.
         """
-        most = max(0, check_whole_number(limit))
-        here = (
-            self.store.browse(
-                Filter(
-                    spaces=visible_spaces(self._resolve_space(space)),
-                    having=OUTDATED,
-                    limit=MAX_OUTDATED_SCAN,
-                )
-            )
-            if most
-            else []
-        )
-        return [memory for memory in here if outdated_notice(memory)][:most]
+        most = check_limit(limit)
+        if not most:
+            return []
+        spaces = visible_spaces(self._resolve_space(space))
+        marked = Filter(spaces=spaces, having=OUTDATED, limit=MAX_OUTDATED_SCAN)
+        return [memory for memory in self.store.browse(marked) if outdated_notice(memory)][:most]
 
-    def _spoken(self, anchor: CodeAnchor, eyes: RepositoryViews) -> AnchorView:
+    def _view_anchor(self, anchor: CodeAnchor, views: RepositoryViews) -> AnchorView:
         from reverie.code.anchor_tracking import observe_anchor, view_repository
 
-        present = (
-            observe_anchor(
-                view_repository(self.store.code, anchor.root, self._now(), eyes, self._policy),
-                anchor.path,
-                anchor.symbol,
-            )
-            if Path(anchor.root).is_dir()
-            else None
-        )
+        present = None
+        if Path(anchor.root).is_dir():
+            view = view_repository(self.store.code, anchor.root, self._now(), views, self._policy)
+            present = observe_anchor(view, anchor.path, anchor.symbol)
         return AnchorView(
             anchor.path,
             anchor.symbol,

@@ -1,4 +1,4 @@
-"""Code: what a repository defines, who uses it, and what of it matters."""
+"""Verbs about code: what a repository defines, who uses it, and what of it matters."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 class CodeVerbs(MindBase):
-    """The verbs about code. `root` is a folder in an indexed repository: the working directory,
-    unless told.
+    """The verbs about code. `root` is a folder in an indexed repository, by default the working
+    directory.
     """
 
     def index_code(
         self, path: str | Path | None = None, progress: Progress | None = None
     ) -> CodeIndexReport:
-        """Parse what is new or changed in a repository, and resolve who uses what. Needs the extra
+        """Parse what is new or changed in a repository, and resolve its references. Needs the extra
         `code`.
 
         `path` is its folder; the repository that the working directory belongs to by default. What
         `.gitignore`, `.secretsignore` or `.reverieignore` name, vendored and generated files, and
-        files of more than 2 MB are left out. What memories say of its code is held against it: see
+        files of more than 2 MB are left out. The anchors of memories are compared with it: see
         `outdated`. Each function and class is a chunk that `search_similar` finds: by words at
         once, by meaning once `settle` has made its vector. `progress` is told (stage, bytes done,
         bytes in all). Raises BadInput for what is no folder.
@@ -46,38 +46,33 @@ class CodeVerbs(MindBase):
         from reverie.code.code_chunks import update_code_chunks
         from reverie.code.code_indexing import update_code_index
         from reverie.notes.note_vectors import PATIENCE, hold_index_lease
-        from reverie.runtime.mind.file_verbs import ignore_index_progress
+        from reverie.runtime.mind.file_access import ignore_index_progress
 
-        root = os.path.realpath(
-            config.find_work_tree(config.working_directory())
-            if path is None
-            else Path(path).expanduser()
-        )
+        folder = Path(path).expanduser() if path is not None else None
+        root = os.path.realpath(folder or config.find_work_tree(config.working_directory()))
         if not Path(root).is_dir():
             raise BadInput(f"{path} is no folder. Give the folder of a repository")
-        told = progress or ignore_index_progress
-
-        def working(stage: str, done: int, total: int | None) -> None:
-            ours()
-            told(stage, done, total)
-
+        tell = progress or ignore_index_progress
+        code, chunks, policy = self.store.code, self.store.code_chunks, self._policy
         if self.store.holder(LEASE, self._now()):
-            told("waiting for another process that indexes", 0, None)
-        with hold_index_lease(self.store, self._now, PATIENCE, LEASE) as ours:
-            new = root not in self.store.code.roots()
-            done = update_code_index(self.store.code, root, clock.now, working, self._policy)
-            update_code_chunks(
-                self.store.code, self.store.code_chunks, root, clock.now, working, self._policy
-            )
-            if new:
+            tell("waiting for another process that indexes", 0, None)
+        with hold_index_lease(self.store, self._now, PATIENCE, LEASE) as renew_lease:
+            # Indexing can outlast the lease, so each report of progress renews it.
+            def report(stage: str, done: int, total: int | None) -> None:
+                renew_lease()
+                tell(stage, done, total)
+
+            # A new repository may be what older memories speak of already.
+            is_new = root not in code.roots()
+            indexed = update_code_index(code, root, clock.now, report, policy)
+            update_code_chunks(code, chunks, root, clock.now, report, policy)
+            if is_new:
                 anchor_existing_memories(self.work, root)
             check_repository_anchors(self.work, root)
-            return done
+            return indexed
 
     def forget_code(self, path: str | Path) -> None:
-        """Erase what was indexed of a repository; its files stay as they are, and so does what is
-        remembered.
-        """
+        """Erase the index of a repository; its files and all memories stay as they are."""
         from reverie.code.past_task_vectors import forget_past_tasks
 
         root = self._root(path)
@@ -86,16 +81,16 @@ class CodeVerbs(MindBase):
         forget_past_tasks(self.store.code_chunks, root)
 
     def code_is_whole(self, root: str | Path | None = None) -> bool:
-        """Whether indexing came to its end: else another process is at it, or one was interrupted,
-        and answers lack.
+        """True if indexing is complete. Else another process is at it, or one was interrupted, and
+        answers are incomplete.
         """
         return self.store.code.resolved(self._root(root))
 
     def find_symbol(
         self, name: str, *, root: str | Path | None = None, limit: int = 50
     ) -> list[FoundSymbol]:
-        """Where a name is defined, alone or qualified (`Console.print`); else names that differ
-        only in case.
+        """Definitions of a name, alone or qualified (`Console.print`); if there are none, of names
+        that differ only in case.
 
         A path before it means those of one file: `pkg/util.py:helper`.
         """
@@ -107,7 +102,7 @@ class CodeVerbs(MindBase):
     def callers(
         self, name: str, *, root: str | Path | None = None, unsure: bool = True
     ) -> list[SymbolUse]:
-        """Where a function, method or class is called, across files. `why` says how each is known.
+        """Calls of a function, method or class, across files. `why` says how each is known.
 
         With `unsure`, calls follow that bear the name but could not be resolved (`sure` is False).
         Two definitions of one name are both meant, and `to` says which: qualify it, or put its file
@@ -144,21 +139,18 @@ class CodeVerbs(MindBase):
     def structure(
         self, keywords: str, *, root: str | Path | None = None, limit: int = 10
     ) -> list[MatchingFile]:
-        """The files that keywords lead to by their paths and names, best first, with the symbols
-        that are meant.
-        """
+        """Files whose paths and names match keywords, best first, with the symbols that match."""
         from reverie.code.code_queries import find_matching_files
 
         check_question(keywords, "keywords")
-        return find_matching_files(
-            self.store.code, self._root(root), keywords, check_whole_number(limit)
-        )
+        most = check_whole_number(limit)
+        return find_matching_files(self.store.code, self._root(root), keywords, most)
 
     def search_similar(
         self, text: str, *, root: str | Path | None = None, k: int = 10, mode: str = "auto"
     ) -> list[SimilarChunk]:
-        """The code most like some code, or like a description in words, best first: path, lines,
-        symbol, text as it is now, score, why.
+        """The code most similar to some code, or to a description in words, best first: path,
+        lines, symbol, text as it is now, score, why.
 
         Each function, method and head of a class is one chunk; they get their vectors in `settle`,
         and words find them until then. `mode`: "auto" (words and meaning), "dense", or "words",
@@ -172,12 +164,8 @@ class CodeVerbs(MindBase):
         if not text.strip() or check_whole_number(k, "k") <= 0:
             return []
         meaning = {} if mode == "words" else self._embed_query(text)
-        return search_similar_code(
-            self.store.code_chunks,
-            NoteQuery(text, (home,), k, mode, **meaning),
-            clock.now(),
-            self._policy,
-        )
+        query = NoteQuery(text, (home,), k, mode, **meaning)
+        return search_similar_code(self.store.code_chunks, query, clock.now(), self._policy)
 
     def map(
         self, budget: int = 1_000, focus: Sequence[str] = (), *, root: str | Path | None = None
@@ -191,20 +179,15 @@ class CodeVerbs(MindBase):
 
         if check_whole_number(budget, "budget") < 1:
             raise BadInput(f"budget={budget}: a map takes at least one token")
-        return map_repository(
-            self.store.code, self._root(root), [focus] if isinstance(focus, str) else focus, budget
-        )
+        wanted = [focus] if isinstance(focus, str) else focus
+        return map_repository(self.store.code, self._root(root), wanted, budget)
 
     def _root(self, path: str | Path | None) -> str:
         """The innermost indexed repository that a folder lies in."""
         from reverie.storage.code_index_port import find_indexed_root
 
-        place = Path(
-            os.path.realpath(
-                config.working_directory() if path is None else Path(path).expanduser()
-            )
-        )
-        return find_indexed_root(self.store.code, place)
+        folder = config.working_directory() if path is None else Path(path).expanduser()
+        return find_indexed_root(self.store.code, Path(os.path.realpath(folder)))
 
     def _file(self, file: str | Path) -> tuple[str, str]:
         """The repository of a file and its path from there."""

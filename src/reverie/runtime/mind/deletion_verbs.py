@@ -1,5 +1,7 @@
-"""Letting go: `forget` can be taken back and so can every other change; only `purge` and `scrub`
-are for good.
+"""Verbs that forget, restore, undo, purge and scrub.
+
+Always true: `forget` can be taken back, and so can every other change; only `purge` and `scrub` are
+for good.
 """
 
 from __future__ import annotations
@@ -19,67 +21,62 @@ if TYPE_CHECKING:
 
 
 class DeletionVerbs(MindBase):
-    """The verbs that let go, and the way back."""
+    """The verbs of forgetting and erasing, and the way back."""
 
     @run_exclusively
     def forget(self, ids: Sequence[str] | str, why: str = "forgotten") -> int:
-        """No longer counts; `restore` brings it back. Returns how many counted until now."""
+        """Retire memories; `restore` brings them back. Returns how many counted until now."""
         now = self._now()
-        found = [memory for memory in self._get_all(ids) if memory.active]
-        if found:
+        active = [memory for memory in self._get_all(ids) if memory.active]
+        if active:
             why = redact_short_text(why, self._policy)
-            self._apply_changes(
-                [Retire(id=memory.id, at=now, why=why) for memory in found],
-                "forget",
-                found[0].space,
-                now,
-            )
-        return len(found)
+            changes = [Retire(id=memory.id, at=now, why=why) for memory in active]
+            self._apply_changes(changes, "forget", active[0].space, now)
+        return len(active)
 
     @run_exclusively
     def restore(self, id: str) -> Memory:
-        """It counts again, also if it had been superseded or merged; that is not done again
-        unasked.
+        """Make a retired memory count again, also if it was superseded or merged: that is not done
+        again unasked.
         """
         from reverie.reconciliation.memory_restore import plan_restore
 
-        memory, now = self._get_one(id), self._now()
+        memory = self._get_one(id)
+        now = self._now()
         if not memory.active:
             changes, settled = plan_restore(self.store, memory, now)
             self._apply_changes(changes, "restore", memory.space, now, settled=settled)
         return self._get_one(id)
 
     def undo(self, event: int, *, force: bool = False) -> int:
-        """Take back everything an event changed. Returns the number of the event that did so, which
-        can be undone too.
+        """Undo everything an event changed. Returns the number of the event that did so, which can
+        be undone too.
 
-        The number of a run of sleep takes back the whole run, batch by batch, for good; what
+        The number of a run of sleep undoes the whole run, batch by batch, for good; what
         somebody has altered since stays as it is then. Otherwise raises Conflict if somebody has
-        since changed the same fields; with `force` it is taken back all the same. Raises NotFound
+        since changed the same fields; with `force` it is undone all the same. Raises NotFound
         for an event that changed nothing.
         """
         from reverie.consolidation.undo_sleep import find_run_of_event, undo_sleep_run
 
         run = find_run_of_event(self.store, event)
-        return (
-            undo_sleep_run(self.store, run, self._now(), force=force)
-            if run
-            else self._undo_one(event, force=force)
-        )
+        if run:
+            return undo_sleep_run(self.store, run, self._now(), force=force)
+        return self._undo_one(event, force=force)
 
     @run_exclusively
     def _undo_one(self, event: int, *, force: bool) -> int:
         records = self.store.changes_of(event)
         if not records:
-            known = self.store.event(event)
-            raise NotFound(
-                f"Event {event} changed no memory" if known else f"There is no event {event}"
-            )
+            if self.store.event(event):
+                raise NotFound(f"Event {event} changed no memory")
+            raise NotFound(f"There is no event {event}")
         if not force:
-            self._refuse_if_moved_on(records)
+            self._refuse_if_changed_since(records)
         from reverie.pipeline.decided_pairs import reverse_pair_decisions
 
-        now, undone = self._now(), records[0].event
+        now = self._now()
+        undone = records[0].event
         return self._apply_changes(
             memory_changes.invert_records(records, now),
             "undo",
@@ -89,34 +86,38 @@ class DeletionVerbs(MindBase):
             **reverse_pair_decisions(undone),
         )
 
-    def _refuse_if_moved_on(self, records: Sequence[Record]) -> None:
-        now_there = {m.id: m for m in self.store.get([r.memory_id for r in records])}
-        last = {
-            (r.memory_id, name): r
-            for r in records
-            for name in r.after
-            if r.op in ("revise", "retire")
+    def _refuse_if_changed_since(self, records: Sequence[Record]) -> None:
+        """Raise Conflict if a field that the records changed has another value by now."""
+        memories = self.store.get([record.memory_id for record in records])
+        present = {memory.id: memory for memory in memories}
+        # Within one event a field may change twice; only its last value must still stand.
+        last_change = {
+            (record.memory_id, name): record
+            for record in records
+            if record.op in ("revise", "retire")
+            for name in record.after
         }
-        for (id, name), record in last.items():
-            if id in now_there and name in memory_changes.find_later_changes(record, now_there[id]):
+        for (id, name), record in last_change.items():
+            if id not in present:
+                continue
+            if name in memory_changes.find_later_changes(record, present[id]):
                 raise Conflict(
-                    f"{name} of {id} was changed again since event {record.event.seq}. Undo that first, "
-                    "or use force"
+                    f"{name} of {id} was changed again since event {record.event.seq}. "
+                    "Undo that first, or use force"
                 )
         for record in records:
-            if newer := record.before.get("superseded_by"):
-                self._refuse_supersede_cycle(record.memory_id, newer)
+            if successor := record.before.get("superseded_by"):
+                self._refuse_supersede_cycle(record.memory_id, successor)
 
     def wordings(self, ids: Sequence[str] | str) -> list[Memory]:
-        """What was merged into these memories, and into that: other wordings of the same, which
+        """What was merged into these memories, directly or not: other wordings of the same, which
         count no longer.
         """
         from reverie.reconciliation.reconcile_reader import load_merged_memories
 
-        asked = {memory.id for memory in self._get_all(ids)}
-        return [
-            memory for some in load_merged_memories(self.store, asked).values() for memory in some
-        ]
+        kept_ids = {memory.id for memory in self._get_all(ids)}
+        groups = load_merged_memories(self.store, kept_ids).values()
+        return [memory for group in groups for memory in group]
 
     def purge(self, ids: Sequence[str] | str) -> PurgeResult:
         """Erase for good: text, words, vectors, history, events that repeat it, also in the mirror,
@@ -134,13 +135,14 @@ class DeletionVerbs(MindBase):
         """
         from reverie.erasure.purge import purge_everywhere
 
+        # What recorders still hold could repeat the erased text afterwards.
         self._flush()
-        gone, done = purge_everywhere(
+        erased, result = purge_everywhere(
             self.work, lambda: (*self._get_all(ids), *self.wordings(ids)), self._now
         )
-        self._no_longer_active += gone.ids
+        self._no_longer_active += erased.ids
         self._withdraw_inactive()
-        return done
+        return result
 
     def scrub(
         self,
@@ -165,19 +167,19 @@ class DeletionVerbs(MindBase):
         from reverie.privacy.scrub_rules import TextScrubber
         from reverie.storage import backups
 
-        clean = TextScrubber((texts,) if isinstance(texts, str) else tuple(texts), self._policy)
+        sought = (texts,) if isinstance(texts, str) else tuple(texts)
+        scrubber = TextScrubber(sought, self._policy)
         self._flush()
         tell = on or (lambda *_: None)
-        done = scrub.run_scrub(self.work, clean, self._now, tell, write=write)
-        self._no_longer_active += [
-            find.name for find in done.finds if write and find.what == "memory"
-        ]
+        report = scrub.run_scrub(self.work, scrubber, self._now, tell, write=write)
+        if write:
+            self._no_longer_active += [find.name for find in report.finds if find.what == "memory"]
         self._withdraw_inactive()
         tell("Looking through the copies", 0, None)
-        held = [
-            *backups.find_copies_holding(self.settings, self.store, clean),
-            *scrub.find_versions_holding(self.work, clean),
+        copies_found = [
+            *backups.find_copies_holding(self.settings, self.store, scrubber),
+            *scrub.find_versions_holding(self.work, scrubber),
         ]
         if write and copies:
-            held = backups.scrub_copies(self.settings, held, clean)
-        return done._replace(copies=tuple(held))
+            copies_found = backups.scrub_copies(self.settings, copies_found, scrubber)
+        return report._replace(copies=tuple(copies_found))

@@ -1,6 +1,4 @@
-"""Altering: single memories are revised, tagged, tied together and judged; the history keeps what
-was there before.
-"""
+"""Verbs that revise, tag, link and judge single memories; the history keeps what was before."""
 
 from __future__ import annotations
 
@@ -23,27 +21,29 @@ from reverie.runtime.mind.mind_base import MindBase, run_exclusively
 
 
 class EditVerbs(MindBase):
-    """The verbs that alter memories."""
+    """The verbs that edit single memories."""
 
     @run_exclusively
     def revise(self, id: str, **fields: Any) -> Memory:
-        """Other values for some fields: text, title, kind, tags, files, triggers, details, at,
+        """Change some fields of a memory: text, title, kind, tags, files, triggers, details, at,
         expires_at, ….
 
         The fields are checked like those of `remember`; what was there before stays in the history.
-        Only `curate` gives or takes an approval, but new words of an author (`reverie.authors`)
-        have none.
+        Only `curate` gives or takes an approval, but new words of an author
+        (`reverie.core.authorship`) have none.
         """
-        old, now = self._get_one(id), self._now()
+        old = self._get_one(id)
+        now = self._now()
         if unknown := set(fields) - set(MEMORY_FIELDS):
             raise BadInput(
-                f"{', '.join(sorted(unknown))} cannot be revised; {', '.join(sorted(MEMORY_FIELDS))} can"
+                f"{', '.join(sorted(unknown))} cannot be revised; "
+                f"{', '.join(sorted(MEMORY_FIELDS))} can"
             )
         self._writable_space(fields.get("space", old.space))
+        # Callers cannot give themselves an approval or another author.
         given = protect_revision(fields, old, self.settings.curate)
-        self._apply_changes(
-            [build_revision(old, now, given, self._zone, self._policy)], "revise", old.space, now
-        )
+        revision = build_revision(old, now, given, self._zone, self._policy)
+        self._apply_changes([revision], "revise", old.space, now)
         return self._get_one(id)
 
     @run_exclusively
@@ -55,111 +55,107 @@ class EditVerbs(MindBase):
         """
         from reverie.memory.usage_signals import confirm_tags
 
-        old, now = self._get_one(id), self._now()
-        gone = set(validate_tags(remove, self._policy.masking))
+        old = self._get_one(id)
+        now = self._now()
+        removed = set(validate_tags(remove, self._policy.masking))
         new = validate_tags(add, self._policy)
+        remaining = [tag for tag in (*old.tags, *new) if tag not in removed]
         fields = {
-            "tags": validate_tags(
-                (t for t in (*old.tags, *new) if t not in gone), self._policy.masking
-            ),
+            "tags": validate_tags(remaining, self._policy.masking),
             "details": confirm_tags(old.details, new),
         }
         if any(getattr(old, name) != value for name, value in fields.items()):
-            self._apply_changes(
-                [Revise(id=id, fields={**fields, "updated_at": now})], "tag", old.space, now
-            )
+            revision = Revise(id=id, fields={**fields, "updated_at": now})
+            self._apply_changes([revision], "tag", old.space, now)
         return self._get_one(id)
 
     def describe(self, tag: str, text: str, *, space: str | None = None) -> None:
-        """Say what a tag means, in a space and below it; an empty text takes that back. `meanings`
-        tells it.
+        """Describe what a tag means, in a space and below it; an empty text takes that back.
+
+        `meanings` lists the descriptions.
         """
-        home, names = self._writable_space(space), validate_tags([tag], self._policy)
+        home = self._writable_space(space)
+        names = validate_tags([tag], self._policy)
         if not names:
             raise BadInput("There is no tag to describe")
         meaning = redact_or_refuse(text, self._policy).strip()
-        said = Event(DESCRIBE_VERB, home, self._now(), payload={"tag": names[0], "text": meaning})
-        self.store.append([said])
+        payload = {"tag": names[0], "text": meaning}
+        self.store.append([Event(DESCRIBE_VERB, home, self._now(), payload=payload)])
 
     @run_exclusively
     def link(
         self, src: str, dst: str, rel: str = "relates_to", weight: float | None = None
     ) -> float:
-        """Tie two memories together: thinking of one may bring up the other. Returns the weight of
+        """Link two memories, so that recalling one may bring up the other. Returns the weight of
         the link.
 
         Without a weight a new link has 0.5, and linking again strengthens it by 0.05, up to 0.95. A
         weight that is given is what it has then; 0 unties them. What supersedes or contradicts does
         so wholly, whatever the weight; what was superseded is brought back by `restore`.
         """
-        one, other, now = self._get_one(src), self._get_one(dst), self._now()
+        one = self._get_one(src)
+        other = self._get_one(dst)
+        now = self._now()
         edges = self.store.edges([src], (rel,))
         old = memory_changes.find_link(edges, src, dst, rel)
         weight = strengthen_weight(old.weight) if weight is None else weight
+        # Built first in every case: it checks the relation and the weight.
         changes: list[Change] = [memory_changes.link_memories(old.src, old.dst, rel, weight)]
         if rel == "supersedes":
             if not weight:
                 raise BadInput(f"{dst} has stepped back; bring it back with restore {dst}")
-            changes = self._replacing(one, other, now)
+            changes = self._supersede_changes(other, one, now)
+        elif rel == "contradicts" and weight:
+            changes = memory_changes.flag_contradiction(one, other, now)
         elif rel == "contradicts":
             from reverie.reconciliation.review_questions import clear_question
 
-            changes = (
-                memory_changes.flag_contradiction(one, other, now)
-                if weight
-                else clear_question(one, other, edges)[2]
-            )
+            changes = clear_question(one, other, edges)[2]
         self._apply_changes(changes, "link", one.space, now)
-        return next((made.edge.weight for made in changes if isinstance(made, Link)), 0.0)
+        weights = [change.edge.weight for change in changes if isinstance(change, Link)]
+        return weights[0] if weights else 0.0
 
-    def _replacing(self, new: Memory, old: Memory, now: float) -> list[Change]:
-        """One memory in the place of another."""
+    def _supersede_changes(self, old: Memory, new: Memory, now: float) -> list[Change]:
         self._refuse_supersede_cycle(old.id, new.id)
         return memory_changes.supersede_memory(old, new, now)
 
     @run_exclusively
     def supersede(self, old: str, new: str) -> None:
-        """A newer memory takes the place of an older one, which stays readable by id and can be
+        """Let a newer memory supersede an older one, which stays readable by id and can be
         restored.
 
         Raises Conflict if the newer one has stepped back for the older one itself, BadInput if
         either does not count.
         """
-        before, after, now = self._get_one(old), self._get_one(new), self._now()
-        self._apply_changes(self._replacing(after, before, now), "supersede", before.space, now)
+        before = self._get_one(old)
+        after = self._get_one(new)
+        now = self._now()
+        changes = self._supersede_changes(before, after, now)
+        self._apply_changes(changes, "supersede", before.space, now)
 
     @run_exclusively
     def feedback(self, id: str, helpful: bool, *, session: str = "", by: str = "user") -> Memory:
-        """It was shown, and helped or did not: use strengthens, rejection weakens, neither deletes.
+        """Say that a memory helped or did not: use strengthens, rejection weakens, neither deletes.
 
         `by`: "user" or "host" (the agent that was given it) move confidence by +0.05 or −0.10;
         "judge", a language model that only looked at it, by +0.02 or −0.01.
         """
-        memory, now, session = (
-            self._get_one(id),
-            self._now(),
-            redact_short_text(session, self._policy),
-        )
+        memory = self._get_one(id)
+        now = self._now()
+        session = redact_short_text(session, self._policy)
+        use = memory_changes.record_use(memory, now, helpful=helpful, session=session, by=by)
         self._apply_changes(
-            [memory_changes.record_use(memory, now, helpful=helpful, session=session, by=by)],
-            "feedback",
-            memory.space,
-            now,
-            session=session,
-            helpful=helpful,
-            by=by,
+            [use], "feedback", memory.space, now, session=session, helpful=helpful, by=by
         )
         return self._get_one(id)
 
     @run_exclusively
     def outcome(self, id: str, worked: bool) -> Memory:
-        """A procedure was followed and worked, or did not: its record follows, and with it its rank
-        (CC-66).
-        """
+        """Say that a procedure was followed and worked, or did not: its rank follows its record."""
         from reverie.memory.procedure import record_outcome
 
-        memory, now = self._get_one(id), self._now()
-        self._apply_changes(
-            [record_outcome(memory, worked, now)], "outcome", memory.space, now, worked=worked
-        )
+        memory = self._get_one(id)
+        now = self._now()
+        change = record_outcome(memory, worked, now)
+        self._apply_changes([change], "outcome", memory.space, now, worked=worked)
         return self._get_one(id)

@@ -1,9 +1,13 @@
-"""Files: folders whose texts memory can search, and notes that it writes into them."""
+"""Verbs about files: folders whose texts can be searched, and notes written into them.
+
+Always true: only files in folders that somebody added, and pages of the mirror, are read or
+written; a file is written as a whole or not at all, and what it was before is kept.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from errno import EACCES, ENAMETOOLONG, EPERM, EROFS
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,26 +19,26 @@ from reverie.core.errors import BadInput, Conflict, NotFound, StoreBusy
 from reverie.core.model import Add, Event, Memory, visible_spaces
 from reverie.memory.memory_validation import build_memory, validate_text
 from reverie.privacy.redacted_text import redact_short_text
+from reverie.runtime.mind.file_access import (
+    compare_with_file,
+    find_file,
+    ignore_index_progress,
+    list_page_questions,
+)
 from reverie.runtime.mind.remember_verbs import RememberVerbs
 from reverie.runtime.mind.session_verbs import SessionVerbs
 from reverie.text.argument_checks import check_question, check_whole_number
 
 if TYPE_CHECKING:
-    from reverie.mirror.space_sync import MirrorReport
     from reverie.notes.file_versions import FileVersion
     from reverie.notes.note_indexing import IndexReport, Progress
     from reverie.notes.note_results import FileExcerpt, SavedNote, SearchedFolder, WrittenFile
     from reverie.notes.watched_roots import WatchedRoot
     from reverie.retrieval.note_search import Passage
 
-# why a file may not be written, as the system says it
-WRITE_DENIED = (
-    EACCES,
-    EPERM,
-    EROFS,
-    ENAMETOOLONG,
-)
-# characters of a text written to a file that its memory holds; the file has the rest
+# Errors by which a system says that a file may not be written.
+WRITE_DENIED = (EACCES, EPERM, EROFS, ENAMETOOLONG)
+# Characters of a written text that its memory holds; the file has the rest.
 MAX_NOTE_CHARS = 4_000
 
 
@@ -56,7 +60,8 @@ class FileVerbs(RememberVerbs, SessionVerbs):
             raise BadInput(f"{path} is no folder")
         if redact_short_text(real, self._policy) != real:
             raise BadInput(
-                "That folder's name holds a secret. Paths are written down as they are; rename it first"
+                "That folder's name holds a secret. Paths are written down as they are; "
+                "rename it first"
             )
         own = self.settings.home.resolve()
         if own.is_relative_to(real) or Path(real).is_relative_to(own):
@@ -69,8 +74,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         return self._folder(root)
 
     def remove_folder(self, path: str | Path, *, space: str | None = None) -> SearchedFolder:
-        """Do not search a folder any longer; what was indexed of it is erased, the files stay as
-        they are.
+        """Stop searching a folder: what was indexed of it is erased, its files stay as they are.
 
         Raises NotFound if the space does not have it; a folder that is searched from a space above
         is removed there.
@@ -84,15 +88,14 @@ class FileVerbs(RememberVerbs, SessionVerbs):
                 f"{wanted.path} is not among the folders of {home}. `reverie files list` shows them"
             )
         self.store.append([watched_roots.build_watch_event(wanted, False, self._now())])
-        if not any(
-            event.payload.get("path") == wanted.path
-            for event in watched_roots.list_watch_events(self.store)
-        ):
+        watch_events = watched_roots.list_watch_events(self.store)
+        # Another space may search the same folder, and the index is shared.
+        if not any(event.payload.get("path") == wanted.path for event in watch_events):
             self.store.files.forget(wanted.path)
         return self._folder(wanted)
 
     def folders(self, *, space: str | None = None) -> list[SearchedFolder]:
-        """The folders that can be searched from a space, in the order they were added; then
+        """The folders that can be searched from a space, in the order they were added, then
         mirrors.
         """
         return [self._folder(root) for root in self._roots(self._resolve_space(space))]
@@ -105,34 +108,38 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         afresh: bool = False,
         progress: Progress | None = None,
     ) -> IndexReport:
-        """Index what is new or changed in the folders of a space, drop what is gone; words can be
+        """Index what is new or changed in the folders of a space and drop what is gone; words are
         found at once.
 
-        Files are told apart by size, time and inode, then by their bytes; chunks whose text stays
+        A change is seen by size, time and inode, then by the bytes; chunks whose text stays
         keep their vector, new ones get theirs in `settle`. `within` so many seconds: the next sync
         goes on there. `afresh` throws the whole index away first, that of other spaces too.
-        `progress` is told (stage, bytes done, bytes in all). Another process that is at it is
-        waited for.
+        `progress` is told (stage, bytes done, bytes in all). Waits for another
+        process that indexes.
         """
         from reverie.notes.note_indexing import IndexReport, sync_root
         from reverie.notes.note_vectors import PATIENCE, hold_index_lease
 
         roots = self._roots(self._writable_space(space))
         end = None if within is None else clock.ticks() + within
+        patience = PATIENCE if within is None else within
         done = IndexReport()
-        with hold_index_lease(
-            self.store, self._now, PATIENCE if within is None else within
-        ) as ours:
+        with hold_index_lease(self.store, self._now, patience) as renew_lease:
+
+            def may_continue() -> bool:
+                return (end is None or clock.ticks() < end) and renew_lease()
+
             if afresh:
                 self.store.files.clear()
-            for root in {root.path: root for root in roots}.values():  # one of two spaces once
+            # Two spaces may have added the same folder: it is indexed once.
+            for root in {root.path: root for root in roots}.values():
                 done = done.plus(
                     sync_root(
                         self.store.files,
                         root,
                         clock.now,
                         progress or ignore_index_progress,
-                        lambda: (end is None or clock.ticks() < end) and ours(),
+                        may_continue,
                         self._policy,
                     )
                 )
@@ -141,8 +148,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
     def search_files(
         self, query: str, *, space: str | None = None, limit: int = 10, mode: str = "auto"
     ) -> list[Passage]:
-        """The best passages of files for a question, best first: path, lines, what stands there,
-        score, why.
+        """The best passages of files for a question, best first: path, lines, text, score, why.
 
         `mode`: "auto" (words and meaning), "dense" or "words", which needs no model. What has
         changed since it was indexed says so in `why`; files that are gone are left out.
@@ -152,21 +158,14 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         check_question(query, "query")
         home = self._resolve_space(space)
         paths = tuple(dict.fromkeys(root.path for root in self._roots(home)))
-        if (
-            not query.strip()
-            or check_whole_number(limit) <= 0
-            or not paths
-            or self.settings.is_off(home)
-        ):
+        if not query.strip() or check_whole_number(limit) <= 0:
             return []
-        asked = NoteQuery(
-            query, paths, limit, mode, **({} if mode == "words" else self._embed_query(query))
-        )
-        return [
-            one
-            for passage in search_notes(self.store.files, asked)
-            if (one := compare_with_file(passage)) is not None
-        ]
+        if not paths or self.settings.is_off(home):
+            return []
+        meaning = {} if mode == "words" else self._embed_query(query)
+        passages = search_notes(self.store.files, NoteQuery(query, paths, limit, mode, **meaning))
+        compared = [compare_with_file(passage) for passage in passages]
+        return [passage for passage in compared if passage is not None]
 
     def read_file(
         self,
@@ -176,8 +175,8 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         lines: int | None = None,
         space: str | None = None,
     ) -> FileExcerpt:
-        """Lines of a file in a folder of the space, from line `start`; all of them without `lines`.
-        No secrets.
+        """Lines of a file in a folder of the space, redacted: from line `start`, all of them
+        without `lines`.
 
         `path` is absolute, or from one of the folders. Raises BadInput for whatever lies outside
         them, is reached through a symbolic link, or is ignored; NotFound where there is no such
@@ -188,11 +187,10 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         from reverie.notes.text_chunks import split_lines
         from reverie.privacy import redact
 
-        if check_whole_number(start, "start") < 1 or (
-            lines is not None and check_whole_number(lines, "lines") < 0
-        ):
+        is_bad_count = lines is not None and check_whole_number(lines, "lines") < 0
+        if check_whole_number(start, "start") < 1 or is_bad_count:
             raise BadInput(f"start={start}, lines={lines}: lines are counted from 1")
-        _, place = self._place(path, space)
+        _, place = self._find_file(path, space)
         try:
             content = read_text_file(place, clock.now(), self._policy)
         except FileNotFoundError as err:
@@ -201,16 +199,15 @@ class FileVerbs(RememberVerbs, SessionVerbs):
             raise BadInput(
                 f"{place} cannot be read: {err.strerror or err}. Check who may read it"
             ) from err
-        every = (
-            split_lines(redact(content.text, self._policy, keep_lines=True)[0])
-            if content.text
-            else []
-        )
-        some = every[start - 1 : None if lines is None else start - 1 + lines]
-        return FileExcerpt(str(place), start, start + len(some) - 1, len(every), "\n".join(some))
+        all_lines = []
+        if content.text:
+            all_lines = split_lines(redact(content.text, self._policy, keep_lines=True)[0])
+        shown = all_lines[start - 1 : None if lines is None else start - 1 + lines]
+        last = start + len(shown) - 1
+        return FileExcerpt(str(place), start, last, len(all_lines), "\n".join(shown))
 
     def save_note(self, text: str, *, space: str | None = None, **more: Any) -> SavedNote:
-        """Keep what happened: an episode in memory, and an entry in today's log,
+        """Keep what happened as an episode, and as an entry in today's log,
         `memory/YYYY-MM-DD.md` (UTC).
 
         Further names are those of `remember`; the kind is "event" unless told otherwise. The memory
@@ -221,10 +218,10 @@ class FileVerbs(RememberVerbs, SessionVerbs):
 
         home = self._writable_space(space)
         memory = self.remember(text, space=home, **{"kind": "event", **more})
-        noted = self._noted(memory)
+        note = self._sync_note(memory)
         if folder := self._mirror_of(home):
             self._index(to_mirror_root(folder, home))
-        return noted
+        return note
 
     def update_file(
         self,
@@ -235,7 +232,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         space: str | None = None,
         **more: Any,
     ) -> WrittenFile:
-        """Append to a file of a folder, or replace it, and remember what was written as a fact.
+        """Append to a file of a folder, or replace it; what was written is remembered as a fact.
 
         What the file was is kept (`file_history`, `restore_file`). Secrets are taken out of the
         text. The file is written as a whole or not at all, and found by its new words at once.
@@ -243,39 +240,41 @@ class FileVerbs(RememberVerbs, SessionVerbs):
 
         On a page of the mirror every bullet and paragraph is a memory of its own, of the kind that
         its heading says; what is replaced is forgotten, or revised where its id stands in the new
-        text. `undo(version)` takes it back.
+        text. `undo(version)` undoes it.
         """
         from reverie.notes.file_versions import check_update_mode, compose_file_update
 
         validate_text(text)
         check_update_mode(mode)
-        root, place = self._place(path, space)
+        root, place = self._find_file(path, space)
+        # The memory goes where the folder belongs, which may be a space above the caller's.
         home = self._writable_space(root.space)
         if root.own:
             return self._update_page(root, place, text, mode, more)
-        now = self._now()
-        told = (
-            text
-            if len(text) <= MAX_NOTE_CHARS
-            else f"{text[:MAX_NOTE_CHARS]}\n… (the rest stands in {place.name})"
+        remembered = text
+        if len(text) > MAX_NOTE_CHARS:
+            remembered = f"{text[:MAX_NOTE_CHARS]}\n… (the rest stands in {place.name})"
+        built = build_memory(
+            clock.new_id(),
+            self._now(),
+            remembered,
+            space=home,
+            files=[str(place)],
+            **more,
+            policy=self._policy,
         )
-        made = build_memory(
-            clock.new_id(), now, told, space=home, files=[str(place)], **more, policy=self._policy
-        )
-        memory = apply_curate_setting(made, self.settings.curate)
-        return self._write(
-            root,
-            place,
-            lambda old: compose_file_update(old, text, mode, self._policy),
-            mode,
-            memory,
-        )
+        memory = apply_curate_setting(built, self.settings.curate)
+
+        def compose(old: bytes | None) -> bytes:
+            return compose_file_update(old, text, mode, self._policy)
+
+        return self._write(root, place, compose, mode, memory)
 
     def file_history(self, path: str | Path, *, space: str | None = None) -> list[FileVersion]:
-        """What a file was each time before Reverie wrote to it, the latest first."""
+        """The versions of a file before each time that Reverie wrote to it, the latest first."""
         from reverie.notes import file_versions
 
-        _, place = self._place(path, space)
+        _, place = self._find_file(path, space)
         events = self.store.events(
             verbs=(file_versions.VERB,), newest=True, limit=file_versions.MAX_EVENTS
         )
@@ -284,7 +283,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
     def restore_file(
         self, path: str | Path, version: int | None = None, *, space: str | None = None
     ) -> WrittenFile:
-        """Put a file back as it was before an update: the last one, or the one of this number in
+        """Restore a file as it was before an update: the last one, or the one of this number in
         `file_history`.
 
         What it is now is kept as a version too. A file that was not there before is emptied, not
@@ -292,46 +291,43 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         """
         from reverie.notes import file_versions
 
-        known = self.file_history(path, space=space)
-        wanted = [one for one in known if version in (None, one.number)]
-        if not wanted:
-            raise NotFound(
-                f"There is no version {'' if version is None else version} of {path}".replace(
-                    "  ", " "
-                )
-            )
-        hash = wanted[0].hash
-        data = (
-            b""
-            if hash == file_versions.NO_FILE
-            else file_versions.read_version(self.settings.home, hash)
-        )
-        root, place = self._place(path, space)
+        history = self.file_history(path, space=space)
+        matching = [known for known in history if version in (None, known.number)]
+        if not matching:
+            number = "" if version is None else f"{version} "
+            raise NotFound(f"There is no version {number}of {path}")
+        hash = matching[0].hash
+        data = b""
+        if hash != file_versions.NO_FILE:
+            data = file_versions.read_version(self.settings.home, hash)
+        root, place = self._find_file(path, space)
         if root.own:
             return self._update_page(root, place, file_versions.decode_utf8(data), "restore", {})
         return self._write(root, place, lambda _: data, "restore", None)
 
-    # How
-
     def _update_page(
         self, root: WatchedRoot, place: Path, text: str, mode: str, more: Mapping[str, Any]
     ) -> WrittenFile:
-        """Write to a page of the mirror, after what people did there, and bring it in step."""
-        from reverie.mirror.mirror_folder import MirrorFolder as Pages
+        """Write to a page of the mirror, after taking in what people did there, and sync it."""
+        from reverie.mirror.mirror_folder import MirrorFolder
         from reverie.mirror.mirror_sync import find_mirror_root
         from reverie.mirror.tool_page_edits import PageUpdate, update_page
         from reverie.notes.note_results import WrittenFile
 
-        if (top := find_mirror_root(self.settings, self.store)) is None:
+        mirror_root = find_mirror_root(self.settings, self.store)
+        if mirror_root is None:
             raise BadInput(
-                "The Markdown mirror is switched off, and that is a page of it. Set mirror in config.toml"
+                "The Markdown mirror is switched off, and that is a page of it. "
+                "Set mirror in config.toml"
             )
-        name, home = place.relative_to(root.path).as_posix(), self._writable_space(root.space)
-        if (why := self._held(home, name)) and mode != "append":
+        name = place.relative_to(root.path).as_posix()
+        home = self._writable_space(root.space)
+        why = self._sync_page(home, name)
+        if why and mode != "append":
             raise BadInput(f"{place} is not in step: {why}. Nothing was changed")
         update = PageUpdate(name, text, mode, {"provenance": "observed", **more})
-        done = update_page(self.work, Pages(top, home), update, self._now)
-        why = self._held(home, name)
+        done = update_page(self.work, MirrorFolder(mirror_root, home), update, self._now)
+        why = self._sync_page(home, name)
         self._index(root, place)
         return WrittenFile(
             str(place),
@@ -343,44 +339,40 @@ class FileVerbs(RememberVerbs, SessionVerbs):
             why,
         )
 
-    def _held(self, space: str, page: str) -> str:
-        """Bring the mirror of a space in step; why a page is not, "" if it is."""
-        done = self.mirror(space)
-        return next(
-            iter(
-                (
-                    *list_page_questions(done, page),
-                    *(why for one in done for why in one.troubles if page in why),
-                )
-            ),
-            "",
-        )
+    def _sync_page(self, space: str, page: str) -> str:
+        """Sync the mirror of a space; returns why a page of it is not in step, "" if it is."""
+        reports = self.mirror(space)
+        troubles = [trouble for report in reports for trouble in report.troubles]
+        reasons = list_page_questions(reports, page)
+        reasons += [trouble for trouble in troubles if page in trouble]
+        return reasons[0] if reasons else ""
 
-    def _noted(self, memory: Memory) -> SavedNote:
-        """Bring the mirror in step, and look whether a page tells of a memory now."""
+    def _sync_note(self, memory: Memory) -> SavedNote:
+        """Sync the mirror, and look whether its page holds a memory now; if not, say why."""
         from reverie.mirror.file_exchange import read_bytes_if_present
         from reverie.mirror.page_placement import place_memory
         from reverie.notes.note_results import SavedNote
 
-        folder, spot = self._mirror_of(memory.space), place_memory(memory)
-        if folder is None or spot is None:
-            return SavedNote(
-                memory,
-                None,
-                "the Markdown mirror is switched off" if spot else "no page tells of its kind",
-            )
+        folder = self._mirror_of(memory.space)
+        place = place_memory(memory)
+        if place is None:
+            return SavedNote(memory, None, "no page tells of its kind")
+        if folder is None:
+            return SavedNote(memory, None, "the Markdown mirror is switched off")
+        path = folder / place.page
         try:
-            done = self.mirror(memory.space)
-            if memory.id.encode() in (read_bytes_if_present(folder / spot.page) or b""):
-                return SavedNote(memory, str(folder / spot.page))
+            reports = self.mirror(memory.space)
+            # The page itself is asked: syncing may have left it alone for several reasons.
+            if memory.id.encode() in (read_bytes_if_present(path) or b""):
+                return SavedNote(memory, str(path))
         except (StoreBusy, OSError) as err:
             return SavedNote(memory, None, str(err))
-        asked = list_page_questions(done, spot.page)
-        troubles = [told for one in done for told in one.troubles]
-        here = [told for told in troubles if spot.page in told]
-        return SavedNote(
-            memory, None, (*asked, *here, *troubles, "somebody is writing it just now")[0]
-        )
+        troubles = [trouble for report in reports for trouble in report.troubles]
+        # The likeliest reason first: a question about this page, trouble with it, any trouble.
+        reasons = list_page_questions(reports, place.page)
+        reasons += [trouble for trouble in troubles if place.page in trouble]
+        reasons += [*troubles, "somebody is writing it just now"]
+        return SavedNote(memory, None, reasons[0])
 
     def _roots(self, space: str) -> list[WatchedRoot]:
         from reverie.notes.watched_roots import list_roots
@@ -389,73 +381,22 @@ class FileVerbs(RememberVerbs, SessionVerbs):
 
     def _mirror_of(self, space: str) -> Path | None:
         """The folder of a space's Markdown mirror; None where there is none."""
-        from reverie.mirror.mirror_folder import MirrorFolder as Pages
+        from reverie.mirror.mirror_folder import MirrorFolder
         from reverie.mirror.mirror_sync import find_mirror_root
 
         root = find_mirror_root(self.settings, self.store)
-        return Pages(root, space).path if root else None
+        return MirrorFolder(root, space).path if root else None
 
     def _folder(self, root: WatchedRoot) -> SearchedFolder:
         from reverie.notes.note_results import SearchedFolder
         from reverie.pipeline.pending_vectors import embedding_model_of
 
-        return SearchedFolder(
-            *root,
-            root.is_reachable,
-            self.store.files.count([root.path], embedding_model_of(self.embedder)),
-        )
+        count = self.store.files.count([root.path], embedding_model_of(self.embedder))
+        return SearchedFolder(*root, root.is_reachable, count)
 
-    def _place(self, path: str | Path, space: str | None) -> tuple[WatchedRoot, Path]:
-        """The root that a path lies in and the file's place. BadInput for what no file can be
-        called, too.
-        """
-        try:
-            return self._admitted(path, space)
-        except BadInput:
-            raise
-        except (
-            OSError,
-            ValueError,
-            RuntimeError,
-        ) as err:  # too long, within a file, with a NUL, of no such user
-            why = getattr(err, "strerror", None) or str(err)
-            raise BadInput(
-                f"{ascii(str(path))[:200]} is no file that could be read or written: {why}"
-            ) from err
-
-    def _admitted(self, path: str | Path, space: str | None) -> tuple[WatchedRoot, Path]:
-        """The root that a path lies in and the file's place. An existing file wins; the nearest
-        root does.
-        """
-        from reverie.notes.folder_walk import admit_path, relative_to_root
-        from reverie.notes.watched_roots import MIRROR_FILES
-
-        known = sorted(self._roots(self._resolve_space(space)), key=lambda root: -len(root.path))
-        wanted = Path(path).expanduser()
-        tried = [
-            (root, name)
-            for root in known
-            if (
-                name := relative_to_root(
-                    root, wanted if wanted.is_absolute() else Path(root.path, wanted)
-                )
-            )
-            is not None
-            and (not root.own or MIRROR_FILES.fullmatch(name))
-        ]
-        if not tried:
-            raise BadInput(
-                f"{path} is not in a folder that memory may read or write. `reverie files list` shows them"
-            )
-        there = [
-            (root, name) for root, name in tried if os.path.lexists(Path(root.path, name))
-        ] or tried
-        if not wanted.is_absolute() and len(there) > 1:
-            raise BadInput(
-                f"{path} could be in {' or '.join(root.path for root, _ in there)}: give the whole path"
-            )
-        root, name = there[0]
-        return root, admit_path(root, name, policy=self._policy)
+    def _find_file(self, path: str | Path, space: str | None) -> tuple[WatchedRoot, Path]:
+        """The root that a path lies in, and the place of the file."""
+        return find_file(self._roots(self._resolve_space(space)), path, self._policy)
 
     def _write(
         self,
@@ -465,30 +406,29 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         why: str,
         memory: Memory | None,
     ) -> WrittenFile:
-        """Write a file, with its version before and what is remembered: all of it or, but for that
-        version, nothing.
-        """
+        """Write a file, its version before and its memory: all of these, or only the version."""
         from reverie.notes.note_results import WrittenFile
 
         if redact_short_text(str(place), self._policy) != str(place):
             raise BadInput(
-                "That file's name holds a secret. Paths are written down as they are; rename it first"
+                "That file's name holds a secret. Paths are written down as they are; "
+                "rename it first"
             )
         if place.exists() and not os.access(place, os.W_OK):
             raise BadInput(f"{place} is write-protected: nothing was changed")
         try:
-            seq = self._written(root, place, change, why, memory)
+            seq = self._write_version(root, place, change, why, memory)
         except OSError as err:
             if err.errno not in WRITE_DENIED:
                 raise
             raise BadInput(
-                f"{place} cannot be written: {err.strerror}. Nothing was changed. Check who may write to it "
-                "and to its folder"
+                f"{place} cannot be written: {err.strerror}. Nothing was changed. "
+                "Check who may write to it and to its folder"
             ) from err
         self._index(root, place)
         return WrittenFile(str(place), memory, seq)
 
-    def _written(
+    def _write_version(
         self,
         root: WatchedRoot,
         place: Path,
@@ -496,22 +436,20 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         why: str,
         memory: Memory | None,
     ) -> int:
-        """How `_write` does it; the number of the event."""
+        """Write the file in one transaction with its event; returns the number of that."""
         from reverie.notes import file_versions
 
         with self.store.transaction():
             old = file_versions.read_if_present(place)
             new = change(old)
-            before = (
-                file_versions.NO_FILE
-                if old is None
-                else file_versions.keep_version(self.settings.home, old)
-            )
+            before = file_versions.NO_FILE
+            if old is not None:
+                before = file_versions.keep_version(self.settings.home, old)
             payload = {"path": str(place), "mode": why, "before": before, "size": len(old or b"")}
-            seq = self.store.apply(
-                [Add(memory=memory)] if memory else [],
-                Event(file_versions.VERB, root.space, self._now(), payload=payload),
-            )
+            event = Event(file_versions.VERB, root.space, self._now(), payload=payload)
+            seq = self.store.apply([Add(memory=memory)] if memory else [], event)
+            # Somebody may have written it since it was read. The check stands last before the
+            # write, and raising rolls the memory and the event back.
             if file_versions.read_if_present(place) != old:
                 raise Conflict(
                     f"{place} was changed by somebody else just now. Look at it again, then repeat"
@@ -521,51 +459,15 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         return seq
 
     def _index(self, root: WatchedRoot, place: Path | None = None) -> None:
-        """Bring the index of what was just written up to date; without a place, of the whole root.
+        """Index what was just written: one file, or without a place the whole root.
 
-        Stamps are of the file system's time, so they are compared with the real one.
+        With the real time, not that of the mind: file stamps are compared with it.
         """
         from reverie.notes.note_indexing import reindex_file, sync_root
 
+        files, policy = self.store.files, self._policy
         if place is None:
-            sync_root(
-                self.store.files, root, clock.now, ignore_index_progress, lambda: True, self._policy
-            )
+            sync_root(files, root, clock.now, ignore_index_progress, lambda: True, policy)
         else:
-            reindex_file(
-                self.store.files,
-                root,
-                place.relative_to(root.path).as_posix(),
-                clock.now,
-                self._policy,
-            )
-
-
-def list_page_questions(done: Iterable[MirrorReport], page: str) -> list[str]:
-    """What somebody has to answer before a page is followed again."""
-    return [
-        f"{gone:,} of {of:,} lines are gone from it: were they deleted? "
-        "`reverie mirror --yes` forgets them, `--no` writes them anew"
-        for one in done
-        for name, gone, of in one.questions
-        if name == page
-    ]
-
-
-def ignore_index_progress(_stage: str, _done: int, _total: int | None) -> None:
-    """Nobody wants to know how far it is."""
-
-
-def compare_with_file(passage: Passage) -> Passage | None:
-    """A passage beside its file as it is now: None where the file is gone; it says so where it was
-    changed.
-    """
-    from reverie.notes.folder_walk import to_stamp
-    from reverie.storage.note_index_port import UNSURE_STAMP
-
-    try:
-        now = to_stamp(Path(passage.path).stat())
-    except OSError:
-        return None
-    same = passage.stamp in (now, UNSURE_STAMP)
-    return passage if same else passage._replace(why=(*passage.why, "changed since it was indexed"))
+            name = place.relative_to(root.path).as_posix()
+            reindex_file(files, root, name, clock.now, policy)

@@ -1,10 +1,14 @@
-"""What all verbs share: the store, the model, the settings, and how a change is made so."""
+"""What all verbs share: the store, the models, the settings, and how changes are applied.
+
+Always true: every change of a memory goes through `_apply_changes`, as one transaction with the
+event that explains it; memories that no longer count are then withdrawn from waiting blocks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeGuard, TypeVar
 
 from reverie.core import clock, config
 from reverie.core.config import Settings
@@ -13,7 +17,7 @@ from reverie.core.model import Change, Event, Memory, Retire, Revise
 from reverie.core.privacy_policy import Policy
 from reverie.memory.memory_validation import resolve_space
 from reverie.privacy.redacted_text import redact_short_text
-from reverie.text.argument_checks import check_text_list
+from reverie.text.argument_checks import check_text_list, check_whole_number
 from reverie.text.tokenization import MAX_QUERY
 
 if TYPE_CHECKING:
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
     from reverie.embedding import Embedder
     from reverie.llm.language_model import LanguageModel
     from reverie.pipeline.event_reader import WorkContext
-    from reverie.runtime.companion import BackgroundThread
+    from reverie.runtime.background_thread import BackgroundThread
     from reverie.storage import Store
 
 P = ParamSpec("P")
@@ -31,18 +35,17 @@ R = TypeVar("R")
 
 
 def run_exclusively(verb: Callable[P, R]) -> Callable[P, R]:
-    """A verb that reads before it writes: nobody else writes in between, so that no change is lost
-    (CC-12).
-    """
+    """The verb in one transaction, so that nobody else writes between its reads and its writes."""
 
     @wraps(verb)
     def within(*args: P.args, **kwargs: P.kwargs) -> R:
         mind = args[0]
         assert isinstance(mind, MindBase)
         with mind.store.transaction():
-            done = verb(*args, **kwargs)
+            result = verb(*args, **kwargs)
+        # Only after the commit: a failed transaction has retired nothing.
         mind._withdraw_inactive()
-        return done
+        return result
 
     return within
 
@@ -60,44 +63,40 @@ class MindBase:
     ) -> None:
         self.store, self.embedder, self.settings, self.llm = store, embedder, settings, llm
         self._now = now
-        self._config = config.config_modified_at(settings)  # when config.toml was read
+        self._config = config.config_modified_at(settings)
         self._background: BackgroundThread | None = None
         self._recorder: ActivityRecorder | None = None
-        # by root: the state of its index, and its files
+        # root of a repository → (state of its index, its files)
         self._trees: dict[str, tuple[bytes, FileTree]] = {}
-        # by root, space
+        # (root, space) → ((last event, store generation), tasks done there)
         self._pasts: dict[tuple[str, str], tuple[tuple[int, str | None], TaskHistory]] = {}
-        # ids that count no longer once the present transaction is through
+        # Ids that count no longer once the present transaction is committed.
         self._no_longer_active: list[str] = []
 
     @property
     def work(self) -> WorkContext:
-        """What settling works with, at this moment."""
+        """What settling and consolidation work with, as of now."""
         from reverie.pipeline.event_reader import WorkContext
 
         return WorkContext(self.store, self.embedder, self._current_settings, self._now(), self.llm)
 
     @property
     def _current_settings(self) -> config.Settings:
-        """The settings, with the conversations that were switched off since."""
-        off = (
-            self.settings.off_sessions
-            if self._background is None
-            else self._background.settings.off_sessions
-        )
-        return (
-            self.settings
-            if off == self.settings.off_sessions
-            else self.settings._replace(off_sessions=off)
-        )
+        """The settings, with the conversations that the background thread knows to be off."""
+        if self._background is None:
+            return self.settings
+        off = self._background.settings.off_sessions
+        if off == self.settings.off_sessions:
+            return self.settings
+        return self.settings._replace(off_sessions=off)
 
     @property
     def _policy(self) -> Policy:
-        """What is taken out of a text before it is kept."""
+        """What is redacted from a text before it is kept."""
         return self.settings.policy
 
     def _flush(self) -> None:
-        """What was recorded in this process is in the log."""
+        """Wait until what this process recorded is in the event log."""
         if self._recorder is not None:
             self._recorder.flush()
 
@@ -105,45 +104,42 @@ class MindBase:
         return resolve_space(space)
 
     def _writable_space(self, space: str | None, session: str = "") -> str:
-        home = self._resolve_space(space)
-        self._current_settings.check_on(home, session)
-        return home
+        """The resolved space; Disabled if memory is switched off there or in the session."""
+        resolved = self._resolve_space(space)
+        self._current_settings.check_on(resolved, session)
+        return resolved
 
     def _zone(self) -> str:
-        """The time zone in which times are meant that name none."""
+        """The time zone of times that name none."""
         return config.local_time_zone(self.settings)
 
     def _embed_query(self, text: str) -> dict[str, Any]:
-        """What a query needs to be compared by meaning; nothing where there is no
-        model or no text.
-        """
+        """`vector` and `model` for a search query; empty without a model or a text."""
         from reverie.pipeline.pending_vectors import try_embed
 
-        told = redact_short_text(
-            text[:MAX_QUERY], self._policy.masking
-        )  # a remote one is told no secret
-        vector = try_embed(self.embedder, told) if text.strip() else None
-        return (
-            {}
-            if vector is None or self.embedder is None
-            else {"vector": vector, "model": self.embedder.model}
-        )
+        if not text.strip() or self.embedder is None:
+            return {}
+        # An embedder may be remote, so it gets no secret.
+        vector = try_embed(self.embedder, redact_short_text(text[:MAX_QUERY], self._policy.masking))
+        return {} if vector is None else {"vector": vector, "model": self.embedder.model}
 
     def _get_one(self, id: str) -> Memory:
         return self._get_all(id)[0]
 
     def _get_all(self, ids: Sequence[str] | str) -> list[Memory]:
-        wanted = tuple(
-            dict.fromkeys(check_text_list([ids] if isinstance(ids, str) else ids, "ids"))
-        )
+        """The memories, in the order asked; NotFound if one of the ids is unknown."""
+        asked = check_text_list([ids] if isinstance(ids, str) else ids, "ids")
+        wanted = tuple(dict.fromkeys(asked))
         found = self.store.get(wanted)
-        if missing := [id for id in wanted if id not in {memory.id for memory in found}]:
+        known = {memory.id for memory in found}
+        if missing := [id for id in wanted if id not in known]:
             raise NotFound(f"There is no memory with the id {', '.join(missing)}")
         return found
 
     def _refuse_supersede_cycle(self, old: str, new: str) -> None:
-        """A memory cannot step back for one that has stepped back for it, by way of others too:
-        none would count.
+        """Raise Conflict if `new` is superseded by `old`, directly or by way of others.
+
+        Neither would count if `new` then superseded `old`.
         """
         seen: set[str] = set()
         id: str | None = new
@@ -167,22 +163,26 @@ class MindBase:
         session: str = "",
         **payload: Any,
     ) -> int:
-        seq = self.store.apply(
-            changes, Event(verb=verb, space=space, session=session, at=now, payload=payload)
-        )
-        self._no_longer_active += [
-            one.id
-            for one in changes
-            if isinstance(one, Retire)
-            or (
-                isinstance(one, Revise)
-                and not one.fields.keys().isdisjoint(("text", "space", "retired_at"))
-            )
-        ]
+        """Make changes so, with one event that explains them; returns its number."""
+        event = Event(verb=verb, space=space, session=session, at=now, payload=payload)
+        seq = self.store.apply(changes, event)
+        self._no_longer_active += [change.id for change in changes if is_outdating(change)]
         return seq
 
     def _withdraw_inactive(self) -> None:
-        """What has just ceased to count is not injected from a block that waits."""
-        gone, self._no_longer_active = self._no_longer_active, []
-        if gone and self._background is not None:
-            self._background.withdraw(gone)
+        """Remove memories that have just ceased to count from the blocks that wait."""
+        inactive, self._no_longer_active = self._no_longer_active, []
+        if inactive and self._background is not None:
+            self._background.withdraw(inactive)
+
+
+def check_limit(limit: Any) -> int:
+    """A limit as a whole number, at least 0; BadInput for what is none."""
+    return max(0, check_whole_number(limit))
+
+
+def is_outdating(change: Change) -> TypeGuard[Retire | Revise]:
+    """True if a block that was rendered before the change must not be injected any more."""
+    if isinstance(change, Revise):
+        return not change.fields.keys().isdisjoint(("text", "space", "retired_at"))
+    return isinstance(change, Retire)

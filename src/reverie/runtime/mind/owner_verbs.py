@@ -1,4 +1,4 @@
-"""Trust: is everything as it should be, how much is there, and copies of it."""
+"""Verbs for the owner of a memory: checks, statistics, export and import, sharing, backups."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from reverie.core.errors import BadInput, NotFound
 from reverie.core.kinds import is_conversation_turn
 from reverie.core.model import Filter, visible_spaces
 from reverie.privacy.redacted_text import redact_short_text
-from reverie.runtime.mind.mind_base import MindBase
-from reverie.text.argument_checks import check_whole_number
+from reverie.runtime.mind.mind_base import MindBase, check_limit
 
 if TYPE_CHECKING:
     from reverie.memory.usage_statistics import Usage
@@ -21,50 +20,50 @@ if TYPE_CHECKING:
     from reverie.porting.shared_files import ShareReport
     from reverie.storage import Problem, Stats
 
-MAX_USAGE_SCAN = 100_000  # memories whose use is counted
+MAX_USAGE_SCAN = 100_000  # newest memories whose use is counted
 
 
 class OwnerVerbs(MindBase):
-    """The verbs for the owner."""
+    """The verbs of maintenance and exchange."""
 
     def verify(self, repair: bool = False) -> list[Problem]:
-        """What is not as it should be, in store, indexes and mirror; with `repair`, what can be is
-        rebuilt.
-        """
+        """Problems of store, indexes and mirror; with `repair`, what can be is rebuilt."""
         from reverie.mirror.mirror_sync import find_mirror_problems
 
         return [
             *self.store.verify(repair),
-            *self._files_broken(repair),
-            *self._code_broken(repair),
+            *self._check_file_index(repair),
+            *self._check_code_index(repair),
             *find_mirror_problems(self.work, repair),
         ]
 
-    def _files_broken(self, repair: bool) -> list[Problem]:
-        """What is wrong with the index of files; to repair it is to begin anew."""
-        broken = self.store.files.verify()
-        if broken and repair:
-            self.store.files.clear()
+    def _check_file_index(self, repair: bool) -> list[Problem]:
+        """The problem of the index of files, if any; to repair it is to clear it."""
         from reverie.storage import Problem
 
-        told = f"{broken}. `reverie files sync --afresh` indexes them again"
-        return [Problem("files", told, repair)] if broken else []
+        broken = self.store.files.verify()
+        if not broken:
+            return []
+        if repair:
+            self.store.files.clear()
+        advice = f"{broken}. `reverie files sync --afresh` indexes them again"
+        return [Problem("files", advice, repair)]
 
-    def _code_broken(self, repair: bool) -> list[Problem]:
-        """The same of the index of code."""
+    def _check_code_index(self, repair: bool) -> list[Problem]:
+        """The problem of the index of code, if any; to repair it is to clear it."""
+        from reverie.storage import Problem
+
         broken = self.store.code.verify() or self.store.code_chunks.verify()
-        if broken and repair:
+        if not broken:
+            return []
+        if repair:
             self.store.code.clear()
             self.store.code_chunks.clear()
-        from reverie.storage import Problem
-
-        return (
-            [Problem("code", f"{broken}. `reverie index` makes it again", repair)] if broken else []
-        )
+        return [Problem("code", f"{broken}. `reverie index` makes it again", repair)]
 
     def stats(self) -> Stats:
-        """How much there is of everything, and what extraction kept and left lately (of the last
-        10,000 times).
+        """Counts of everything stored, and of what the last 10,000 extractions kept
+        and rejected.
         """
         from reverie.extraction.turn_learning import (
             LEARNING_VERBS,
@@ -72,27 +71,23 @@ class OwnerVerbs(MindBase):
             tally_extraction,
         )
 
-        kept, left = tally_extraction(
-            self.store.events(verbs=LEARNING_VERBS, newest=True, limit=MAX_TALLIED_EVENTS)
-        )
-        return self.store.stats()._replace(learned=kept, rejected=left)
+        events = self.store.events(verbs=LEARNING_VERBS, newest=True, limit=MAX_TALLIED_EVENTS)
+        learned, rejected = tally_extraction(events)
+        return self.store.stats()._replace(learned=learned, rejected=rejected)
 
     def usage(self, *, space: str | None = None, limit: int = 10) -> Usage:
-        """How the memories that can be seen from a space are used: how many, how often, and the
-        most valuable.
+        """How memories visible from a space are used: how many, how often, and the most valuable.
 
-        What counts is how often one was used or said again, times how far it is believed now. The
+        The value is how often one was used or said again, times its present confidence. The
         newest 100,000 are looked at, without the turns of conversations as they were said.
         """
         from reverie.memory.usage_statistics import summarize_usage
 
-        most = max(0, check_whole_number(limit))
-        seen = self.store.browse(
-            Filter(spaces=visible_spaces(self._resolve_space(space)), limit=MAX_USAGE_SCAN)
-        )
-        return summarize_usage(
-            [memory for memory in seen if not is_conversation_turn(memory)], self._now(), most
-        )
+        most = check_limit(limit)
+        spaces = visible_spaces(self._resolve_space(space))
+        visible = self.store.browse(Filter(spaces=spaces, limit=MAX_USAGE_SCAN))
+        memories = [memory for memory in visible if not is_conversation_turn(memory)]
+        return summarize_usage(memories, self._now(), most)
 
     def export(self, log: bool = True) -> Iterable[dict[str, Any]]:
         """Everything, as JSON-ready rows, a header first.
@@ -106,21 +101,20 @@ class OwnerVerbs(MindBase):
     def import_(
         self, rows: Iterable[dict[str, Any] | BadInput], *, skip_bad: bool = False
     ) -> ImportReport:
-        """Take in rows of `export`: what is already there is left alone, so importing twice adds
-        nothing.
+        """Import rows of `export`; what is already there stays, so importing twice adds nothing.
 
-        A row that cannot be taken in raises BadInput and nothing is kept of any; with `skip_bad` it
+        A row that cannot be imported raises BadInput and nothing is kept of any; with `skip_bad` it
         is left out, counted, and the first twenty are named with their reason. All of it is one
         transaction.
         """
         from reverie.porting.export_validation import load_export
         from reverie.storage import UNLOGGED
 
-        taken = load_export(self.store, rows, self._now(), skip_bad=skip_bad, policy=self._policy)
-        if taken.new:
-            # rows need not come with the events that made them
+        report = load_export(self.store, rows, self._now(), skip_bad=skip_bad, policy=self._policy)
+        if report.new:
+            # Rows need not come with the events that made them.
             self.store.set_meta(UNLOGGED, "yes")
-        return taken
+        return report
 
     def import_from(
         self,
@@ -131,14 +125,14 @@ class OwnerVerbs(MindBase):
         untrusted: bool = False,
         dry_run: bool = False,
     ) -> ImportOutcome:
-        """Take along what another program remembers: a file or folder of one of
-        `reverie.importing.FORMATS`.
+        """Import what another program remembers: a file or folder of one of
+        `reverie.porting.importers.FORMATS`.
 
-        Without `system` it is found out whose it is. With `dry_run` nothing is written. Twice adds
+        Without `system` its format is detected. With `dry_run` nothing is written. Twice adds
         nothing. A record that cannot be used is named in `bad` and loses no other. What is the
         user's own there comes into the user's own space, the rest into `space`. `untrusted`:
-        somebody else's file; its memories wait for approval. `undo` of the `event` takes all
-        memories back; runs of tools stay in the log. BadInput for what is none of these.
+        somebody else's file; its memories wait for approval. `undo` of the `event` retires
+        all memories again; runs of tools stay in the log. BadInput for what is none of these.
         """
         from reverie.porting.import_run import import_memories
 
@@ -160,19 +154,18 @@ class OwnerVerbs(MindBase):
         untrusted: bool = False,
         dry_run: bool = False,
     ) -> list[NeighbourImport]:
-        """Take along what other programs remember of this project and its user, where they keep it,
-        if nothing is
+        """Import what other programs remember of this project and its user, from where they keep
+        it, into spaces that are still empty.
 
-        remembered yet where it would go; what would mix with memories that are there is `left`, for
-        `import_from`. As there: the files are only read, twice adds nothing, `undo` takes it back.
+        What would mix with memories that are there is `left`, for `import_from`. As there: the
+        files are only read, twice adds nothing, `undo` retires it.
         """
         from reverie.porting.import_run import import_neighbours
         from reverie.porting.importers import find_program_folders
 
         home = self._resolve_space(space) if dry_run else self._writable_space(space)
-        found = find_program_folders(
-            config.user_home(), config.find_work_tree(config.working_directory())
-        )
+        project = config.find_work_tree(config.working_directory())
+        found = find_program_folders(config.user_home(), project)
         return import_neighbours(
             self.work, found, home, list_project_folders(), untrusted=untrusted, dry_run=dry_run
         )
@@ -185,69 +178,68 @@ class OwnerVerbs(MindBase):
         once: str = "",
         trusted: bool | None = None,
     ) -> ShareReport:
-        """Keep a file of JSON lines in step with a space, so that a team can commit it; bring it in
-        step now.
+        """Keep a file of JSON lines in sync with a space, so that a team can commit it; sync it
+        now.
 
         Without a path it is `.jaato/memories.jsonl` in the project one stands in, and its folder is
-        made (E35). The file has the format of jaato's document (`reverie.mirror.jsonl`); facts,
-        decisions, procedures and the like of the space are written, not the user's preferences and
-        not what happened. What others alter there is taken in, at once or while settling. `once`:
-        "export" only writes, "import" only takes in, and nothing is kept in step.
+        made. The file has jaato's format (`reverie.mirror.shared_lines`); facts, decisions,
+        procedures and the like of the space are written, not the user's preferences and not what
+        happened. What others alter there is taken in, at once or while settling. `once`: "export"
+        only writes, "import" only takes in, and nothing is kept in sync.
 
         What others write there is `untrusted`. `trusted=True` says that people review what is
         committed: then lines come in as what they claim, at most "extracted", and so do those that
-        came before. It is remembered with the file; False takes it back for what comes from then
-        on, None leaves it.
+        came before. That is remembered with the file; False ends it for what comes from then on,
+        None leaves it.
         """
         from reverie.porting import shared_files
 
         if once not in ("", "export", "import"):
             raise BadInput(f'once={once!r} is neither "export" nor "import"')
-        home, place = (
-            self._writable_space(space),
-            shared_files.to_real_path(path or default_share_path()),
-        )
+        home = self._writable_space(space)
+        place = shared_files.to_real_path(path or default_share_path())
         if path is None and once != "import":
             Path(place).parent.mkdir(exist_ok=True)
         if not Path(place).parent.is_dir() or Path(place).is_dir():
             raise BadInput(f"{path or place} is no file in a folder that is there")
         if redact_short_text(place, self._policy) != place:
             raise BadInput(
-                "That file's name holds a secret. Paths are written down as they are; rename it first"
+                "That file's name holds a secret. Paths are written down as they are; "
+                "rename it first"
             )
         if once == "import" and not Path(place).is_file():
             raise NotFound(f"There is no file {path or place}")
         share = shared_files.FileShare(home, place)
-        share = share._replace(
-            trusted=shared_files.is_trusted_share(self.store, share) if trusted is None else trusted
-        )
-        done = shared_files.sync_share(
+        if trusted is None:
+            trusted = shared_files.is_trusted_share(self.store, share)
+        share = share._replace(trusted=trusted)
+        report = shared_files.sync_share(
             self.work, share, writes=once != "import", takes=once != "export"
         )
         if not once:
             shared_files.start_share(self.store, share)
-        return done
+        return report
 
     def unshare(self, path: str | Path | None = None, *, space: str | None = None) -> None:
-        """Keep a file in step no longer; it stays as it is. NotFound if it was not."""
+        """Stop keeping a file in sync; it stays as it is. NotFound if it was not shared."""
         from reverie.porting import shared_files
 
-        share = shared_files.FileShare(
-            self._resolve_space(space), shared_files.to_real_path(path or default_share_path())
-        )
+        place = shared_files.to_real_path(path or default_share_path())
+        share = shared_files.FileShare(self._resolve_space(space), place)
         if not shared_files.stop_share(self.store, share):
             raise NotFound(
                 f"{share.path} is not shared from {share.space}. `reverie share` lists what is"
             )
 
     def shares(self, *, space: str | None = None, trusted: bool | None = None) -> list[str]:
-        """The files that are kept in step with a space: all, or those that are trusted or not."""
+        """The files kept in sync with a space: all, or those that are trusted or not."""
         from reverie.porting import shared_files
 
+        home = self._resolve_space(space)
         return [
             share.path
             for share in shared_files.load_shares(self.store)
-            if share.space == self._resolve_space(space) and trusted in (None, share.trusted)
+            if share.space == home and trusted in (None, share.trusted)
         ]
 
     def backup(self, target: str | Path) -> Path:
@@ -258,11 +250,10 @@ class OwnerVerbs(MindBase):
         return path
 
     def restore_backup(self, source: str | Path) -> Path:
-        """Go back to what a backup holds. Returns the copy of what was here until now, which leads
-        forth again.
+        """Replace everything with what a backup holds. Returns a backup of what was here until now.
 
-        Other processes see all of it or nothing. What is remembered only since then is in that
-        copy. The pages of the mirror are written anew; the indexes of files and of code stay as
+        Other processes see all of it or nothing. What was remembered since then is in that
+        backup. The pages of the mirror are written anew; the indexes of files and of code stay as
         they are. BadInput for what is no backup.
         """
         from reverie.mirror.mirror_sync import find_mirror_problems
@@ -272,17 +263,18 @@ class OwnerVerbs(MindBase):
         if not path.is_file():
             raise NotFound(f"There is no file {source}")
         self._flush()
-        kept = backups.restore_from_backup(self.store, self.settings, path, self._now())
+        previous = backups.restore_from_backup(self.store, self.settings, path, self._now())
+        # The pages tell of what was there before the backup was put back.
         find_mirror_problems(self.work, True)
-        return kept
+        return previous
 
 
 def default_share_path() -> Path:
-    """The file of a project's memories that its team shares, where nobody says otherwise."""
+    """The default file by which the team of the present project shares memories."""
     return config.find_work_tree(config.working_directory()) / ".jaato" / "memories.jsonl"
 
 
 def list_project_folders() -> tuple[Path, ...]:
-    """The folders by which another program may know the project one stands in."""
+    """The folders by which another program may know the project of the working directory."""
     here = config.working_directory()
     return tuple(dict.fromkeys((here, config.find_work_tree(here), config.find_project_root(here))))

@@ -1,6 +1,4 @@
-"""Holding: what a conversation holds just now, how something feels, what the present time is
-called.
-"""
+"""Verbs of the present: the working memory of a conversation, feelings, and named seasons."""
 
 from __future__ import annotations
 
@@ -20,14 +18,13 @@ from reverie.memory.named_period import (
     validate_season_label,
 )
 from reverie.privacy.redacted_text import redact_short_text
-from reverie.runtime.mind.mind_base import MindBase, run_exclusively
-from reverie.text.argument_checks import check_whole_number
+from reverie.runtime.mind.mind_base import MindBase, check_limit, run_exclusively
 
 MAX_FEELING_SCAN = 5_000  # newest memories with a feeling that are looked at
 
 
 class PresentVerbs(MindBase):
-    """The verbs of what is now."""
+    """The verbs of working memory, feelings and seasons."""
 
     @run_exclusively
     def hold(
@@ -48,7 +45,7 @@ class PresentVerbs(MindBase):
         """
         from reverie.extraction.working_memory_reader import find_scratch_pads, retire_spare_pads
 
-        where, name = self._pad_of(space, session, writing=True)
+        where, name = self._pad_place(space, session, writing=True)
         now = self._now()
         pads = find_scratch_pads(self.store, where)
         old = pads[0] if pads else None
@@ -63,38 +60,31 @@ class PresentVerbs(MindBase):
             old.id if old else clock.new_id(), where, name, held, self._policy
         )
         first = Revise(old.id, working_memory.changed_pad_fields(old, new)) if old else Add(new)
-        self._apply_changes(
-            [first, *retire_spare_pads(pads, now)], "hold", where, now, session=name
-        )
+        changes = [first, *retire_spare_pads(pads, now)]
+        self._apply_changes(changes, "hold", where, now, session=name)
         return self._get_one(new.id)
 
     def held(self, session: str, *, space: str | None = None) -> working_memory.HeldContent:
-        """What the working memory of a conversation holds now; false if that is nothing."""
+        """What the working memory of a conversation holds now; falsy if that is nothing."""
         from reverie.extraction.working_memory_reader import find_scratch_pads
 
-        where, _ = self._pad_of(space, session)
+        where, _ = self._pad_place(space, session)
         pads = find_scratch_pads(self.store, where)
-        return (
-            working_memory.read_held_content(pads[0], self._now())
-            if pads
-            else working_memory.HeldContent()
-        )
+        if not pads:
+            return working_memory.HeldContent()
+        return working_memory.read_held_content(pads[0], self._now())
 
     @run_exclusively
     def release(self, session: str, *, space: str | None = None) -> bool:
-        """The task is done: its working memory is cleared. Whether there was any."""
+        """Clear the working memory of a conversation; True if there was any."""
         from reverie.extraction.working_memory_reader import find_scratch_pads
 
-        where, name = self._pad_of(space, session)
-        pads, now = find_scratch_pads(self.store, where), self._now()
+        where, name = self._pad_place(space, session)
+        pads = find_scratch_pads(self.store, where)
+        now = self._now()
         if pads:
-            self._apply_changes(
-                [Retire(pad.id, now, why="completed") for pad in pads],
-                "hold",
-                where,
-                now,
-                session=name,
-            )
+            changes = [Retire(pad.id, now, why="completed") for pad in pads]
+            self._apply_changes(changes, "hold", where, now, session=name)
         return bool(pads)
 
     @run_exclusively
@@ -116,87 +106,86 @@ class PresentVerbs(MindBase):
         most. Returns the memory that carries it.
         """
         now = self._now()
-        one = feelings.validate_feeling(
-            emotion, intensity, redact_or_refuse(why, self._policy) if isinstance(why, str) else why
-        )
+        reason = redact_or_refuse(why, self._policy) if isinstance(why, str) else why
+        feeling = feelings.validate_feeling(emotion, intensity, reason)
         if about is not None:
             memory = self._get_one(about)
             self._writable_space(memory.space)
-            self._apply_changes([feelings.set_feeling(memory, one, now)], "feel", memory.space, now)
+            change = feelings.set_feeling(memory, feeling, now)
+            self._apply_changes([change], "feel", memory.space, now)
             return self._get_one(about)
         home = self._writable_space(space)
-        text = f"Felt {one.emotion} ({one.intensity})" + (f": {one.why}" if one.why else "")
-        new = stamp_season(
-            build_memory(
-                clock.new_id(),
-                now,
-                text,
-                space=home,
-                kind=feelings.KIND,
-                details={feelings.FIELD: feelings.feeling_to_details(one)},
-                policy=self._policy,
-            ),
-            self.season(space=home),
+        text = f"Felt {feeling.emotion} ({feeling.intensity})"
+        built = build_memory(
+            clock.new_id(),
+            now,
+            f"{text}: {feeling.why}" if feeling.why else text,
+            space=home,
+            kind=feelings.KIND,
+            details={feelings.FIELD: feelings.feeling_to_details(feeling)},
+            policy=self._policy,
         )
-        self._apply_changes([Add(new)], "feel", home, now)
-        return new
+        stamped = stamp_season(built, self.season(space=home))
+        self._apply_changes([Add(stamped)], "feel", home, now)
+        return stamped
 
     @run_exclusively
     def unfeel(self, id: str) -> Memory:
-        """Take the feeling off a memory again."""
-        memory, now = self._get_one(id), self._now()
+        """Remove the feeling from a memory."""
+        memory = self._get_one(id)
+        now = self._now()
         if feelings.FIELD in memory.details:
-            self._apply_changes(
-                [feelings.set_feeling(memory, None, now)], "feel", memory.space, now
-            )
+            change = feelings.set_feeling(memory, None, now)
+            self._apply_changes([change], "feel", memory.space, now)
         return self._get_one(id)
 
     def feelings(
         self, *, minimum: str = "low", emotion: str = "", space: str | None = None, limit: int = 20
     ) -> list[Memory]:
-        """Memories that are felt at least so strongly, newest first; `emotion`: only this one."""
+        """Memories with a feeling of at least this intensity, newest first; `emotion`:
+        only this.
+        """
         if not isinstance(emotion, str):
             raise BadInput(f"emotion={emotion!r} must be a text")
-        least, plain = feelings.validate_intensity(minimum), emotion.strip().lower()
-        where = Filter(
-            spaces=visible_spaces(self._resolve_space(space)),
-            having=feelings.FIELD,
-            limit=MAX_FEELING_SCAN,
+        least = feelings.validate_intensity(minimum)
+        wanted = emotion.strip().lower()
+        spaces = visible_spaces(self._resolve_space(space))
+        felt = self.store.browse(
+            Filter(spaces=spaces, having=feelings.FIELD, limit=MAX_FEELING_SCAN)
         )
-        found = [
-            memory for memory in self.store.browse(where) if feelings.is_felt(memory, least, plain)
-        ]
-        return found[: max(0, check_whole_number(limit))]
+        matching = [memory for memory in felt if feelings.is_felt(memory, least, wanted)]
+        return matching[: check_limit(limit)]
 
     def season(
         self, label: str | None = None, *, until: Moment = None, space: str | None = None
     ) -> Season:
-        """What the present time is called in a space and below it: "release-week", "end-of-sprint";
-        "" ends it.
+        """Name the present time in a space and below it: "release-week", "end-of-sprint"; "" ends
+        it.
 
         What is kept meanwhile carries the name in `details["season"]`, and recall favours, within
         bounds, what was kept in a time of the same name. `until`: when it ends by itself. Without a
-        label, only tells which season it is.
+        label, only returns the present season.
         """
         now = self._now()
         if label is None:
             return find_season(self.store, visible_spaces(self._resolve_space(space)), now)
-        home, end = self._writable_space(space), parse_moment(until, "until")
+        home = self._writable_space(space)
+        end = parse_moment(until, "until")
         if end is not None and end <= now:
             raise BadInput("until lies in the past")
         chosen = Season(validate_season_label(label, self._policy), now, end) if label else Season()
         with self.store.transaction():
             self.store.set_meta(season_meta_name(home), season_to_json(chosen))
-            self.store.append(
-                [Event("season", home, now, payload={"label": chosen.label, "until": end})]
-            )
+            payload = {"label": chosen.label, "until": end}
+            self.store.append([Event("season", home, now, payload=payload)])
         return find_season(self.store, visible_spaces(home), now)
 
-    def _pad_of(self, space: str | None, session: str, *, writing: bool = False) -> tuple[str, str]:
-        """(the conversation's own space, its name)."""
+    def _pad_place(
+        self, space: str | None, session: str, *, writing: bool = False
+    ) -> tuple[str, str]:
+        """(the space of a conversation's own, the redacted name of the conversation)."""
         if not isinstance(session, str):
             raise BadInput(f"session={session!r} must be a text")
         name = redact_short_text(session, self._policy)
-        return working_memory.conversation_space(
-            self._writable_space(space, name) if writing else self._resolve_space(space), name
-        ), name
+        home = self._writable_space(space, name) if writing else self._resolve_space(space)
+        return working_memory.conversation_space(home, name), name

@@ -1,4 +1,8 @@
-"""Keeping: from what a caller passes to memories that are durable and can be found."""
+"""Verbs that keep something: memories, procedures, reminders; and who stands behind a text.
+
+Always true: what is returned is durable and found by its words. Secrets are redacted first, and an
+approval that a caller claims for a new memory is ignored.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +31,12 @@ if TYPE_CHECKING:
     from reverie.memory.intention import When
 
 MAX_PROCEDURES = 10_000  # procedures of one space
-TRANSACTION_SIZE = (
-    500  # memories of `remember_many` in one transaction: others can write in between
-)
+# Memories of `remember_many` in one transaction; others can write in between.
+TRANSACTION_SIZE = 500
 
 
 class RememberVerbs(MindBase):
-    """The verbs that keep something."""
+    """The verbs that keep a memory."""
 
     def remember(  # noqa: PLR0913 - the fields of a memory are its arguments
         self,
@@ -58,7 +61,7 @@ class RememberVerbs(MindBase):
         salience: float = 0.5,
         about: Iterable[str] = (),
     ) -> Memory:
-        """Keep something. Durable and findable by its words when this returns.
+        """Keep a memory. It is durable and found by its words when this returns.
 
         Secrets are taken out first and named in `details["redacted"]`. `at` is when it happened or
         was said (default: now), `session` and `speaker` say where and by whom, `files` what it is
@@ -67,7 +70,7 @@ class RememberVerbs(MindBase):
         and symbols of an indexed repository, as of `anchor`: when they change it is told. Raises
         BadInput for what cannot be kept, Disabled where memory is switched off.
         """
-        return self._kept(
+        return self._keep_new(
             text,
             self._writable_space(space, session),
             kind=kind,
@@ -92,28 +95,26 @@ class RememberVerbs(MindBase):
     def remember_many(
         self, items: Iterable[Mapping[str, Any]], *, space: str | None = None
     ) -> list[Memory]:
-        """Keep many things, in order; each item has the names of `remember`'s arguments, its own
-        `space` too.
+        """Keep many memories, in order; each item has the names of `remember`'s arguments, `space`
+        among them.
 
         Everything is checked before anything is kept. Written in transactions of 500: after a
         crash, those that were committed are there.
         """
         now = self._now()
         default = self._writable_space(space)
-        built_ones = [self._built(item, place, default, now) for place, item in enumerate(items)]
+        built = [self._build_item(item, place, default, now) for place, item in enumerate(items)]
+        # Looked up once for each space, not for each memory.
         seasons = {
             space: find_season(self.store, visible_spaces(space), now)
-            for space in {one.space for one in built_ones}
+            for space in {memory.space for memory in built}
         }
-        memories = [stamp_season(memory, seasons[memory.space]) for memory in built_ones]
+        memories = [stamp_season(memory, seasons[memory.space]) for memory in built]
         for start in range(0, len(memories), TRANSACTION_SIZE):
-            some = memories[start : start + TRANSACTION_SIZE]
-            self._apply_changes(
-                [change for memory in some for change in to_add_changes(memory)],
-                "remember",
-                default,
-                now,
-            )
+            changes: list[Change] = []
+            for memory in memories[start : start + TRANSACTION_SIZE]:
+                changes += to_add_changes(memory)
+            self._apply_changes(changes, "remember", default, now)
         return memories
 
     def vouch(
@@ -125,8 +126,7 @@ class RememberVerbs(MindBase):
         said: Iterable[str] = (),
         heard: Iterable[str] = (),
     ) -> Claim:
-        """Who stands behind what a model asks to keep: the provenance that it may have, and why if
-        that is lower.
+        """The provenance that a text may have which a model asks to keep, and why if that is lower.
 
         Its words are looked for in what the user said, and in what others wrote, in this space
         during the last day; `said` are further words of the user, `heard` further texts of others,
@@ -135,20 +135,17 @@ class RememberVerbs(MindBase):
         """
         from reverie.extraction import provenance_check
 
-        here = self._resolve_space(space)
-        known = provenance_check.to_evidence(
-            (("user", one) for one in check_text_list(said, "said")),
-            (
-                provenance_check.ForeignText(one, outside=False)
-                for one in check_text_list(heard, "heard")
-            ),
+        user_words = [("user", text) for text in check_text_list(said, "said")]
+        foreign = [
+            provenance_check.ForeignText(text, outside=False)
+            for text in check_text_list(heard, "heard")
+        ]
+        evidence = provenance_check.to_evidence(user_words, foreign)
+        recent = provenance_check.collect_recent_evidence(
+            self.store, self._resolve_space(space), self._now()
         )
         return provenance_check.determine_provenance(
-            check_question(text, "text"),
-            kind,
-            known.merged_with(
-                provenance_check.collect_recent_evidence(self.store, here, self._now())
-            ),
+            check_question(text, "text"), kind, evidence.merged_with(recent)
         )
 
     @run_exclusively
@@ -162,33 +159,33 @@ class RememberVerbs(MindBase):
         warnings: Sequence[str] = (),
         **more: Any,
     ) -> Memory:
-        """Keep a procedure: its name, its steps in order, when it applies, what must be there
-        first, what to beware of.
+        """Keep a procedure: its name, its steps in order, when it applies, its prerequisites and
+        warnings.
 
-        `triggers` are patterns as of `remember` (see `reverie.patterns`); further names are those
-        of `remember`. Taught again under the same name in the same space, the new one takes the
-        place of the old. BadInput without a step.
+        `triggers` are patterns as of `remember` (see `reverie.core.trigger_patterns`); further
+        names are those of `remember`. Taught again under the same name in the same space, the new
+        one supersedes the old. BadInput without a step.
         """
         from reverie.memory import procedure
 
-        told = procedure.describe_procedure(name, steps, prerequisites, warnings)
-        details = {**more.pop("details", {}), **told.pop("details")}
+        described = procedure.describe_procedure(name, steps, prerequisites, warnings)
+        details = {**more.pop("details", {}), **described.pop("details")}
         home = self._writable_space(more.pop("space", None))
         known = self.store.browse(
             Filter(spaces=(home,), kinds=(procedure.KIND,), limit=MAX_PROCEDURES)
         )
-        return self._kept(
-            told.pop("text"),
+        return self._keep_new(
+            described.pop("text"),
             home,
             lambda kept: procedure.supersede_same_name(known, kept),
-            **told,
+            **described,
             **more,
             kind=procedure.KIND,
             triggers=triggers,
             details=details,
         )
 
-    def _kept(
+    def _keep_new(
         self,
         text: str,
         home: str,
@@ -196,36 +193,30 @@ class RememberVerbs(MindBase):
         about: Iterable[str] = (),
         **fields: Any,
     ) -> Memory:
-        """A new memory, made durable together with what follows from it."""
+        """A new memory, written in one transaction with the changes that `besides` derives."""
         now = self._now()
-        plain = self._new(text, home, now, **fields)
-        memory = self._about(
-            stamp_season(plain, find_season(self.store, visible_spaces(home), now)), about
-        )
-        more = besides(memory) if besides else ()
-        self._apply_changes(
-            [*to_add_changes(memory), *more], "remember", home, now, session=memory.session
-        )
+        season = find_season(self.store, visible_spaces(home), now)
+        memory = stamp_season(self._build_new(text, home, now, **fields), season)
+        memory = self._with_anchors(memory, about)
+        changes = [*to_add_changes(memory), *(besides(memory) if besides else ())]
+        self._apply_changes(changes, "remember", home, now, session=memory.session)
         return memory
 
-    def _new(self, text: Any, home: str, now: float, **fields: Any) -> Memory:
-        """A new memory, kept nowhere yet: nobody has looked at it, whatever a caller says."""
-        if isinstance(details := fields.get("details"), Mapping):
+    def _build_new(self, text: Any, home: str, now: float, **fields: Any) -> Memory:
+        """A new memory, not written yet; nobody has approved it, whatever a caller says."""
+        details = fields.get("details")
+        if isinstance(details, Mapping):
             fields["details"] = protect_details(details)
-        made = build_memory(clock.new_id(), now, text, space=home, **fields, policy=self._policy)
-        return apply_curate_setting(equip_for_kind(made, now, self._zone), self.settings.curate)
+        built = build_memory(clock.new_id(), now, text, space=home, **fields, policy=self._policy)
+        return apply_curate_setting(equip_for_kind(built, now, self._zone), self.settings.curate)
 
-    def _about(self, memory: Memory, places: Iterable[str]) -> Memory:
-        """A new memory with anchors at these places."""
+    def _with_anchors(self, memory: Memory, places: Iterable[str]) -> Memory:
         if not places:
             return memory
         from reverie.code.anchor_reader import anchor_places
 
-        return memory._replace(
-            details=details_with_anchors(
-                memory, anchor_places(self.work, check_text_list(places, "about"))
-            )
-        )
+        anchors = anchor_places(self.work, check_text_list(places, "about"))
+        return memory._replace(details=details_with_anchors(memory, anchors))
 
     def remind(
         self,
@@ -240,8 +231,7 @@ class RememberVerbs(MindBase):
         zone: str = "",
         **more: Any,
     ) -> Memory:
-        """Keep something to be done later: at a time, again and again, or when the context calls
-        for it.
+        """Keep a reminder of something to do: at a time, repeatedly, or when a context matches.
 
         `when`: words ("tomorrow at 9", "in 20 minutes"), ISO 8601, a datetime, or seconds since
         1970; `every`: "every weekday at 8:30", or cron. Both are meant in `zone` (an IANA name;
@@ -253,15 +243,12 @@ class RememberVerbs(MindBase):
         from reverie.memory import intention
         from reverie.text.time_expressions import parse_time_ahead
 
-        # Without secrets before they become patterns, which are escaped: no rule would know one
-        # there any more.
+        topics = [context] if isinstance(context, str) and context else context or ()
+        # Redacted before they become patterns: those are escaped, and no rule would know a secret
+        # in one any more.
         topics, paths, typed = (
             validate_texts(check_text_list(given, name), self._policy)
-            for given, name in (
-                ([context] if isinstance(context, str) and context else context or (), "context"),
-                (files, "files"),
-                (commands, "commands"),
-            )
+            for given, name in ((topics, "context"), (files, "files"), (commands, "commands"))
         )
         triggers = (
             *check_text_list(more.pop("triggers", ()), "triggers"),
@@ -272,25 +259,27 @@ class RememberVerbs(MindBase):
         details = {**more.pop("details", {}), "priority": priority, "zone": zone, "every": every}
         if when is not None:
             details["when"] = parse_time_ahead(when, self._now(), zone or self._zone())
-        plain = [
-            path for path in map(intention.normalize_path_glob, paths) if not set("*?[") & set(path)
-        ]
+        # A path without wildcards is also a file that the reminder is about.
+        normalized = [intention.normalize_path_glob(path) for path in paths]
+        plain = [path for path in normalized if not set("*?[") & set(path)]
         return self.remember(
             text, kind=INTENTION, triggers=triggers, details=details, files=plain, **more
         )
 
-    def _built(self, item: Mapping[str, Any], place: int, default: str, now: float) -> Memory:
+    def _build_item(self, item: Mapping[str, Any], place: int, default: str, now: float) -> Memory:
+        """The memory of one item of `remember_many`; BadInput names the item's place."""
         try:
             values = dict(item)
             if unknown := [name for name in values if name not in (*MEMORY_FIELDS, "about")]:
                 raise BadInput(f"{unknown[0]!r} is not one of {', '.join(MEMORY_FIELDS)}")
             home = self._writable_space(values.pop("space", default), values.get("session", ""))
             about = values.pop("about", ())
-            return self._about(self._new(values.pop("text", None), home, now, **values), about)
+            memory = self._build_new(values.pop("text", None), home, now, **values)
+            return self._with_anchors(memory, about)
         except (BadInput, TypeError, ValueError) as err:
             raise BadInput(f"Item {place}: {err}. Nothing was kept") from err
 
 
 def to_add_changes(memory: Memory) -> list[Change]:
-    """A new memory, tied to the code that it is about."""
+    """The changes that add a memory, with the edges to the code that it is about."""
     return [Add(memory=memory), *map(Link, about_edges(memory, anchors_of(memory)).values())]

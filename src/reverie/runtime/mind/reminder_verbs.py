@@ -1,6 +1,4 @@
-"""Reminding: what is to be done later comes up when it is due, and is done, put off or
-called off.
-"""
+"""Verbs of reminders: list what is due, and say that it is done, cancelled or snoozed."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ReminderVerbs(MindBase):
-    """The verbs of prospective memory; `remind` is among those that keep."""
+    """The verbs of prospective memory; `remind` is among the `RememberVerbs`."""
 
     def due(
         self,
@@ -29,8 +27,8 @@ class ReminderVerbs(MindBase):
         arguments: Mapping[str, Any] | str = "",
         fire: bool = False,
     ) -> list[Hit]:
-        """Reminders that are due now, or that a conversation or a tool about to run calls for: by
-        priority, then time.
+        """Reminders that are due now, or whose trigger matches a conversation or a tool about to
+        run: by priority, then time.
 
         Looking does not fire. With `fire`, those returned count as given from now on, each to one
         caller only: for a host that shows them. What a companion is just about to give is left to
@@ -44,30 +42,26 @@ class ReminderVerbs(MindBase):
             return []
         scenes = [context_of_conversation(check_question(context, "context"))] if context else []
         scenes += [context_of_tool_call(tool, arguments)] if tool else []
-        found = intention.find_due_reminders(
-            due_reminders.load_waiting_reminders(self.store, home), self._now(), scenes
-        )
-        return self._fired(found) if fire and found else found
+        waiting = due_reminders.load_waiting_reminders(self.store, home)
+        found = intention.find_due_reminders(waiting, self._now(), scenes)
+        return self._fire(found) if fire and found else found
 
     @run_exclusively
-    def _fired(self, found: list[Hit]) -> list[Hit]:
+    def _fire(self, found: list[Hit]) -> list[Hit]:
+        """Those of the reminders that nobody has claimed, marked as given."""
         from reverie.injection import due_reminders
 
         now = self._now()
+        # A companion holds a claim on what it is about to give.
         free = due_reminders.filter_unclaimed(self.store, found, now)
-        mine = {
-            memory.id
-            for memory in due_reminders.fire_reminders(
-                self.store, [hit.memory for hit in free], now
-            )
-        }
-        return [hit for hit in free if hit.memory.id in mine]
+        memories = [hit.memory for hit in free]
+        fired = {memory.id for memory in due_reminders.fire_reminders(self.store, memories, now)}
+        return [hit for hit in free if hit.memory.id in fired]
 
     def reminders(
         self, *, space: str | None = None, status: Iterable[str] = ("pending", "triggered")
     ) -> list[Memory]:
-        """Reminders in a space and above it, those that are due next first, those without a time
-        last.
+        """Reminders in a space and above it, the next due first, those without a time last.
 
         `status`: "pending", "triggered" (given, and not said to be done), "done", "cancelled".
         """
@@ -77,46 +71,46 @@ class ReminderVerbs(MindBase):
         wanted = check_text_list(status, "status")
         if unknown := set(wanted) - set(intention.STATUSES):
             raise BadInput(
-                f"{', '.join(sorted(unknown))} is no status; there are {', '.join(intention.STATUSES)}"
+                f"{', '.join(sorted(unknown))} is no status; "
+                f"there are {', '.join(intention.STATUSES)}"
             )
-        over = {intention.DONE, intention.CANCELLED}.intersection(wanted)
+        # Those that are over have been retired.
+        with_retired = not {intention.DONE, intention.CANCELLED}.isdisjoint(wanted)
         found = due_reminders.iter_intentions(
-            self.store, self._resolve_space(space), active=None if over else True
+            self.store, self._resolve_space(space), active=None if with_retired else True
         )
-        return sorted(
-            (one for one in found if intention.reminder_status(one) in wanted),
-            key=intention.reminder_time_order,
-        )
+        matching = [memory for memory in found if intention.reminder_status(memory) in wanted]
+        return sorted(matching, key=intention.reminder_time_order)
 
     def done(self, id: str) -> Memory:
-        """It is done: it is due no longer. Of what recurs this occurrence is; `cancel` ends it."""
-        return self._ended(id, "done")
+        """Mark a reminder as done. Of one that recurs only this occurrence; `cancel` ends it."""
+        return self._end(id, "done")
 
     def cancel(self, id: str) -> Memory:
-        """It need not be done: not now, not at its next time. `restore` and `undo`
-        bring it back.
-        """
-        return self._ended(id, "cancel")
+        """Cancel a reminder, all its occurrences. `restore` and `undo` bring it back."""
+        return self._end(id, "cancel")
 
     @run_exclusively
-    def _ended(self, id: str, how: str) -> Memory:
+    def _end(self, id: str, how: str) -> Memory:
         from reverie.memory import intention
 
-        memory, now = self._get_one(id), self._now()
+        memory = self._get_one(id)
+        now = self._now()
         self._apply_changes(intention.end_reminder(memory, how, now), how, memory.space, now)
+        # A block that waits may show it.
         self._no_longer_active.append(id)
         return self._get_one(id)
 
     @run_exclusively
     def snooze(self, id: str, until: When) -> Memory:
-        """It is due later instead: "in 20 minutes", "tomorrow at 9". Of what recurs, the next time
-        only.
+        """Put a reminder off: "in 20 minutes", "tomorrow at 9". Of one that recurs, only the next
+        occurrence.
         """
         from reverie.memory import intention
 
-        memory, now = self._get_one(id), self._now()
-        self._apply_changes(
-            [intention.snooze_reminder(memory, until, now)], "snooze", memory.space, now
-        )
+        memory = self._get_one(id)
+        now = self._now()
+        change = intention.snooze_reminder(memory, until, now)
+        self._apply_changes([change], "snooze", memory.space, now)
         self._no_longer_active.append(id)
         return self._get_one(id)

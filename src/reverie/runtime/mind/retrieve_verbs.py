@@ -1,9 +1,8 @@
-"""Fetching in two steps: first what there may be, in titles and tags; then the whole of what
-somebody wants to read.
+"""Verbs of two-phase retrieval: `hints` names what there may be, `retrieve` reads it in full.
 
-A model that has tools decides for itself what it reads, and its prompt stays short. Hints are given
-once in a conversation, also by several processes and after a restart: what was hinted stands in the
-event log.
+A model that has tools decides for itself what it reads, and its prompt stays short. Each hint is
+given once in a conversation, also across processes and after a restart: the event log says which
+were given.
 """
 
 from __future__ import annotations
@@ -20,15 +19,16 @@ from reverie.privacy.redacted_text import redact_short_text
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery
 from reverie.retrieval.tag_search import MIN_TAG_CHARS
-from reverie.runtime.mind.mind_base import MindBase, run_exclusively
+from reverie.runtime.mind.mind_base import MindBase, check_limit, run_exclusively
 from reverie.text.argument_checks import check_question, check_text_list, check_whole_number
 from reverie.text.tokenization import tokenize_query
 
-HINTED = "hinted"  # the verb of an event: "ids" were named to a conversation
-MAX_HINTS = 5  # CONSTANTS: hint limit
-MAX_RETRIEVED = 3  # memories that tags fetch unless told otherwise (E25)
-MAX_HINT_EVENTS = 1_000  # newest hints of a conversation that are not given again
+HINTED = "hinted"  # verb of the event that says which ids were named to a conversation
+MAX_HINTS = 5
+MAX_RETRIEVED = 3  # memories retrieved by tags, unless told otherwise
+MAX_HINT_EVENTS = 1_000  # newest such events of a conversation that are looked at
 MAX_TAG_SCAN = 10_000  # memories with one tag that are looked at
+MAX_DESCRIBED_CHARS = 2_000
 
 
 class RetrieveVerbs(MindBase):
@@ -43,8 +43,8 @@ class RetrieveVerbs(MindBase):
         session: str = "",
         mode: str = "auto",
     ) -> list[Hint]:
-        """Ids, titles and tags of what may be worth reading for a prompt, never the text;
-        `retrieve` reads it.
+        """Ids, titles and tags of memories worth reading for a prompt, never the text; `retrieve`
+        reads that.
 
         First come memories of which the prompt names a tag, exactly or in other forms of its words,
         then what would surface by itself. An empty list is an answer. With `session`, what was
@@ -53,7 +53,8 @@ class RetrieveVerbs(MindBase):
         """
         from reverie.retrieval.tag_search import search_tags
 
-        home, name = self._resolve_space(space), redact_short_text(session, self._policy)
+        home = self._resolve_space(space)
+        name = redact_short_text(session, self._policy)
         spaces = visible_spaces(home)
         if (
             not check_question(prompt, "prompt").strip()
@@ -69,27 +70,21 @@ class RetrieveVerbs(MindBase):
             limit=limit,
             automatic=True,
             not_session=name,
-            exclude=self._hinted(home, name),
+            exclude=self._find_hinted(home, name),
             mode=mode,
         )
         memories = [hit.memory for hit in search_tags(self.store, query)]
+        # Tags that the prompt names are the surest sign, and cost no vector.
         if len(memories) < limit:
             meaning = {} if mode == "words" else self._embed_query(prompt)
-            memories += [
-                hit.memory for hit in search_memories(self.store, query._replace(**meaning))
-            ]
-        some = list({memory.id: memory for memory in memories}.values())[:limit]
-        if some and name:
-            with suppress(
-                StoreError
-            ):  # where nothing can be written it may be hinted again, as recall works there
-                self.store.append(
-                    [
-                        Event(
-                            HINTED, home, self._now(), name, {"ids": [memory.id for memory in some]}
-                        )
-                    ]
-                )
+            hits = search_memories(self.store, query._replace(**meaning))
+            memories += [hit.memory for hit in hits]
+        hinted = list({memory.id: memory for memory in memories}.values())[:limit]
+        if hinted and name:
+            payload = {"ids": [memory.id for memory in hinted]}
+            # Where nothing can be written they may be hinted again; reading works there too.
+            with suppress(StoreError):
+                self.store.append([Event(HINTED, home, self._now(), name, payload)])
         return [
             Hint(
                 memory.id,
@@ -97,7 +92,7 @@ class RetrieveVerbs(MindBase):
                 memory.kind,
                 memory.tags,
             )
-            for memory in some
+            for memory in hinted
         ]
 
     def retrieve(
@@ -108,7 +103,7 @@ class RetrieveVerbs(MindBase):
         limit: int = MAX_RETRIEVED,
         space: str | None = None,
     ) -> Retrieved:
-        """The whole of some memories: by id, in the order asked and whatever their state, or by
+        """Some memories in full: by id, in the order asked and whatever their state, or by
         tags.
 
         Tags are compared without regard to case; who carries most of them comes first, then the
@@ -116,36 +111,29 @@ class RetrieveVerbs(MindBase):
         know no limit. What cannot be seen from the space is not found. Each one that is returned
         counts as used.
         """
-        spaces, wanted = (
-            visible_spaces(self._resolve_space(space)),
-            check_text_list([ids] if isinstance(ids, str) else ids, "ids"),
-        )
-        asked = [
-            tag for tag in validate_tags(tags, self._policy.masking) if len(tag) >= MIN_TAG_CHARS
-        ]
-        if not wanted and not asked:
+        spaces = visible_spaces(self._resolve_space(space))
+        wanted = check_text_list([ids] if isinstance(ids, str) else ids, "ids")
+        valid_tags = validate_tags(tags, self._policy.masking)
+        sought_tags = [tag for tag in valid_tags if len(tag) >= MIN_TAG_CHARS]
+        if not wanted and not sought_tags:
             raise BadInput(
                 "Retrieve what? Give ids as hints name them, or tags of two letters or more"
             )
         if self.settings.is_off(spaces[0]):
             return Retrieved([], 0)
         if wanted:
-            found = [
-                memory
-                for memory in self.store.get(tuple(dict.fromkeys(wanted)))
-                if memory.space in spaces
-            ]
-            return Retrieved(self._touched(found), len(found))
-        found = self._carrying(asked, spaces)
-        return Retrieved(self._touched(found[: max(0, check_whole_number(limit))]), len(found))
+            known = self.store.get(tuple(dict.fromkeys(wanted)))
+            found = [memory for memory in known if memory.space in spaces]
+            return Retrieved(self._count_uses(found), len(found))
+        found = self._find_tagged(sought_tags, spaces)
+        return Retrieved(self._count_uses(found[: check_limit(limit)]), len(found))
 
-    def _carrying(self, tags: Sequence[str], spaces: tuple[str, ...]) -> list[Memory]:
-        """Memories that carry one of these tags and may be told of, best first."""
-        found = {
-            memory.id: memory
-            for tag in tags
-            for memory in self.store.browse(Filter(spaces=spaces, tags=(tag,), limit=MAX_TAG_SCAN))
-        }
+    def _find_tagged(self, tags: Sequence[str], spaces: tuple[str, ...]) -> list[Memory]:
+        """Memories that carry one of the tags and have not expired, best first."""
+        found: dict[str, Memory] = {}
+        for tag in tags:
+            tagged = self.store.browse(Filter(spaces=spaces, tags=(tag,), limit=MAX_TAG_SCAN))
+            found.update((memory.id, memory) for memory in tagged)
         now = self._now()
         alive = [
             memory
@@ -156,32 +144,33 @@ class RetrieveVerbs(MindBase):
             alive, key=lambda memory: (-len(set(tags) & set(memory.tags)), -memory.at, memory.id)
         )
 
-    def _touched(self, memories: list[Memory]) -> list[Memory]:
-        """These were read; that a use could not be counted keeps nobody from reading (E28)."""
+    def _count_uses(self, memories: list[Memory]) -> list[Memory]:
+        """The memories, counted as used; where nothing can be written they are read
+        all the same.
+        """
         with suppress(StoreError):
-            return self._used([memory.id for memory in memories])
+            return self._write_uses([memory.id for memory in memories])
         return memories
 
     @run_exclusively
-    def _used(self, ids: Sequence[str]) -> list[Memory]:
-        """Count a use of what counts. Read anew: a decision made meanwhile is not
-        undone (CC-13).
-        """
-        now, there = self._now(), self.store.get(ids)
+    def _write_uses(self, ids: Sequence[str]) -> list[Memory]:
+        """Count a use of each active memory; read anew, so that no other change is undone."""
+        now = self._now()
+        present = self.store.get(ids)
         changes = [
             Revise(
                 id=memory.id,
                 fields={"access_count": memory.access_count + 1, "last_accessed_at": now},
             )
-            for memory in there
+            for memory in present
             if memory.active
         ]
         if changes:
-            self._apply_changes(changes, "retrieve", there[0].space, now)
+            self._apply_changes(changes, "retrieve", present[0].space, now)
         return self.store.get(ids)
 
-    def _hinted(self, home: str, session: str) -> frozenset[str]:
-        """What this conversation was hinted at already."""
+    def _find_hinted(self, home: str, session: str) -> frozenset[str]:
+        """The ids that were named to this conversation already."""
         if not session:
             return frozenset()
         events = self.store.events(
@@ -191,22 +180,18 @@ class RetrieveVerbs(MindBase):
 
 
 def read_event_ids(value: Any) -> list[str]:
-    """A list of ids as an event holds it."""
+    """The ids in an event's payload; none if it holds no list."""
     return [str(id) for id in value] if isinstance(value, (list, tuple)) else []
 
 
 def describe_untitled(memory: Memory, prompt: str, most: int = 5) -> str:
-    """What an untitled memory is about: its kind and those of its words that the prompt has too, or
-    else its day.
+    """A title for an untitled memory: its kind and the words it shares with the prompt, or its day.
 
-    So a hint says why it is given, and nothing that who asks does not know (E10).
+    So a hint says why it is given, and nothing that whoever asks does not know already.
     """
     asked = {term.casefold() for term in tokenize_query(prompt)}
-    shared = [term for term in tokenize_query(memory.text[:2_000]) if term.casefold() in asked][
-        :most
-    ]
-    return (
-        f"{memory.kind} on {', '.join(shared)}"
-        if shared
-        else f"{memory.kind} of {to_calendar_time(memory.at):%Y-%m-%d}"
-    )
+    terms = tokenize_query(memory.text[:MAX_DESCRIBED_CHARS])
+    shared = [term for term in terms if term.casefold() in asked][:most]
+    if shared:
+        return f"{memory.kind} on {', '.join(shared)}"
+    return f"{memory.kind} of {to_calendar_time(memory.at):%Y-%m-%d}"

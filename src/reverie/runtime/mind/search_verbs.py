@@ -1,5 +1,6 @@
-"""Finding: by a question, by id, by filter; and where a memory came from. Nothing here alters
-anything.
+"""Verbs that search and read: by a question, by id, by filter; and where a memory came from.
+
+Always true: nothing here alters anything.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from reverie.core.config import NUMBER_BOUNDS
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.kinds import to_kind_filter
-from reverie.core.model import DESCRIBE_VERB, Filter, Hit, Memory, Record, visible_spaces
+from reverie.core.model import DESCRIBE_VERB, Event, Filter, Hit, Memory, Record, visible_spaces
 from reverie.core.trigger_patterns import context_of_conversation, context_of_tool_call
 from reverie.memory.memory_validation import Moment, parse_moment_as_of, validate_tags
 from reverie.memory.named_period import find_season
 from reverie.retrieval import find_tool_warnings, search_memories
 from reverie.retrieval.search_query import SearchQuery
 from reverie.retrieval.trigger_search import TriggeredHits
-from reverie.runtime.mind.mind_base import MindBase
+from reverie.runtime.mind.mind_base import MindBase, check_limit
 from reverie.text.argument_checks import (
     check_memory_types,
     check_question,
@@ -35,12 +36,12 @@ if TYPE_CHECKING:
     from reverie.retrieval.near_duplicates import NearDuplicate
 
 MAX_TURNS = 100_000  # events of one conversation that are read
-# memories of one conversation that are listed, and descriptions of tags in one space
+# Memories of one conversation that are listed, and descriptions of tags in one space.
 MAX_TAUGHT = 1_000
 
 
 class SearchVerbs(MindBase):
-    """The verbs that read."""
+    """The verbs that search and read."""
 
     def recall(
         self,
@@ -79,8 +80,9 @@ class SearchVerbs(MindBase):
         chosen = to_kind_filter(check_memory_types(types), check_text_list(kinds, "kinds"))
         if check_whole_number(limit) <= 0 or self.settings.is_off(spaces[0]) or chosen.matches_none:
             return []
-        now, then = self._now(), parse_moment_as_of(as_of)
-        asked = SearchQuery(
+        now = self._now()
+        then = parse_moment_as_of(as_of)
+        search = SearchQuery(
             text=query,
             context=query,
             spaces=spaces,
@@ -90,31 +92,31 @@ class SearchVerbs(MindBase):
             kinds=chosen.kinds,
             without=chosen.without,
             tags=validate_tags(tags, self._policy.masking),
-            **self._walk(depth),
+            **self._graph_walk(depth),
             floor=self.settings.floor if mode == "dense" else 0.0,
             season="" if then is not None else find_season(self.store, spaces, now).label,
             **({} if mode == "words" else self._embed_query(query)),
         )
         if then is not None:
-            return self._as_of(asked, then)
-        return (
-            search_memories(self.store, asked)
-            if mode != "judged" or self.llm is None
-            else self._judged(asked, self.llm)
-        )
+            return self._search_as_of(search, then)
+        if mode == "judged" and self.llm is not None:
+            return self._search_judged(search, self.llm)
+        return search_memories(self.store, search)
 
-    def _judged(self, asked: SearchQuery, llm: LanguageModel) -> list[Hit]:
+    def _search_judged(self, query: SearchQuery, llm: LanguageModel) -> list[Hit]:
         from reverie.injection.candidate_judge import rank_named_first
         from reverie.llm.judge_task import MAX_CANDIDATES
 
-        pool = search_memories(self.store, asked._replace(limit=max(asked.limit, MAX_CANDIDATES)))
-        return rank_named_first(pool, asked, llm, self.settings)[: asked.limit]
+        # The judge may name what ranks low, so it sees more than are asked for.
+        wide = query._replace(limit=max(query.limit, MAX_CANDIDATES))
+        candidates = search_memories(self.store, wide)
+        return rank_named_first(candidates, query, llm, self.settings)[: query.limit]
 
-    def _as_of(self, asked: SearchQuery, then: float) -> list[Hit]:
+    def _search_as_of(self, query: SearchQuery, then: float) -> list[Hit]:
         from reverie.retrieval.as_of_search import search_as_of
 
-        embed = None if self.embedder is None or asked.vector is None else self.embedder.embed
-        return search_as_of(self.store, asked, then, embed)
+        embed = None if self.embedder is None or query.vector is None else self.embedder.embed
+        return search_as_of(self.store, query, then, embed)
 
     def warnings(
         self,
@@ -124,8 +126,8 @@ class SearchVerbs(MindBase):
         space: str | None = None,
         limit: int = 5,
     ) -> TriggeredHits:
-        """What to know before a tool runs: memories of which a trigger meets the tool or what it is
-        given.
+        """What to know before a tool runs: memories with a trigger that matches the tool or its
+        arguments.
 
         What must never be done comes first, then corrections, then the rest. Needs no model and no
         vectors. All patterns together have a tenth of a second, regular expressions after all
@@ -133,20 +135,20 @@ class SearchVerbs(MindBase):
         """
         if not isinstance(tool, str) or not isinstance(arguments, (str, Mapping)):
             raise BadInput(
-                "A tool is named by a text; its arguments are a text or a mapping of names to values"
+                "A tool is named by a text; "
+                "its arguments are a text or a mapping of names to values"
             )
         spaces = visible_spaces(self._resolve_space(space))
         if check_whole_number(limit) <= 0 or self.settings.is_off(spaces[0]):
             return TriggeredHits()
-        found = find_tool_warnings(
-            self.store, context_of_tool_call(tool, arguments), spaces, self._now()
-        )
+        call = context_of_tool_call(tool, arguments)
+        found = find_tool_warnings(self.store, call, spaces, self._now())
+        # In place: the list also carries `untried`.
         del found[limit:]
         return found
 
     def procedures(self, context: str, *, space: str | None = None, limit: int = 5) -> list[Memory]:
-        """What is known of how to do something in this context: procedures of which a trigger meets
-        it.
+        """How to do something in this context: procedures with a trigger that matches it.
 
         Best first: by how well they lately worked, then by how often they were tried. `recall` with
         `types=["procedural"]` finds by meaning, without any trigger.
@@ -156,32 +158,28 @@ class SearchVerbs(MindBase):
         spaces = visible_spaces(self._resolve_space(space))
         if check_whole_number(limit) <= 0 or self.settings.is_off(spaces[0]):
             return []
-        found = find_tool_warnings(
-            self.store,
-            context_of_conversation(check_question(context, "context")),
-            spaces,
-            self._now(),
-        )
-        return rank_procedures(hit.memory for hit in found if hit.memory.kind == KIND)[:limit]
+        asked = context_of_conversation(check_question(context, "context"))
+        hits = find_tool_warnings(self.store, asked, spaces, self._now())
+        return rank_procedures(hit.memory for hit in hits if hit.memory.kind == KIND)[:limit]
 
     def similar(self, id: str, *, space: str | None = None, limit: int = 10) -> list[Hit]:
-        """More like this one: by meaning, and by the tags, clusters and links that it shares. Not
-        the memory itself.
+        """Memories similar to this one: by meaning, and by the tags, clusters and links they share.
 
         `space`: from where one looks; the memory's own by default. `why` says what they have in
         common.
         """
         from reverie.retrieval.similar_memories import find_similar_memories
 
-        memory, query = self._beside(id, space, limit)
-        return find_similar_memories(self.store, memory, query._replace(**self._vector_of(memory)))
+        memory, query = self._query_around(id, space, limit)
+        return find_similar_memories(
+            self.store, memory, query._replace(**self._memory_vector(memory))
+        )
 
     def twin(self, id: str) -> NearDuplicate | None:
-        """What says nearly the same in nearly the same words, and how alike they are; None where
-        nothing does.
+        """The near-duplicate of a memory, with their similarity; None if it has none.
 
         For who has just kept something: it needs no model and finds what was kept a moment ago.
-        Both stay; settling decides whether they are one.
+        Both stay; settling decides whether to merge them.
         """
         from reverie.retrieval.near_duplicates import find_near_duplicate
 
@@ -190,19 +188,19 @@ class SearchVerbs(MindBase):
     def neighbours(
         self, id: str, *, space: str | None = None, depth: int | None = None, limit: int = 20
     ) -> list[Hit]:
-        """What a memory is tied to by links, tags and clusters, nearest first, whatever is asked;
-        `why` says how.
+        """Memories connected to this one by links, tags and clusters, nearest first; `why` says
+        how.
 
         `depth`: hops, `Settings.depth` by default. `space` as in `similar`.
         """
         from reverie.retrieval.graph_cascade import find_graph_neighbours
 
-        memory, query = self._beside(id, space, limit)
-        return find_graph_neighbours(self.store, memory, query._replace(**self._walk(depth)))
+        memory, query = self._query_around(id, space, limit)
+        return find_graph_neighbours(self.store, memory, query._replace(**self._graph_walk(depth)))
 
     def gaps(self, space: str | None = None) -> list[KnowledgeGap]:
-        """Questions of conversations here that nothing in memory answered, newest first: what is
-        worth writing down.
+        """Questions asked here that nothing in memory answered, newest first: what is worth writing
+        down.
 
         The newest 500 of the last 90 days are looked at.
         """
@@ -210,34 +208,27 @@ class SearchVerbs(MindBase):
 
         return list_knowledge_gaps(self.store, self._resolve_space(space), self._now())
 
-    def _beside(self, id: str, space: str | None, limit: int) -> tuple[Memory, SearchQuery]:
-        """A memory, and a query without a question for what lies beside it."""
+    def _query_around(self, id: str, space: str | None, limit: int) -> tuple[Memory, SearchQuery]:
+        """A memory, and a query without a text for what is near it."""
         memory = self._get_one(id)
         spaces = visible_spaces(memory.space if space is None else self._resolve_space(space))
-        return memory, SearchQuery(
-            text="", spaces=spaces, now=self._now(), limit=max(0, check_whole_number(limit))
-        )
+        query = SearchQuery(text="", spaces=spaces, now=self._now(), limit=check_limit(limit))
+        return memory, query
 
-    def _vector_of(self, memory: Memory) -> dict[str, Any]:
-        """The vector of a memory's text: the one that is kept, or, while it waits for that, a new
-        one.
-        """
+    def _memory_vector(self, memory: Memory) -> dict[str, Any]:
+        """The stored vector of a memory's text, or a new one while it waits for that."""
         if self.embedder is None:
             return {}
         hash = fingerprint_text(memory.text)
-        kept = self.store.known_vectors(self.embedder.model, [hash]).get(hash)
-        return (
-            self._embed_query(memory.text)
-            if kept is None
-            else {"vector": kept, "model": self.embedder.model}
-        )
+        stored = self.store.known_vectors(self.embedder.model, [hash]).get(hash)
+        if stored is None:
+            return self._embed_query(memory.text)
+        return {"vector": stored, "model": self.embedder.model}
 
-    def _walk(self, depth: int | None) -> dict[str, Any]:
-        """How far to follow the graph, and what each step keeps."""
-        hops, decay = (
-            self.settings.depth if depth is None else check_whole_number(depth, "depth"),
-            self.settings.decay,
-        )
+    def _graph_walk(self, depth: int | None) -> dict[str, Any]:
+        """How many hops to follow the graph, and the share of the score that each hop keeps."""
+        hops = self.settings.depth if depth is None else check_whole_number(depth, "depth")
+        decay = self.settings.decay
         least, most = NUMBER_BOUNDS["depth"]
         if not least <= hops <= most:
             raise BadInput(f"depth={hops} must be from 0 (what fits the question alone) to {most}")
@@ -261,7 +252,8 @@ class SearchVerbs(MindBase):
         limit: int = 100,
         after: str = "",
     ) -> list[Memory]:
-        """What is in a space and above it, newest first; `after` the last id of the page before.
+        """Memories in a space and above it, newest first; `after` is the last id of the page
+        before.
 
         `types` as of `recall`: working memory is listed only for who asks for it.
         """
@@ -273,7 +265,7 @@ class SearchVerbs(MindBase):
             tags=validate_tags(tags, self._policy.masking),
             session=clean_text(session or ""),
             active=active,
-            limit=0 if chosen.matches_none else max(0, check_whole_number(limit)),
+            limit=0 if chosen.matches_none else check_limit(limit),
             after=clean_text(after or ""),
         )
         return self.store.browse(where)
@@ -283,25 +275,24 @@ class SearchVerbs(MindBase):
         return self.store.tag_counts(visible_spaces(self._resolve_space(space)))
 
     def meanings(self, space: str | None = None) -> dict[str, str]:
-        """What somebody said that tags mean, as seen from a space: the nearest space's word counts,
-        and its last.
+        """The descriptions of tags as seen from a space: the nearest space counts, and the last
+        description there.
         """
-        told: dict[str, str] = {}
+        meanings: dict[str, str] = {}
+        # From the outermost space inwards, so that the nearest one overwrites.
         for place in reversed(visible_spaces(self._resolve_space(space))):
-            said = reversed(
-                self.store.events(
-                    space=place, verbs=(DESCRIBE_VERB,), newest=True, limit=MAX_TAUGHT
-                )
+            newest_first = self.store.events(
+                space=place, verbs=(DESCRIBE_VERB,), newest=True, limit=MAX_TAUGHT
             )
-            last = {
+            described = {
                 str(event.payload.get("tag", "")): str(event.payload.get("text", ""))
-                for event in said
+                for event in reversed(newest_first)
             }
-            told |= {tag: text for tag, text in last.items() if text}
-        return dict(sorted(told.items()))
+            meanings |= {tag: text for tag, text in described.items() if text}
+        return dict(sorted(meanings.items()))
 
     def history(self, id: str) -> list[Record]:
-        """What was done to a memory, oldest first, with what was there before."""
+        """Every change of a memory, oldest first, with the values before it."""
         return self.store.history(self._get_one(id).id)
 
     def sessions(
@@ -312,25 +303,24 @@ class SearchVerbs(MindBase):
         """
         from reverie.extraction.past_conversations import MESSAGE_VERBS, build_past_conversation
 
-        found = self.store.session_spans(
+        spans = self.store.session_spans(
             MESSAGE_VERBS,
             space=self._resolve_space(space),
             containing=check_text_list(words, "words"),
-            limit=max(0, check_whole_number(limit)),
+            limit=check_limit(limit),
         )
-        return [
-            build_past_conversation(
-                self.store.events(
-                    after=talk.first - 1,
-                    verbs=MESSAGE_VERBS,
-                    session=talk.session,
-                    space=talk.space,
-                    limit=MAX_TURNS,
-                ),
-                self._taught(talk.session),
-            )._replace(lines=())
-            for talk in found
-        ]
+        conversations = []
+        for span in spans:
+            events = self.store.events(
+                after=span.first - 1,
+                verbs=MESSAGE_VERBS,
+                session=span.session,
+                space=span.space,
+                limit=MAX_TURNS,
+            )
+            taught = self._memories_of_session(span.session)
+            conversations.append(build_past_conversation(events, taught)._replace(lines=()))
+        return conversations
 
     def session(
         self, id: str, *, space: str | None = None, words: Iterable[str] = ()
@@ -341,25 +331,20 @@ class SearchVerbs(MindBase):
         none of that name in the space or below it.
         """
         from reverie.extraction.past_conversations import (
-            MESSAGE_VERBS,
             build_past_conversation,
             filter_messages,
         )
 
-        wanted, home = clean_text(check_question(id, "session")), self._resolve_space(space)
-        events = [
-            event
-            for event in self.store.events(session=wanted, verbs=MESSAGE_VERBS, limit=MAX_TURNS)
-            if wanted and (event.space == home or event.space.startswith(f"{home}/"))
-        ]
+        wanted = clean_text(check_question(id, "session"))
+        home = self._resolve_space(space)
+        events = self._session_events(wanted, home) if wanted else []
         if not events:
             raise NotFound(
                 f"There is no session {wanted!r} in {home}. `reverie sessions` lists them"
             )
-        whole_talk = build_past_conversation(events, self._taught(wanted))
-        return whole_talk._replace(
-            lines=tuple(filter_messages(whole_talk.lines, check_text_list(words, "words")))
-        )
+        conversation = build_past_conversation(events, self._memories_of_session(wanted))
+        lines = filter_messages(conversation.lines, check_text_list(words, "words"))
+        return conversation._replace(lines=tuple(lines))
 
     def source(self, id: str, *, around: int = 1) -> list[PastMessage]:
         """The messages that a memory rests on, with so many before and after; none where the log
@@ -367,39 +352,39 @@ class SearchVerbs(MindBase):
         """
         from reverie.extraction import past_conversations
 
-        one = self._get_one(id)
-        if not one.session or one.messages is None:
+        memory = self._get_one(id)
+        if not memory.session or memory.messages is None:
             return []
-        events = [
-            event
-            for event in self.store.events(
-                session=one.session, verbs=past_conversations.MESSAGE_VERBS, limit=MAX_TURNS
-            )
-            if event.space == one.space or event.space.startswith(f"{one.space}/")
-        ]
-        return past_conversations.messages_around(
-            past_conversations.collect_messages(events),
-            *one.messages,
-            max(0, check_whole_number(around)),
+        messages = past_conversations.collect_messages(
+            self._session_events(memory.session, memory.space)
         )
+        return past_conversations.messages_around(messages, *memory.messages, check_limit(around))
 
-    def _taught(self, session: str) -> tuple[Memory, ...]:
-        """The memories that came of a conversation, in order."""
-        return tuple(
-            reversed(self.store.browse(Filter(session=session, active=None, limit=MAX_TAUGHT)))
-        )
+    def _session_events(self, session: str, space: str) -> list[Event]:
+        """The events that hold a conversation's messages, in a space and below it."""
+        from reverie.extraction.past_conversations import MESSAGE_VERBS
+
+        events = self.store.events(session=session, verbs=MESSAGE_VERBS, limit=MAX_TURNS)
+        return [
+            event for event in events if event.space == space or event.space.startswith(f"{space}/")
+        ]
+
+    def _memories_of_session(self, session: str) -> tuple[Memory, ...]:
+        """The memories that came of a conversation, oldest first."""
+        newest_first = self.store.browse(Filter(session=session, active=None, limit=MAX_TAUGHT))
+        return tuple(reversed(newest_first))
 
     def explain(self, id: str, *, whole: bool = False) -> Explanation:
-        """Where a memory came from and why it is believed, as a story in words: some twenty-five
-        lines at most.
+        """Where a memory came from and why it is believed, in words: some twenty-five lines at
+        most.
 
-        With `whole`, every wording, tie and event by itself.
+        With `whole`, every wording, link and event by itself.
         """
         from reverie.memory.explanation import explain_memory, find_related_ids
 
-        one = self._get_one(id)
-        edges, history = self.store.edges([one.id]), self.store.history(one.id)
-        others = {
-            other.id: other for other in self.store.get(find_related_ids(one, history, edges))
-        }
-        return explain_memory(one, history, edges, self._now(), others, whole=whole)
+        memory = self._get_one(id)
+        edges = self.store.edges([memory.id])
+        history = self.store.history(memory.id)
+        related = self.store.get(find_related_ids(memory, history, edges))
+        others = {other.id: other for other in related}
+        return explain_memory(memory, history, edges, self._now(), others, whole=whole)

@@ -1,4 +1,4 @@
-"""Living: what happens beside a conversation and after it."""
+"""Verbs beside a conversation and after it: recording, companions, settling, consolidation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class SessionVerbs(MindBase):
-    """The verbs of a memory at work."""
+    """The verbs of conversations and of background work."""
 
     def record(
         self,
@@ -36,9 +36,7 @@ class SessionVerbs(MindBase):
         space: str | None = None,
         session: str = "",
     ) -> int:
-        """Write down that something happened: a tool run, a file read or edit, an error. Returns
-        its number.
-        """
+        """Record an event: a tool run, a file read or edit, an error. Returns its number."""
         from reverie.memory.memory_validation import to_clean_json
         from reverie.privacy import redact_value
         from reverie.privacy.sensitive_files import drop_sensitive_contents
@@ -50,39 +48,42 @@ class SessionVerbs(MindBase):
             )
         if verb in OWN_VERBS:
             raise BadInput(
-                f"{verb!r} is what Reverie writes down itself; use another word, such as tool, read or edit"
+                f"{verb!r} is what Reverie writes down itself; "
+                "use another word, such as tool, read or edit"
             )
-        safe, _ = redact_value(
-            to_clean_json(dict(drop_sensitive_contents(payload or {}, self._policy))), self._policy
-        )
+        # What a sensitive file holds is dropped as a whole, the rest is redacted.
+        plain = to_clean_json(dict(drop_sensitive_contents(payload or {}, self._policy)))
+        redacted, _ = redact_value(plain, self._policy)
         event = Event(
             verb=verb,
             space=home,
             at=self._now(),
             session=redact_short_text(session, self._policy),
-            payload=safe,  # type: ignore[arg-type]
+            payload=redacted,  # type: ignore[arg-type]
         )
         return self.store.append([event])[0]
 
     def companion(self, space: str | None = None, *, session: str = "") -> Companion:
-        """The non-blocking side, beside one conversation.
+        """The non-blocking side of memory, beside one conversation.
 
         The conversation's name is `session`, or the last part of a space below a project
         ("me/project/session"), or a new one. What it teaches is kept for the project, so that the
         next conversation has it.
         """
-        from reverie.runtime.companion import BackgroundThread, Companion
+        from reverie.runtime.background_thread import BackgroundThread
+        from reverie.runtime.companion import Companion
 
         where = self._resolve_space(space)
-        own = not session and where.startswith(f"{config.ME}/") and where.count("/") >= 2
-        name = redact_short_text(session, self._policy) or (
-            where.rpartition("/")[2] if own else clock.new_id("ses")
-        )
+        has_own_space = not session and where.startswith(f"{config.ME}/") and where.count("/") >= 2
+        name = redact_short_text(session, self._policy)
+        if not name:
+            name = where.rpartition("/")[2] if has_own_space else clock.new_id("ses")
+        # One thread serves all conversations of a mind; it is made with the first.
         if self._background is None:
             self._background = BackgroundThread(
                 self.store, self.embedder, self.settings, self._now, self.llm, self._config
             )
-        return Companion(self._background, where, name, own, self._now)
+        return Companion(self._background, where, name, has_own_space, self._now)
 
     def conversation(
         self,
@@ -117,22 +118,19 @@ class SessionVerbs(MindBase):
         tokenizer: Tokenizer | None = None,
         sticky: Callable[[Any], bool] | None = None,
     ) -> FittedMessages:
-        """What `companion.fit` would send and take out, and why: nothing is written down or
-        changed.
+        """What `companion.fit` would send and take out, and why: nothing is written or changed.
 
         `messages` in OpenAI's or Anthropic's shape; one may say when it came (`at`, seconds since
-        1970) and for which `task`. `strategy` is a key of `reverie.window.strategies.STRATEGIES`,
-        `tokenizer` whatever counts tokens (default: a quarter of the characters). BadInput for what
-        is no list of messages, or no such strategy.
+        1970) and for which `task`. `strategy` is a key of
+        `reverie.context_window.pruning_strategies.STRATEGIES`, `tokenizer` whatever counts tokens
+        (default: a quarter of the characters). BadInput for what is no list of messages, or no such
+        strategy.
         """
         from reverie.context_window.window_fitting import FitRequest, fit_messages
         from reverie.text.token_counts import QuarterEstimate
 
-        return fit_messages(
-            messages,
-            FitRequest(limit, task, strategy, tokenizer or QuarterEstimate(), sticky),
-            self._now(),
-        )
+        request = FitRequest(limit, task, strategy, tokenizer or QuarterEstimate(), sticky)
+        return fit_messages(messages, request, self._now())
 
     def condense(
         self,
@@ -146,17 +144,17 @@ class SessionVerbs(MindBase):
         ask: bool = False,
         space: str | None = None,
     ) -> CondensedMessages:
-        """What `companion.condense` would make of a conversation: nothing of it is written down.
+        """What `companion.condense` would make of a conversation: nothing is written.
 
         `messages` as for `window`; `strategy` is a key of
-        `reverie.context_window.condensing.condense_strategies.STRATEGIES`. With `ask` the language model, if there
-        is one, writes the summary; that call is counted in `space`.
+        `reverie.context_window.condensing.condense_strategies.STRATEGIES`. With `ask` the language
+        model, if there is one, writes the summary; that call is counted in `space`.
         """
         from reverie.context_window.conversation_summary import ConversationFacts, condense_messages
         from reverie.context_window.window_fitting import FitRequest
         from reverie.text.token_counts import QuarterEstimate
 
-        wish = FitRequest(
+        request = FitRequest(
             limit,
             task,
             strategy,
@@ -165,13 +163,9 @@ class SessionVerbs(MindBase):
             start=self.settings.condense_at,
             policy=self._policy,
         )
-        return condense_messages(
-            messages,
-            wish,
-            ConversationFacts(self._resolve_space(space)),
-            self._now(),
-            self.llm if ask else None,
-        )
+        facts = ConversationFacts(self._resolve_space(space))
+        llm = self.llm if ask else None
+        return condense_messages(messages, request, facts, self._now(), llm)
 
     def learn(
         self, transcript: Sequence[Any], *, space: str | None = None, session: str = ""
@@ -181,57 +175,49 @@ class SessionVerbs(MindBase):
 
         A message may say when it was said (`at`). The messages are written down too, under the name
         `session` (default: one that follows from the messages), so that `sessions` has them. The
-        same transcript twice adds nothing. Returns the memories that are new, and what was left
-        although a rule asked for it, with the reasons.
+        same transcript twice adds nothing. Returns the new memories, and the rejected candidates
+        with the reasons.
         """
         from reverie.extraction.transcript_learning import learn_transcript
 
         home = self._writable_space(space, session)
-        return learn_transcript(
-            self.work, transcript, home, redact_short_text(session, self._policy)
-        )
+        name = redact_short_text(session, self._policy)
+        return learn_transcript(self.work, transcript, home, name)
 
     def rejected(self, limit: int = 20) -> list[RejectedCandidate]:
-        """The last sentences that were not kept although a rule asked for it, newest first, with
-        the reasons.
-        """
+        """The last rejected candidates of extraction, newest first, with the reasons."""
         from reverie.extraction.turn_learning import list_rejected_examples
 
         return list_rejected_examples(self.store, check_whole_number(limit))
 
     def settle(self) -> SettleReport:
-        """Embed, learn and link what is waiting, now and here; waits while somebody else gets on
-        with it.
+        """Embed, learn from and reconcile what waits, now; waits for another process that is at
+        it.
         """
         from reverie.runtime.settle import settle_all
 
-        if self._recorder is not None:
-            self._recorder.flush()
+        self._flush()
         return settle_all(lambda: self.work, clock.new_id("settler"))
 
     def mirror(
         self, space: str | None = None, *, forget: bool | None = None, afresh: bool = False
     ) -> list[MirrorReport]:
-        """Take in what people wrote into the Markdown mirror and write what is new, now; one result
+        """Sync the Markdown mirror now: take in what people wrote, write what is new. One report
         for each space.
 
         Settling and the companion do it by themselves. Without a space, all of them; a space that
         is named gets its `MEMORY.md` even if there is nothing in it yet. Where more than 10 lines
         of a page are gone, or 30 %, or all, nothing of that page is taken in and `questions` says
         so: `forget=True` forgets them, `forget=False` writes them anew. `afresh` looks at every
-        memory and page, not only at what was altered. Each result names its events, which `undo`
-        takes back. An empty list where there is no mirror.
+        memory and page, not only at what was altered. Each report names its events, which can
+        be undone. An empty list where there is no mirror.
         """
         from reverie.mirror.mirror_sync import sync_mirror
         from reverie.mirror.space_sync import SyncRequest
 
         spaces = None if space is None else (self._writable_space(space),)
-        return sync_mirror(
-            self.work,
-            spaces,
-            SyncRequest(forget, afresh, retry=True, create_main_page=space is not None),
-            self._now,
-        )
+        request = SyncRequest(forget, afresh, retry=True, create_main_page=space is not None)
+        return sync_mirror(self.work, spaces, request, self._now)
 
     def sleep(
         self,
@@ -243,15 +229,15 @@ class SessionVerbs(MindBase):
         ask: bool = True,
         merge_text: Callable[[str, str], str] | None = None,
     ) -> SleepReport:
-        """Tidy up: merge what is twice, flag what contradicts, archive what has faded, tie and
-        group the rest.
+        """Consolidate: merge duplicates, flag contradictions, archive what is no longer used, link
+        and group the rest.
 
-        `passes` are names of passes (default: all of them); `dry_run` only tells what would be
+        `passes` are names of passes (default: all of them); `dry_run` only reports what would be
         done; `within` so many seconds, and the next call goes on there; `afresh` looks at all pairs
         again, not only at what is new since the last time; `merge_text` may put two texts into one.
         Where there is a language model, it does that, names groups and says what belongs together;
-        with `ask=False`, or in a dry run, it is not asked. Every change can be taken back:
-        `undo(slept.run)`.
+        with `ask=False`, or in a dry run, it is not asked. Every change can be undone:
+        `undo(report.run)`.
         """
         from reverie.consolidation.model_advice import with_model_advice
         from reverie.consolidation.sleep_loop import SleepRequest, run_sleep_passes, select_passes
@@ -259,7 +245,7 @@ class SessionVerbs(MindBase):
 
         if within is not None and not within >= 0:
             raise BadInput(f"within={within!r} must be a number of seconds")
-        wish = SleepRequest(
+        request = SleepRequest(
             select_passes(passes),
             dry_run=dry_run,
             max_seconds=within,
@@ -267,10 +253,11 @@ class SessionVerbs(MindBase):
             merge_text=merge_text,
         )
         work = self.work
-        wish = with_model_advice(work, wish) if ask and not dry_run else wish
-        slept = run_sleep_passes(
-            work, wish, clock.new_id("sleeper"), self._now, build_event_queue()
+        if ask and not dry_run:
+            request = with_model_advice(work, request)
+        report = run_sleep_passes(
+            work, request, clock.new_id("sleeper"), self._now, build_event_queue()
         )
-        self._no_longer_active += slept.retired
+        self._no_longer_active += report.retired
         self._withdraw_inactive()
-        return slept
+        return report
