@@ -118,9 +118,26 @@ class CommandTable:
         target = self.group or app
         for row in self.rows:
             function = with_shared_options(row.function, row.spaced)
-            target.command(row.name, rich_help_panel=self.panel, hidden=row.hidden)(function)
+            command = target.command(
+                row.name,
+                help=unwrap_help(row.function.__doc__ or ""),
+                rich_help_panel=self.panel,
+                hidden=row.hidden,
+            )
+            command(function)
         if self.group is not None:
             app.add_typer(self.group, rich_help_panel=self.panel)
+
+
+def unwrap_help(docstring: str) -> str:
+    """A docstring as help text: each paragraph on one line, so that the terminal's width wraps it.
+
+    Indented lines, such as examples, stay as they are.
+    """
+    paragraphs = inspect.cleandoc(docstring).split("\n\n")
+    return "\n\n".join(
+        text if "\n " in text else " ".join(text.splitlines()) for text in paragraphs
+    )
 
 
 def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunction:
