@@ -17,24 +17,25 @@ PROCESSES, SETTLERS, OPERATIONS = 8, 2, 2_000
 
 WORKER = r'''
 import json, random, sys
-from reverie import settle as settling
+from reverie.runtime import settle as settling
 from reverie.core.clock import new_id, now, ticks
+from reverie.pipeline.leases import SETTLE_LEASE
 from reverie.testing import SPACE, memory
 
 home, name, settles, todo = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 chance, mind, spans, holder = random.Random(name), memory(home, now=now), [], new_id("settler")
 report = {"kept": [], "gone": [], "revised": {}, "events": [], "trouble": [], "settled": 0}
-step = settling.one_step
+step = settling.run_settle_step
 
 def watched(*args, **more):
     """A step of settling, with when it began and ended; the store is asked who may."""
-    held = mind.store.holder(settling.LEASE, now())
+    held = mind.store.holder(SETTLE_LEASE, now())
     start = now()
     done = step(*args, **more)
     spans.append((start, now(), held))
     return done
 
-settling.one_step = watched
+settling.run_settle_step = watched
 sys.stdin.readline()
 for n in range(todo):
     try:

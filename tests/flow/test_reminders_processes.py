@@ -28,24 +28,24 @@ print(json.dumps([text for one in rounds for text in one]))
 AGENT = r"""
 import json, sys
 from reverie.core.clock import now
-from reverie.testing import SPACE, memory, said
+from reverie.testing import SPACE, memory, make_conversation
 told = []
 with memory(sys.argv[1], now=now) as mind:
     sys.stdin.readline()
     with mind.companion(f"{SPACE}/{sys.argv[2]}") as companion:
         for n in range(40):
-            told += [m.text for m in companion.turn(said(f"turn {n}")).due]
+            told += [m.text for m in companion.turn(make_conversation(f"turn {n}")).due]
             assert companion.wait(60)
     assert not companion.trouble, companion.trouble
 print(json.dumps(told))
 """
 KILLED = r"""
 import sys, time
-from reverie.testing import SPACE, Clock, memory, said
+from reverie.testing import SPACE, Clock, memory, make_conversation
 mind = memory(sys.argv[1], now=Clock(float(sys.argv[2])))
 companion = mind.companion(f"{SPACE}/s1")
 if sys.argv[3] == "given":
-    print([m.text for m in companion.turn(said("hello")).due], flush=True)
+    print([m.text for m in companion.turn(make_conversation("hello")).due], flush=True)
     assert companion.wait(30)
 print("ready", flush=True)
 time.sleep(600)
