@@ -560,7 +560,7 @@ class Reverie(RuleBasedStateMachine):
             if (
                 other not in gone and m["kind"] == "event"
             ):  # a record of what was said is blanked as the log is
-                others[other] = {**others.get(other, {}), "text": texts.text(m["text"])[0]}
+                others[other] = {**others.get(other, {}), "text": texts.scrub_text(m["text"])[0]}
         done = self.does(lambda: self.mind.purge(id), others, removed=tuple(sorted(gone)))
         self.relearn_ties()
         self.last = None
