@@ -228,7 +228,7 @@ def tried(attack: Attack) -> dict[str, bool]:
         with room() as there:
             DELIVERED[attack.carrier](there, attack)
             return outcome(there, attack)
-    from tests.scripted import scripted
+    from tests.support.scripted import scripted
 
     def note(request: dict[str, Any]) -> str:
         content = request["messages"][-1]["content"]
