@@ -106,7 +106,7 @@ def test_nothing_is_lost(crowd):
                 report["events"]
             )
         total = sum(len(r["kept"]) + len(r["gone"]) for r in reports)
-        assert mind.stats().memories + mind.stats().retired == total
+        assert mind.data.stats().memories + mind.data.stats().retired == total
 
 
 def test_one_settles_at_a_time(crowd):
@@ -126,7 +126,7 @@ def test_the_crowd_leaves_it_clean(crowd):
     """Afterwards `verify` has nothing to say, and one more settling finishes the work."""
     home, _ = crowd
     with memory(home, now=now) as mind:
-        before = mind.verify()
+        before = mind.data.verify()
         mind.settle()
 
-        assert (before, mind.verify(), mind.stats().waiting) == ([], [], 0)
+        assert (before, mind.data.verify(), mind.data.stats().waiting) == ([], [], 0)
