@@ -26,7 +26,8 @@ def verbs() -> str:
     """Every public verb of Mind, of its groups and of Companion: signature and docstring."""
     parts = ["# The verbs\n\n", paragraph(reverie.open, "reverie.open")]
     groups = {name: type(group) for name, group in verb_groups()}
-    owners = {"mind": reverie.Mind, **{f"mind.{name}": groups[name] for name in sorted(groups)}}
+    owners: dict[str, type] = {"mind": reverie.Mind}
+    owners |= {f"mind.{name}": groups[name] for name in sorted(groups)}
     for name, owner in {**owners, "companion": reverie.Companion}.items():
         title = name if name.startswith("mind.") else owner.__name__
         parts.append(f"## {title}\n\n{inspect.getdoc(owner)}\n\n")

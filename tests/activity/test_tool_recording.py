@@ -19,10 +19,9 @@ def last(mind):
     return mind.activity.events(space=SPACE)[0].payload
 
 
+@pytest.mark.proves("D6", "D13", "CC-75")
 def test_a_run_is_written_down(mind):
-    """Tool, parameters, result, success, duration and task; found by words, tool and task (D6, D13,
-    CC-75).
-    """
+    """Tool, parameters, result, success, duration and task; found by words, tool and task."""
     mind.record_tool(
         "bash", {"command": "make test"}, "12 passed", duration=1.5, task="fix parser", space=SPACE
     )
@@ -46,8 +45,9 @@ def test_a_run_is_written_down(mind):
     assert mind.activity.events(task="fix parser", space=SPACE) == [worked]
 
 
+@pytest.mark.proves("CC-75")
 def test_secrets_and_bulk_stay_out(mind):
-    """What is recorded is redacted and cut (CC-75)."""
+    """What is recorded is redacted and cut."""
     mind.record_tool(
         "bash", {"command": "deploy", "password": "hunter2hunter2"}, "x" * 1_000_000, space=SPACE
     )
@@ -56,8 +56,9 @@ def test_secrets_and_bulk_stay_out(mind):
     assert len(told["result"]) < 5_000
 
 
+@pytest.mark.proves("CC-75")
 def test_a_decorated_function_is_itself(mind):
-    """The same result object and the same exception object, recorded each time (CC-75)."""
+    """The same result object and the same exception object, recorded each time."""
     answer, trouble = object(), KeyError("x")
 
     @mind.recording("odd", space=SPACE)
@@ -79,10 +80,9 @@ def test_a_decorated_function_is_itself(mind):
     )
 
 
+@pytest.mark.proves("CC-75")
 def test_async_tools_are_measured_to_their_end(mind):
-    """An async function's duration is that of its work, not of its call; cancelling is a failure
-    (CC-75).
-    """
+    """An async function's duration is that of its work, not of its call; cancelling is a failure."""
 
     @mind.recording(space=SPACE)
     async def slow():
@@ -115,8 +115,9 @@ def test_async_tools_are_measured_to_their_end(mind):
     assert cancelled.payload["ok"] is False and "Cancelled" in cancelled.payload["error"]
 
 
+@pytest.mark.proves("CC-75")
 def test_generators_give_what_they_gave(mind):
-    """A recorded generator yields, takes and returns the same (CC-75)."""
+    """A recorded generator yields, takes and returns the same."""
 
     @mind.recording("gen", space=SPACE)
     def gen():
@@ -131,10 +132,9 @@ def test_generators_give_what_they_gave(mind):
     assert last(mind)["result"] == "back"
 
 
+@pytest.mark.proves("CC-75")
 def test_async_generators_can_be_talked_to(mind):
-    """What is sent in arrives, what is thrown in is caught within, closing closes at
-    once (CC-75).
-    """
+    """What is sent in arrives, what is thrown in is caught within, closing closes at once."""
     heard, closed = [], []
 
     @mind.recording("stream", space=SPACE)
@@ -161,10 +161,9 @@ def test_async_generators_can_be_talked_to(mind):
     assert [event.payload["ok"] for event in mind.activity.events(space=SPACE)] == [True]
 
 
+@pytest.mark.proves("CC-75")
 def test_methods_of_classes_are_recorded(mind):
-    """A classmethod and a staticmethod stay what they are, whichever decorator comes
-    first (CC-75).
-    """
+    """A classmethod and a staticmethod stay what they are, whichever decorator comes first."""
 
     class Tools:
         @mind.recording("made", space=SPACE)
@@ -185,9 +184,10 @@ def test_methods_of_classes_are_recorded(mind):
     ]
 
 
+@pytest.mark.proves("CC-75")
 def test_trouble_with_recording_is_never_the_tools(mind, monkeypatch):
     """A store that fails, values that cannot be told, bad spaces: the tool goes on and the loss is
-    counted (CC-75).
+    counted.
     """
 
     class Rude:
@@ -207,10 +207,9 @@ def test_trouble_with_recording_is_never_the_tools(mind, monkeypatch):
     assert lost == 3 and "StoreBusy" in why
 
 
+@pytest.mark.proves("CC-75")
 def test_without_a_thread_closing_writes(mind, monkeypatch):
-    """Where no thread can be started any more, nobody notices, and the next flush
-    writes (CC-75).
-    """
+    """Where no thread can be started any more, nobody notices, and the next flush writes."""
 
     def refuse(_thread):
         raise RuntimeError("can't create new thread at interpreter shutdown")
@@ -221,9 +220,10 @@ def test_without_a_thread_closing_writes(mind, monkeypatch):
     assert len(mind.activity.events(space=SPACE)) == 1
 
 
+@pytest.mark.proves("CC-75")
 def test_its_thread_ends_by_itself(mind):
     """A while after the last run nothing of the recorder is left, and the next run is written all
-    the same (CC-75).
+    the same.
     """
     for _ in range(2):
         mind.record_tool("bash", {"command": "ls"}, space=SPACE)
@@ -231,16 +231,18 @@ def test_its_thread_ends_by_itself(mind):
     assert len(mind.store.events(verbs=["tool"])) == 2
 
 
+@pytest.mark.proves("CC-75")
 def test_nothing_is_recorded_where_memory_is_off():
-    """Off is off (CC-75)."""
+    """Where memory is switched off no run of a tool is recorded."""
     with memory(embedder="none", enabled=False) as mind:
         mind.record_tool("bash", {"command": "ls"}, space=SPACE)
         mind.context.flush()
         assert mind.store.events() == [] and mind.activity.unrecorded == (0, "")
 
 
+@pytest.mark.proves("CC-75")
 def test_what_was_recorded_outlives_the_program(tmp_path):
-    """A program that ends without closing has written everything that it recorded (CC-75)."""
+    """A program that ends without closing has written everything that it recorded."""
     code = (
         "import sys, reverie\nfrom reverie.testing import memory\n"
         "mind = memory(sys.argv[1], embedder='none')\n"
@@ -251,8 +253,9 @@ def test_what_was_recorded_outlives_the_program(tmp_path):
         assert len(mind.activity.events(tool="bash", space=SPACE, limit=100)) == 50
 
 
+@pytest.mark.proves("D7", "D11")
 def test_files_and_tasks(mind, clock):
-    """A file's history: operation, lines, summary, success; tasks with their outcome (D7, D11)."""
+    """A file's history: operation, lines, summary, success; tasks with their outcome."""
     mind.activity.record_task("add cache", space=SPACE, session="s")
     mind.activity.record_file(
         "./src/a.py", "edit", lines=(3, 9), summary="cache the key", task="add cache", space=SPACE
@@ -282,8 +285,9 @@ def test_files_and_tasks(mind, clock):
     assert len(mind.episodes.browse("cache", space=SPACE)) == 1
 
 
+@pytest.mark.proves("X31")
 def test_statistics_over_a_window(mind, clock):
-    """Seven days by default; older runs do not count (X31)."""
+    """Seven days by default; older runs do not count."""
     mind.record_tool("bash", error="no", space=SPACE)
     mind.context.flush()
     clock.tick(days=7.5)

@@ -1,12 +1,13 @@
 # mypy: no-check-untyped-defs
 """Anchors under whatever happens to code: none is silently wrong, and restoring the code restores
-them (B112).
+them.
 """
 
 import os
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,9 @@ from reverie.core.code_anchors import (
     outdated_notice,
 )
 from reverie.testing import SPACE, make_memory, memory
+
+pytestmark = pytest.mark.proves("B112")
+
 
 FILES, NAMES, BODIES = ("a.py", "b.py", "c/d.py"), ("load", "save", "merge", "total"), range(6)
 LAYOUT = ("", "    # why\n", "\n\n")

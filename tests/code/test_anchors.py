@@ -1,6 +1,5 @@
 # mypy: no-check-untyped-defs
-"""Memories about code through real files and real git repositories: B112, and the `about` edges of
-DESIGN.
+"""Memories about code through real files and real git repositories.
 
 A fact is followed, or marked, or its mark goes; it is never silently wrong.
 """
@@ -544,9 +543,10 @@ def test_what_is_said_again_keeps_its_anchor(home, repo, clock):
     assert ("", []) == (outdated_notice(kept), home.data.verify())
 
 
+@pytest.mark.proves("B112")
 def test_sleep_verifies_facts(home, repo):
-    """B112: a night renews the index and marks what has changed; a dry run only tells; the night
-    can be undone.
+    """A night renews the index and marks what has changed; a dry run only tells; the night can be
+    undone.
     """
     id = told(home, repo)
     before = home.get(id)[0].details

@@ -1,4 +1,4 @@
-"""The code map through the verbs and the command line: D22–D38, CC-77."""
+"""The code map through the verbs and the command line."""
 
 import json
 import os
@@ -11,6 +11,9 @@ from reverie.testing import memory
 from tests.code.samples import SAMPLES
 from tests.storage.test_backups import holding
 from tests.support.helpers import invoked, toy_home
+
+pytestmark = pytest.mark.proves("D22", "D26", "D30", "D31", "D32")
+
 
 OLD = 1_700_000_000  # so long ago that a stamp says whether a file is what it was
 
@@ -41,10 +44,9 @@ def told(uses):
     return [(use.path, use.line, use.within, use.name, use.sure) for use in uses]
 
 
+@pytest.mark.proves("D28", "D35", "CC-77")
 def test_callers_across_files(indexed, repo):
-    """Where a function is called: path, line, the function around it with its lines, and why (D28,
-    D35, CC-77).
-    """
+    """Where a function is called: path, line, the function around it with its lines, and why."""
     found = indexed.code.callers("helper", root=repo)
     assert told(found) == [
         ("pkg/main.py", 7, "run", "helper", True),
@@ -56,10 +58,9 @@ def test_callers_across_files(indexed, repo):
     ]
 
 
+@pytest.mark.proves("D23", "D24", "D27", "CC-77")
 def test_methods_belong_to_their_class(indexed, repo):
-    """A qualified name means the method of that class; its callers are found by its type (D23, D24,
-    D27, CC-77).
-    """
+    """A qualified name means the method of that class; its callers are found by its type."""
     assert [one.name for one in indexed.code.find_symbol("Pump.fill", root=repo)] == ["Pump.fill"]
     assert told(indexed.code.callers("Pump.fill", root=repo)) == [
         ("pkg/main.py", 6, "run", "Pump.fill", True)
@@ -80,10 +81,9 @@ def test_methods_belong_to_their_class(indexed, repo):
     ]
 
 
+@pytest.mark.proves("D25", "D29", "D36")
 def test_callees_and_dependencies(indexed, repo):
-    """What a function calls, and what a file imports, under its own names and aliases (D25, D29,
-    D36).
-    """
+    """What a function calls, and what a file imports, under its own names and aliases."""
     assert {use.name for use in indexed.code.callees("run", root=repo)} == {"Pump.fill", "helper"}
     found = indexed.code.dependencies(repo / "pkg/main.py")
     assert [(one.line, one.name, one.to, one.symbol) for one in found] == [
@@ -93,10 +93,9 @@ def test_callees_and_dependencies(indexed, repo):
     ]
 
 
+@pytest.mark.proves("D37")
 def test_symbols_are_found_by_name(indexed, repo):
-    """By name, by qualified name, and but for case; a name that nothing has is an
-    empty list (D37).
-    """
+    """By name, by qualified name, and but for case; a name that nothing has is an empty list."""
     assert [one.name for one in indexed.code.find_symbol("fill", root=repo)] == ["Pump.fill"]
     assert [(one.name, one.why) for one in indexed.code.find_symbol("PUMP", root=repo)] == [
         ("Pump", ("a like name",))
@@ -104,8 +103,9 @@ def test_symbols_are_found_by_name(indexed, repo):
     assert indexed.code.find_symbol("nobody", root=repo) == []
 
 
+@pytest.mark.proves("D38")
 def test_keywords_lead_to_files(indexed, repo):
-    """Files by the words of their paths and names, with the symbols that are meant (D38)."""
+    """Files by the words of their paths and names, with the symbols that are meant."""
     best = indexed.code.structure("fill the pump", root=repo)[0]
     assert (best.path, [one.name for one in best.symbols if one.kind == "method"][-1]) == (
         "pkg/pump.py",
@@ -114,9 +114,10 @@ def test_keywords_lead_to_files(indexed, repo):
     assert indexed.code.structure("zebra", root=repo) == []
 
 
+@pytest.mark.proves("CC-77")
 def test_a_changed_file_is_parsed_alone(indexed, repo, monkeypatch):
     """Nothing changed: nothing is read. One file changed: it alone is parsed, and all uses are
-    right again (CC-77).
+    right again.
     """
     from reverie.code import code_indexing
 
@@ -157,9 +158,10 @@ def test_a_change_in_one_file_alters_what_names_in_another_mean(indexed, repo):
     assert indexed.code.find_symbol("Pump", root=repo) == []
 
 
+@pytest.mark.proves("A111", "B120")
 def test_what_is_not_ours_is_left_out(home, tmp_path):
     """Ignored, secret, hidden, vendored, generated and too large files are not read, and are
-    counted (A111, B120).
+    counted.
     """
     repo = written(
         tmp_path / "repo",
@@ -206,10 +208,9 @@ def test_secrets_are_not_kept(home, tmp_path):
     )
 
 
+@pytest.mark.proves("B120")
 def test_a_secret_in_a_name_is_not_written_down(home, tmp_path):
-    """B120: a file whose path holds a secret is left out and counted, and no index has
-    the secret.
-    """
+    """A file whose path holds a secret is left out and counted, and no index has the secret."""
     secret = "ghp_" + "a1B2" * 9
     repo = written(
         tmp_path / "repo", **{"a.py": "def a(): pass\n", f"{secret}/b.py": "def b(): pass\n"}
@@ -308,10 +309,9 @@ def test_whoever_waits_to_index_is_told(indexed, repo):
     assert told[0] == "waiting for another process that indexes"
 
 
+@pytest.mark.proves("D28", "D35", "CC-77")
 def test_one_name_in_several_files(home, tmp_path):
-    """Each call says which definition it means; a path before the name asks for one of them (D28,
-    D35, CC-77).
-    """
+    """Each call says which definition it means; a path before the name asks for one of them."""
     root = written(
         tmp_path / "two",
         **{
@@ -372,10 +372,9 @@ def test_a_second_working_tree_is_no_second_repository(home, tmp_path):
     assert home.code.index(root / "wt").files == 1
 
 
+@pytest.mark.proves("D29", "CC-77")
 def test_a_go_module_is_called_as_it_says(home, tmp_path):
-    """The folder of a clone may have any name: `go.mod` says what the packages in it are called
-    (D29, CC-77).
-    """
+    """The folder of a clone may have any name: `go.mod` says what the packages in it are called."""
     root = written(
         tmp_path / "clone",
         **{
@@ -404,10 +403,9 @@ def test_two_repositories_do_not_see_each_other(indexed, repo, tmp_path):
     assert len(indexed.code.callers("helper", root=other)) == 1
 
 
+@pytest.mark.proves("C60")
 def test_what_is_forgotten_leaves_the_files_of_the_index(indexed, repo, tmp_path):
-    """C60: its names and words stand in no file of the cache; another repository's are
-    all there.
-    """
+    """Its names and words stand in no file of the cache; another repository's are all there."""
     other = written(
         tmp_path / "other", **{"b.py": "def zyxquartz(yxpebble):\n    return helper(yxpebble)\n"}
     )
@@ -454,8 +452,9 @@ def test_asking_before_indexing_says_what_to_do(home, repo):
         home.code.map(0, root=repo)
 
 
+@pytest.mark.proves("D33", "D34", "D35", "D36", "D37")
 def test_the_commands(repo, tmp_path):
-    """index, symbol, callers and map, with --json (D33–D37)."""
+    """`index`, `symbol`, `callers` and `map`, with --json."""
     home = ("--home", str(toy_home(tmp_path)))
     done = json.loads(invoked("index", str(repo), *home, "--json").stdout)
     assert (done["files"], done["parsed"], done["size"]["resolved"]) == (3, 3, True)

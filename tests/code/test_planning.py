@@ -1,4 +1,4 @@
-"""Plans over real repositories with a real history (D1, D11, D17, D20, D39, D40, D53, D54)."""
+"""Plans over real repositories with a real history."""
 
 import json
 
@@ -46,10 +46,9 @@ def paths(plan):
     return [look.path for look in plan.files]
 
 
+@pytest.mark.proves("D38", "D40", "D54")
 def test_a_plan_names_files_symbols_and_reasons(mind, repo):
-    """By words of the code, and by what was done under other words; each with why
-    (D38, D40, D54).
-    """
+    """By words of the code, and by what was done under other words; each with why."""
     plan = mind.plan("The proxy tunnel hangs", root=repo, space=SPACE)
     assert paths(plan)[0] == "net.py"
     assert plan.files[0].parts[0].symbol.startswith("ProxyTunnel")
@@ -61,10 +60,9 @@ def test_a_plan_names_files_symbols_and_reasons(mind, repo):
     assert "Look at, likeliest first:\n- " in plan.text
 
 
+@pytest.mark.proves("D1", "D20", "D39", "D40")
 def test_companions_fixes_and_memories_come_with_it(mind, repo):
-    """Co-edited files, the known fix of an error, memories about the files: one question to all
-    (D1, D20, D39, D40).
-    """
+    """Co-edited files, the known fix of an error, memories about the files: one question to all."""
     mind.remember(
         "The jar is cleared at midnight.", about=[f"{repo}/jar.py:Jar.expire"], space=SPACE
     )
@@ -99,8 +97,9 @@ def test_companions_fixes_and_memories_come_with_it(mind, repo):
         assert told in plan.text
 
 
+@pytest.mark.proves("D53")
 def test_a_plan_follows_what_changes(mind, repo):
-    """New code, renamed files and new commits count at once, without another opening (D53)."""
+    """New code, renamed files and new commits count at once, without another opening."""
     git(repo, "mv", "jar.py", "store.py")
     commit(repo, "Call it a store", 1_701_000_000, wheel__py="def spin_the_wheel():\n    pass\n")
     assert mind.code.index(repo).gone == 1
@@ -111,8 +110,9 @@ def test_a_plan_follows_what_changes(mind, repo):
     assert paths(mind.plan("spin the wheel", root=repo, space=SPACE))[0] == "wheel.py"
 
 
+@pytest.mark.proves("D11", "D17")
 def test_what_an_agent_recorded_is_a_past_task(mind, repo):
-    """Without a commit: a task and the files that were edited in it (D11, D17)."""
+    """Without a commit: a task and the files that were edited in it."""
     mind.activity.record_file("helpers.py", "edit", task="Make the kettle boil", space=SPACE)
     mind.activity.record_task("Make the kettle boil", "success", space=SPACE)
     plan = mind.plan("the kettle boils too long", root=repo, space=SPACE)
@@ -127,10 +127,9 @@ def test_another_project_s_past_is_not_told(mind, repo):
     assert "Expire" not in plan.text
 
 
+@pytest.mark.proves("D17", "D21")
 def test_past_tasks_of_like_meaning_count_once_they_have_vectors(tmp_path, clock, repo):
-    """Nothing is embedded while planning but the task; `settle` embeds code and past tasks (D17,
-    D21).
-    """
+    """Nothing is embedded while planning but the task; `settle` embeds code and past tasks."""
     model = CountingEmbedder()
     with memory(tmp_path / "meaning", now=clock, embedder=model) as mind:
         mind.code.index(repo)
@@ -189,10 +188,9 @@ def test_the_command_indexes_and_tells(tmp_path, repo, monkeypatch):
     assert told["past"][0]["text"].startswith("Expire stale sessions")
 
 
+@pytest.mark.proves("CC-54")
 def test_what_is_purged_is_not_told_and_not_kept(mind, repo, tmp_path):
-    """A purge reaches the texts of past tasks, in the cache and in a process that had read them
-    (CC-54).
-    """
+    """A purge reaches the texts of past tasks, in the cache and in a process that had read them."""
     secret = "The salary of Miller is 4711 walruses"
     commit(repo, secret, 1_702_000_000, pay__py="def pay():\n    pass\n")
     mind.activity.learn_git(repo, space=SPACE)

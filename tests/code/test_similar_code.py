@@ -1,4 +1,4 @@
-"""Code that is like some code: D16, D18, D19."""
+"""Code that is like some code."""
 
 import json
 import os
@@ -33,9 +33,10 @@ def names(found):
     return [(one.path, one.first, one.last, one.symbol) for one in found]
 
 
+@pytest.mark.proves("D19")
 def test_words_find_code_before_any_vector(mind, repo):
     """Split identifiers are words; nothing is embedded while indexing, only the question while
-    asking (D19).
+    asking.
     """
     assert mind.embedder.asked == []
     best = mind.code.search_similar("where is the parcel sent", root=repo)[0]
@@ -47,10 +48,9 @@ def test_words_find_code_before_any_vector(mind, repo):
     assert len(mind.embedder.asked) == 1
 
 
+@pytest.mark.proves("D16", "D18", "C71")
 def test_settling_gives_each_chunk_its_vector_once(mind, repo, tmp_path):
-    """Vectors are made in the background; the same code in another repository is embedded once
-    (D16, D18, C71).
-    """
+    """Vectors are made in the background; the same code in another repository is embedded once."""
     mind.settle()
     made = [text.partition("\n")[0] for text in mind.embedder.asked]
     assert sorted(made) == [
@@ -181,8 +181,9 @@ def test_nothing_to_ask(mind, repo):
     assert mind.code.search_similar("zebra", root=repo, mode="words") == []
 
 
+@pytest.mark.proves("D19")
 def test_the_command(repo, tmp_path):
-    """`reverie snippets`, from the command line and from stdin, with --json (D19)."""
+    """`reverie snippets`, from the command line and from stdin, with --json."""
     home = ("--home", str(toy_home(tmp_path)))
     invoked("index", str(repo), *home)
     where = ("--in", str(repo), *home)

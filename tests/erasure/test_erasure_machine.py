@@ -14,6 +14,7 @@ import re
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -192,12 +193,12 @@ class LettingGo(RuleBasedStateMachine):
         ]
 
 
-TestLettingGo = LettingGo.TestCase
+TestLettingGo = pytest.mark.proves("CC-4", "X20")(LettingGo.TestCase)
 TestLettingGo.settings = settings(
     max_examples=max(10, settings().max_examples // 10),
     stateful_step_count=15,
     suppress_health_check=list(HealthCheck),
 )
 TestLettingGo.__doc__ = (
-    """Whatever is let go of, nothing of anybody else's is altered, blanked or lost. CC-4, X20."""
+    "Whatever is let go of, nothing of anybody else's is altered, blanked or lost."
 )

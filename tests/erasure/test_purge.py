@@ -87,9 +87,10 @@ def mind(tmp_path, clock):
         yield made
 
 
+@pytest.mark.proves("CC-4", "X20")
 def test_no_byte_is_left_anywhere(tmp_path, mind):
-    """CC-4, X20: text, earlier wordings, title and each telling word; UTF-8, UTF-16, JSON, lower
-    case; backups too.
+    """Text, earlier wordings, title and each telling word; UTF-8, UTF-16, JSON, lower case; backups
+    too.
     """
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
         kept = lived(mind, tmp_path, companion)
@@ -104,8 +105,9 @@ def test_no_byte_is_left_anywhere(tmp_path, mind):
     assert mind.data.verify() == []
 
 
+@pytest.mark.proves("CC-4")
 def test_a_page_of_the_database_keeps_no_gap(tmp_path, mind):
-    """CC-4: when rows move between pages SQLite leaves copies behind that blanking the row does not
+    """When rows move between pages SQLite leaves copies behind that blanking the row does not
     reach.
     """
     rng = random.Random(4)
@@ -143,9 +145,10 @@ sys.stdin.readline()
 
 
 @pytest.mark.parametrize("how", ["open", "holding"])
+@pytest.mark.proves("CC-4", "X20")
 def test_while_another_process_has_it_open(tmp_path, mind, how):
-    """CC-4, X20: open makes no difference; while an older state is being read the journal must
-    stay, and that is said; the worker finishes it.
+    """Open makes no difference; while an older state is being read the journal must stay, and that
+    is said; the worker finishes it.
     """
     kept = mind.remember(TEXT, space=SPACE)
     path = tmp_path / "home/reverie.db"
@@ -168,8 +171,9 @@ def test_while_another_process_has_it_open(tmp_path, mind, how):
     assert holding(tmp_path / "home", *WORDS) == []
 
 
+@pytest.mark.proves("X20")
 def test_a_backup_that_still_holds_it_is_named(tmp_path, mind):
-    """X20: one that somebody is reading; the others are cleaned."""
+    """One that somebody is reading; the others are cleaned."""
     kept = mind.remember(TEXT, space=SPACE)
     names = [tmp_path / f"home/backups/reverie-2025100{n}.db" for n in (8, 9)]
     for path in names:
@@ -181,9 +185,10 @@ def test_a_backup_that_still_holds_it_is_named(tmp_path, mind):
         assert {one for one in holding(tmp_path / "home", *WORDS) if "20251008" not in one} == set()
 
 
+@pytest.mark.proves("X20")
 def test_another_memory_that_says_it_is_named_not_altered(tmp_path, mind, clock):
-    """X20: somebody was told to remember that as well, perhaps in another project; a record of the
-    log is blanked.
+    """Somebody was told to remember that as well, perhaps in another project; a record of the log
+    is blanked.
     """
     one = mind.remember(TEXT, space=SPACE)
     same = mind.remember(TEXT, space="me/other")
@@ -198,9 +203,10 @@ def test_another_memory_that_says_it_is_named_not_altered(tmp_path, mind, clock)
     assert mind.data.verify() == []
 
 
+@pytest.mark.proves("X20", "CC-4")
 def test_pages_and_shared_files_go_on_saying_what_others_were_told(tmp_path, mind, clock):
-    """X20, CC-4: what stays in memory stays on its page and in the team's file, and no mirror takes
-    the blank in.
+    """What stays in memory stays on its page and in the team's file, and no mirror takes the blank
+    in.
     """
     gone = mind.remember(TEXT, space=SPACE)
     kept = [
@@ -244,9 +250,10 @@ def test_pages_and_shared_files_go_on_saying_what_others_were_told(tmp_path, min
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
+@pytest.mark.proves("X20", "CC-4", "CC-47")
 def test_a_crash_while_pages_are_written_hides_none_from_a_purge(tmp_path, clock, failure):
-    """X20, CC-4, CC-47: whatever statement a first mirror dies at, a purge reaches what it wrote
-    until then; and no page is left alone for what was no fault of it.
+    """Whatever statement a first mirror dies at, a purge reaches what it wrote until then; and no
+    page is left alone for what was no fault of it.
     """
     for statement in range(1, 100):
         home, pages = tmp_path / str(statement), tmp_path / f"pages{statement}"
@@ -263,8 +270,9 @@ def test_a_crash_while_pages_are_written_hides_none_from_a_purge(tmp_path, clock
     assert 5 < statement < 99
 
 
+@pytest.mark.proves("X20")
 def test_the_command_says_who_else_says_it(tmp_path, clock):
-    """X20: on the command line, with what to type."""
+    """On the command line, with what to type."""
     with memory(tmp_path / "home", now=clock) as mind:
         one, other = (mind.remember(TEXT, space=space) for space in (SPACE, "me/other"))
     done = invoked("purge", one.id, "--yes", "--home", str(tmp_path / "home"))

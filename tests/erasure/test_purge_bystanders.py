@@ -47,10 +47,9 @@ def in_step(mind, clock):
     assert mind.data.verify() == []
 
 
+@pytest.mark.proves("X20")
 def test_an_edit_that_waits_is_not_blanked(mind, clock):
-    """X20: the user has just quoted it in the line of another memory, and in a line of
-    their own.
-    """
+    """The user has just quoted it in the line of another memory, and in a line of their own."""
     gone, other = (
         mind.remember(TEXT, space=SPACE),
         mind.remember("Ann keeps the keys.", space=SPACE),
@@ -71,8 +70,9 @@ def test_an_edit_that_waits_is_not_blanked(mind, clock):
     assert len(purged.repeated) == 2
 
 
+@pytest.mark.proves("X20")
 def test_a_line_of_another_space_that_lost_its_id_stays(mind, clock):
-    """X20: equal texts in two spaces; an editor dropped the comment with the id."""
+    """Equal texts in two spaces; an editor dropped the comment with the id."""
     gone = mind.remember("Use tabs.", space=SPACE)
     other = mind.remember("Use tabs.", space="me/other")
     more = [mind.remember(f"Another thing {n}.", space="me/other") for n in range(12)]
@@ -97,8 +97,9 @@ def test_a_line_of_another_space_that_lost_its_id_stays(mind, clock):
     ],
 )
 @pytest.mark.parametrize("what", [TEXT, "Vault\nword 7"])
+@pytest.mark.proves("CC-4")
 def test_a_blanked_record_is_no_edit(mind, clock, home, text, what):
-    """CC-4: page, hidden copy and store say the same of it, however the page had to write it."""
+    """Page, hidden copy and store say the same of it, however the page had to write it."""
     gone = mind.remember(what, space=SPACE)
     told = mind.remember(text.format(what), kind="event", space=SPACE)
     mind.data.mirror()
@@ -111,8 +112,9 @@ def test_a_blanked_record_is_no_edit(mind, clock, home, text, what):
         assert holding(home, *WORDS) == []
 
 
+@pytest.mark.proves("CC-4")
 def test_an_old_buffer_brings_nothing_back(mind, clock, home):
-    """CC-4: an editor that had the page open saves it afterwards."""
+    """An editor that had the page open saves it afterwards."""
     gone = mind.remember(TEXT, space=SPACE)
     told = mind.remember(f"Ann said: {TEXT}", kind="event", space=SPACE)
     mind.data.mirror()
@@ -127,8 +129,9 @@ def test_an_old_buffer_brings_nothing_back(mind, clock, home):
     assert holding(home, *WORDS) == []
 
 
+@pytest.mark.proves("A106")
 def test_an_old_buffer_brings_no_secret_back(mind, clock, home):
-    """A106: an editor that had the page open when it was scrubbed saves it afterwards."""
+    """An editor that had the page open when it was scrubbed saves it afterwards."""
     kept = mind.remember("The relay word is Zanzibar-Quartz 77, ask Ann.", space=SPACE)
     mind.data.mirror()
     buffer = page_of(mind).read_text()
@@ -140,8 +143,9 @@ def test_an_old_buffer_brings_no_secret_back(mind, clock, home):
     assert holding(home, "Zanzibar-Quartz") == []
 
 
+@pytest.mark.proves("A106")
 def test_a_scrub_reaches_what_somebody_has_just_written(mind, clock, home):
-    """A106: a page with an edit that is not taken in yet."""
+    """A page with an edit that is not taken in yet."""
     one = mind.remember("The relay word is Zanzibar-Quartz 77, ask Ann.", space=SPACE)
     other = mind.remember("Bob is away.", space=SPACE)
     mind.data.mirror()
@@ -157,8 +161,9 @@ def test_a_scrub_reaches_what_somebody_has_just_written(mind, clock, home):
     assert mind.get([one.id])[0].text == "The relay word is [REDACTED:given], ask Ann."
 
 
+@pytest.mark.proves("X20")
 def test_what_repeats_it_anywhere_is_named(mind, clock):
-    """X20: in a former wording, in details, in a title; otherwise it would be believed gone."""
+    """In a former wording, in details, in a title; otherwise it would be believed gone."""
     gone = mind.remember(TEXT, space=SPACE)
     was = mind.remember(f"Ann said: {TEXT}", space="me/other")
     mind.revise(was.id, text="Ann said nothing.")
@@ -175,8 +180,9 @@ def test_what_repeats_it_anywhere_is_named(mind, clock):
     assert [(r.before, r.after) for r in mind.history(was.id)] == history
 
 
+@pytest.mark.proves("X20")
 def test_a_backup_that_knew_only_the_turn_is_cleaned(mind, clock, home):
-    """X20: the daily copy was made before the memory was learned from what was said."""
+    """The daily copy was made before the memory was learned from what was said."""
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
         companion.turn([{"role": "user", "content": f"And by the way: {TEXT}"}])
         assert companion.wait(30)
@@ -190,8 +196,9 @@ def test_a_backup_that_knew_only_the_turn_is_cleaned(mind, clock, home):
 CJK = "金库的密码是紫色香蕉皮并且放在书架第三层的左边"
 
 
+@pytest.mark.proves("CC-4")
 def test_a_text_without_spaces_is_found_within_a_sentence(mind, clock, home):
-    """CC-4: Chinese has no spaces, and says in ten characters what takes thirty letters."""
+    """Chinese has no spaces, and says in ten characters what takes thirty letters."""
     for text in (CJK, "金库密码是紫色香蕉皮"):
         gone = mind.remember(text, space=SPACE)
         mind.record_tool(
@@ -207,8 +214,9 @@ def test_a_text_without_spaces_is_found_within_a_sentence(mind, clock, home):
         assert holding(home, text) == []
 
 
+@pytest.mark.proves("E33")
 def test_names_of_one_space_are_not_those_of_another(mind, clock, tmp_path):
-    """E33: two teams' files may call different memories the same."""
+    """Two teams' files may call different memories the same."""
     files = {space: tmp_path / f"{space[3:]}.jsonl" for space in (SPACE, "me/other")}
     for space, file in files.items():
         file.write_text(
@@ -228,8 +236,9 @@ def test_names_of_one_space_are_not_those_of_another(mind, clock, tmp_path):
     assert "m1" not in files[SPACE].read_text()
 
 
+@pytest.mark.proves("X20")
 def test_a_short_text_alters_no_field_of_others(mind, clock, tmp_path):
-    """X20: what is a memory's text may be another's tag, or its author's name."""
+    """What is a memory's text may be another's tag, or its author's name."""
     other = mind.remember(
         "The gravel plant is closed on Mondays.", space=SPACE, tags=["vault", "gravel"]
     )
@@ -249,8 +258,9 @@ def test_a_short_text_alters_no_field_of_others(mind, clock, tmp_path):
     assert json.loads(team.read_text())["tags"] == ["vault", "gravel"]
 
 
+@pytest.mark.proves("X20")
 def test_what_waits_in_the_spool_is_blanked_not_dropped(mind, clock, home):
-    """X20: the rest of what was said is still to be learned from."""
+    """The rest of what was said is still to be learned from."""
     gone, short = mind.remember(TEXT, space=SPACE), mind.remember("prompt", space=SPACE)
     room = HookFiles(str(home))
     write_json_object(
@@ -264,8 +274,9 @@ def test_what_waits_in_the_spool_is_blanked_not_dropped(mind, clock, home):
     }
 
 
+@pytest.mark.proves("A106", "X20")
 def test_half_a_character_stops_nothing(mind, clock, tmp_path, home):
-    """A106, X20: a shared line may hold what is no Unicode."""
+    """A shared line may hold what is no Unicode."""
     gone = mind.remember(TEXT, space=SPACE)
     keep = mind.remember("Ann keeps the keys.", space=SPACE)
     team = tmp_path / "team.jsonl"
@@ -281,8 +292,9 @@ def test_half_a_character_stops_nothing(mind, clock, tmp_path, home):
     assert mind.get([keep.id])
 
 
+@pytest.mark.proves("E33")
 def test_a_file_of_one_line_keeps_its_form(mind, clock, tmp_path):
-    """E33: lines stay lines, with their ends and their letters, so that git can merge them."""
+    """Lines stay lines, with their ends and their letters, so that git can merge them."""
     mind.remember("Grüße: Zanzibar-Quartz 77.", space=SPACE)
     team = tmp_path / "team.jsonl"
     mind.data.share(team, space=SPACE)
@@ -290,8 +302,9 @@ def test_a_file_of_one_line_keeps_its_form(mind, clock, tmp_path):
     assert team.read_text().endswith("}\n") and "Grüße: [REDACTED:given]" in team.read_text()
 
 
+@pytest.mark.proves("A106")
 def test_what_is_cut_off_in_a_shared_line_is_no_edit(mind, clock, tmp_path):
-    """A106: a description that is made up ends within what was scrubbed."""
+    """A description that is made up ends within what was scrubbed."""
     kept = mind.remember("word " * 18 + "Zanzibar-Quartz 77 and so on.", space=SPACE)
     team = tmp_path / "team.jsonl"
     mind.data.share(team, space=SPACE)
@@ -319,10 +332,9 @@ def test_what_is_not_ours_in_the_mirror_stays(mind, clock, tmp_path, home):
     assert TEXT in diary.read_text() and TEXT in real.read_text() and link.is_symlink()
 
 
+@pytest.mark.proves("CC-4", "CC-12")
 def test_a_purge_that_was_killed_is_finished(mind, clock, home, tmp_path, monkeypatch):
-    """CC-4, CC-12: the store has let go and the files have not: the next one who looks
-    finishes it.
-    """
+    """The store has let go and the files have not: the next one who looks finishes it."""
     gone, other = (
         mind.remember(TEXT, space=SPACE),
         mind.remember("Ann keeps the keys.", space=SPACE),
@@ -352,9 +364,10 @@ def test_a_purge_that_was_killed_is_finished(mind, clock, home, tmp_path, monkey
     assert [m.id for m in mind.browse(space=SPACE)] == [other.id]
 
 
+@pytest.mark.proves("X20")
 def test_a_busy_mirror_is_no_false_word(mind, clock, home, monkeypatch):
-    """X20: while another process is at the mirror it is not said that nothing was done, when the
-    store has let go.
+    """While another process is at the mirror it is not said that nothing was done, when the store
+    has let go.
     """
     gone = mind.remember(TEXT, space=SPACE)
     mind.data.mirror()

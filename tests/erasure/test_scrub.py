@@ -36,10 +36,9 @@ def home(tmp_path):
     return tmp_path / "home"
 
 
+@pytest.mark.proves("A106", "A107")
 def test_a_look_says_where_and_how_many_and_changes_nothing(old, home, clock):
-    """Every sort of place is named, with kinds and counts, never the secret; not a byte is altered
-    (A106, A107).
-    """
+    """Every sort of place is named, with kinds and counts, never the secret; not a byte is altered."""
     with memory(home, now=clock) as mind:
         before = holding(home, SECRET)
         found = mind.data.scrub()
@@ -76,10 +75,11 @@ def test_an_index_of_an_earlier_version_goes(tmp_path, clock):
         assert not left.exists()  # the index that is made takes its place
 
 
+@pytest.mark.proves("A106", "A110", "CC-89")
 def test_what_is_scrubbed_stands_in_no_file(old, home, clock, tmp_path):
-    """A106, A110, CC-89: rows, history, words, indexes, pages, shared files, hooks, logs, backups;
-    then nothing more is found, pages and store agree, and what the memory is otherwise stays: id,
-    links, strength, tags.
+    """Rows, history, words, indexes, pages, shared files, hooks, logs, backups; then nothing more
+    is found, pages and store agree, and what the memory is otherwise stays: id, links, strength,
+    tags.
     """
     with memory(home, now=clock) as mind:
         other = mind.remember("Ann wrote the relay.", space=SPACE)
@@ -107,9 +107,10 @@ def test_what_is_scrubbed_stands_in_no_file(old, home, clock, tmp_path):
         assert copy.execute("select count(*) from memory where id = ?", (old,)).fetchone() == (1,)
 
 
+@pytest.mark.proves("CC-8")
 def test_what_was_changed_can_still_be_undone(old, home, clock):
     """History is cleaned as the memory is, so taking back a change of before leads to the cleaned
-    text (CC-8).
+    text.
     """
     with memory(home, now=clock) as mind:
         mind.data.scrub(write=True)
@@ -158,9 +159,10 @@ def test_a_text_that_would_tear_what_is_not_meant_is_refused(mind, text):
         mind.data.scrub(text)
 
 
+@pytest.mark.proves("CC-12")
 def test_stopped_it_keeps_what_it_did_and_goes_on(old, home, clock):
     """Ctrl-C between two steps: what was cleaned stays so, nothing is broken, the next run does the
-    rest (CC-12).
+    rest.
     """
     with memory(home, now=clock) as mind:
 
@@ -206,8 +208,9 @@ with reverie.open(settings=Settings(home=Path(sys.argv[1]), embedder="none")) as
 """
 
 
+@pytest.mark.proves("CC-12")
 def test_others_go_on_writing(old, home, clock):
-    """Another process remembers all the while: neither fails, nothing of either is lost (CC-12)."""
+    """Another process remembers all the while: neither fails, nothing of either is lost."""
     with (
         memory(home, now=clock) as mind,
         subprocess.Popen(

@@ -73,8 +73,9 @@ def run_at_once(scripts):
 
 
 @pytest.mark.parametrize("script", [HOOK, AGENT], ids=["hooks", "agents"])
+@pytest.mark.proves("C43", "CC-67")
 def test_each_fires_exactly_once_however_many_look(tmp_path, script):
-    """C43, CC-67: four processes at the same moment; each reminder reaches one of them, once."""
+    """Four processes at the same moment; each reminder reaches one of them, once."""
     with memory(tmp_path, now=now) as mind:
         mind.remember_many(
             [

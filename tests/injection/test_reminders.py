@@ -40,8 +40,9 @@ def later(companion, text, clock, seconds):
 # The verbs
 
 
+@pytest.mark.proves("C39", "C41", "C42", "C43", "C44", "C45", "C56", "CC-67")
 def test_it_is_due_when_its_time_comes(mind, clock):
-    """C39, C41–C45, C56, CC-67: pending, due by priority then time, triggered once, done."""
+    """Pending, due by priority then time, triggered once, done."""
     late = mind.remind("Call Ann", when="in 20 minutes", space=SPACE)
     urgent = mind.remind("Renew the certificate", when="in 30 minutes", priority=0.8, space=SPACE)
     assert mind.reminders.due(space=SPACE) == []
@@ -66,8 +67,9 @@ def test_it_is_due_when_its_time_comes(mind, clock):
     ]
 
 
+@pytest.mark.proves("C45")
 def test_one_that_is_not_completed_stays(mind, clock):
-    """C45: a year later it is still there."""
+    """A year later it is still there."""
     some = [
         mind.remind(f"Call {name}", when="in 1 hour", space=SPACE, provenance=said_by)
         for name, said_by in (("Ann", "user_stated"), ("Bob", "inferred"))
@@ -82,9 +84,10 @@ def test_one_that_is_not_completed_stays(mind, clock):
     ]
 
 
+@pytest.mark.proves("C45", "C56")
 def test_an_old_one_comes_however_many_there_are(mind, clock):
-    """C45, C56: thousands that were kept after it hide none, nor do those that were given and not
-    said to be done.
+    """Thousands that were kept after it hide none, nor do those that were given and not said to be
+    done.
     """
     old = mind.remind("The old one", when="in 3 days", space=SPACE)
     mind.remember_many(
@@ -126,8 +129,9 @@ def test_every_step_can_be_undone(mind, clock):
     assert len(mind.reminders.due(space=SPACE)) == 1
 
 
+@pytest.mark.proves("C43")
 def test_what_was_missed_fires_once(mind, clock):
-    """C43: a machine that slept through fifty mornings is told once, and tomorrow again."""
+    """A machine that slept through fifty mornings is told once, and tomorrow again."""
     one = mind.remind("Read the logs", every="every day at 9", space=SPACE)
     clock.tick(days=50)
     assert len(mind.reminders.due(space=SPACE, fire=True)) == 1
@@ -174,10 +178,9 @@ def test_a_machine_that_travels(tmp_path, clock, monkeypatch):
         )
 
 
+@pytest.mark.proves("C46")
 def test_remember_leads_to_the_same(mind, clock):
-    """C46's fields: an intention that is remembered is understood and checked like one
-    of `remind`.
-    """
+    """An intention that is remembered is understood and checked like one of `remind`."""
     one = mind.remember(
         "Call Ann", kind="intention", details={"when": "tomorrow at 9"}, space=SPACE
     )
@@ -219,8 +222,9 @@ def test_a_zone_is_a_name(mind):
         )
 
 
+@pytest.mark.proves("CC-11")
 def test_reminders_are_of_their_space(mind, clock):
-    """CC-11: those of a project and of the user; another project's are its own."""
+    """Those of a project and of the user; another project's are its own."""
     for space in ("me", SPACE, "me/other", f"{SPACE}/s1"):
         mind.remind(space, when="in 1 minute", space=space)
     clock.tick(minutes=2)
@@ -259,10 +263,9 @@ def test_a_reminder_that_is_purged_leaves_no_trace(mind, clock):
 # Beside a conversation
 
 
+@pytest.mark.proves("C43", "C79")
 def test_it_comes_up_in_the_conversation(mind, clock):
-    """C43, C79: due between turns, prepared with one turn, given with the next, once; triggered
-    when given.
-    """
+    """Due between turns, prepared with one turn, given with the next, once; triggered when given."""
     one = mind.remind("Call Ann about the lease", when="in 5 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
         assert not turn(companion, "hello", clock=clock)
@@ -277,8 +280,9 @@ def test_it_comes_up_in_the_conversation(mind, clock):
     assert (fired.session, list(fired.payload["occurrences"])) == ("s1", [one.id])
 
 
+@pytest.mark.proves("C79", "C112")
 def test_what_is_due_at_the_start_comes_with_the_first_turn(mind, clock):
-    """C79, C112: a conversation begins with what is due, before anything else."""
+    """A conversation begins with what is due, before anything else."""
     for n in range(5):
         mind.remind(f"Reminder {n}", when="in 1 minute", priority=n / 10, space=SPACE)
     clock.tick(minutes=5)
@@ -288,8 +292,9 @@ def test_what_is_due_at_the_start_comes_with_the_first_turn(mind, clock):
     assert [len(block.due) for block in blocks] == [3, 2, 0, 0]
 
 
+@pytest.mark.proves("C40")
 def test_a_file_that_is_touched_calls_for_it(mind, clock):
-    """C40: by what is said and by what a tool is given; not by what a tool answers."""
+    """By what is said and by what a tool is given; not by what a tool answers."""
     one = mind.remind("Rotate the keys", files=["auth.py"], space=SPACE)
     two = mind.remind("Bump the tag", commands=["git push"], space=SPACE)
     listing = [
@@ -314,10 +319,9 @@ def test_a_file_that_is_touched_calls_for_it(mind, clock):
 
 
 @pytest.mark.parametrize("shape", ["openai", "anthropic"])
+@pytest.mark.proves("C40")
 def test_a_long_command_calls_for_it_too(mind, clock, shape):
-    """C40: a script with a file in it, as agents write them; its secrets are in no window and in no
-    log.
-    """
+    """A script with a file in it, as agents write them; its secrets are in no window and in no log."""
     one = mind.remind("Bump the tag", commands=["git push*"], space=SPACE)
     secret = "ghp_" + "a1B2" * 9
     command = (
@@ -379,10 +383,9 @@ def test_a_block_prepared_while_the_last_one_was_given_does_not_repeat_it(mind, 
         ) == ["Call Ann"]
 
 
+@pytest.mark.proves("C43")
 def test_it_waits_for_a_person_who_is_at_lunch(mind, clock):
-    """C43: what comes due in a silence, however long, is there with the next turn, not the one
-    after.
-    """
+    """What comes due in a silence, however long, is there with the next turn, not the one after."""
     mind.remind("Call Ann", when="in 5 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, "hello")
@@ -465,7 +468,7 @@ def test_what_a_conversation_is_about_to_give_is_left_to_it(mind, clock):
 
 
 def test_a_turn_does_not_wait_for_a_store_that_is_busy(tmp_path, clock):
-    """DESIGN law 3: giving a reminder writes nothing in the caller's path."""
+    """Giving a reminder writes nothing in the caller's path."""
     with memory(tmp_path, now=clock) as mind:
         mind.remind("Call Ann", when="in 1 minute", space=SPACE)
         clock.tick(120)

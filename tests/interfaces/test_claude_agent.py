@@ -93,8 +93,9 @@ def known(home):
     return home
 
 
+@pytest.mark.proves("C115", "C117", "CC-75", "CC-79")
 def test_hooks_tell_warn_record_and_learn(adapter, known):
-    """C115, C117, CC-75, CC-79: as context of the event that asked; quiet hooks answer {}."""
+    """As context of the event that asked; quiet hooks answer {}."""
     answers, trouble = hooked(
         adapter,
         known,

@@ -231,8 +231,9 @@ def offered(home, words):
     ).stdout
 
 
+@pytest.mark.proves("X47")
 def test_completion_offers_ids_and_kinds(home):
-    """Tab completes ids, kinds and spaces, and creates nothing (X47)."""
+    """Tab completes ids, kinds and spaces, and creates nothing."""
     assert offered(home, "reverie show ").strip() == b""
     assert not (home / "reverie.db").exists()
     kept = json.loads(run(home, "remember", "complete me", "--space", "me/demo", "--json").stdout)[

@@ -1,4 +1,4 @@
-"""Replay of recorded conversations through the real companion, and the tour (issue item 10)."""
+"""Replay of recorded conversations through the real companion, and the tour."""
 
 import json
 import subprocess

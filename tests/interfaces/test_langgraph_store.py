@@ -362,17 +362,19 @@ def test_namespaces_are_listed_without_reading_all_items_again(store, mind, monk
     )
 
 
+@pytest.mark.proves("CC-89", "A106")
 def test_secrets_do_not_reach_the_store(store, mind):
-    """CC-89, A106: neither in values nor in names."""
+    """Neither in values nor in names."""
     store.put(ANN, "login", {"note": f"the token is {SECRET}", "password": "hunter2!x"})
     kept = str(mind.browse(space=SPACE, kinds=[FILE])) + str(mind.store.events())
     assert SECRET not in kept and "hunter2!x" not in kept
     assert "REDACTED" in store.get(ANN, "login").value["note"]
 
 
+@pytest.mark.proves("CC-11")
 def test_spaces_are_apart_and_items_stay_themselves(store, mind, clock):
-    """CC-11: neither a store of another space nor one above or below it sees them; night changes
-    nothing of them.
+    """Neither a store of another space nor one above or below it sees them; night changes nothing
+    of them.
     """
     store.put(ANN, "a", {"text": "Ann likes green tea very much."})
     store.put(ANN, "b", {"text": "Ann likes green tea very much."})
@@ -417,10 +419,9 @@ def thread(name):
     return {"configurable": {"thread_id": name}}
 
 
+@pytest.mark.proves("C115", "C116", "X12")
 def test_memory_comes_up_before_the_model_of_a_graph(home):
-    """C115, C116: as nodes before and after it, found by what a thread said; the state does not
-    grow by it (X12).
-    """
+    """As nodes before and after it, found by what a thread said; the state does not grow by it."""
     from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
     from langchain_core.runnables import RunnableLambda
 

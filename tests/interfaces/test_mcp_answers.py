@@ -124,10 +124,9 @@ def test_a_page_that_is_too_long_says_so(room):  # noqa: F811
     assert "cannot be shown" in over(build_server(room), talk)
 
 
+@pytest.mark.proves("E10")
 def test_no_hint_says_why(room):  # noqa: F811
-    """Nothing known, or nothing new; an untitled memory is named by the words that the prompt has
-    (E10).
-    """
+    """Nothing known, or nothing new; an untitled memory is named by the words that the prompt has."""
     room.mind.remember("The staging server is called heron.", space=SPACE, tags=["staging"])
     server = build_server(room)
     assert "Nothing is known" in one(server, "hints", prompt="what of the moon?")["text"]

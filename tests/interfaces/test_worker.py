@@ -1,6 +1,4 @@
-"""The detached worker: it settles, waits a while, leaves; never more than one is at work (X20: its
-backups).
-"""
+"""The detached worker: it settles, waits a while, leaves; never more than one is at work."""
 
 import os
 import signal
@@ -221,8 +219,9 @@ def test_settle_says_who_stands_still(home, monkeypatch):
         assert mind.settle()._replace(events=0) == SettleReport(embedded=1)
 
 
+@pytest.mark.proves("X20")
 def test_only_the_newest_backups_are_kept(home):
-    """X20: a daily copy, of which `settings.backups` are kept."""
+    """A daily copy, of which `settings.backups` are kept."""
     from reverie.storage import backups
 
     (home / "backups").mkdir()
@@ -254,8 +253,9 @@ def test_trouble_is_left_for_status(home):
         assert held(mind) is None
 
 
+@pytest.mark.proves("B131", "B132")
 def test_it_sleeps_before_it_leaves(tmp_path):
-    """B131, B132: when it is quiet and much is new, the worker tidies up, and notes when."""
+    """When it is quiet and much is new, the worker tidies up, and notes when."""
     folder = toy_home(tmp_path, idle=0.5, sleep_idle=0.0, sleep="prune, links")
     with opened(folder) as mind:
         mind.remember_many(
@@ -272,8 +272,9 @@ def test_it_sleeps_before_it_leaves(tmp_path):
         assert [1] == [len(mind.store.events(verbs=(verb,))) for verb in ("slept",)]
 
 
+@pytest.mark.proves("B136")
 def test_switched_off_it_never_sleeps(tmp_path):
-    """B136: sleep = "off"."""
+    """With `sleep = "off"` no sleep is ever due."""
     folder = toy_home(tmp_path, idle=0.5, sleep_idle=0.0, sleep="off")
     with opened(folder) as mind:
         mind.remember_many([{"text": f"Guess number {i}."} for i in range(30)], space="me/demo")

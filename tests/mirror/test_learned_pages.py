@@ -20,9 +20,10 @@ def line_with(page, words):
     return line
 
 
+@pytest.mark.proves("D60")
 def test_fixes_of_errors_stand_on_a_page(mind, clock):
     """Written by themselves under Learnings; a line that is deleted is forgotten and not learned
-    again (D60).
+    again.
     """
     overcome(mind, clock)
     sync(mind)
@@ -36,9 +37,10 @@ def test_fixes_of_errors_stand_on_a_page(mind, clock):
     assert "yaml" not in text(mind) and mind.activity.learned_patterns(space=SPACE) == []
 
 
+@pytest.mark.proves("D59")
 def test_command_sequences_stand_on_a_page(mind, clock):
     """A workflow is written as a procedure with its steps; deleted, it is forgotten and not learned
-    again (D59).
+    again.
     """
 
     def worked(first):

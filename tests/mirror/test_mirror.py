@@ -61,9 +61,10 @@ def filled(mind, count):
     return made
 
 
+@pytest.mark.proves("C8", "C26", "C87", "C88", "C109", "C110")
 def test_pages_are_written_by_settling_and_grouped(mind):
     """MEMORY.md holds what lasts under its group, the day's page what happened, with no call but
-    `settle` (C8, C26, C87, C88, C109, C110).
+    `settle`.
     """
     fact = mind.remember("The staging server is called heron.", space=SPACE)
     mind.remember("Never push with force to main.", space=SPACE, kind="negative")
@@ -80,8 +81,9 @@ def test_pages_are_written_by_settling_and_grouped(mind):
     assert [] == mind.data.verify()
 
 
+@pytest.mark.proves("B92")
 def test_each_project_has_its_file_and_the_user_one(mind):
-    """The user's own and each project's stand in a file of theirs and in no other (B92)."""
+    """The user's own and each project's stand in a file of theirs and in no other."""
     said = {
         "me": "I like tabs.",
         SPACE: "Staging is called heron.",
@@ -96,10 +98,9 @@ def test_each_project_has_its_file_and_the_user_one(mind):
     } == {space: [one] for space, one in said.items()}
 
 
+@pytest.mark.proves("C23", "C88", "C109")
 def test_every_event_is_appended_to_its_day(mind, clock):
-    """Each episode stands in the log of its day; the pages of other days are not written again
-    (C23, C88, C109).
-    """
+    """Each episode stands in the log of its day; the pages of other days are not written again."""
     mind.remember("Yesterday's work.", space=SPACE, kind="task", at=clock() - 86_400)
     sync(mind)
     before = page(mind, "memory/2025-10-08.md").stat()
@@ -114,9 +115,10 @@ def test_every_event_is_appended_to_its_day(mind, clock):
     assert page(mind, "memory/2025-10-08.md").stat() == before
 
 
+@pytest.mark.proves("C60")
 def test_an_edited_line_revises_its_memory(mind):
     """The memory has the new text as the user's own word, the old one stays in its history, one
-    event can be undone (C60).
+    event can be undone.
     """
     old = mind.remember("The staging server is called heron.", space=SPACE)
     sync(mind)
@@ -138,8 +140,9 @@ def test_an_edited_line_revises_its_memory(mind):
     assert [] == mind.data.verify()
 
 
+@pytest.mark.proves("C60")
 def test_a_deleted_line_is_forgotten_and_can_be_restored(mind):
-    """Deleting is forgetting, and `restore` brings it back, on the page too (C60)."""
+    """Deleting is forgetting, and `restore` brings it back, on the page too."""
     gone = mind.remember("The printer is in room 3.", space=SPACE)
     mind.remember("Deploys go out on Tuesdays.", space=SPACE)
     sync(mind)
@@ -181,9 +184,10 @@ def test_a_new_line_is_remembered_under_its_heading_without_secrets(mind):
     assert mind.recall("tea or coffee?", space=SPACE, mode="words")[0].memory.id == liked.id
 
 
+@pytest.mark.proves("C88")
 def test_a_day_can_be_edited_too(mind):
     """A new line of a day's page is an event of that day, at its time; a line's time can be put
-    right (C88).
+    right.
     """
     mind.remember("Started.", space=SPACE, kind="event")
     sync(mind)
@@ -231,9 +235,10 @@ def test_a_line_that_lost_its_id_is_still_its_memory(mind):
     assert f"<!-- {one.id} -->" in text(mind)
 
 
+@pytest.mark.proves("C60")
 def test_a_line_copied_under_a_heading_of_ones_own_is_prose(mind):
     """It stays there without the id, whether the line stands above or below; no new memory is made
-    of it (C60).
+    of it.
     """
     one = mind.remember("Deploys go out on Tuesdays.", space=SPACE)
     mind.remember("Tea over coffee.", space=SPACE)
@@ -248,8 +253,9 @@ def test_a_line_copied_under_a_heading_of_ones_own_is_prose(mind):
     assert [] == mind.data.verify()
 
 
+@pytest.mark.proves("C60")
 def test_a_line_of_nobodys_under_a_heading_of_ones_own_is_prose(mind):
-    """An id that this space does not know deletes nothing: the line stays, without the id (C60)."""
+    """An id that this space does not know deletes nothing: the line stays, without the id."""
     other = mind.remember("Elsewhere.", space="me/other")
     mind.remember("Tea over coffee.", space=SPACE)
     sync(mind)
@@ -304,9 +310,10 @@ def test_unforeseen_trouble_in_one_space_stops_no_other_one(mind, monkeypatch):
         ("- Deploys go out on Tuesdays. ", ""),
     ],
 )
+@pytest.mark.proves("C60")
 def test_a_line_that_lost_its_shape_is_still_its_memory(mind, old, new):
     """Without its bullet, numbered, indented, broken, as a heading: as long as its id stands there,
-    nothing is forgotten and nothing is made twice (C60).
+    nothing is forgotten and nothing is made twice.
     """
     one = mind.remember("Tea over coffee.", space=SPACE, at=mind.context.now() - 60)
     two = mind.remember("Deploys go out on Tuesdays.", space=SPACE)
@@ -455,10 +462,9 @@ def test_a_buffer_older_than_all_known_states_is_asked_about(mind, monkeypatch):
     assert mind.get([other.id])[0].text == "Editor: nano."
 
 
+@pytest.mark.proves("C60")
 def test_a_line_that_cannot_be_taken_in_stays_as_it_is(mind):
-    """What was typed is not overwritten: it stands there with its trouble until it is put right
-    (C60).
-    """
+    """What was typed is not overwritten: it stands there with its trouble until it is put right."""
     one = mind.remember("Port is 80.", space=SPACE)
     mind.remember("Editor: vim.", space=SPACE)
     sync(mind)
@@ -899,8 +905,9 @@ def test_import_fills_the_pages(mind, tmp_path, clock):
     assert [] == mind.data.verify()
 
 
+@pytest.mark.proves("C115")
 def test_a_companion_begins_with_what_was_edited_meanwhile(mind):
-    """The next conversation loads what a person has changed in the files (C115)."""
+    """The next conversation loads what a person has changed in the files."""
     mind.remember("The staging server is called heron.", space=SPACE)
     sync(mind)
     edit(mind, "heron", "osprey")
@@ -911,10 +918,9 @@ def test_a_companion_begins_with_what_was_edited_meanwhile(mind):
         )
 
 
+@pytest.mark.proves("C70")
 def test_a_page_is_left_alone_while_somebody_writes_it(tmp_path):
-    """Settling waits until a page has been left alone for 1.5 seconds (C70; CONSTANTS: watch
-    debounce).
-    """
+    """Settling waits until a page has been left alone for 1.5 seconds."""
     with opened(tmp_path / "home") as mind:
         mind.remember("A fact.", space=SPACE)
         mind.settle()
@@ -1003,8 +1009,9 @@ def test_the_command_asks_tells_and_answers(tmp_path):
     assert "no mirror" in invoked("mirror", *here, code=2).stderr
 
 
+@pytest.mark.proves("C70")
 def test_watching_takes_in_a_saved_page(tmp_path):
-    """`--watch` sees an editor's save and what the program alters, until Ctrl-C (C70)."""
+    """`--watch` sees an editor's save and what the program alters, until Ctrl-C."""
     home = toy_home(tmp_path)
     with opened(home) as mind:
         mind.remember("A fact.", space=SPACE)

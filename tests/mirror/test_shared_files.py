@@ -61,10 +61,9 @@ def team(tmp_path, clock):
         yield ann, bob, tmp_path / "memories.jsonl"
 
 
+@pytest.mark.proves("E14", "E31", "E32", "E34", "E36")
 def test_a_file_in_the_documents_format(team):
-    """The seven fields, one object a line, last_accessed null until used (E14, E31,
-    E32, E34, E36).
-    """
+    """The seven fields, one object a line, last_accessed null until used."""
     ann, _, path = team
     kept = ann.remember(
         "The cache is keyed by the build id.", title="Cache key", tags=["widget_cache"], space=SPACE
@@ -94,10 +93,9 @@ def test_a_file_in_the_documents_format(team):
     assert (done.lines, done.written, done.new) == (2, True, 0)
 
 
+@pytest.mark.proves("E23", "E5", "CC-11")
 def test_what_is_the_users_own_stays_at_home(team):
-    """Preferences, what was said and what happened, other spaces, guesses: none of it is shared
-    (E23, E5, CC-11).
-    """
+    """Preferences, what was said and what happened, other spaces, guesses: none of it is shared."""
     ann, _, path = team
     ann.remember("I like tabs.", kind="preference", space=SPACE)
     ann.remember("We met on Monday.", kind="event", space=SPACE)
@@ -142,10 +140,9 @@ def test_jaatos_files_are_taken_in(team):
         }.items() <= record.items()
 
 
+@pytest.mark.proves("E48", "E49", "E56")
 def test_a_team_shares_what_it_knows(team):
-    """What one adds, alters or forgets the other has after the next look, with the same id (E48,
-    E49, E56).
-    """
+    """What one adds, alters or forgets the other has after the next look, with the same id."""
     ann, bob, path = team
     kept = ann.remember("Deploy with make ship.", title="Deploying", tags=["deploy"], space=SPACE)
     ann.data.share(path, space=SPACE)
@@ -180,10 +177,9 @@ def test_what_was_pulled_counts_from_the_first_turn_on(team):
     assert len(ann.browse(space=SPACE)) == 2
 
 
+@pytest.mark.proves("E50", "E54", "E55")
 def test_people_edit_the_file(team):
-    """A line that is altered, added or deleted by hand is so in memory: the person's word holds
-    (E50, E54, E55).
-    """
+    """A line that is altered, added or deleted by hand is so in memory: the person's word holds."""
     ann, _, path = team
     one, _, three = (ann.remember(f"Fact number {n} of all.", space=SPACE) for n in "abc")
     ann.data.share(path, space=SPACE)
@@ -229,9 +225,10 @@ def test_an_emptied_file_forgets_nothing(team):
     assert len(ann.browse(space=SPACE)) == 12
 
 
+@pytest.mark.proves("CC-9")
 def test_what_cannot_be_read_is_kept(team):
     """Broken lines, records of nothing, a BOM, CRLF: told, kept as they stand, and the others are
-    taken in (CC-9).
+    taken in.
     """
     ann, _, path = team
     odd = [
@@ -309,8 +306,9 @@ def test_a_merge_that_keeps_both_sides(team):
     )
 
 
+@pytest.mark.proves("CC-89")
 def test_secrets_do_not_come_in(team):
-    """A secret in a teammate's line is taken out on the way in, and out of the file (CC-89)."""
+    """A secret in a teammate's line is taken out on the way in, and out of the file."""
     ann, _, path = team
     token = "ghp_" + "a1B2c3D4e5F6" * 3
     write(path, {**JAATO[0], "content": f"The token is {token} for now.", "description": token})
@@ -416,9 +414,10 @@ def test_the_command(tmp_path, monkeypatch):
     invoked("share", str(path), "--stop", "--export", *here, code=2)
 
 
+@pytest.mark.proves("E35")
 def test_where_the_file_is_unless_one_says(tmp_path, monkeypatch):
-    """E35: `.jaato/memories.jsonl` of the project, from any folder of it; no folder is made to read
-    from it.
+    """`.jaato/memories.jsonl` of the project, from any folder of it; no folder is made to read from
+    it.
     """
     monkeypatch.setenv("REVERIE_HOME", str(toy_home(tmp_path)))
     (tmp_path / "p" / ".git").mkdir(parents=True)
@@ -461,9 +460,10 @@ RECORDS = st.fixed_dictionaries(
 
 
 @given(st.lists(RECORDS.map(json.dumps) | st.text(max_size=30), max_size=6), st.binary(max_size=40))
+@pytest.mark.proves("CC-9")
 def test_any_file_can_be_read(some, noise):
     """Nothing is too odd to be read; what is read is written as it stood; saying it again alters
-    nothing (CC-9).
+    nothing.
     """
     page = shared_lines.parse_shared_file(
         "\n".join(some).encode("utf-8", "replace") + b"\n" + noise

@@ -1,4 +1,4 @@
-"""Folders of notes: indexed, searched, read and written. C59–C71, C82, C91–C97, CC-72 to CC-74."""
+"""Folders of notes: indexed, searched, read and written."""
 
 import os
 import random
@@ -68,10 +68,9 @@ def asked_since(mind, work):
 # Searching
 
 
+@pytest.mark.proves("C66", "C68", "C91")
 def test_a_passage_names_its_lines(known):
-    """C66, C68, C91: found by words before any vector is there, with path, lines, text, score and
-    reason.
-    """
+    """Found by words before any vector is there, with path, lines, text, score and reason."""
     [hit] = known.files.search("staging server", space=SPACE, limit=1)
     assert (hit.path.endswith("deploy.md"), hit.first, hit.last) == (True, 1, 3)
     assert "heron" in hit.text
@@ -80,8 +79,9 @@ def test_a_passage_names_its_lines(known):
     assert known.embedder.asked == ["staging server"]
 
 
+@pytest.mark.proves("C91", "C92")
 def test_what_is_shown_stands_at_its_lines(known, notes):
-    """C91, C92: reading the lines that a passage names gives the passage."""
+    """Reading the lines that a passage names gives the passage."""
     for number in (3, 40, 77, 119):
         for hit in known.files.search(f"paragraph {number} penguins", space=SPACE, limit=3):
             excerpt = known.files.read(
@@ -90,8 +90,9 @@ def test_what_is_shown_stands_at_its_lines(known, notes):
             assert (hit.text, hit.first, hit.last) == (excerpt.text, excerpt.first, excerpt.last)
 
 
+@pytest.mark.proves("C6", "C9", "C65", "C67")
 def test_words_and_meaning_are_weighed_seven_to_three(known):
-    """C6, C9, C65, C67: 0.7 of the cosine and 0.3 of the BM25 as a share of the highest."""
+    """0.7 of the cosine and 0.3 of the BM25 as a share of the highest."""
     known.settle()
     hits = known.files.search("the staging server", space=SPACE, limit=1)
     cosine = float(
@@ -102,7 +103,7 @@ def test_words_and_meaning_are_weighed_seven_to_three(known):
 
 
 def test_meaning_alone_proposes_nothing_below_its_floor(known):
-    """CONSTANTS, dense similarity floor: 0.35 for files."""
+    """A chunk that only its vector proposes needs a cosine of 0.35."""
     known.settle()
     hits = known.files.search("penguins and rivers", space=SPACE, mode="dense", limit=50)
     assert hits
@@ -110,8 +111,9 @@ def test_meaning_alone_proposes_nothing_below_its_floor(known):
     assert [] == known.files.search("zzzz qqqq", space=SPACE, mode="dense")
 
 
+@pytest.mark.proves("C66")
 def test_words_answer_where_no_model_does(tmp_path, notes):
-    """C66: without an embedder, and with one whose model is not to be had."""
+    """Without an embedder, and with one whose model is not to be had."""
     for embedder in ("none", AbsentEmbedder()):
         with memory(tmp_path / str(embedder), embedder=embedder) as mind:
             mind.files.add_folder(notes, space=SPACE)
@@ -119,26 +121,27 @@ def test_words_answer_where_no_model_does(tmp_path, notes):
             assert found(mind, "heron") == [("deploy.md", 1, 3)]
 
 
+@pytest.mark.proves("C68")
 def test_the_same_question_gives_the_same_answer(known):
-    """C68: best first, ties by path and line."""
+    """Best first, ties by path and line."""
     known.settle()
     first = known.files.search("penguins", space=SPACE, limit=20)
     assert first == known.files.search("penguins", space=SPACE, limit=20)
     assert [hit.score for hit in first] == sorted((hit.score for hit in first), reverse=True)
 
 
+@pytest.mark.proves("CC-11")
 def test_a_sibling_project_does_not_see_the_folder(known, notes):
-    """CC-11 for files: a folder is its space's and of those below it."""
+    """A folder is its space's and of those below it."""
     assert known.files.search("heron", space=f"{SPACE}/session")
     assert [] == known.files.search("heron", space="me/other")
     with pytest.raises(BadInput, match="not in a folder"):
         known.files.read(notes / "deploy.md", space="me/other")
 
 
+@pytest.mark.proves("C91")
 def test_a_file_that_changed_or_went_says_so(known, notes):
-    """C91: a passage of a changed file says that it may be old; one of a deleted file
-    is not shown.
-    """
+    """A passage of a changed file says that it may be old; one of a deleted file is not shown."""
     os.utime(notes / "deploy.md", (1e9, 1e9))
     known.files.sync(space=SPACE)
     (notes / "deploy.md").write_text("The staging server is called egret.\n")
@@ -161,9 +164,10 @@ def test_secrets_never_reach_the_index(tmp_path, notes, known):
     assert [] == [path for path in every if KEY.encode() in path.read_bytes()]
 
 
+@pytest.mark.proves("C63")
 def test_vectors_follow_a_few_at_a_time(known):
-    """C63: a step of settling embeds some chunks, and none while a memory waits: no turn is held up
-    for long.
+    """A step of settling embeds some chunks, and none while a memory waits: no turn is held up for
+    long.
     """
     known.remember("The relay is called osprey.", space=SPACE)
     waiting = known.files.folders(space=SPACE)[0].indexed.waiting
@@ -174,10 +178,9 @@ def test_vectors_follow_a_few_at_a_time(known):
     assert known.files.folders(space=SPACE)[0].indexed.waiting == waiting - 2
 
 
+@pytest.mark.proves("C63", "C65")
 def test_the_end_of_a_long_chunk_is_found_by_meaning(known):
-    """C63, C65: a model that reads only the beginning of a chunk is given both halves; the nearer
-    one counts.
-    """
+    """A model that reads only the beginning of a chunk is given both halves; the nearer one counts."""
     known.settle()
     late = split_in_halves(
         max((one.chunk.text for one in known.store.files.chunks(range(1, 99))), key=len)
@@ -187,10 +190,9 @@ def test_the_end_of_a_long_chunk_is_found_by_meaning(known):
     )
 
 
+@pytest.mark.proves("CC-26")
 def test_vectors_of_another_model_are_not_compared(tmp_path, known, notes, clock):
-    """CC-26 for files: after a change of model words answer until the new vectors are there, and
-    both are kept.
-    """
+    """After a change of model words answer until the new vectors are there, and both are kept."""
     known.settle()
     known.close()
     with memory(tmp_path / "home", now=clock, embedder=CountingEmbedder("other/1")) as mind:
@@ -210,8 +212,9 @@ def test_vectors_of_another_model_are_not_compared(tmp_path, known, notes, clock
 # Syncing
 
 
+@pytest.mark.proves("C60")
 def test_nothing_changed_opens_no_file(known, notes, monkeypatch):
-    """C60: what has its stamp is not read again."""
+    """What has its stamp is not read again."""
     for path in notes.iterdir():
         os.utime(path, (1e9, 1e9))
     known.files.sync(space=SPACE)
@@ -222,8 +225,9 @@ def test_nothing_changed_opens_no_file(known, notes, monkeypatch):
     assert (done.files, done.indexed, done.bytes) == (2, 0, 0)
 
 
+@pytest.mark.proves("CC-72")
 def test_the_same_bytes_are_not_cut_again(known, notes):
-    """CC-72: a file that was only touched keeps its chunks and vectors."""
+    """A file that was only touched keeps its chunks and vectors."""
 
     def touch():
         os.utime(notes / "long.md", (2e9, 2e9))
@@ -232,8 +236,9 @@ def test_the_same_bytes_are_not_cut_again(known, notes):
     assert [] == asked_since(known, touch)
 
 
+@pytest.mark.proves("CC-72", "C63", "C71")
 def test_only_changed_chunks_are_embedded_again(known, notes):
-    """CC-72, C63, C71: a line in the middle costs the chunks around it."""
+    """A line in the middle costs the chunks around it."""
 
     def edit():
         lines = (notes / "long.md").read_text().split("\n")
@@ -248,8 +253,9 @@ def test_only_changed_chunks_are_embedded_again(known, notes):
     assert known.files.search("walrus", space=SPACE)
 
 
+@pytest.mark.proves("C71")
 def test_a_renamed_file_is_not_embedded_again(known, notes):
-    """C71: its chunks have the vectors of their texts."""
+    """Its chunks have the vectors of their texts."""
 
     def rename():
         (notes / "long.md").rename(notes / "renamed.md")
@@ -260,8 +266,9 @@ def test_a_renamed_file_is_not_embedded_again(known, notes):
     assert {path for path, *_ in found(known, "penguins")} == {"renamed.md"}
 
 
+@pytest.mark.proves("CC-72")
 def test_a_deleted_file_is_forgotten(known, notes):
-    """CC-72: its chunks are found neither by words nor by meaning."""
+    """Its chunks are found neither by words nor by meaning."""
     known.settle()
     (notes / "deploy.md").unlink()
     assert known.files.sync(space=SPACE).chunks.dropped == 1
@@ -316,8 +323,9 @@ def test_permission_denied_takes_nothing_away(known, notes, monkeypatch):
     assert found(known, "heron", mode="words") == [("deploy.md", 1, 3)]
 
 
+@pytest.mark.proves("CC-73")
 def test_a_root_that_became_a_link_is_not_followed(tmp_path, known, notes):
-    """CC-73: the folder that was added is meant, not what somebody put in its place."""
+    """The folder that was added is meant, not what somebody put in its place."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "private.md").write_text("The vault holds a bittern.\n")
     notes.rename(tmp_path / "away")
@@ -382,8 +390,9 @@ def test_files_of_odd_encodings_are_found(known, notes):
     }
 
 
+@pytest.mark.proves("C64", "C89")
 def test_an_index_that_is_lost_comes_back(tmp_path, known, notes, clock):
-    """C64, C89: derived; which folders are searched survives it, and so does a damaged file."""
+    """Derived; which folders are searched survives it, and so does a damaged file."""
     known.close()
     [index] = (tmp_path / "home" / "cache").glob("*.db")
     for damage in (index.unlink, lambda: index.write_bytes(b"no database" * 1_000)):
@@ -395,8 +404,9 @@ def test_an_index_that_is_lost_comes_back(tmp_path, known, notes, clock):
             assert found(mind, "heron") == [("deploy.md", 1, 3)]
 
 
+@pytest.mark.proves("C64")
 def test_an_index_that_is_deleted_meanwhile_is_begun_anew(tmp_path, known, notes, clock):
-    """C64: whoever has it open goes on with the file that is there, also for vectors, and sees what
+    """Whoever has it open goes on with the file that is there, also for vectors, and sees what
     others write.
     """
     known.settle()
@@ -419,9 +429,10 @@ def test_an_index_that_is_deleted_meanwhile_is_begun_anew(tmp_path, known, notes
     assert [] == known.data.verify()
 
 
+@pytest.mark.proves("C64")
 def test_an_index_that_is_begun_afresh_stays_everybodys(tmp_path, known, notes, clock):
-    """C64: `afresh` in another process leaves the file in its place; who has it open sees what is
-    new in it.
+    """`afresh` in another process leaves the file in its place; who has it open sees what is new in
+    it.
     """
     known.settle()
     with memory(tmp_path / "home", now=clock) as other:
@@ -437,8 +448,9 @@ def test_an_index_that_is_begun_afresh_stays_everybodys(tmp_path, known, notes, 
         assert found(other, "relay curlew", mode="dense")[0][0] == "new.md"
 
 
+@pytest.mark.proves("C64")
 def test_a_thread_that_reads_is_not_disturbed_by_another_file(known):
-    """C64: a connection that is in use when the file is replaced is let go of, not closed under its
+    """A connection that is in use when the file is replaced is let go of, not closed under its
     reader.
     """
     index = known.store.files
@@ -450,10 +462,9 @@ def test_a_thread_that_reads_is_not_disturbed_by_another_file(known):
         assert len(rows.fetchall()) + len([first]) > 1
 
 
+@pytest.mark.proves("C64")
 def test_an_index_that_does_not_hold_together_is_found_and_mended(known):
-    """C64: `verify` looks at the index too; `repair` throws it away, and the next sync makes it
-    again.
-    """
+    """`verify` looks at the index too; `repair` throws it away, and the next sync makes it again."""
     assert [] == known.data.verify()
     with closing(sqlite3.connect(known.store.files.path)) as db, db:
         db.execute("delete from chunk where num = (select min(num) from chunk)")
@@ -487,9 +498,10 @@ def test_a_sync_that_was_cut_short_goes_on(tmp_path, clock):
         assert mind.files.folders(space=SPACE)[0].indexed.files == 3
 
 
+@pytest.mark.proves("CC-72")
 def test_random_edits_leave_what_a_fresh_index_holds(tmp_path, known, notes, clock):
-    """CC-72: after edits, deletions and renames in any order, the index is what indexing afresh
-    makes of the files.
+    """After edits, deletions and renames in any order, the index is what indexing afresh makes of
+    the files.
     """
     rng = random.Random(7)
     for step in range(25):
@@ -531,8 +543,9 @@ def held(mind, folder):
 # Folders
 
 
+@pytest.mark.proves("C60")
 def test_folders_survive_and_can_be_removed(tmp_path, known, notes, clock):
-    """C60: which folders are searched is in the log; removing one erases what was indexed, not the
+    """Which folders are searched is in the log; removing one erases what was indexed, not the
     files.
     """
     with memory(tmp_path / "home", now=clock) as again:
@@ -560,9 +573,10 @@ def holding(home, word):
     )
 
 
+@pytest.mark.proves("C60")
 def test_what_is_removed_leaves_the_file_of_the_index(tmp_path, known, notes):
-    """C60: "erased" means that its words stand neither in the tables, nor in FTS5's segments, nor
-    in the journal.
+    """ "erased" means that its words stand neither in the tables, nor in FTS5's segments, nor in the
+    journal.
     """
     (notes / "one.md").write_text("The zyxquartzmill is closed.\n")
     known.files.sync(space=SPACE)
@@ -572,9 +586,10 @@ def test_what_is_removed_leaves_the_file_of_the_index(tmp_path, known, notes):
     assert [] == holding(tmp_path / "home" / "cache", b"yxquartz")
 
 
+@pytest.mark.proves("CC-4", "X20")
 def test_what_is_purged_is_found_in_no_page_and_no_version(tmp_path, clock):
-    """CC-4, X20: neither by searching files nor in the bytes of the home; the rest of the page
-    stays and is found.
+    """Neither by searching files nor in the bytes of the home; the rest of the page stays and is
+    found.
     """
     home = tmp_path / "home"
     with memory(home, now=clock) as mind:
@@ -596,9 +611,10 @@ def test_what_is_purged_is_found_in_no_page_and_no_version(tmp_path, clock):
         assert [] == mind.data.verify()
 
 
+@pytest.mark.proves("X20", "CC-74")
 def test_a_version_of_the_users_own_file_is_named_not_erased(tmp_path, known, notes):
-    """X20, CC-74: what a purge leaves because it is not ours, it says; a short text counts as a
-    whole line only.
+    """What a purge leaves because it is not ours, it says; a short text counts as a whole line
+    only.
     """
     written = known.files.update(
         "deploy.md", "The relay is called curlew, on port nine.", space=SPACE
@@ -612,10 +628,9 @@ def test_a_version_of_the_users_own_file_is_named_not_erased(tmp_path, known, no
     assert "curlew" in (notes / "deploy.md").read_text()
 
 
+@pytest.mark.proves("X20")
 def test_an_index_that_somebody_reads_is_named(tmp_path, clock):
-    """X20: while another process reads an older state, the journal keeps it, and the
-    purge says so.
-    """
+    """While another process reads an older state, the journal keeps it, and the purge says so."""
     with memory(tmp_path / "home", now=clock) as mind:
         gone = mind.remember("The heron nests behind the zyxquartzmill.", space=SPACE)
         mind.data.mirror(SPACE)
@@ -637,8 +652,9 @@ def test_reveries_own_files_are_no_notes(tmp_path, known):
     assert [] == known.files.search("heron", space=SPACE)
 
 
+@pytest.mark.proves("C59")
 def test_the_mirror_is_always_searched(tmp_path, known):
-    """C59: MEMORY.md and the daily logs of a space, and nothing of the spaces below it."""
+    """MEMORY.md and the daily logs of a space, and nothing of the spaces below it."""
     mirror = tmp_path / "home" / "spaces" / "me" / "demo"
     for name in (
         "MEMORY.md",
@@ -657,8 +673,9 @@ def test_the_mirror_is_always_searched(tmp_path, known):
 # Reading
 
 
+@pytest.mark.proves("CC-73", "C92")
 def test_line_ranges_are_right(known, notes):
-    """CC-73, C92: from 1, both ends included, beyond the end nothing."""
+    """From 1, both ends included, beyond the end nothing."""
     (notes / "five.md").write_text("1\n2\r\n3\n4\n5")
     for start, lines, text in (
         (1, None, "1\n2\n3\n4\n5"),
@@ -676,8 +693,9 @@ def test_line_ranges_are_right(known, notes):
         known.files.read("none.md", space=SPACE)
 
 
+@pytest.mark.proves("CC-73", "C92")
 def test_nothing_outside_the_folders_is_read_or_written(tmp_path, known, notes):
-    """CC-73, C92: neither by name, nor through links, nor what is hidden or ignored or no text."""
+    """Neither by name, nor through links, nor what is hidden or ignored or no text."""
     outside = tmp_path / "outside.md"
     outside.write_text("private")
     (notes / "link.md").symlink_to(outside)
@@ -707,10 +725,9 @@ def test_nothing_outside_the_folders_is_read_or_written(tmp_path, known, notes):
     assert not (tmp_path / "home" / "versions").exists()
 
 
+@pytest.mark.proves("A111")
 def test_an_odd_line_of_an_ignore_file_is_skipped_and_told(known, notes):
-    """A111: as in git, lines that are no pattern say nothing; the others hold, and so does the
-    folder.
-    """
+    """As in git, lines that are no pattern say nothing; the others hold, and so does the folder."""
     (notes / ".gitignore").write_text("!\nsecret.md\n\\\n")
     (notes / "sub").mkdir()
     (notes / "sub" / ".gitignore").write_text("/\n!\nother.md\n")
@@ -730,8 +747,9 @@ def test_an_odd_line_of_an_ignore_file_is_skipped_and_told(known, notes):
 # Writing
 
 
+@pytest.mark.proves("C93", "C94")
 def test_a_note_is_an_episode_and_a_line_of_todays_log(tmp_path, known):
-    """C93, C94: appended to the day's log, kept as an episodic memory, found in both."""
+    """Appended to the day's log, kept as an episodic memory, found in both."""
     memory, path, why = known.files.save_note("Met Ann about the relay.", space=SPACE)
     known.files.save_note("Ann agreed.", space=SPACE)
     log = tmp_path / "home" / "spaces" / "me" / "demo" / "memory" / "2025-10-09.md"
@@ -756,8 +774,9 @@ def no_lines(log):
     ("spoil", "why"),
     [(own_page, "has not been written by Reverie"), (no_lines, "12 of 12 lines are gone")],
 )
+@pytest.mark.proves("C93")
 def test_a_note_that_the_log_does_not_take_says_so(tmp_path, known, spoil, why):
-    """C93: the memory is kept, the page is left alone, and the answer says that and why."""
+    """The memory is kept, the page is left alone, and the answer says that and why."""
     log = tmp_path / "home" / "spaces" / "me" / "demo" / "memory" / "2025-10-09.md"
     if spoil is no_lines:
         for number in range(12):
@@ -770,9 +789,10 @@ def test_a_note_that_the_log_does_not_take_says_so(tmp_path, known, spoil, why):
     assert (known.get(noted.memory.id), log.read_text()) == ([noted.memory], before)
 
 
+@pytest.mark.proves("C93")
 def test_a_note_says_that_a_page_is_write_protected(known, monkeypatch):
-    """C93: as above, for a page that may be read only, one that is just being written, and a disk
-    that is full.
+    """As above, for a page that may be read only, one that is just being written, and a disk that
+    is full.
     """
     known.files.save_note("Met Ann.", space=SPACE)
     monkeypatch.setattr("reverie.mirror.mirror_folder.os.access", lambda *_: False)
@@ -792,8 +812,9 @@ def test_a_note_says_that_a_page_is_write_protected(known, monkeypatch):
         assert noted.why in str(error)
 
 
+@pytest.mark.proves("C93")
 def test_a_note_without_a_mirror_says_so(tmp_path, clock):
-    """C93, on the command line too."""
+    """On the command line too, a note that found no mirror says so."""
     with memory(tmp_path / "other", now=clock, mirror="off") as mind:
         assert "switched off" in mind.files.save_note("Met Ann.", space=SPACE).why
     home = toy_home(tmp_path, mirror="off")
@@ -801,9 +822,10 @@ def test_a_note_without_a_mirror_says_so(tmp_path, clock):
     assert "remembered; the day's page was not written: the Markdown mirror is switched off" in told
 
 
+@pytest.mark.proves("CC-73")
 def test_a_name_that_could_be_in_two_folders_is_asked_about(tmp_path, known, notes):
-    """CC-73: what exists in one folder is meant; what is new could be in either. The mirror has
-    only its own names.
+    """What exists in one folder is meant; what is new could be in either. The mirror has only its
+    own names.
     """
     known.files.save_note("Met Ann.", space=SPACE)
     assert known.files.update("new.md", "one", space=SPACE).path == str(notes / "new.md")
@@ -814,10 +836,9 @@ def test_a_name_that_could_be_in_two_folders_is_asked_about(tmp_path, known, not
         known.files.update("newer.md", "three", space=SPACE)
 
 
+@pytest.mark.proves("C95", "C97")
 def test_appending_keeps_what_was_there(known, notes):
-    """C95, C97: the new text on lines of its own, found at once, remembered as a
-    semantic memory.
-    """
+    """The new text on lines of its own, found at once, remembered as a semantic memory."""
     written = known.files.update("deploy.md", "Production is called osprey.", space=SPACE)
     assert (notes / "deploy.md").read_text().endswith("heron.\nProduction is called osprey.\n")
     assert found(known, "osprey", mode="words") == [("deploy.md", 1, 4)]
@@ -825,10 +846,9 @@ def test_appending_keeps_what_was_there(known, notes):
     assert known.recall("production", space=SPACE)[0].memory == written.memory
 
 
+@pytest.mark.proves("CC-74", "C96")
 def test_every_version_can_be_brought_back(known, notes):
-    """CC-74, C96: replaced twice, restored to each version, byte for byte; restoring can be taken
-    back too.
-    """
+    """Replaced twice, restored to each version, byte for byte; restoring can be taken back too."""
     place = notes / "deploy.md"
     first = b"# Deploy\r\n\r\nThe key is hunter2 \xe2\x82\xac\r\n"
     place.write_bytes(first)
@@ -844,8 +864,9 @@ def test_every_version_can_be_brought_back(known, notes):
     assert len(known.files.history(place, space=SPACE)) == 4
 
 
+@pytest.mark.proves("CC-74")
 def test_a_file_that_is_new_can_be_emptied_again(known, notes):
-    """CC-74: before, there was none."""
+    """Before, there was none."""
     known.files.update(notes / "sub" / "new.md", "A text.", space=SPACE)
     [version] = known.files.history(notes / "sub" / "new.md", space=SPACE)
     assert (version.hash, version.size) == ("", 0)
@@ -853,8 +874,9 @@ def test_a_file_that_is_new_can_be_emptied_again(known, notes):
     assert (notes / "sub" / "new.md").read_bytes() == b""
 
 
+@pytest.mark.proves("C95")
 def test_line_breaks_and_modes_stay(known, notes):
-    """C95: CR LF stays CR LF, and a file that only its owner reads stays so."""
+    """CR LF stays CR LF, and a file that only its owner reads stays so."""
     place = notes / "windows.md"
     place.write_bytes(b"one\r\ntwo\r\n")
     place.chmod(0o600)
@@ -874,9 +896,10 @@ def test_line_breaks_and_modes_stay(known, notes):
         (b"one\r\ntwo\n", b"four\nfive\n"),
     ],
 )
+@pytest.mark.proves("C95")
 def test_appending_leaves_mixed_line_ends_as_they_are(known, notes, old, new):
-    """C95: the old bytes stay, whatever their line ends; the new lines end as most of the old ones
-    do, or LF.
+    """The old bytes stay, whatever their line ends; the new lines end as most of the old ones do,
+    or LF.
     """
     place = notes / "mixed.md"
     place.write_bytes(old)
@@ -903,10 +926,9 @@ def test_secrets_are_not_written_and_not_lost(known, notes):
 TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
 
 
+@pytest.mark.proves("CC-73")
 def test_a_secret_in_a_name_is_not_written_down(tmp_path, known, notes):
-    """CC-73: neither in events and memories, nor in the index; what may be, is, and what may not,
-    says so.
-    """
+    """Neither in events and memories, nor in the index; what may be, is, and what may not, says so."""
     with pytest.raises(BadInput, match="name holds a secret"):
         known.files.update(f"{TOKEN}.md", "hi", space=SPACE)
     assert not (notes / f"{TOKEN}.md").exists()
@@ -922,10 +944,9 @@ def test_a_secret_in_a_name_is_not_written_down(tmp_path, known, notes):
 @pytest.mark.parametrize(
     "name", ["deploy.md/x.md", "a" * 300 + ".md", "a/" * 3_000 + "b.md", "nul\0.md", "\ud800.md"]
 )
+@pytest.mark.proves("CC-73", "CC-67")
 def test_a_name_that_no_file_can_have_is_refused(known, notes, name):
-    """CC-73, CC-67: an error of ours that names the file, for reading, writing and history; nothing
-    is kept.
-    """
+    """An error of ours that names the file, for reading, writing and history; nothing is kept."""
     before = known.data.stats().memories
     for verb in (
         known.files.read,
@@ -941,8 +962,9 @@ def test_a_name_that_no_file_can_have_is_refused(known, notes, name):
     assert known.data.stats().memories == before
 
 
+@pytest.mark.proves("CC-74")
 def test_a_file_that_may_not_be_read_or_written_is_named(known, notes, monkeypatch):
-    """CC-74: by its own name, not by that of the half-written one beside it; nothing is changed."""
+    """By its own name, not by that of the half-written one beside it; nothing is changed."""
 
     def denied(*_, **__):
         raise PermissionError(13, "Permission denied", str(notes / ".deploy.md.1.part"))
@@ -964,8 +986,9 @@ def test_a_file_that_may_not_be_read_or_written_is_named(known, notes, monkeypat
     )
 
 
+@pytest.mark.proves("CC-74")
 def test_a_write_that_fails_leaves_everything_as_it_was(known, notes, monkeypatch):
-    """CC-74: the file, the memories and the history; one intention, one transaction."""
+    """The file, the memories and the history; one intention, one transaction."""
 
     def full(*_):
         raise OSError(28, "No space left on device")
@@ -987,8 +1010,9 @@ def test_a_write_that_fails_leaves_everything_as_it_was(known, notes, monkeypatc
 # Threads and processes
 
 
+@pytest.mark.proves("CC-12")
 def test_two_threads_write_one_file(known, notes):
-    """CC-12 for files: nobody's line is lost."""
+    """Nobody's line is lost."""
 
     def write(name):
         for number in range(10):
@@ -1013,8 +1037,9 @@ with memory(sys.argv[1], now=clock.now, embedder="none") as mind:
 """
 
 
+@pytest.mark.proves("C60")
 def test_two_processes_sync_at_once(tmp_path, notes):
-    """C60: each file is indexed once, and nothing is indexed twice."""
+    """Each file is indexed once, and nothing is indexed twice."""
     for number in range(300):
         (notes / f"{number}.md").write_text(f"Note {number} tells of a heron.\n" * 20)
     with memory(tmp_path / "home", embedder="none") as mind:
@@ -1054,8 +1079,9 @@ def test_the_commands(tmp_path, notes):
     assert '"passages": []' in invoked("files", "search", "heron", "--json", *home).stdout
 
 
+@pytest.mark.proves("C70")
 def test_watching_finds_what_changes(tmp_path, notes):
-    """C70: an edit is indexed by itself; Ctrl-C ends it cleanly."""
+    """An edit is indexed by itself; Ctrl-C ends it cleanly."""
     home = toy_home(tmp_path)
     words = ["--home", str(home), "--space", SPACE]
     invoked("files", "add", str(notes), *words)

@@ -248,28 +248,27 @@ def through(way, text, tmp, clock, **settings):
 
 
 @pytest.mark.parametrize("way", [*EXPLICIT, *PASSIVE], ids=lambda way: way.__name__)
+@pytest.mark.proves("A108", "A110", "B119", "CC-89")
 def test_a_private_passage_reaches_no_byte_of_the_home(way, tmp_path, clock):
-    """Memories, events, tools, notes, imports, indexes, what leaves a context, the mirror (A108,
-    A110, B119, CC-89).
-    """
+    """Memories, events, tools, notes, imports, indexes, what leaves a context, the mirror."""
     home = through(way, PRIVATE, tmp_path, clock)
     assert holding(home) == []
     assert holding(home, "heron") or way in (feel, index_code)
 
 
 @pytest.mark.parametrize("way", [*EXPLICIT, *PASSIVE], ids=lambda way: way.__name__)
+@pytest.mark.proves("A108", "B119")
 def test_what_is_to_be_masked_reaches_no_byte_of_the_home(way, tmp_path, clock):
-    """E-mail where `contact = "mask"`, by the same ways (A108, B119)."""
+    """E-mail where `contact = "mask"`, by the same ways."""
     home = through(way, PERSONAL, tmp_path, clock, contact="mask")
     assert holding(home, MAIL) == []
     assert holding(home, "[REDACTED:email]")
 
 
 @pytest.mark.parametrize("way", EXPLICIT, ids=lambda way: way.__name__)
+@pytest.mark.proves("A108", "B119")
 def test_who_writes_what_is_refused_is_told(way, tmp_path, clock):
-    """The kind and the setting are named, and nothing of it is kept, not even half of it (A108,
-    B119).
-    """
+    """The kind and the setting are named, and nothing of it is kept, not even half of it."""
     with pytest.raises(
         BadInput, match=r"\(email\), and contact = \"refuse\" in config.toml"
     ) as refusal:
@@ -279,16 +278,16 @@ def test_who_writes_what_is_refused_is_told(way, tmp_path, clock):
 
 
 @pytest.mark.parametrize("way", PASSIVE, ids=lambda way: way.__name__)
+@pytest.mark.proves("A108", "B119")
 def test_what_is_refused_and_comes_by_itself_is_dropped(way, tmp_path, clock):
-    """Nobody's turn, tool or import fails for it (A108, B119)."""
+    """Nobody's turn, tool or import fails for it."""
     home = through(way, PERSONAL, tmp_path, clock, contact="refuse")
     assert holding(home, MAIL) == []
 
 
+@pytest.mark.proves("A108", "B119")
 def test_what_reminds_is_cleaned_before_it_becomes_a_pattern(tmp_path, clock):
-    """In a pattern dots are escaped, so no rule would know an address there any more
-    (A108, B119).
-    """
+    """In a pattern dots are escaped, so no rule would know an address there any more."""
     with memory(tmp_path / "home", now=clock, contact="mask") as mind:
         mind.remind(
             "Ask for the keys.",
@@ -305,8 +304,9 @@ def test_what_reminds_is_cleaned_before_it_becomes_a_pattern(tmp_path, clock):
         mind.remind("Ask for the keys.", context=PERSONAL, space=SPACE)
 
 
+@pytest.mark.proves("A108")
 def test_code_that_changed_since_it_was_indexed_is_shown_masked_too(tmp_path, clock):
-    """It is read anew for the answer (A108)."""
+    """It is read anew for the answer."""
     with memory(tmp_path / "home", now=clock, contact="mask") as mind:
         index_code(mind, PERSONAL, tmp_path)
         file = tmp_path / "repo" / "a.py"
@@ -315,8 +315,9 @@ def test_code_that_changed_since_it_was_indexed_is_shown_masked_too(tmp_path, cl
     assert "[REDACTED:email]" in "".join(told) and MAIL not in "".join(told)
 
 
+@pytest.mark.proves("A108")
 def test_a_tag_is_found_and_taken_off_as_it_was_given(clock):
-    """Though what is kept of it is a mark (A108)."""
+    """Though what is kept of it is a mark."""
     with memory(now=clock, contact="mask") as mind:
         note = mind.remember("The keys are in the safe.", tags=[MAIL, "safe"], space=SPACE)
         assert [one.id for one in mind.browse(tags=[MAIL], space=SPACE)] == [note.id]
@@ -343,8 +344,9 @@ def test_a_refused_message_leaves_its_place(tmp_path, clock):
         assert [one.text for one in mind.browse(space=SPACE)] == ["Heron is staging."]
 
 
+@pytest.mark.proves("A108")
 def test_imports_say_which_record_was_refused(tmp_path, clock):
-    """Row by row and record by record; the others come in (A108)."""
+    """Row by row and record by record; the others come in."""
     with memory(tmp_path / "home", now=clock, embedder="none", contact="refuse") as mind:
         rows = [
             {"type": "memory", "id": f"m{n}", "at": 1.0, "space": SPACE, "text": text}
@@ -391,9 +393,10 @@ def test_a_memory_of_nothing_but_private_text_is_not_kept(tmp_path, clock):
         assert mind.browse(space=SPACE) == [] and holding(tmp_path) == []
 
 
+@pytest.mark.proves("CC-89")
 def test_no_cut_of_a_long_message_lets_a_passage_out(tmp_path, clock):
     """Of a message of half a million characters only the ends are kept: the passage may stand in
-    the middle (CC-89).
+    the middle.
     """
     with (
         memory(tmp_path, now=clock, embedder="none") as mind,
@@ -417,8 +420,9 @@ def test_no_cut_of_a_long_message_lets_a_passage_out(tmp_path, clock):
         assert holding(tmp_path) == []
 
 
+@pytest.mark.proves("A108")
 def test_neither_a_model_nor_an_embedder_is_told(tmp_path, clock):
-    """What is private or personal is in no request, whoever asks (A108)."""
+    """What is private or personal is in no request, whoever asks."""
     embedder = CountingEmbedder()
     with (
         scripted(*["[]"] * 20) as script,
@@ -545,10 +549,9 @@ def agent(tmp_path, project):
     ],
     ids=range(5),
 )
+@pytest.mark.proves("A108", "B119")
 def test_hooks_write_down_nothing_of_it(text, planted, settings, agent, clock):
-    """What is said, what tools are given, answer and fail with: the spool, and what is made of it
-    (A108, B119).
-    """
+    """What is said, what tools are given, answer and fail with: the spool, and what is made of it."""
     config.save_settings(config.load_settings(agent.home), **settings)
     agent.tell("SessionStart", source="startup")
     agent.tell("UserPromptSubmit", prompt=text)
@@ -584,9 +587,10 @@ def worked(agent, session):
     agent.tell("PreCompact", session, trigger="auto")
 
 
+@pytest.mark.proves("A114")
 def test_nothing_of_a_session_that_is_off_is_kept(agent, clock):
     """Nothing spooled, recorded, learned, laid ready or given there, on resume either; in another
-    all of it (A114).
+    all of it.
     """
     with memory(agent.home, now=clock) as mind:
         mind.remember("The staging server is called heron.", space=agent.space)
@@ -610,8 +614,9 @@ def test_nothing_of_a_session_that_is_off_is_kept(agent, clock):
         assert agent.tell("UserPromptSubmit", prompt="Which host is the staging server?") != {}
 
 
+@pytest.mark.proves("A114")
 def test_what_waits_when_a_session_is_switched_off_is_not_taken_in(agent, clock):
-    """Events in the spool, and turns in the log that nobody has learned from yet (A114)."""
+    """Events in the spool, and turns in the log that nobody has learned from yet."""
     with memory(agent.home, now=clock) as mind:
         worked(agent, "s1")
         desk = HookConsumer(mind)
@@ -641,10 +646,9 @@ def test_what_waits_when_a_session_is_switched_off_is_not_taken_in(agent, clock)
         assert mind.browse(space=agent.space, limit=99) == []
 
 
+@pytest.mark.proves("A114")
 def test_a_running_worker_obeys(agent, monkeypatch):
-    """A worker that was there before the session was switched off: a real process, real hooks
-    (A114).
-    """
+    """A worker that was there before the session was switched off: a real process, real hooks."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     config.save_settings(config.load_settings(agent.home), idle=2.0)
     run = [
@@ -684,10 +688,9 @@ def test_a_running_worker_obeys(agent, monkeypatch):
     assert holding(agent.home, f"{PLANTED}s1") == []
 
 
+@pytest.mark.proves("A114")
 def test_a_companion_is_switched_off_and_on(tmp_path, clock):
-    """Nothing given, nothing written down, what left is not kept; for good, where there is a home
-    (A114).
-    """
+    """Nothing given, nothing written down, what left is not kept; for good, where there is a home."""
     with memory(tmp_path, now=clock) as mind:
         mind.remember("The staging server is called heron.", space=SPACE)
         with mind.companion(SPACE, session="s1") as companion:
@@ -742,9 +745,10 @@ def test_a_companion_in_memory_is_switched_off(clock):
         assert [one.text for one in mind.browse(space=SPACE)] == ["Adder is live."]
 
 
+@pytest.mark.proves("A114")
 def test_an_agent_of_a_framework_is_switched_off(clock):
     """No warning, no answer, no tool and no turn written down; a note of its own is refused in
-    words (A114).
+    words.
     """
     with (
         memory(now=clock, embedder="none") as mind,
@@ -769,9 +773,10 @@ def test_an_agent_of_a_framework_is_switched_off(clock):
         assert beside.warned("Bash", {"command": "make deploy"})
 
 
+@pytest.mark.proves("A114")
 def test_the_command_line_says_which_session_is_off(tmp_path, monkeypatch):
     """By name, or the one that the agent says; `status`, `doctor` tell; writes, by MCP too, are
-    refused (A114).
+    refused.
     """
     home = toy_home(tmp_path)
     for name in ("REVERIE_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"):
@@ -833,10 +838,9 @@ SECRET = f"token of {PLANTED}"
 
 
 @pytest.mark.parametrize("path", KEYS)
+@pytest.mark.proves("A109", "A112", "B119")
 def test_the_tool_log_keeps_the_path_and_no_content(path, tmp_path, clock):
-    """Read, edit, write, search, shell command: what was done, to which file, and how it went
-    (A109, A112, B119).
-    """
+    """Read, edit, write, search, shell command: what was done, to which file, and how it went."""
     with memory(tmp_path, now=clock, embedder="none", **CHOSEN) as mind:
         for tool, given in (
             ("Read", {"file_path": path}),
@@ -880,10 +884,9 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("tool", "given"), CALLS)
+@pytest.mark.proves("A109", "A112")
 def test_other_ways_to_name_a_file_are_known(tool, given, agent, clock):
-    """Commands in parts, wildcards, long commands, patches, lists of files, addresses
-    (A109, A112).
-    """
+    """Commands in parts, wildcards, long commands, patches, lists of files, addresses."""
     agent.tool(tool, given, {"stdout": SECRET})
     calls = [
         {"id": f"t{n}", "function": {"name": tool, "arguments": json.dumps(one)}}
@@ -937,10 +940,9 @@ def test_a_search_loses_only_the_lines_of_sensitive_files(tmp_path, clock):
 
 
 @pytest.mark.parametrize("path", KEYS)
+@pytest.mark.proves("A109", "A112", "B119", "B120")
 def test_hooks_spool_no_content_of_a_sensitive_file(path, agent, clock):
-    """What a hook writes down is without it already; what comes of it too (A109, A112,
-    B119, B120).
-    """
+    """What a hook writes down is without it already; what comes of it too."""
     config.save_settings(config.load_settings(agent.home), **CHOSEN)
     agent.tool("Read", {"file_path": path}, {"file": {"content": SECRET}})
     agent.tool("Write", {"file_path": path, "content": SECRET}, {"content": SECRET})
@@ -961,9 +963,10 @@ def test_hooks_spool_no_content_of_a_sensitive_file(path, agent, clock):
     assert holding(agent.home) == []
 
 
+@pytest.mark.proves("A109")
 def test_a_note_that_says_it_is_sensitive_is_never_looked_into(agent, project, clock):
     """Front matter: the files index, hooks by the file's head and by the text itself, transcripts,
-    imports (A109).
+    imports.
     """
     note = f"---\ntitle: Health\nsensitive: true\n---\n\n{SECRET}\n"
     (project / "health.md").write_text(note)
@@ -1045,9 +1048,10 @@ def shapes(path):
 
 @pytest.mark.parametrize("path", KEYS)
 @pytest.mark.parametrize("shape", [0, 1])
+@pytest.mark.proves("A109", "A112")
 def test_transcripts_and_turns_keep_no_content_of_a_sensitive_file(path, shape, tmp_path, clock):
     """Learned from later, turn by turn (the answer in a turn of its own), condensed, and as it
-    leaves (A109, A112).
+    leaves.
     """
     talk = shapes(path)[shape]
     with memory(tmp_path, now=clock, **CHOSEN) as mind:
@@ -1074,9 +1078,10 @@ def test_transcripts_and_turns_keep_no_content_of_a_sensitive_file(path, shape, 
     assert holding(tmp_path) == []
 
 
+@pytest.mark.proves("A111", "A112", "B120")
 def test_indexes_leave_sensitive_files_out(tmp_path, clock):
     """By name and by pattern, whatever ignore files say, in folders of texts and of code; chosen
-    later, they go (A111, A112, B120).
+    later, they go.
     """
     repo = tmp_path / "repo"
     for name in (

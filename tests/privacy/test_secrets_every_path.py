@@ -219,9 +219,10 @@ WAYS = (remembered, recorded, talked, intended, filed, imported, edited)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.proves("A106", "A107", "A110", "B119", "CC-89")
 def test_no_way_in_keeps_a_secret(tmp_path, clock, way):
-    """A106, A107, A110, B119, CC-89: every issuer's shape, through the verbs; nothing in database,
-    journal, indexes, pages or caches, not even its longest part in lower case.
+    """Every issuer's shape, through the verbs; nothing in database, journal, indexes, pages or
+    caches, not even its longest part in lower case.
     """
     with memory(tmp_path / "home", now=clock) as mind:
         way(mind, tmp_path)
@@ -231,10 +232,9 @@ def test_no_way_in_keeps_a_secret(tmp_path, clock, way):
     assert kept(tmp_path / "home") == []
 
 
+@pytest.mark.proves("A106")
 def test_a_space_is_not_named_after_a_secret(mind):
-    """A106: others would not find it again, so it is refused, and the message does not
-    repeat it.
-    """
+    """Others would not find it again, so it is refused, and the message does not repeat it."""
     for kind, shown, part in MADE:
         name = shown.replace("/", "-").replace("https:--", "")
         if kind not in ("sentry-dsn", "slack-webhook", "discord-webhook"):
@@ -244,10 +244,9 @@ def test_a_space_is_not_named_after_a_secret(mind):
 
 
 @pytest.mark.parametrize("name", others.MAKERS)
+@pytest.mark.proves("A106", "B108")
 def test_no_importer_keeps_a_secret(tmp_path, clock, monkeypatch, name):
-    """A106, B108: the files of every program that is known, with secrets of every type in their
-    texts.
-    """
+    """The files of every program that is known, with secrets of every type in their texts."""
     monkeypatch.setattr(others, "SECRET", ALL)
     path = others.MAKERS[name](tmp_path / "theirs")
     with memory(tmp_path / "home", now=clock) as mind:
@@ -256,10 +255,9 @@ def test_no_importer_keeps_a_secret(tmp_path, clock, monkeypatch, name):
     assert kept(tmp_path / "home") == []
 
 
+@pytest.mark.proves("A106", "B119")
 def test_no_hook_keeps_a_secret(tmp_path):
-    """A106, B119: every event of a host; before the desk has taken it in, the spool, and after it
-    the store.
-    """
+    """Every event of a host; before the desk has taken it in, the spool, and after it the store."""
     from reverie.interfaces.hooks.hook_consumer import HookConsumer
 
     home, project = toy_home(tmp_path), tmp_path / "project"
@@ -333,8 +331,9 @@ CALLS = {
 
 
 @pytest.mark.parametrize("profile", CALLS)
+@pytest.mark.proves("A106", "B119")
 def test_no_tool_set_keeps_a_secret(tmp_path, profile):
-    """A106, B119: the tools of every MCP profile, over the SDK's own client."""
+    """The tools of every MCP profile, over the SDK's own client."""
     pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
     from reverie.interfaces.mcp.server import build_server
     from reverie.interfaces.mcp.tool_context import ToolContext

@@ -19,8 +19,9 @@ def edges(mind, memory):
 
 
 @pytest.mark.parametrize("how", ["link", "supersede"])
+@pytest.mark.proves("A87")
 def test_what_does_not_count_takes_nobodys_place(mind, two, how):
-    """A87: or neither of the two would count."""
+    """Or neither of the two would count."""
     old, new = two
     mind.forget(new.id)
     with pytest.raises(BadInput, match="restore it first"):
@@ -56,8 +57,9 @@ def test_untying_says_what_it_cannot_do(mind, two):
 
 
 @pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.proves("A86", "CC-6")
 def test_a_contradiction_is_untied_from_both_ends(mind, two, turned):
-    """A86, CC-6: neither edge nor flag is left, and nobody is asked."""
+    """Neither edge nor flag is left, and nobody is asked."""
     one, other = two
     mind.link(one.id, other.id, "contradicts")
     assert 1 == len(mind.review.cases(space=SPACE))
@@ -68,8 +70,9 @@ def test_a_contradiction_is_untied_from_both_ends(mind, two, turned):
 
 
 @pytest.mark.parametrize("rel", ["has_tag", "in_cluster", "about"])
+@pytest.mark.proves("B7", "B8")
 def test_ties_to_tags_clusters_and_files_are_no_ties_of_memories(mind, two, rel):
-    """B7, B8: a tag is put on with `tag`; an edge of that name between memories would be damage."""
+    """A tag is put on with `tag`; an edge of that name between memories would be damage."""
     with pytest.raises(BadInput, match="does not tie memories"):
         mind.link(two[0].id, two[1].id, rel)
 
@@ -81,8 +84,9 @@ def test_nobody_writes_reveries_own_events(mind, verb):
         mind.record(verb, {"of": "abc"}, space=SPACE)
 
 
+@pytest.mark.proves("B63")
 def test_a_procedure_taught_again_takes_the_place_of_the_old(mind):
-    """B63: its name says which; nothing contradicts, and the old steps can be asked for."""
+    """Its name says which; nothing contradicts, and the old steps can be asked for."""
     old = mind.procedures.teach("release a version", ["bump", "tag"], space=SPACE)
     new = mind.procedures.teach("Release a version", ["bump", "tag", "push"], space=SPACE)
     mind.settle()
@@ -99,10 +103,9 @@ def test_a_procedure_that_was_rewritten_has_no_other_steps(mind):
     assert "steps" not in after.details and 1 == after.details["worked"]
 
 
+@pytest.mark.proves("CC-63")
 def test_two_files_of_one_name_are_two_conversations(mind):
-    """CC-63: neither loses a message nor lends its own to the other; the same again
-    adds nothing.
-    """
+    """Neither loses a message nor lends its own to the other; the same again adds nothing."""
     one = [{"role": "user", "content": "Remember that the build uses bazel."}]
     other = [{"role": "user", "content": "Remember that the deploy host is heron."}]
     first, second = (mind.learn(talk, space=SPACE, session="chat") for talk in (one, other))

@@ -23,10 +23,9 @@ DAY = 86_400.0
 # Working
 
 
+@pytest.mark.proves("CC-64", "C10", "C12", "C14", "C52")
 def test_working_memory_is_one_and_replaced(mind):
-    """CC-64, C10, C12, C14, C52: one for each conversation; setting it replaces it; text or JSON
-    object.
-    """
+    """One for each conversation; setting it replaces it; text or JSON object."""
     first = mind.sessions.hold("look at parser.py first", session="s1", space=SPACE)
     second = mind.sessions.hold({"step": 2, "open": ["parser.py"]}, session="s1", space=SPACE)
     mind.sessions.hold("another task", session="s2", space=SPACE)
@@ -36,8 +35,9 @@ def test_working_memory_is_one_and_replaced(mind):
     assert not mind.sessions.held("s3", space=SPACE)
 
 
+@pytest.mark.proves("CC-64", "C11")
 def test_working_memory_ends_by_itself(mind, clock):
-    """CC-64, C11: after an hour (CONSTANTS: working TTL), or after the minutes that were said."""
+    """After an hour, or after the minutes that were said."""
     mind.sessions.hold("a", session="s1", space=SPACE)
     mind.sessions.hold("b", session="s2", space=SPACE, minutes=5)
     clock.tick(5 * 60)
@@ -52,9 +52,10 @@ def test_working_memory_ends_by_itself(mind, clock):
     assert "new" == mind.sessions.held("s1", space=SPACE).content
 
 
+@pytest.mark.proves("CC-64", "C15")
 def test_working_memory_is_cleared_on_completion(mind):
-    """CC-64, C15: by hand, when a task in it is recorded as done, and when the conversation ends;
-    undo is right.
+    """By hand, when a task in it is recorded as done, and when the conversation ends; undo is
+    right.
     """
     for session, end in (
         ("s1", lambda: mind.sessions.release("s1", space=SPACE)),
@@ -70,10 +71,9 @@ def test_working_memory_is_cleared_on_completion(mind):
     assert "a" == mind.sessions.held("s1", space=SPACE).content
 
 
+@pytest.mark.proves("CC-64", "C13", "CC-11")
 def test_working_memory_is_found_only_by_who_asks(mind):
-    """CC-64, C13, CC-11: not by full text unless its type is asked for; never from another
-    conversation.
-    """
+    """Not by full text unless its type is asked for; never from another conversation."""
     mind.sessions.hold("the zeppelin is being refactored", session="s1", space=SPACE)
     own = f"{SPACE}/s1"
     assert [] == mind.recall("zeppelin", space=own)
@@ -88,8 +88,9 @@ def test_working_memory_is_found_only_by_who_asks(mind):
         assert [] == mind.recall("zeppelin", space=place, types=["working"])
 
 
+@pytest.mark.proves("CC-9")
 def test_working_memory_holds_no_secret_and_minds_the_switch(home):
-    """CC-9: secrets are taken out; where memory is off nothing is held."""
+    """Secrets are taken out; where memory is off nothing is held."""
     key = "sk-ant-api03-" + "a1B2c3D4e5" * 9 + "AA"
     kept = home.sessions.hold({"key": key}, session="s1", space=SPACE)
     assert key not in str(kept) + str(home.sessions.held("s1", space=SPACE))
@@ -110,15 +111,17 @@ def test_working_memory_holds_no_secret_and_minds_the_switch(home):
         {"content": "x" * 9_000},
     ],
 )
+@pytest.mark.proves("C12")
 def test_working_memory_refuses_what_it_cannot_hold(mind, wrong):
-    """C12: limited, and the error says what to do."""
+    """Limited, and the error says what to do."""
     with pytest.raises(BadInput):
         mind.sessions.hold(**{"content": "a", "session": "s1", "space": SPACE, **wrong})
 
 
+@pytest.mark.proves("C15", "C76")
 def test_the_companion_sets_and_clears_working_memory(home, clock):
-    """C15, C76: the user's last words, noted in the background beside what the agent put there;
-    gone at the end.
+    """The user's last words, noted in the background beside what the agent put there; gone at the
+    end.
     """
     with home.companion(SPACE, session="s1") as companion:
         turn(companion, "Please refactor the parser", clock=clock)
@@ -134,8 +137,9 @@ def test_the_companion_sets_and_clears_working_memory(home, clock):
     assert not home.sessions.held("s1", space=SPACE)
 
 
+@pytest.mark.proves("C10", "C11")
 def test_a_conversation_that_is_named_like_its_project_shows_its_pad_to_nobody(mind):
-    """C10, C11: not to the project's other conversations; with and without the reader's part."""
+    """Not to the project's other conversations; with and without the reader's part."""
     mind.sessions.hold("the zeppelin secret", session="x", space="me/x")
     mind.record(
         "turn",
@@ -150,8 +154,9 @@ def test_a_conversation_that_is_named_like_its_project_shows_its_pad_to_nobody(m
     assert len(mind.recall("zeppelin secret", space="me/x/x", types=["working"])) == 1
 
 
+@pytest.mark.proves("C11")
 def test_the_span_it_was_given_stays(clock):
-    """C11: five minutes are five minutes after the last turn, a longer one stays longer."""
+    """Five minutes are five minutes after the last turn, a longer one stays longer."""
     for minutes in (5, 60, 600):
         with memory(now=clock) as mind:
             mind.sessions.hold("a", session="s1", space=SPACE, minutes=minutes)
@@ -173,9 +178,10 @@ def test_the_span_it_was_given_stays(clock):
             assert not mind.sessions.held("s1", space=SPACE)
 
 
+@pytest.mark.proves("CC-64")
 def test_two_pads_of_one_moment_become_one(mind):
-    """CC-64: one for each conversation, also after an agent and the reader made one each at the
-    same moment.
+    """One for each conversation, also after an agent and the reader made one each at the same
+    moment.
     """
     own = f"{SPACE}/s1"
     mind.remember(
@@ -199,8 +205,9 @@ def test_two_pads_of_one_moment_become_one(mind):
     assert [held.id] == [one.id for one in mind.browse(space=own, types=["working"])]
 
 
+@pytest.mark.proves("C11")
 def test_a_backlog_of_old_turns_sets_nothing(mind, clock):
-    """C11: what was said longer than an hour ago is no longer being worked on."""
+    """What was said longer than an hour ago is no longer being worked on."""
     mind.record(
         "turn",
         {"messages": [{"role": "user", "text": "hello there"}], "first": 0},
@@ -212,8 +219,9 @@ def test_a_backlog_of_old_turns_sets_nothing(mind, clock):
     assert [] == mind.browse(space=f"{SPACE}/s", types=["working"], active=None)
 
 
+@pytest.mark.proves("CC-64", "C13")
 def test_working_memory_survives_a_crash(tmp_path):
-    """CC-64, C13: a process that dies at once leaves what it held."""
+    """A process that dies at once leaves what it held."""
     folder = toy_home(tmp_path)
     code = (
         "import os, reverie\n"
@@ -232,10 +240,9 @@ def test_working_memory_survives_a_crash(tmp_path):
 # Episodic
 
 
+@pytest.mark.proves("CC-65", "C16", "C17", "C20", "C21", "C53")
 def test_episodes_by_time_and_context(mind, clock):
-    """CC-65, C16, C17, C20, C21, C53: both ends included, words in what, who, where and why, newest
-    first.
-    """
+    """Both ends included, words in what, who, where and why, newest first."""
     now = clock()
     for n, (what, parts) in enumerate(
         (
@@ -260,8 +267,9 @@ def test_episodes_by_time_and_context(mind, clock):
     assert [] == told("ann staging")
 
 
+@pytest.mark.proves("CC-65")
 def test_a_date_means_all_of_that_day(mind):
-    """CC-65: inclusive of the last second of a day that is given as a date."""
+    """Inclusive of the last second of a day that is given as a date."""
     for when in (
         "2026-03-14T23:59:59",
         "2026-03-15T00:00:00",
@@ -273,8 +281,9 @@ def test_a_date_means_all_of_that_day(mind):
     assert ["at 2026-03-15T23:59:59", "at 2026-03-15T00:00:00"] == [one.text for one in found]
 
 
+@pytest.mark.proves("C22", "C113", "CC-9")
 def test_an_episode_is_found_by_meaning_too_and_holds_no_secret(mind):
-    """C22, C113, CC-9: recall finds it by any part of it; parts are redacted like the text."""
+    """Recall finds it by any part of it; parts are redacted like the text."""
     token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
     kept = mind.episodes.record(
         "Rotated the key", why=f"it leaked: {token}", where="vault", space=SPACE
@@ -286,10 +295,9 @@ def test_an_episode_is_found_by_meaning_too_and_holds_no_secret(mind):
     )
 
 
+@pytest.mark.proves("X28", "C22")
 def test_recorded_outcomes_become_episodes(mind, clock):
-    """X28, C22: tasks and steps either way, tools that failed; a test that fails fifty times is one
-    memory.
-    """
+    """Tasks and steps either way, tools that failed; a test that fails fifty times is one memory."""
     for _ in range(50):
         clock.tick()
         mind.record(
@@ -326,8 +334,9 @@ def test_recorded_outcomes_become_episodes(mind, clock):
     )  # what a conversation achieved is the project's
 
 
+@pytest.mark.proves("C18", "C25", "C32")
 def test_an_episode_fades_in_weeks_and_a_skill_never(mind, clock):
-    """C18, C25, C32: half of an episode is left after 14 days (CONSTANTS), all of a skill."""
+    """Half of an episode is left after 14 days, all of a skill."""
     episode = mind.episodes.record("Deployed heron", space=SPACE)
     skill = mind.remember("can read Latin", kind="skill", space=SPACE)
     later = clock.tick(days=14)
@@ -335,9 +344,10 @@ def test_an_episode_fades_in_weeks_and_a_skill_never(mind, clock):
     assert 1.0 == kinds.retention(skill, later)
 
 
+@pytest.mark.proves("C23")
 def test_the_journal_tells_of_days(home, clock):
-    """C23: every episode, decision, task and conversation stands under its day; both ends of a
-    range belong to it.
+    """Every episode, decision, task and conversation stands under its day; both ends of a range
+    belong to it.
     """
     home.episodes.record("Deployed heron", when="2025-10-01T08:00", space=SPACE)
     home.remember("We use Postgres", kind="decision", at="2025-10-01T09:00", space=SPACE)
@@ -369,10 +379,9 @@ def test_the_journal_tells_of_days(home, clock):
 # Semantic and procedural
 
 
+@pytest.mark.proves("C24", "C27", "C28", "C29", "C30", "C54")
 def test_facts_have_a_category_confidence_and_relations(mind):
-    """C24, C27, C28, C29, C30, C54: kinds are categories, trust is confidence, links relate,
-    concepts are asked for.
-    """
+    """Kinds are categories, trust is confidence, links relate, concepts are asked for."""
     port = mind.remember("Postgres listens on 5433", kind="entity", trust=0.6, space=SPACE)
     host = mind.remember("The database host is heron", kind="architecture", space=SPACE)
     mind.episodes.record("Postgres crashed", space=SPACE)
@@ -385,10 +394,9 @@ def test_facts_have_a_category_confidence_and_relations(mind):
     assert "architecture" == mind.browse(space=SPACE, types=["semantic"])[0].kind
 
 
+@pytest.mark.proves("CC-66", "C31", "C34", "C35", "C55", "C113")
 def test_procedures_are_met_by_their_trigger_and_sorted(mind):
-    """CC-66, C31, C34, C35, C55, C113: trigger and action; the better rate first, of equals the
-    more tried.
-    """
+    """Trigger and action; the better rate first, of equals the more tried."""
     good, tried, bad = (
         mind.procedures.teach(name, ["make"], triggers=["deploy"], space=SPACE)
         for name in ("good", "tried", "bad")
@@ -410,8 +418,9 @@ def test_procedures_are_met_by_their_trigger_and_sorted(mind):
     assert 0.6355 == pytest.approx(read_practice_record(mind.get(good.id)[0]).rate)
 
 
+@pytest.mark.proves("CC-66")
 def test_triggers_survive_save_and_load(tmp_path, clock):
-    """CC-66: a regular expression meets as before, after reopening and after export and import."""
+    """A regular expression meets as before, after reopening and after export and import."""
     with memory(tmp_path / "a", now=clock) as mind:
         kept = mind.procedures.teach(
             "Roll back", ["git revert"], triggers=[r"re:roll(?:ing)? ?back v\d+"], space=SPACE
@@ -432,8 +441,9 @@ def test_triggers_survive_save_and_load(tmp_path, clock):
 # Emotional
 
 
+@pytest.mark.proves("CC-68", "C47", "C48", "C57")
 def test_a_feeling_follows_its_memory(mind):
-    """CC-68, C47, C48, C57: forgotten, restored and purged with it; undo takes it off again."""
+    """Forgotten, restored and purged with it; undo takes it off again."""
     kept = mind.remember("The flaky test in CI", space=SPACE)
     mind.feelings.record("frustration", "high", about=kept.id, why="the third time")
     event = mind.store.events(verbs=("feel",), newest=True)[0].seq
@@ -453,8 +463,9 @@ def test_a_feeling_follows_its_memory(mind):
     assert "rare wording" not in str(list(mind.data.export()))
 
 
+@pytest.mark.proves("CC-68")
 def test_feelings_are_filtered_by_their_intensity(mind):
-    """CC-68: at least so strong; by emotion too; newest first."""
+    """Emotions are filtered by name and by least intensity; newest first."""
     for emotion, intensity in (("joy", "low"), ("relief", "medium"), ("anger", "high")):
         mind.feelings.record(emotion, intensity, space=SPACE, why="the release")
     told = lambda **more: [
@@ -467,10 +478,9 @@ def test_feelings_are_filtered_by_their_intensity(mind):
         mind.feelings.browse(minimum="huge")
 
 
+@pytest.mark.proves("CC-68", "C51", "C85")
 def test_a_feeling_raises_its_own_memory_alone(mind):
-    """CC-68, C51, C85: of two that fit equally the tagged one comes first; the other keeps its
-    score.
-    """
+    """Of two that fit equally the tagged one comes first; the other keeps its score."""
     one = mind.remember("The parser handles tabs", space=SPACE)
     other = mind.remember("The parser handles dots", space=SPACE)
     scores = lambda: {
@@ -487,10 +497,9 @@ def test_a_feeling_raises_its_own_memory_alone(mind):
         assert before[last.id] == pytest.approx(after[last.id])
 
 
+@pytest.mark.proves("C50", "C114")
 def test_what_the_user_feels_goes_with_what_they_teach(mind):
-    """C50, C114: the memory learned from an angry turn carries it; the one from a calm turn does
-    not.
-    """
+    """The memory learned from an angry turn carries it; the one from a calm turn does not."""
     angry, calm = (
         "I told you, never use tabs in this project!",
         "Always run make lint before you commit.",
@@ -507,10 +516,9 @@ def test_what_the_user_feels_goes_with_what_they_teach(mind):
 # All together
 
 
+@pytest.mark.proves("C58", "C84", "C86")
 def test_recall_mixes_the_types(mind):
-    """C58, C84, C86: a question about the past finds what happened, what is known, how it is done:
-    in one ranking.
-    """
+    """A question about the past finds what happened, what is known, how it is done: in one ranking."""
     there = {
         "semantic": mind.remember("Deploys of heron go through the staging gate", space=SPACE),
         "episodic": mind.episodes.record(
@@ -539,8 +547,9 @@ def test_recall_mixes_the_types(mind):
 
 
 @pytest.mark.parametrize("mode", ["words", "auto", "dense"])
+@pytest.mark.proves("C58")
 def test_a_type_is_not_crowded_out(mind, mode):
-    """C58: a hundred and fifty episodes of the same words do not hide the one fact of them."""
+    """A hundred and fifty episodes of the same words do not hide the one fact of them."""
     for n in range(150):
         mind.episodes.record(f"Deployed heron number {n}", space=SPACE)
     fact = mind.remember("heron is deployed by Ann, the deployer", space=SPACE)
@@ -553,8 +562,9 @@ def test_a_type_is_not_crowded_out(mind, mode):
     ]
 
 
+@pytest.mark.proves("C86", "B55")
 def test_of_equals_the_newer_comes_first(mind, clock):
-    """C86, B55: relevance first, then what is fresher."""
+    """Relevance first, then what is fresher."""
     old = mind.episodes.record("Deployed heron once", when=clock() - 60 * DAY, space=SPACE)
     new = mind.episodes.record("Deployed heron twice", space=SPACE)
     assert [new.id, old.id] == [
@@ -562,9 +572,10 @@ def test_of_equals_the_newer_comes_first(mind, clock):
     ]
 
 
+@pytest.mark.proves("B56")
 def test_a_season_is_carried_and_favoured(mind, clock):
-    """B56: what is kept in a season has its name; in the next one of that name it comes first; it
-    ends by itself.
+    """What is kept in a season has its name; in the next one of that name it comes first; it ends
+    by itself.
     """
     assert not mind.episodes.season(space=SPACE)
     mind.episodes.season("Release week", until=clock() + 5 * DAY, space="me")
@@ -587,16 +598,18 @@ def test_a_season_is_carried_and_favoured(mind, clock):
     assert calm.id == first()
 
 
+@pytest.mark.proves("B56")
 def test_many_kept_at_once_are_of_the_season(mind):
-    """B56: each by the season of its own space."""
+    """Each by the season of its own space."""
     mind.episodes.season("audit", space="me/a")
     kept = mind.remember_many([{"text": "one", "space": "me/a"}, {"text": "two", "space": "me/b"}])
     assert ["audit", None] == [one.details.get("season") for one in kept]
     assert kept == mind.get([one.id for one in kept])
 
 
+@pytest.mark.proves("B54")
 def test_a_conversation_has_memories_of_its_own(mind):
-    """B54: what is kept in a conversation's space is seen there and not beside it."""
+    """What is kept in a conversation's space is seen there and not beside it."""
     mind.remember("The branch is feature/heron", space=f"{SPACE}/s1")
     assert 1 == len(mind.recall("which branch?", space=f"{SPACE}/s1"))
     assert (
@@ -606,9 +619,10 @@ def test_a_conversation_has_memories_of_its_own(mind):
     )
 
 
+@pytest.mark.proves("X34")
 def test_a_full_type_loses_the_least_retained(mind, clock, monkeypatch):
-    """X34: over capacity the least retained are archived in sleep, what the user said stays;
-    restore brings back.
+    """Over capacity the least retained are archived in sleep, what the user said stays; restore
+    brings back.
     """
     monkeypatch.setattr(
         pass_iteration, "CAPACITY", {**dict.fromkeys(kinds.MEMORY_TYPES, 5), "episodic": 3}
@@ -640,8 +654,9 @@ def test_a_full_type_loses_the_least_retained(mind, clock, monkeypatch):
 # On the command line
 
 
+@pytest.mark.proves("CC-64", "CC-65", "CC-66", "CC-68", "C58")
 def test_the_command_line_has_all_of_it(tmp_path):
-    """CC-64, CC-65, CC-66, CC-68, C58: each kind of remembering by a command."""
+    """Each kind of remembering by a command."""
     home = toy_home(tmp_path)
     run = lambda *words: invoked("--home", str(home), "--space", SPACE, *words).stdout
     run("hold", "s1", '{"step": 2}')
@@ -691,9 +706,10 @@ def test_what_is_no_answer_is_refused(mind):
             mind.feelings.browse(emotion=emotion, space=SPACE)
 
 
+@pytest.mark.proves("X33")
 def test_ten_types_of_the_other_document(mind, clock):
-    """X33: six types, and who the user is, where one works, what the agent can do, and what led to
-    what; each asked for by its kind, and found.
+    """Six types, and who the user is, where one works, what the agent can do, and what led to what;
+    each asked for by its kind, and found.
     """
     kept = {
         "profile": "Ann is a data scientist who knows R well.",
@@ -707,9 +723,10 @@ def test_ten_types_of_the_other_document(mind, clock):
         assert kinds.KINDS[kind].type == "semantic"
 
 
+@pytest.mark.proves("X33")
 def test_what_led_to_what(mind, clock):
-    """X33: causes come first, then what came of them; circles end, and another project's part of it
-    is not told.
+    """Causes come first, then what came of them; circles end, and another project's part of it is
+    not told.
     """
     first = mind.episodes.record("The disk was full", space=SPACE)
     clock.tick(60)

@@ -17,6 +17,7 @@ import tempfile
 from collections import deque
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -414,7 +415,7 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(one=ids, other=ids)
     def link(self, one, other):
-        """Linked again, from either end, it is the same link, stronger (CC-58)."""
+        """Linked again, from either end, it is the same link, stronger."""
         if one in self.kept and other in self.kept and one != other:
             ends = frozenset((one, other))
             weight = min(0.95, self.ties[ends] + 0.05) if ends in self.ties else 0.5
@@ -439,7 +440,7 @@ class Reverie(RuleBasedStateMachine):
         decision=st.sampled_from(("one", "other", "both", "merge", "edit")),
     )
     def resolve(self, space, place, decision):
-        """A decision does what it says, and the pair is not asked about again (CC-14, X22)."""
+        """A decision does what it says, and the pair is not asked about again."""
         before = self.state()
         cases = self.mind.review.cases(space=space, limit=100)
         assert self.state() == before
@@ -522,9 +523,7 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(place=st.integers(0, 30))
     def undo_any(self, place):
-        """Any event is taken back or refused; taking that back gives the very state
-        before (X21).
-        """
+        """Any event is taken back or refused; taking that back gives the very state before."""
         store = self.mind.store
         events = [e.seq for e in store.events(newest=True, limit=31) if store.changes_of(e.seq)]
         if not events:
@@ -620,7 +619,7 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(afresh=st.booleans(), back=st.booleans())
     def sleep(self, afresh, back):
-        """Whatever a night did, taking it back gives the very state before it (X43)."""
+        """Whatever a night did, taking it back gives the very state before it."""
         self.leave()
         before, whole = self.state(), not find_unfinished_run(self.mind.store)
         slept = self.unpredicted(lambda: self.mind.sleep(NIGHT, afresh=afresh))
@@ -647,7 +646,7 @@ class Reverie(RuleBasedStateMachine):
 
     @rule()
     def export_to_another(self):
-        """Everything out and into an empty store is the same (CC-90)."""
+        """Everything out and into an empty store is the same."""
         with memory(now=self.clock) as other:
             other.data.import_(json.loads(json.dumps(list(self.mind.data.export()))))
             assert other.data.verify() == []
@@ -672,9 +671,7 @@ class Reverie(RuleBasedStateMachine):
         depth=st.integers(0, 2),
     )
     def recall(self, word, space, mode, depth):
-        """Nothing of another space, nothing that counts no longer or has expired (CC-11, CC-19,
-        CC-25).
-        """
+        """Nothing of another space, nothing that counts no longer or has expired."""
         hits = self.mind.recall(word, space=space, mode=mode, depth=depth, limit=99)
         assert {hit.memory.id for hit in hits} <= self.unexpired(self.visible(space))
         assert all(told(hit.memory) == self.kept[hit.memory.id] for hit in hits)
@@ -766,7 +763,10 @@ Reverie.TestCase.settings = settings(
     stateful_step_count=40,
     suppress_health_check=list(HealthCheck),
 )
-TestReverie = Reverie.TestCase
-TestReverie.__doc__ = """Any order of verbs and crashes leaves what the oracle says, findable and clean.
-
-CC-1–CC-5, CC-10, CC-11, CC-14, CC-19, CC-25, CC-58, CC-90, X20, X21, X43."""
+TestReverie = pytest.mark.proves(
+    *("CC-1", "CC-2", "CC-3", "CC-4", "CC-5", "CC-10", "CC-11", "CC-14", "CC-19", "CC-25", "CC-58"),
+    *("CC-90", "X20", "X21", "X22", "X43"),
+)(Reverie.TestCase)
+TestReverie.__doc__ = (
+    "Any order of verbs and crashes leaves what the oracle says, findable and clean."
+)

@@ -1,6 +1,4 @@
-"""Daily copies: what is erased for good is erased there too, and what cannot be reached is said
-(X20, CC-4, A106).
-"""
+"""Daily copies: what is erased for good is erased there too, and what cannot be reached is said."""
 
 import sqlite3
 import subprocess
@@ -30,8 +28,9 @@ def holding(folder, word):
     return {path.name for path in folder.rglob("*") if path.is_file() and word in path.read_bytes()}
 
 
+@pytest.mark.proves("CC-4")
 def test_purging_reaches_the_daily_copies(home):
-    """The verb itself leaves the text in no file of the home, and the copy stays whole (CC-4)."""
+    """The verb itself leaves the text in no file of the home, and the copy stays whole."""
     copy, gone, stays = filled(home)
     assert copy.name in holding(home.settings.home, b"xylophone")
 
@@ -69,9 +68,10 @@ def test_a_mind_elsewhere_leaves_the_copies_of_the_home_alone(home, clock):
     assert copy.read_bytes() == before
 
 
+@pytest.mark.proves("CC-4")
 def test_purging_takes_the_wordings_along(home):
     """What was merged into a memory says the same: it goes as well, at every remove, in the copies
-    too (CC-4).
+    too.
     """
     ids = [
         home.remember(f"My home address is 12 Quokkastreet{end}", space=SPACE).id
@@ -102,9 +102,10 @@ def test_purging_leaves_what_is_no_wording(home):
     assert [m.id for m in home.get([old])] == [old]
 
 
+@pytest.mark.proves("A115")
 def test_a_backup_comes_back_while_others_go_on(home, tmp_path):
-    """A115: also for a mind that has the later state in memory, and on its pages; what was replaced
-    is kept.
+    """Also for a mind that has the later state in memory, and on its pages; what was replaced is
+    kept.
     """
     one = home.remember("The staging server is heron.", space=SPACE)
     home.settle()
@@ -133,8 +134,9 @@ def test_a_backup_comes_back_while_others_go_on(home, tmp_path):
     }
 
 
+@pytest.mark.proves("A115")
 def test_what_is_no_backup_alters_nothing(home, tmp_path):
-    """A115: neither a text, nor somebody else's database, nor a file that was cut off."""
+    """Neither a text, nor somebody else's database, nor a file that was cut off."""
     home.remember("It stays.", space=SPACE)
     state = list(home.data.export(log=False))
     text, alien, cut = tmp_path / "a.txt", tmp_path / "alien.db", tmp_path / "cut.db"
@@ -148,17 +150,19 @@ def test_what_is_no_backup_alters_nothing(home, tmp_path):
         assert state == list(home.data.export(log=False))
 
 
+@pytest.mark.proves("CC-4")
 def test_purging_reaches_what_a_backup_replaced(home, tmp_path):
-    """CC-4: the copy of what was there is one of the home's."""
+    """The copy of what was there is one of the home's."""
     copy, gone, _ = filled(home)
     home.data.restore_backup(copy)
     home.data.purge(gone)
     assert holding(home.settings.home, b"xylophone") == set()
 
 
+@pytest.mark.proves("A115", "CC-6")
 def test_what_is_written_while_a_backup_comes_back_is_in_one_of_the_two(home, tmp_path):
-    """A115, CC-6: an acknowledged write of another process stands in the store or in the copy of
-    what was there.
+    """An acknowledged write of another process stands in the store or in the copy of what was
+    there.
     """
     home.remember("It was there.", space=SPACE)
     copy = home.data.backup(tmp_path / "copy.db")
@@ -185,8 +189,9 @@ def test_what_is_written_while_a_backup_comes_back_is_in_one_of_the_two(home, tm
     assert told - found == set()
 
 
+@pytest.mark.proves("A115")
 def test_a_refused_backup_makes_no_copy(home, tmp_path):
-    """A115: nothing was replaced, so nothing is kept."""
+    """Nothing was replaced, so nothing is kept."""
     (tmp_path / "a.txt").write_text("no database at all, but long enough to look at " * 20)
     with pytest.raises(ReverieError):
         home.data.restore_backup(tmp_path / "a.txt")

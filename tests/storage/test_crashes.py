@@ -128,10 +128,9 @@ def live(home, at, seed, _acks):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+@pytest.mark.proves("CC-10", "X20", "X43")
 def test_killed_while_it_settles_and_sleeps(tmp_path):
-    """After each of 40 kills nothing is lost or half-merged, and settling and sleep go on (CC-10,
-    X20, X43).
-    """
+    """After each of 40 kills nothing is lost or half-merged, and settling and sleep go on."""
     chance, retired = random.Random(40), 0
     with Nursery(NIGHTS) as nursery:
         for kill in range(40):
@@ -189,10 +188,9 @@ def broken_promises(home, acks, clock, *, settled):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+@pytest.mark.proves("CC-10", "X20")
 def test_killed_at_any_point_nothing_acknowledged_is_lost(tmp_path):
-    """After each of 200 kills: every acknowledged memory is there, nothing twice, verify() clean
-    (CC-10, X20).
-    """
+    """After each of 200 kills: every acknowledged memory is there, nothing twice, verify() clean."""
     seed = int(os.environ.get("REVERIE_SEED") or time.time())
     print(f"REVERIE_SEED={seed}")  # noqa: T201 - shown when it fails
     chance, acknowledged = random.Random(seed), 0
@@ -220,9 +218,10 @@ while True:
 """
 
 
+@pytest.mark.proves("X20")
 def test_an_interrupt_leaves_a_usable_home(tmp_path):
-    """Ctrl-C in the middle of remembering and settling: the home opens, is clean and can be written
-    (X20).
+    """Ctrl-C in the middle of remembering and settling: the home opens, is clean and can be
+    written.
     """
     for n in range(5):
         child = subprocess.Popen(
@@ -241,10 +240,9 @@ def test_an_interrupt_leaves_a_usable_home(tmp_path):
 
 
 @pytest.mark.parametrize("done", ["half a record", "rubbish"])
+@pytest.mark.proves("CC-10", "X20")
 def test_a_torn_journal_is_read_as_far_as_it_is_whole(tmp_path, done):
-    """A power cut in the middle of a write leaves the state before it, never a part of it (CC-10,
-    X20).
-    """
+    """A power cut in the middle of a write leaves the state before it, never a part of it."""
     live = tmp_path / "live"
     with memory(live) as mind:
         first = mind.remember("first", space="me/demo")

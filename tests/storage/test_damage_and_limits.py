@@ -103,9 +103,10 @@ def mended(home):
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda d: d.__name__)
+@pytest.mark.proves("X20", "CC-9")
 def test_a_damaged_file_says_so_and_can_be_mended(tmp_path, damage):
     """Damage is StoreDamaged or a finding of `verify`, never silence; repairing keeps what is
-    readable, takes the rest from the backup, and keeps the damaged file (X20, CC-9).
+    readable, takes the rest from the backup, and keeps the damaged file.
     """
     early, late = filled(tmp_path)
     path = tmp_path / "reverie.db"
@@ -136,10 +137,9 @@ def test_a_damaged_file_says_so_and_can_be_mended(tmp_path, damage):
     assert not list(tmp_path.glob("*.part*"))
 
 
+@pytest.mark.proves("X20")
 def test_an_unharmed_file_survives_a_repair(tmp_path):
-    """Repairing what is whole loses nothing: memories, history, events and cursors are the same
-    (X20).
-    """
+    """Repairing what is whole loses nothing: memories, history, events and cursors are the same."""
     filled(tmp_path, 40)
     with memory(tmp_path) as mind:
         mind.forget(mind.browse(space=SPACE)[0].id)
@@ -195,8 +195,9 @@ def fill(mind):
     return kept
 
 
+@pytest.mark.proves("X20")
 def test_a_full_database_keeps_what_was_promised(tmp_path):
-    """StoreFull reaches the caller, nothing is half-written, and with room it works again (X20)."""
+    """StoreFull reaches the caller, nothing is half-written, and with room it works again."""
     with memory(tmp_path) as mind:
         writer = mind.store._db.writer
         writer.execute("pragma max_page_count = 150")
@@ -209,10 +210,9 @@ def test_a_full_database_keeps_what_was_promised(tmp_path):
         assert len(mind.get(kept)) == len(kept)
 
 
+@pytest.mark.proves("X20")
 def test_a_full_disk_keeps_what_was_promised(tmp_path):
-    """The same on a real file system without room: another file is removed, and it works again
-    (X20).
-    """
+    """The same on a real file system without room: another file is removed, and it works again."""
     with mounted("-t", "tmpfs", "-o", "size=3m", "reverie-test", tmp_path / "small") as small:
         (small / "ballast").write_bytes(b"x" * 1_000_000)
         with memory(small / "home") as mind:
@@ -244,7 +244,7 @@ def test_a_full_disk_does_not_stop_a_conversation(tmp_path):
 
 
 def test_a_home_that_cannot_be_made_says_where():
-    """The message names the path and what to do (issue 2)."""
+    """The message names the path and what to do."""
     for place in ("/proc/reverie", "/dev/null/reverie"):
         with pytest.raises(StoreReadOnly, match="REVERIE_HOME"):
             memory(place)
@@ -340,10 +340,9 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("what", TEXTS)
+@pytest.mark.proves("A57", "CC-29")
 def test_any_text_can_be_kept_and_found(home, what):
-    """Kept, found, shown, exported and purged; only what cannot be stored is replaced
-    (A57, CC-29).
-    """
+    """Kept, found, shown, exported and purged; only what cannot be stored is replaced."""
     memory_ = home.remember(
         TEXTS[what], space=SPACE, title=TEXTS[what][:80], speaker=TEXTS[what][:30]
     )
@@ -381,10 +380,9 @@ def test_any_text_can_be_kept_and_found(home, what):
     ],
 )
 @pytest.mark.parametrize("mode", ["words", "auto"])
+@pytest.mark.proves("A58", "CC-29", "CC-32")
 def test_any_query_is_answered(mind, query, mode):
-    """No query is an error; an empty one gives the newest, a limit of nothing gives nothing (A58,
-    CC-29, CC-32).
-    """
+    """No query is an error; an empty one gives the newest, a limit of nothing gives nothing."""
     first, second = mind.remember("the heron", space=SPACE), mind.remember("the crane", space=SPACE)
     mind.settle()
     found = mind.recall(query, space=SPACE, mode=mode)
@@ -437,7 +435,7 @@ BAD = [
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda b: str(b)[:40])
 def test_what_cannot_be_kept_is_refused_whole(mind, bad):
-    """The error says which; nothing is half-kept, also not by `remember_many` (issue 2)."""
+    """The error says which; nothing is half-kept, also not by `remember_many`."""
     if "deep" in bad.get("details", ()):
         deep = bad = {"details": {}}
         for _ in range(20_000):
@@ -452,9 +450,10 @@ def test_what_cannot_be_kept_is_refused_whole(mind, bad):
     assert (mind.data.stats().memories, mind.data.stats().events) == (0, 0)
 
 
+@pytest.mark.proves("X44")
 def test_what_may_not_be_kept_here_is_kept_nowhere(mind):
     """Where memory is switched off, keeping is an error; it is not done in a space above or below
-    instead (X44).
+    instead.
     """
     mind.context.settings = mind.settings._replace(off=(SPACE,))
     for space in (SPACE, f"{SPACE}/session"):
@@ -496,10 +495,9 @@ def corrupt(cache):
 
 
 @pytest.mark.parametrize("spoil", [lambda _: None, corrupt], ids=["missing", "corrupt"])
+@pytest.mark.proves("CC-30", "A93")
 def test_without_a_model_words_keep_working(tmp_path, spoil):
-    """A missing or corrupt model is named by `settle`; remembering and finding by words go on
-    (CC-30, A93).
-    """
+    """A missing or corrupt model is named by `settle`; remembering and finding by words go on."""
     settings = Settings(home=tmp_path, offline=True)
     spoil(settings.cache)
     with reverie.open(tmp_path, settings=settings) as mind:
@@ -524,9 +522,10 @@ def test_without_a_model_words_keep_working(tmp_path, spoil):
         assert mind.data.verify() == []
 
 
+@pytest.mark.proves("X13")
 def test_a_model_that_comes_later_catches_up(tmp_path):
     """What was kept without a model gets its vectors when there is one; another model embeds all
-    anew (X13).
+    anew.
     """
     with memory(tmp_path, embedder=AbsentEmbedder()) as mind:
         mind.remember("heron", space=SPACE)
