@@ -40,7 +40,7 @@ def verbs() -> str:
         ]
     options = [option for option in vars(verb_options).values() if is_typeddict(option)]
     parts.append("## Further keyword arguments\n\n")
-    parts += [f"```python\n{inspect.getsource(option).strip()}\n```\n\n" for option in options]
+    parts += [f"```text\n{inspect.getsource(option).strip()}\n```\n\n" for option in options]
     parts.append(f"## Errors\n\n```text\n{(inspect.getdoc(errors) or '').strip()}\n```\n")
     return "".join(parts)
 
