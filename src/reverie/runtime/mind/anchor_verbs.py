@@ -63,7 +63,7 @@ class AnchorVerbs(MindBase):
         if unknown := replaced - {anchor.location for anchor in (*old, *new)}:
             raise BadInput(
                 f"{id} is not about {', '.join(sorted(unknown))}. "
-                f"`reverie about {id}` tells what it is"
+                f"`reverie code anchors {id}` tells what it is"
             )
         kept = [anchor for anchor in old if anchor.location not in replaced]
         changes = replace_anchors(memory, [*kept, *new], now)

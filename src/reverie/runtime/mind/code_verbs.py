@@ -196,6 +196,6 @@ class CodeVerbs(MindBase):
         path = place.relative_to(root).as_posix()
         if path not in self.store.code.indexed_files(root):
             raise NotFound(
-                f"{place} is not among the files that were indexed. Index it: reverie index {root}"
+                f"{place} is not among the files that were indexed. Index it: reverie code index {root}"
             )
         return root, path

@@ -59,7 +59,7 @@ class OwnerVerbs(MindBase):
         if repair:
             self.store.code.clear()
             self.store.code_chunks.clear()
-        return [Problem("code", f"{broken}. `reverie index` makes it again", repair)]
+        return [Problem("code", f"{broken}. `reverie code index` makes it again", repair)]
 
     def stats(self) -> Stats:
         """Counts of everything stored, and of what the last 10,000 extractions kept
@@ -228,7 +228,7 @@ class OwnerVerbs(MindBase):
         share = shared_files.FileShare(self._resolve_space(space), place)
         if not shared_files.stop_share(self.store, share):
             raise NotFound(
-                f"{share.path} is not shared from {share.space}. `reverie share` lists what is"
+                f"{share.path} is not shared from {share.space}. `reverie data share` lists what is"
             )
 
     def shares(self, *, space: str | None = None, trusted: bool | None = None) -> list[str]:
