@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reverie import Mind
     from reverie.code.code_indexing import CodeIndexReport
     from reverie.core.model import Memory
-    from reverie.runtime.mind.anchor_verbs import AnchorView
+    from reverie.runtime.mind.code_verbs import AnchorView
 
 commands = CommandTable()
 
@@ -39,7 +39,7 @@ Where = Annotated[
 
 def note_incomplete_index(mind: "Mind", root: Path | None) -> None:
     """Say that answers may lack, where indexing has not come to its end."""
-    if not mind.code_is_whole(root):
+    if not mind.code.is_whole(root):
         print_note(
             "The index is not whole: indexing is going on or was interrupted. Go on with: "
             "reverie code index"
@@ -63,10 +63,10 @@ def index_folder_code(
     """
     with cli.open_mind() as mind:
         if forget:
-            mind.forget_code(path or Path())
+            mind.code.forget(path or Path())
             done = None
         else:
-            done = mind.index_code(path, cli.progress)
+            done = mind.code.index(path, cli.progress)
             cli.progress.clear()
     if cli.as_json:
         print_json({**done._asdict(), "size": done.size._asdict()} if done else {"forgotten": True})
@@ -107,7 +107,7 @@ def show_code_map(
     Those of a repository, as many as there is room for.
     """
     with cli.open_mind() as mind:
-        made = mind.map(tokens, focus or (), root=root)
+        made = mind.code.map(tokens, focus or (), root=root)
         note_incomplete_index(mind, root)
     if cli.as_json:
         print_json({**made._asdict(), "symbols": [symbol._asdict() for symbol in made.symbols]})
@@ -131,8 +131,8 @@ def list_callers(
     Across files.
     """
     with cli.open_mind() as mind:
-        known = mind.find_symbol(name, root=root)
-        found = mind.callers(name, root=root, unsure=not sure)
+        known = mind.code.find_symbol(name, root=root)
+        found = mind.code.callers(name, root=root, unsure=not sure)
         note_incomplete_index(mind, root)
     if cli.as_json:
         print_json({"callers": [caller._asdict() for caller in found]})
@@ -161,7 +161,7 @@ def find_definitions(
 ) -> None:
     """Where a name is defined."""
     with cli.open_mind() as mind:
-        found = mind.find_symbol(name, root=root, limit=limit)
+        found = mind.code.find_symbol(name, root=root, limit=limit)
         note_incomplete_index(mind, root)
     if cli.as_json:
         print_json({"symbols": [symbol._asdict() for symbol in found]})
@@ -190,7 +190,7 @@ def show_similar_code(
 ) -> None:
     """Code that is like some code, or does what words say."""
     with cli.open_mind() as mind:
-        found = mind.search_similar(read_text_or_stdin(text), root=root, k=limit)
+        found = mind.code.search_similar(read_text_or_stdin(text), root=root, k=limit)
     if cli.as_json:
         print_json({"snippets": [snippet._asdict() for snippet in found]})
         return
@@ -245,13 +245,13 @@ def show_code_anchors(
         raise BadInput("Say which memory: reverie code anchors ID")
     with cli.open_mind() as mind:
         if not id:
-            list_outdated(cli, mind.outdated(space=cli.space, limit=limit))
+            list_outdated(cli, mind.code.outdated(space=cli.space, limit=limit))
             return
         if on or off:
-            mind.anchor(id, on or (), off=off or ())
+            mind.code.anchor(id, on or (), off=off or ())
         if still_true:
-            mind.confirm(id)
-        memory, found = mind.get(id), mind.about(id)
+            mind.code.confirm(id)
+        memory, found = mind.get(id), mind.code.anchors(id)
     if cli.as_json:
         print_json({"memory": id, "about": [anchor._asdict() for anchor in found]})
         return

@@ -76,9 +76,9 @@ def show_stats(
 
     with cli.open_mind() as mind:
         values: dict[str, Any] = {
-            **stats_to_json(mind.stats()),
+            **stats_to_json(mind.data.stats()),
             "space": cli.space,
-            "gaps": len(mind.gaps(cli.space)),
+            "gaps": len(mind.review.gaps(cli.space)),
             "mirror": list_mirror_questions(mind),
             "llm": llm_status.llm_status_values(mind),
             "slept_at": float(mind.store.meta(SLEPT_AT) or 0.0) or None,
@@ -93,7 +93,7 @@ def show_stats(
 def show_usage(cli: CliContext, limit: int) -> None:
     """How memories are used, and the most valuable."""
     with cli.open_mind() as mind:
-        found = mind.usage(space=cli.space, limit=limit)
+        found = mind.data.usage(space=cli.space, limit=limit)
     if cli.as_json:
         print_json(
             {
@@ -203,7 +203,7 @@ def verify_or_salvage(cli: CliContext, repair: bool) -> list[Problem]:
     """What is wrong; a file that cannot be read is salvaged if it may be repaired."""
     try:
         with cli.open_mind() as mind:
-            problems = mind.verify(repair)
+            problems = mind.data.verify(repair)
     except StoreDamaged as err:
         if not repair:
             return [Problem("file", str(err))]
@@ -214,7 +214,7 @@ def verify_or_salvage(cli: CliContext, repair: bool) -> list[Problem]:
         return problems
     salvaged = salvage_store(cli)
     with cli.open_mind() as mind:
-        return [*salvaged, *mind.verify(repair)]
+        return [*salvaged, *mind.data.verify(repair)]
 
 
 def salvage_store(cli: CliContext) -> list[Problem]:
@@ -253,10 +253,10 @@ def export_memories(
     if file is not None and file.exists() and not force:
         raise BadInput(f"{file} exists already. Choose another name, or use --force")
     with cli.open_mind() as mind:
-        stats = mind.stats()
+        stats = mind.data.stats()
         total = stats.memories + stats.retired + stats.edges + stats.events + stats.vectors
         rows = json_lines.report_progress(
-            mind.export(log=not state), cli.progress, "exporting", total
+            mind.data.export(log=not state), cli.progress, "exporting", total
         )
         if file is None:
             json_lines.write_rows_to_stdout(rows)
@@ -289,7 +289,7 @@ def back_up_store(
     with cli.open_mind() as mind:
         cli.progress("copying", 0, None)
         if restore and file is not None:
-            kept = mind.restore_backup(file)
+            kept = mind.data.restore_backup(file)
             cli.progress.clear()
             if cli.as_json:
                 print_json({"restored": str(file), "kept": str(kept)})
@@ -297,7 +297,7 @@ def back_up_store(
                 print_line(f"Everything is as in {file}. What was here until now: {kept}")
             return
         made = (
-            mind.backup(file)
+            mind.data.backup(file)
             if file
             else backups.make_daily_backup(mind.store, mind.settings, clock.now())
         )

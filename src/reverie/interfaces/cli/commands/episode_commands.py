@@ -60,7 +60,7 @@ def recount_episode(
 ) -> None:
     """Keep what happened: who, what, when, where, why."""
     with cli.open_mind() as mind:
-        kept = mind.recount(
+        kept = mind.episodes.record(
             read_text_or_stdin(what),
             who=who,
             when=parse_time_ago(when, clock.now()),
@@ -93,7 +93,7 @@ def list_episodes(
     """
     first, last = parse_time_range(since, until)
     with cli.open_mind() as mind:
-        found = mind.episodes(
+        found = mind.episodes.browse(
             " ".join(words or ()),
             since=first,
             until=last,
@@ -125,7 +125,7 @@ def show_journal(
     if not (day or since or until):
         first = utc_today() - timedelta(days=WEEK - 1)
     with cli.open_mind() as mind:
-        found = mind.journal(first, last, space=cli.space)
+        found = mind.episodes.journal(first, last, space=cli.space)
     if cli.as_json:
         print_json({"space": cli.space, "days": [day_to_json(day) for day in found]})
     elif found:
@@ -150,7 +150,7 @@ def show_chain(
     In the order in which it happened.
     """
     with cli.open_mind() as mind:
-        found = mind.chain(id, limit=limit)
+        found = mind.episodes.chain(id, limit=limit)
     if cli.as_json:
         print_json({"chain": [memory_to_json(one) for one in found]})
         return

@@ -55,11 +55,11 @@ def scrub_secrets(
     """
     texts = () if text is None else (read_searched_text(text),)
     with cli.open_mind() as mind:
-        done = mind.scrub(texts, on=cli.progress)
+        done = mind.data.scrub(texts, on=cli.progress)
         is_anything_to_do = done.finds or done.unreached or (copies and done.copies)
         if is_anything_to_do and (yes or confirm_scrub(cli, done, copies)):
             try:
-                done = mind.scrub(texts, write=True, copies=copies, on=cli.progress)
+                done = mind.data.scrub(texts, write=True, copies=copies, on=cli.progress)
             except KeyboardInterrupt:
                 cli.progress.clear()
                 print_note(
@@ -170,12 +170,12 @@ def erase_memories(
     """
     with cli.open_mind() as mind:
         there = [require_memory(mind, id) for id in dict.fromkeys(ids)]
-        more = len(mind.wordings([memory.id for memory in there]))
+        more = len(mind.data.wordings([memory.id for memory in there]))
         if not yes and not typer.confirm(
             f"Erase {len(there)}{format_wordings(more)} for good? This cannot be undone.", err=True
         ):
             raise typer.Abort
-        done = mind.purge([memory.id for memory in there])
+        done = mind.data.purge([memory.id for memory in there])
     if cli.as_json:
         print_json(
             {

@@ -182,13 +182,13 @@ def curate_or_list(
     """
     with cli.open_mind() as mind:
         if id:
-            memory = mind.curate(id, state, by=by, note=note)
+            memory = mind.review.curate(id, state, by=by, note=note)
             if cli.as_json:
                 print_json({"memory": memory_to_json(memory)})
             else:
                 print_line(f"{id} is {state}.")
             return
-        waiting = mind.pending(space=cli.space, limit=limit)
+        waiting = mind.review.pending(space=cli.space, limit=limit)
     if cli.as_json:
         print_json({"memories": [memory_to_json(memory) for memory in waiting]})
         return
@@ -225,7 +225,9 @@ def promote_to_page(
     The page says what it says and where it comes from.
     """
     with cli.open_mind() as mind:
-        memory = mind.promote(id, config.working_directory() / file.expanduser(), by=by, note=note)
+        memory = mind.review.promote(
+            id, config.working_directory() / file.expanduser(), by=by, note=note
+        )
     if cli.as_json:
         print_json({"memory": memory_to_json(memory)})
     else:
@@ -248,7 +250,7 @@ def list_hints(
     text = " ".join(prompt)
     with cli.open_mind() as mind:
         if choose_search_mode(cli, mind, text, "auto") == "words":
-            mind.embedder = None
+            mind.context.embedder = None
         found = mind.hints(text, space=cli.space, limit=limit, session=session)
     if cli.as_json:
         print_json({"space": cli.space, "hints": [hint._asdict() for hint in found]})
@@ -328,7 +330,7 @@ def list_gaps(cli: CliContext, limit: Limit = 20) -> None:
     Those asked here: what is worth remembering.
     """
     with cli.open_mind() as mind:
-        found = mind.gaps(cli.space)[:limit]
+        found = mind.review.gaps(cli.space)[:limit]
     if cli.as_json:
         print_json({"space": cli.space, "gaps": [gap._asdict() for gap in found]})
     elif found:
@@ -433,7 +435,7 @@ def record_feeling(
 ) -> None:
     """Note how something felt, on a memory or by itself."""
     with cli.open_mind() as mind:
-        kept = mind.feel(emotion, intensity, about=about, why=why, space=cli.space)
+        kept = mind.feelings.record(emotion, intensity, about=about, why=why, space=cli.space)
     if cli.as_json:
         print_json({"memory": memory_to_json(kept)})
     else:
@@ -451,7 +453,7 @@ def list_feelings(
 ) -> None:
     """List memories that carry a feeling, newest first."""
     with cli.open_mind() as mind:
-        found = mind.feelings(minimum=minimum, emotion=emotion, space=cli.space, limit=limit)
+        found = mind.feelings.browse(minimum=minimum, emotion=emotion, space=cli.space, limit=limit)
     print_memories(cli, found, f"No such feeling in {cli.space}.")
 
 
@@ -471,7 +473,7 @@ def set_season(
     What was kept in a time of the same name is favoured.
     """
     with cli.open_mind() as mind:
-        now = mind.season(
+        now = mind.episodes.season(
             "" if end else label,
             until=parse_time_ahead(until, clock.now(), "--until"),
             space=cli.space,

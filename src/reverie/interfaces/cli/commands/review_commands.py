@@ -77,7 +77,7 @@ def review_pairs(
         if one or other or keep or text:
             resolve_pair(cli, mind, one, other, keep or ("edit" if text else ""), text)
             return
-        cases = mind.review(space=cli.space, limit=limit)
+        cases = mind.review.cases(space=cli.space, limit=limit)
         sits_there = sys.stdin.isatty() and sys.stdout.isatty()
         asking = sits_there if ask is None else ask
         lines = mirror_status.list_mirror_questions(mind)
@@ -102,7 +102,7 @@ def resolve_pair(
     """Make one decision without asking, for scripts."""
     if not (one and other and keep):
         raise BadInput("A decision needs both ids and --keep one, other, both, merge, or --text")
-    pair = mind.resolve(one, other, keep, text=read_text_or_stdin([text]) if text else "")
+    pair = mind.review.resolve(one, other, keep, text=read_text_or_stdin([text]) if text else "")
     event = mind.store.events(verbs=("review",), newest=True, limit=1)[0].seq
     if cli.as_json:
         print_json(
@@ -135,7 +135,7 @@ def ask_about_pairs(mind: Mind, cases: list[ReviewCase]) -> None:
             text = ""
             if decision == "edit":
                 text = typer.prompt("The new text", default=case.one.text, err=True)
-            mind.resolve(case.one.id, case.other.id, decision, text=text)
+            mind.review.resolve(case.one.id, case.other.id, decision, text=text)
             decided += 1
     print_line(f"Decided {decided} of {len(cases)}. Each decision can be taken back: reverie undo")
 

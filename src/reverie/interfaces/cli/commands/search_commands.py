@@ -204,7 +204,7 @@ def list_memories(
             limit=limit,
             after=after,
         )
-        elsewhere = 0 if found or cli.as_json else mind.stats().memories
+        elsewhere = 0 if found or cli.as_json else mind.data.stats().memories
     more = ""
     if elsewhere:
         more = f" The whole store holds {elsewhere}: reverie status lists the spaces."
@@ -266,7 +266,7 @@ def show_explanation(
     """Where a memory came from and why it is believed."""
     with cli.open_mind() as mind:
         story = mind.explain(id, whole=everything)
-        rests_on = mind.source(id, around=0)
+        rests_on = mind.sessions.source(id, around=0)
     if cli.as_json:
         print_json(
             {

@@ -34,7 +34,7 @@ def list_sessions(cli: CliContext, grep: Words = None, limit: Limit = 20) -> Non
     from reverie.memory.history_text import format_moment
 
     with cli.open_mind() as mind:
-        found = mind.sessions(space=cli.space, words=grep or (), limit=limit)
+        found = mind.sessions.browse(space=cli.space, words=grep or (), limit=limit)
     if cli.as_json:
         print_json(
             {"space": cli.space, "sessions": [session_to_json(session) for session in found]}
@@ -62,7 +62,7 @@ def show_session(
 ) -> None:
     """Read one past conversation, and what came of it."""
     with cli.open_mind() as mind:
-        found = mind.session(id, space=cli.space, words=grep or ())
+        found = mind.sessions.read(id, space=cli.space, words=grep or ())
     if cli.as_json:
         print_json({**session_to_json(found), "lines": [line._asdict() for line in found.lines]})
         return
@@ -84,7 +84,7 @@ def list_rejected(cli: CliContext, limit: Limit = 20) -> None:
     It looked like something that should be kept; `reverie status` counts it.
     """
     with cli.open_mind() as mind:
-        found, stats = mind.rejected(limit), mind.stats()
+        found, stats = mind.sessions.rejected(limit), mind.data.stats()
     if cli.as_json:
         print_json(
             {
@@ -123,7 +123,7 @@ def hold_content(
     Replaces what it held.
     """
     with cli.open_mind() as mind:
-        kept = mind.hold(
+        kept = mind.sessions.hold(
             parse_tool_arguments(read_text_or_stdin(content)),
             session=session,
             space=cli.space,
@@ -139,7 +139,7 @@ def hold_content(
 def show_held(cli: CliContext, session: Session) -> None:
     """What the working memory of a conversation holds."""
     with cli.open_mind() as mind:
-        found = mind.held(session, space=cli.space)
+        found = mind.sessions.held(session, space=cli.space)
     if cli.as_json:
         print_json({"session": session, "held": found._asdict() if found else None})
     elif found:
@@ -161,7 +161,7 @@ def release_held(cli: CliContext, session: Session) -> None:
     The task is done.
     """
     with cli.open_mind() as mind:
-        there = mind.release(session, space=cli.space)
+        there = mind.sessions.release(session, space=cli.space)
     if cli.as_json:
         print_json({"session": session, "released": there})
     else:

@@ -84,7 +84,7 @@ def find_meant_session(name: str, session: bool) -> str:
         raise BadInput(
             "Which session? No agent has said in which one this runs (Claude Code and Codex "
             "say so to the "
-            "commands they run). Name it: reverie off --session ID; `reverie session list` lists them"
+            "commands they run). Name it: reverie off --session ID; `reverie session show list` lists them"
         )
     return found
 
@@ -180,7 +180,7 @@ def show_status(cli: CliContext) -> None:
         # A slip in the setting is said here, and not by a sleep that never comes.
         parse_sleep_setting(cli.settings)
     with cli.open_mind() as mind:
-        counts = mind.stats()
+        counts = mind.data.stats()
         language = describe_llm(mind.llm, cli.settings.llm)
         settler = mind.store.holder(SETTLE_LEASE, clock.now())
         failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
