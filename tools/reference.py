@@ -14,7 +14,7 @@ from typing import Any, is_typeddict
 import reverie
 from reverie.core import config, errors
 from reverie.core.kinds import CUSTOM_KIND, KINDS, Kind
-from reverie.runtime.mind import verb_options
+from reverie.runtime import verb_options
 from reverie.runtime.mind.mind_context import VerbGroup
 from reverie.testing import memory
 

@@ -17,7 +17,7 @@ from reverie.memory.memory_validation import Moment, parse_moment, parse_moment_
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
 from reverie.runtime.mind.tool_recording import ToolRecording
-from reverie.runtime.mind.verb_options import EventFilter, FileTouchFields, RunOutcome
+from reverie.runtime.verb_options import EventFilter, FileTouchFields, RunOutcome
 from reverie.text.argument_checks import check_question, check_text_list
 
 if TYPE_CHECKING:
