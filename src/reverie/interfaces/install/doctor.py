@@ -85,7 +85,7 @@ def examine_memory(settings: Settings, space: str) -> Iterator[DoctorFinding]:
             yield from examine_store(mind, home, space)
     except StoreDamaged as err:
         yield DoctorFinding(
-            False, f"The memory cannot be opened: {err}", "Try: reverie verify --repair"
+            False, f"The memory cannot be opened: {err}", "Try: reverie data verify --repair"
         )
     except (ReverieError, OSError) as err:
         yield DoctorFinding(False, f"The memory cannot be opened: {err}")
@@ -93,7 +93,7 @@ def examine_memory(settings: Settings, space: str) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             settings.offline,
             "The embedding model is not on this machine: only words find what comes up.",
-            "Fetch it, once (90 MB): reverie settle",
+            "Fetch it, once (90 MB): reverie data settle",
         )
 
 
@@ -151,7 +151,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
             yield DoctorFinding(
                 True,
                 f"{one.done.system} keeps memories in {one.path} that are not here.",
-                f"Take them along: reverie import{f' {one.path}' * one.left}",
+                f"Take them along: reverie data import{f' {one.path}' * one.left}",
             )
     failed = [
         one
@@ -163,7 +163,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
             False,
             f"{len(failed)} events of the last week could not be learned from, the last one: "
             f"{failed[0].payload.get('error', '')}",
-            "They are kept: reverie log",
+            "They are kept: reverie activity log",
         )
     trouble = json.loads(mind.store.meta("trouble") or "null")
     if trouble:
@@ -171,7 +171,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
             False,
             f"The last attempt to settle, {format_time_ago(now - trouble['at'])}, met: "
             f"{trouble['text']}",
-            "Try: reverie settle",
+            "Try: reverie data settle",
         )
     if interruptions.has_unfinished_erasure(mind.work):
         yield DoctorFinding(
@@ -183,7 +183,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
         yield DoctorFinding(
             False,
             "The index of code is of an earlier version, and nothing reads it.",
-            "Index each repository again: reverie index",
+            "Index each repository again: reverie code index",
         )
     for _, why in find_stuck_shares(mind.store):
         yield DoctorFinding(False, f"A shared file is not in step: {why}")

@@ -21,7 +21,7 @@ from reverie.interfaces.install.settings_targets import (
 )
 from reverie.interfaces.install.settings_writer import SettingsEdit, WiringLedger
 
-commands = CommandTable("Wire it in")
+commands = CommandTable()
 
 Host = Annotated[str, typer.Argument(metavar="HOST", help=f"One of: {', '.join(HOST_MODULES)}.")]
 Project = Annotated[
@@ -45,8 +45,9 @@ def install_host(
     diff: Whole = False,
     by_hand: Printed = False,
 ) -> None:
-    """Wire Reverie into an agent: its hooks and the MCP server. Shows what it would write, and
-    asks.
+    """Wire Reverie into an agent.
+
+    Its hooks and the MCP server. Shows what it would write, and asks.
     """
     found = [
         target
@@ -72,7 +73,7 @@ def install_host(
     if cli.as_json:
         return
     if is_model_missing(cli.settings):
-        print_note("Until `reverie settle` has fetched the model, words decide what comes up.")
+        print_note("Until `reverie data settle` has fetched the model, words decide what comes up.")
     if not no_mcp and find_spec("mcp") is None:
         print_note(
             "Its MCP server needs the package mcp, and does not start without: pip install "
@@ -91,7 +92,10 @@ def install_host(
 def uninstall_host(
     cli: CliContext, host: Host, project: Project = False, yes: Yes = False, diff: Whole = False
 ) -> None:
-    """Take Reverie out of an agent's settings; they are as they were before. Memories stay."""
+    """Take Reverie out of an agent's settings.
+
+    They are as they were before. Memories stay.
+    """
     ledger = WiringLedger(cli.settings.home, host)
     edits = ledger.plan_unwiring(find_targets(cli, host, project))
     if confirm_edits(cli, edits, yes=yes, diff=diff):
@@ -163,8 +167,9 @@ def print_install_result(
 
 @commands.add("doctor")
 def run_doctor(cli: CliContext) -> None:
-    """Look whether all is well: what is wired, when memory last surfaced, what failed, and how to
-    mend it.
+    """Look whether all is well, and how to mend it.
+
+    What is wired, when memory last surfaced, what failed.
     """
     from reverie.interfaces.install.doctor import examine_installation
     from reverie.interfaces.install.settings_findings import DoctorFinding
@@ -198,3 +203,14 @@ def run_doctor(cli: CliContext) -> None:
                 print_line(f"      {finding.mend}")
     if not all(finding.well for finding in found):
         raise typer.Exit(1)
+
+
+@commands.add("tour", spaced=False)
+def take_tour(cli: CliContext) -> None:
+    """See Reverie at work in a throw-away home.
+
+    On this repository's history and a sample conversation.
+    """
+    from reverie.interfaces.cli.tour import run_tour
+
+    run_tour(cli)
