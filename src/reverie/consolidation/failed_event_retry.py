@@ -7,20 +7,12 @@ read yet is no matter of sleep: its reader's cursor stands before it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 
-from reverie.core.errors import Conflict, StoreError
+from reverie.core.errors import ModelAway
 from reverie.core.model import Event
-from reverie.pipeline.event_reader import (
-    MAX_ATTEMPTS,
-    EventReader,
-    WorkContext,
-    caused_event,
-    is_unchanged,
-)
+from reverie.pipeline.event_reader import RETRY_CURSOR, EventReader, WorkContext, process_event
 from reverie.storage.paging import iter_events_after
 
-RETRY_CURSOR = "sleep.retro"
 # times that sleep tries an event again
 MAX_TRIES = 3
 
@@ -33,16 +25,25 @@ def queue_missing_vectors(work: WorkContext, dry: bool) -> int:
     return work.store.await_vectors(work.embedding_model) - before
 
 
-def retry_failed_events(work: WorkContext, readers: Sequence[EventReader], dry: bool) -> int:
-    """Try again what a reader failed on; how many events came to something."""
+def retry_failed_events(
+    work: WorkContext, readers: Sequence[EventReader], dry: bool
+) -> tuple[int, str]:
+    """Try again what a reader failed on: how many events came to something, and why it stopped.
+
+    Where a language model is away the next run goes on: that is not the event's fault.
+    """
     by_name = {reader.name: reader for reader in readers}
+    retried = 0
     # What fails again now is for the next run.
     newest = work.store.last_event()
-    failed = takewhile(
-        lambda event: event.seq <= newest,
-        iter_events_after(work.store, work.store.cursor(RETRY_CURSOR), ("failed",)),
-    )
-    return sum(retry_failed_event(work, by_name, event, dry) for event in failed)
+    for failed in iter_events_after(work.store, work.store.cursor(RETRY_CURSOR), ("failed",)):
+        if failed.seq > newest:
+            break
+        try:
+            retried += retry_failed_event(work, by_name, failed, dry)
+        except ModelAway as err:
+            return retried, str(err)
+    return retried, ""
 
 
 def retry_failed_event(
@@ -51,43 +52,8 @@ def retry_failed_event(
     """Try an event once more unless it was tried MAX_TRIES times; True if it went well."""
     reader = readers.get(str(failed.payload.get("reader")))
     event = work.store.event(int(failed.payload.get("event", 0)))
-    tries = int(failed.payload.get("tries", 0))
-    if reader is None or event is None or tries >= MAX_TRIES:
-        if not dry:
-            work.store.advance(RETRY_CURSOR, failed.seq)
-        return False
-    return True if dry else decide_again(work, reader, event, failed)
-
-
-def decide_again(work: WorkContext, reader: EventReader, event: Event, failed: Event) -> bool:
-    """Let a reader decide about an event once more; what fails again waits for the next run."""
-    done = (RETRY_CURSOR, failed.seq)
-    try:
-        for _ in range(MAX_ATTEMPTS):
-            decision = reader.decide(work, event)
-            with work.store.transaction():
-                if is_unchanged(work.store, decision):
-                    work.store.apply(
-                        decision.changes,
-                        caused_event(
-                            work, event, reader.verb, again=failed.seq, **decision.payload
-                        ),
-                        done=done,
-                    )
-                    return True
-    except (StoreError, Conflict):
-        raise
-    except Exception as err:
-        work.store.apply(
-            [],
-            caused_event(
-                work,
-                event,
-                "failed",
-                error=f"{type(err).__name__}: {err}"[:500],
-                reader=reader.name,
-                tries=int(failed.payload.get("tries", 0)) + 1,
-            ),
-            done=done,
-        )
+    if reader and event and int(failed.payload.get("tries", 0)) < MAX_TRIES:
+        return dry or not process_event(work, reader, event, failed).failed
+    if not dry:
+        work.store.advance(RETRY_CURSOR, failed.seq)
     return False

@@ -244,7 +244,7 @@ def run_code_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, s
 def run_log_pass(run: SleepRun, name: str, _at: tuple[str, str]) -> tuple[int, str]:
     """What was left undone: events that a reader failed on, texts without a vector."""
     if name == "retro":
-        return retry_failed_events(run.work, run.queue.readers, run.request.dry_run), ""
+        return retry_failed_events(run.work, run.queue.readers, run.request.dry_run)
     return queue_missing_vectors(run.work, run.request.dry_run), ""
 
 
