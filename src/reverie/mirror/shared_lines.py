@@ -84,10 +84,12 @@ class SharedFile(NamedTuple):
 
 def parse_shared_file(data: bytes) -> SharedFile:
     """A file's lines; empty ones do not count."""
-    text = data.decode("utf-8-sig", "replace")
-    return SharedFile(
-        tuple(parse_shared_line(raw) for raw in re.split(r"\r?\n", text) if raw.strip())
-    )
+    # Only \n ends a line when the file is written. So a \r at a line's end goes, however many there
+    # are, and a byte order mark at its beginning, or the next reading would find other lines.
+    raws = [
+        raw.lstrip("\ufeff").rstrip("\r") for raw in data.decode("utf-8", "replace").split("\n")
+    ]
+    return SharedFile(tuple(parse_shared_line(raw) for raw in raws if raw.strip()))
 
 
 def parse_shared_line(raw: str) -> SharedLine:

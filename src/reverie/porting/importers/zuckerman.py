@@ -394,14 +394,15 @@ def read_zuckerman_page(
     text = read_page(file)
     day = parse_record_time(file.stem, reading.zone) if DAILY.fullmatch(file.stem) else None
     stamps = list(STAMP.finditer(text))
-    ends = [*(stamp.start() for stamp in stamps[1:]), len(text)]
-    for stamp, end in zip(stamps, ends, strict=False):
+    # Of a page without stamps, which people write, the first entry is the whole text's end.
+    starts = [*(stamp.start() for stamp in stamps), len(text)]
+    for stamp, end in zip(stamps, starts[1:], strict=True):
         block = text[stamp.end() : end].rstrip().removesuffix("---").rstrip()
         line = text.count("\n", 0, stamp.end()) + 1
         for record in read_stamped_block(block, line, name, kind):
             at = record.at if record.at is not None else parse_record_time(stamp[1], "UTC")
             yield record._replace(at=at)
-    loose = text[: stamps[0].start()].rstrip().removesuffix("---") if stamps else text
+    loose = text[: starts[0]].rstrip().removesuffix("---") if stamps else text
     for part in split_passages(loose):
         record = to_passage_record(name, part, kind_from_heading(part.heading, kind))
         yield record._replace(at=day, seen=file.stat().st_mtime, local=day is not None)
