@@ -11,7 +11,12 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.kinds import KINDS
-from reverie.porting.importers.import_records import ImportRemark
+from reverie.porting.importers.import_records import (
+    BadRecord,
+    ForeignRecord,
+    ImportRemark,
+    as_mapping,
+)
 from reverie.privacy import hide_private_passages
 from reverie.privacy.sensitive_files import is_marked_sensitive
 from reverie.text.tokenization import fingerprint_text
@@ -96,11 +101,6 @@ def remark_sensitive_pages(files: Iterable[Path]) -> Iterator[ImportRemark]:
                 )
 
 
-def read_import_json(path: Path) -> Any:
-    """The JSON value of a file; BadInput with the line of an error."""
-    return parse_lenient_json(read_import_text(path))
-
-
 def parse_lenient_json(text: str) -> Any:
     """A JSON value, also with stray commas before a bracket; BadInput with the line of an error."""
     try:
@@ -115,19 +115,12 @@ def parse_lenient_json(text: str) -> Any:
             raise BadInput(f"line {line} is not JSON: {getattr(err, 'msg', err)}") from err
 
 
-class JsonRecord(NamedTuple):
-    """A record of a list in a JSON file, and the line on which it begins."""
+def iter_json_records(
+    text: str, name: str, file: str, zone: str = "UTC"
+) -> Iterator[ForeignRecord | BadRecord]:
+    """The records of {"<name>": […]} or of a bare list, one by one; `file` is what it is called.
 
-    line: int
-    value: Any
-    # why there is none
-    why: str = ""
-
-
-def iter_json_records(text: str, name: str) -> Iterator[JsonRecord]:
-    """The records of {"<name>": […]} or of a bare list, one by one.
-
-    Yields those that are whole, and where one is not.
+    Yields those that are whole, and where one is not. Raises BadInput if there is no such list.
     """
     at = find_list_start(text, name)
     if at < 0:
@@ -143,10 +136,10 @@ def iter_json_records(text: str, name: str) -> Iterator[JsonRecord]:
         line, counted = line + text.count("\n", counted, at), at
         try:
             value, at = decode_json_at(text, at)
-            yield JsonRecord(line, value)
+            yield ForeignRecord(as_mapping(value), f"{file}, line {line}", zone)
         except (ValueError, RecursionError) as err:
             reason = getattr(err, "msg", "nested too deeply")
-            yield JsonRecord(line, None, f"it is not JSON: {reason}")
+            yield BadRecord(f"{file}, line {line}", f"it is not JSON: {reason}")
             at = find_next_record(text, at + 1)
 
 
