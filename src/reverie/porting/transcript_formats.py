@@ -12,7 +12,7 @@ replaced, and said in `RecordedTranscript.remarks`. Nothing is printed, opened o
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,6 +49,10 @@ class RecordedMessage:
     at: float | None = None
 
 
+# the name of a session, and what is said in it
+SessionMessage = tuple[str, RecordedMessage]
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedConversation:
     """One session, in order."""
@@ -77,7 +81,7 @@ def read_transcript(data: bytes, name: str = "recording") -> RecordedTranscript:
         raise BadTranscript("There is nothing in that file")
     for form, fits, read_entries in FORMATS:
         if any(fits(entry) for _, entry in entries):
-            found = tuple(one for one in read_entries(entries, name) if one.messages)
+            found = group_by_session(read_entries(entries, name))
             if not found:
                 raise BadTranscript("There is no message in that file")
             return RecordedTranscript(form, found, remarks)
@@ -107,7 +111,7 @@ def read_provider_messages(data: bytes) -> tuple[list[dict[str, Any]], tuple[str
         ]
         return messages, remarks
     messages = []
-    for conversation in read_corpus_entries(entries, ""):
+    for conversation in group_by_session(read_corpus_entries(entries, "")):
         for one in conversation.messages:
             messages.append(stamp_message({"role": one.role, "content": one.text}, one.at, 0))
     return messages, remarks
@@ -145,20 +149,16 @@ def stamp_message(message: Mapping[str, Any], said_at: Any, number: int) -> dict
 
 def decode_whole_lines(data: bytes) -> tuple[str, tuple[str, ...]]:
     """The text of a file without an unfinished last line, and what was left out or replaced."""
-    text, remarks = decode_transcript(data)
-    text, more = drop_unfinished_line(text)
-    return text, remarks + more
-
-
-def decode_transcript(data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Text from bytes, with or without a byte order mark, and a remark if some became �."""
     encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    damage: tuple[str, ...] = ()
     try:
-        return data.decode(encoding), ()
+        text = data.decode(encoding)
     except UnicodeDecodeError as err:
         line = data[: err.start].count(b"\n") + 1
-        remark = f"Line {line} is not UTF-8 text; what cannot be read there became �"
-        return data.decode(encoding, "replace"), (remark,)
+        damage = (f"Line {line} is not UTF-8 text; what cannot be read there became �",)
+        text = data.decode(encoding, "replace")
+    text, unfinished = drop_unfinished_line(text)
+    return text, damage + unfinished
 
 
 def drop_unfinished_line(text: str) -> tuple[str, tuple[str, ...]]:
@@ -225,20 +225,14 @@ def parse_transcript_json(text: str, line: int) -> Any:
         raise BadTranscript(f"Line {at} is not JSON: {getattr(err, 'msg', err)}") from err
 
 
-class ConversationBuilder:
-    """Messages by the session that they belong to, in order."""
-
-    def __init__(self) -> None:
-        self._sessions: dict[str, list[RecordedMessage]] = {}
-
-    def add(self, session: str, message: RecordedMessage) -> None:
-        """Add a message to a session."""
-        self._sessions.setdefault(session, []).append(message)
-
-    def build(self) -> Iterator[RecordedConversation]:
-        """One conversation a session."""
-        for session, messages in self._sessions.items():
-            yield RecordedConversation(session, tuple(messages))
+def group_by_session(
+    messages: Iterable[SessionMessage],
+) -> tuple[RecordedConversation, ...]:
+    """A conversation for each session, in order."""
+    sessions: dict[str, list[RecordedMessage]] = {}
+    for session, message in messages:
+        sessions.setdefault(session, []).append(message)
+    return tuple(RecordedConversation(name, tuple(said)) for name, said in sessions.items())
 
 
 # OpenAI-shaped messages
@@ -249,9 +243,8 @@ def is_openai_message(entry: Mapping[str, Any]) -> bool:
     return isinstance(entry.get("role"), str) and ("content" in entry or "tool_calls" in entry)
 
 
-def read_openai_messages(entries: Sequence[Entry], name: str) -> Iterator[RecordedConversation]:
-    """One conversation a session; without a name, all is one."""
-    conversations = ConversationBuilder()
+def read_openai_messages(entries: Sequence[Entry], name: str) -> Iterator[SessionMessage]:
+    """What each message says; without a session of its own, it is of the session `name`."""
     for number, entry in entries:
         if not is_openai_message(entry):
             raise BadTranscript(f"Line {number} is no message: role or content is missing")
@@ -267,9 +260,7 @@ def read_openai_messages(entries: Sequence[Entry], name: str) -> Iterator[Record
             session = str(entry.get("session_id") or entry.get("session") or name)
             speaker = str(entry.get("name") or entry.get("speaker") or "")
             at = parse_entry_time(entry.get("timestamp", entry.get("at")), number)
-            message = RecordedMessage(role, clean_text(text), clean_text(speaker), at)
-            conversations.add(session, message)
-    yield from conversations.build()
+            yield session, RecordedMessage(role, clean_text(text), clean_text(speaker), at)
 
 
 def extract_spoken_text(content: Any) -> str:
@@ -324,9 +315,8 @@ def counts_as_said(entry: Mapping[str, Any]) -> bool:
     return is_claude_entry(entry)
 
 
-def read_claude_entries(entries: Sequence[Entry], name: str) -> Iterator[RecordedConversation]:
-    """What user and assistant said, one conversation a session."""
-    conversations = ConversationBuilder()
+def read_claude_entries(entries: Sequence[Entry], name: str) -> Iterator[SessionMessage]:
+    """What user and assistant said."""
     for number, entry in entries:
         if not counts_as_said(entry):
             continue
@@ -335,9 +325,8 @@ def read_claude_entries(entries: Sequence[Entry], name: str) -> Iterator[Recorde
         if text:
             role = "tool" if is_tool_answer(content) else str(entry["type"])
             at = parse_entry_time(entry.get("timestamp"), number)
-            message = RecordedMessage(role, clean_text(text), "", at)
-            conversations.add(str(entry.get("sessionId") or name), message)
-    yield from conversations.build()
+            session = str(entry.get("sessionId") or name)
+            yield session, RecordedMessage(role, clean_text(text), "", at)
 
 
 def is_tool_answer(content: Any) -> bool:
@@ -357,9 +346,8 @@ def is_corpus_entry(entry: Mapping[str, Any]) -> bool:
     return isinstance(entry.get("text"), str) and has_context
 
 
-def read_corpus_entries(entries: Sequence[Entry], name: str) -> Iterator[RecordedConversation]:
-    """One conversation a session; whoever is not an assistant speaks as a user."""
-    conversations = ConversationBuilder()
+def read_corpus_entries(entries: Sequence[Entry], name: str) -> Iterator[SessionMessage]:
+    """What each entry says; whoever is not an assistant speaks as a user."""
     for number, entry in entries:
         if not isinstance(entry.get("text"), str):
             raise BadTranscript(f"Line {number} has no text")
@@ -368,13 +356,12 @@ def read_corpus_entries(entries: Sequence[Entry], name: str) -> Iterator[Recorde
             speaker = str(entry.get("speaker") or "")
             role = ROLES.get(speaker.lower(), "user")
             at = parse_entry_time(entry.get("timestamp"), number)
-            message = RecordedMessage(role, clean_text(text), clean_text(speaker), at)
-            conversations.add(str(entry.get("session_id") or name), message)
-    yield from conversations.build()
+            session = str(entry.get("session_id") or name)
+            yield session, RecordedMessage(role, clean_text(text), clean_text(speaker), at)
 
 
 EntryTest = Callable[[Mapping[str, Any]], bool]
-EntryReader = Callable[[Sequence[Entry], str], Iterator[RecordedConversation]]
+EntryReader = Callable[[Sequence[Entry], str], Iterator[SessionMessage]]
 # the first format that fits any entry wins
 FORMATS: tuple[tuple[str, EntryTest, EntryReader], ...] = (
     ("claude", is_claude_entry, read_claude_entries),
