@@ -276,11 +276,11 @@ class Worker:
         """Today's copy; before it, what a purge or a scrub had to leave in the files because
         somebody was reading.
         """
-        from reverie.erasure import interruptions, unfinished
+        from reverie.erasure import unfinished
         from reverie.storage import backups
 
         if self.may_continue():
-            if interruptions.has_unfinished_erasure(self.mind.work):
+            if unfinished.has_unfinished_erasure(self.mind.work):
                 unfinished.finish_erasure(self.mind.work)
             backups.make_daily_backup(self.mind.store, self.mind.settings, clock.now())
 
