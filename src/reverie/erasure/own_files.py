@@ -63,7 +63,7 @@ def scrub_files(
     finds: list[ScrubFinding] = []
     stuck: list[Path] = []
     unedited = list_unedited_pages(work) if write else []
-    shares = [Path(share.path) for share in shared_files.load_shares(work.store)]
+    shares = [share.file for share in shared_files.load_shares(work.store)]
     paths = list(dict.fromkeys((*iter_own_files(work, roots), *shares)))
     for done, path in enumerate(paths, 1):
         progress("Looking through the files", done, len(paths))

@@ -271,7 +271,7 @@ def list_staying_names(store: Store) -> set[str]:
     memories = store.browse(Filter(active=None, limit=ALL_MEMORIES))
     names = {memory.id for memory in memories if memory.kind not in RECORD_KINDS}
     for share in shared_files.load_shares(store):
-        data = read_bytes_if_present(Path(share.path)) or b""
+        data = read_bytes_if_present(share.file) or b""
         names |= {line.id for line in shared_lines.parse_shared_file(data).lines}
     return names - {""}
 

@@ -23,16 +23,24 @@ from typing import NamedTuple
 from reverie.core import clock
 from reverie.core.config import Settings
 from reverie.core.errors import StoreError
-from reverie.core.model import Record
+from reverie.core.model import Filter, Record
 from reverie.mirror.file_exchange import NO_LOOK, FileLook, stat_look
-from reverie.mirror.mirror_folder import MirrorFolder
-from reverie.mirror.space_sync import MirrorReport, SyncRequest, record_space_trouble, sync_space
+from reverie.mirror.mirror_folder import MirrorFolder, PageTrouble
+from reverie.mirror.page_rendering import diff_page, remove_memories
+from reverie.mirror.space_sync import (
+    ALL_MEMORIES,
+    MirrorReport,
+    SyncRequest,
+    group_lines_by_page,
+    record_space_trouble,
+    sync_space,
+)
 from reverie.pipeline.event_reader import WorkContext
 from reverie.pipeline.leases import DEFAULT_LEASE_SECONDS, hold_lease
 from reverie.storage import UNLOGGED, Problem, Store
 from reverie.storage.erased_texts import PURGING
 
-# the lease and the cursor
+# the lease, the cursor, and what `verify` calls it
 MIRROR = "mirror"
 # seconds that a page must have been left alone
 QUIET_SECONDS = 1.5
@@ -251,13 +259,11 @@ def find_mirror_problems(work: WorkContext, repair: bool) -> list[Problem]:
 
     For `verify`; `repair` brings them in step.
     """
-    from reverie.mirror.mirror_check import PROBLEM_AREA, check_space_pages
-
     root, store = find_mirror_root(work.settings, work.store), work.store
     spaces = sorted(list_mirrored_spaces(store))
     problems = []
     for space in spaces:
-        problems += [Problem(PROBLEM_AREA, why) for why in list_stray_edits(work, space)]
+        problems += [Problem(MIRROR, why) for why in list_stray_edits(work, space)]
     # While the mirror has not followed the store yet, its pages may differ.
     if root is None or store.meta(UNLOGGED) or store.meta(PURGING):
         return problems
@@ -265,6 +271,45 @@ def find_mirror_problems(work: WorkContext, repair: bool) -> list[Problem]:
         if not work.settings.is_off(space):
             problems += check_space_pages(work, MirrorFolder(root, space), repair)
     return problems
+
+
+def check_space_pages(work: WorkContext, folder: MirrorFolder, repair: bool) -> list[Problem]:
+    """What is wrong with a space's pages; `repair` brings them in step.
+
+    What only waits to be taken in or written, or for an answer, is not wrong.
+    """
+    wrong = [Problem(MIRROR, why) for why in folder.state().troubles.values()]
+    wrong += find_stale_pages(work, folder)
+    if not wrong or not repair:
+        return wrong
+    left = set(sync_space(work, folder, SyncRequest(afresh=True, retry=True)).troubles)
+    return [problem._replace(repaired=problem.message not in left) for problem in wrong]
+
+
+def find_stale_pages(work: WorkContext, folder: MirrorFolder) -> list[Problem]:
+    """Pages that differ from the store although neither was altered since they were written."""
+    state = folder.state()
+    if state.seq < 0 or work.store.changes_after(state.seq):
+        return []
+    memories = work.store.browse(Filter(spaces=(folder.space,), limit=ALL_MEMORIES))
+    lines = group_lines_by_page(folder.space, memories)
+    looks, found = folder.looks(state.looks), []
+    for name in sorted({*state.looks, *lines} - state.held):
+        if looks.get(name) != state.looks.get(name):
+            continue
+        try:
+            wrong = diff_page(folder.read(name).page, lines.get(name, {}))
+        except PageTrouble as trouble:
+            found.append(Problem(MIRROR, str(trouble)))
+            continue
+        if wrong:
+            id, how = min(wrong.items())
+            message = (
+                f"{folder.path / name} is out of step with the store in {len(wrong):,} lines: "
+                f"{id} {how}"
+            )
+            found.append(Problem(MIRROR, message))
+    return found
 
 
 def erase_from_mirror(
@@ -280,8 +325,6 @@ def erase_from_mirror(
     spaces = sorted(list_mirrored_spaces(work.store))
     if not spaces:
         return ()
-    from reverie.mirror.mirror_check import erase_from_pages
-
     gone, erased = set(ids), {text.strip() for text in texts}
     with hold_mirror_lease(work.store, now):
         left = [folder for folder in former if not folder.is_dir()]
@@ -291,3 +334,34 @@ def erase_from_mirror(
                 if folder.hidden.is_dir():
                     left += erase_from_pages(folder, gone, erased)
         return tuple(left)
+
+
+def erase_from_pages(folder: MirrorFolder, ids: set[str], texts: set[str]) -> list[Path]:
+    """Take memories out of every page and copy of a space.
+
+    Returns the files that may still hold them.
+    """
+    unreached, state = [], folder.state()
+    looks = dict(state.looks)
+    for name in state.looks:
+        try:
+            folder.keep_copy(name, folder.copy(name).without_memories(ids))
+            found = folder.read(name)
+            clean = remove_memories(found.page, ids, texts)
+            if found.data is None or clean.text == found.page.text:
+                continue
+            look = folder.write(found, clean)
+            if look is None:
+                unreached.append(folder.path / name)
+            elif state.looks[name] == found.look:
+                # Nobody has edited it: the page is not to be taken for an edited one.
+                looks[name] = look
+        except (PageTrouble, OSError):
+            unreached.append(folder.path / name)
+    for half in folder.temporary_files(state.looks):
+        half.unlink(missing_ok=True)
+    try:
+        folder.keep_state(state._replace(looks=looks))
+    except (PageTrouble, OSError):
+        unreached.append(folder.hidden)
+    return unreached

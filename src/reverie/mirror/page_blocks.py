@@ -139,7 +139,7 @@ def split_keeping_ends(text: str) -> list[str]:
 
 
 def _iter_blocks(
-    lines: Sequence[str], name: str, private: frozenset[int] = frozenset(), under: str = ""
+    lines: Sequence[str], name: str, private: frozenset[int], under: str
 ) -> Iterator[PageBlock]:
     known = {group.casefold(): group for group in list_headings(name)}
     at, group, level, has_mark = 0, under, 0, False

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -220,7 +220,7 @@ def parse_local_time(text: object, zone: str) -> float | None:
 
 
 def merge_shared_file(
-    page: SharedFile, ours: Iterable[Mapping[str, Any]], gone: frozenset[str]
+    page: SharedFile, ours: Iterable[Mapping[str, Any]], gone: Collection[str]
 ) -> SharedFile:
     """The file with our records; those of `gone` leave.
 

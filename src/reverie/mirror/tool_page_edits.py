@@ -14,25 +14,32 @@ one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.model import EMPTY_MAPPING, Add, Change, Event, Filter, Memory, Retire, Revise
 from reverie.mirror.apply_page_edits import (
     PERSON_SOURCE,
-    PageEdits,
     build_line_memory,
     decide_page_edits,
 )
 from reverie.mirror.mirror_folder import FoundPage, MirrorFolder, PageTrouble
 from reverie.mirror.mirror_sync import hold_mirror_lease
-from reverie.mirror.page_blocks import MirrorPage, parse_mirror_page, render_claiming_mark
-from reverie.mirror.page_placement import PageLine
+from reverie.mirror.page_blocks import (
+    MirrorPage,
+    PageBlock,
+    PageHeading,
+    PageItem,
+    PageMark,
+    PageProse,
+    parse_mirror_page,
+    render_claiming_mark,
+)
+from reverie.mirror.page_placement import PageLine, default_heading
 from reverie.mirror.page_rendering import render_page
-from reverie.mirror.page_rewrite import find_heading_above, itemise_text, list_prose_lines
-from reverie.mirror.space_sync import ALL_MEMORIES, assign_memory, group_lines_by_page
+from reverie.mirror.space_sync import ALL_MEMORIES, assign_memories, group_lines_by_page
 from reverie.mirror.three_way_merge import merge_page
 from reverie.notes import file_versions
 from reverie.pipeline.event_reader import WorkContext
@@ -92,9 +99,12 @@ def append_to_page(
 
 
 def with_title(page: MirrorPage, number: int, source: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields of a new line; somebody's own heading is its title."""
-    heading = find_heading_above(page, number)
-    return {"title": heading, **source} if heading else source
+    """The fields of a new line; its title is somebody's own heading above it, if it has one."""
+    above = [block for block in page.blocks[:number] if isinstance(block, PageHeading)]
+    if not above or above[-1].opens:
+        return source
+    title = above[-1].raw.strip().strip("#").strip()
+    return {"title": title, **source} if title else source
 
 
 def replace_page(
@@ -111,7 +121,7 @@ def replace_page(
         merged = merge_page(ours, page, ours)
         edits = decide_page_edits(work, folder.space, [(merged, ours)], update.source)
         if edits.refused:
-            raise BadInput(f"{' '.join(why for _, why in edits.refused)} Nothing was changed")
+            raise BadInput(f"{' '.join(edits.refused.values())} Nothing was changed")
         version = record_page_update(work, folder, update, found, edits.changes)
     write_updated_page(work, folder, found, assign_memories(merged.page, edits))
     changes = edits.changes
@@ -121,14 +131,6 @@ def replace_page(
         len({change.id for change in changes if isinstance(change, Revise)}),
         sum(isinstance(change, Retire) for change in changes),
     )
-
-
-def assign_memories(page: MirrorPage, edits: PageEdits) -> MirrorPage:
-    """The page with the memories that were made of its items."""
-    blocks = tuple(
-        assign_memory(block, (page.name, number), edits) for number, block in enumerate(page.blocks)
-    )
-    return page._replace(blocks=blocks)
 
 
 def write_updated_page(
@@ -161,7 +163,8 @@ def record_page_update(
     if found.data is not None:
         before = file_versions.keep_version(work.settings.home, found.data)
     payload = {
-        "path": str(resolve_page_path(folder, update.name)),
+        # With links resolved, as files are named in events.
+        "path": str(folder.path.resolve() / update.name),
         "mode": update.mode,
         "before": before,
         "size": len(found.data or b""),
@@ -170,12 +173,65 @@ def record_page_update(
     return work.store.apply(changes, event)
 
 
-def resolve_page_path(folder: MirrorFolder, name: str) -> Path:
-    """A page's path with links resolved, as files are named in events."""
-    return folder.path.resolve() / name
-
-
 def load_page_lines(work: WorkContext, space: str, name: str) -> dict[str, PageLine]:
     """What the store says on a page."""
     memories = work.store.browse(Filter(spaces=(space,), limit=ALL_MEMORIES))
     return group_lines_by_page(space, memories).get(name, {})
+
+
+# A text as blocks of a page
+
+
+def itemise_text(text: str, name: str, prose: Collection[str] = ()) -> MirrorPage:
+    """The text as blocks of a page, without a first line of ours; lines of `prose` stay prose.
+
+    Every bullet and every paragraph is an item. Those that stand under none of our headings have
+    none: whoever remembers them puts them under the page's default one.
+    """
+    page = parse_mirror_page(text, name)
+    blocks: list[PageBlock] = []
+    group = ""
+    for is_prose, run in groupby(page.blocks, lambda block: _is_new_prose(block, prose)):
+        some = list(run)
+        blocks += (
+            _iter_items("".join(block.raw for block in some), name, group)
+            if is_prose
+            else [block for block in some if not isinstance(block, PageMark)]
+        )
+        group = next(
+            (block.group for block in reversed(some) if isinstance(block, PageHeading)), group
+        )
+    return MirrorPage(name, tuple(blocks))
+
+
+def list_prose_lines(page: MirrorPage) -> set[str]:
+    """The lines and passages of a page that are about no memory."""
+    lines: set[str] = set()
+    for block in page.blocks:
+        if isinstance(block, PageProse):
+            lines |= {block.raw.strip(), *block.raw.splitlines()}
+    return {line for line in lines if line.strip()}
+
+
+def _is_new_prose(block: PageBlock, prose: Collection[str]) -> bool:
+    """True if a block of prose says something that nobody has remembered yet."""
+    bare = block.raw.strip()
+    return (
+        isinstance(block, PageProse)
+        and bool(bare)
+        and not bare.startswith("<!--")
+        and bare not in prose
+    )
+
+
+def _iter_items(text: str, name: str, group: str) -> Iterator[PageItem]:
+    """The bullets of a text, and its paragraphs, under a heading."""
+    page = parse_mirror_page(text, name, default_heading(name))
+    for is_item, run in groupby(page.blocks, lambda block: isinstance(block, PageItem)):
+        if is_item:
+            for block in run:
+                if isinstance(block, PageItem):
+                    yield block._replace(line=block.line._replace(heading=group))
+        else:
+            raw = "".join(block.raw for block in run)
+            yield PageItem(raw, PageLine(raw.strip("\n"), group))

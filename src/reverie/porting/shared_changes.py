@@ -8,7 +8,8 @@ what it claims to be, at most `extracted`. Nothing is written here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from reverie.core.authorship import AUTHOR, CURATED_BY, REVIEWER, apply_curate_setting
 from reverie.core.errors import BadInput
@@ -39,13 +40,16 @@ CLAIM_FIELDS = ("maturity", "confidence", CURATED_BY)
 WORDING_FIELDS = (AUTHOR, REVIEWER, CURATE, "maturity")
 
 
-class TakenLines(NamedTuple):
+@dataclass(slots=True)
+class TakenLines:
     """What a file says that is new to us."""
 
-    changes: tuple[Change, ...] = ()
-    gone: frozenset[str] = frozenset()  # names that leave the file: we let them go
-    shy: frozenset[str] = frozenset()  # names whose lines stay as they are: nothing of ours
-    troubles: tuple[str, ...] = ()
+    changes: list[Change] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)  # names that leave the file: we let them go
+    shy: set[str] = field(
+        default_factory=set
+    )  # names whose lines stay as they are: nothing of ours
+    troubles: list[str] = field(default_factory=list)
 
 
 class LineTaker:
@@ -61,37 +65,29 @@ class LineTaker:
         """`ours` are our memories by the names they have there; `said` what records said before."""
         self.work, self.share, self.ours, self.said = work, share, ours, said
         self.zone = work.zone()
-        self.changes: list[Change] = []
-        self.gone: set[str] = set()
-        self.shy: set[str] = set()
-        self.troubles: list[str] = []
+        self.taken = TakenLines()
 
     def take(self, page: shared_lines.SharedFile, is_absent: bool) -> TakenLines:
         """What the lines of a file come to; `is_absent` if there is no such file."""
         records = page.records
-        ids = {
-            name: self._derive_id(record)
-            for name, record in records.items()
-            if name not in self.ours
-        }
+        ids = {}
+        for name, record in records.items():
+            if name not in self.ours:
+                at = shared_lines.parse_local_time(record.get("timestamp"), self.zone)
+                ids[name] = shared_lines.derive_shared_id(record, at or 0.0, self.share.space)
         known = {memory.id: memory for memory in self.work.store.get(list(ids.values()))}
         for name, record in records.items():
-            if name in self.ours:
-                self._take_known(name, record)
-            else:
-                self._take_unknown(name, record, ids[name], known.get(ids[name]))
+            try:
+                if name in self.ours:
+                    self._take_known(name, record)
+                else:
+                    self._take_unknown(name, record, ids[name], known.get(ids[name]))
+            except BadInput as err:
+                # its line stays as it is
+                self.taken.shy.add(name)
+                self.taken.troubles.append(f"{name} cannot be taken in: {err}")
         self._retire_dropped(records, is_absent)
-        return TakenLines(
-            tuple(self.changes),
-            frozenset(self.gone),
-            frozenset(self.shy),
-            tuple(self.troubles),
-        )
-
-    def _derive_id(self, record: Mapping[str, Any]) -> str:
-        """The id that a record has here."""
-        at = shared_lines.parse_local_time(record.get("timestamp"), self.zone)
-        return shared_lines.derive_shared_id(record, at or 0.0, self.share.space)
+        return self.taken
 
     def _take_known(self, name: str, record: Mapping[str, Any]) -> None:
         """Take in what a line says of a memory of ours."""
@@ -103,12 +99,8 @@ class LineTaker:
             fields = build_lifted_fields(shared_lines.from_shared_record(record, self.zone))
         else:
             return
-        if not fields:
-            return
-        try:
-            self.changes.append(build_line_revision(memory, self.work, fields))
-        except BadInput as err:
-            self._refuse(name, err)
+        if fields:
+            self.taken.changes.append(build_line_revision(memory, self.work, fields))
 
     def _is_altered(self, name: str, record: Mapping[str, Any]) -> bool:
         """True if a line says neither what it said before nor what we say."""
@@ -122,38 +114,31 @@ class LineTaker:
         self, name: str, record: Mapping[str, Any], id: str, known: Memory | None
     ) -> None:
         """Take in a line that is of no memory that we share; `known` is one that we had."""
+        now_says = shared_lines.digest_record(record)
         if known is not None and known.active and not is_mature(known):
             # it waits for a look here: the others keep it
-            self.shy.add(name)
-        elif self.said.get(name) == shared_lines.digest_record(record):
-            self.gone.add(name)
+            self.taken.shy.add(name)
+        elif self.said.get(name) == now_says:
+            self.taken.gone.add(name)
         elif known is not None or shared_lines.is_dismissed(record):
             # let go here, or put away there: it is not revived, and not taken from the others
-            self.shy.add(name)
+            self.taken.shy.add(name)
         else:
-            try:
-                new = build_shared_memory(id, self.work, self.share, record, self.zone)
-                self.changes.append(new)
-            except BadInput as err:
-                self._refuse(name, err)
-
-    def _refuse(self, name: str, err: BadInput) -> None:
-        """A record that cannot be used: its line stays as it is."""
-        self.shy.add(name)
-        self.troubles.append(f"{name} cannot be taken in: {err}")
+            new = build_shared_memory(id, self.work, self.share, record, self.zone)
+            self.taken.changes.append(new)
 
     def _retire_dropped(self, records: Mapping[str, Any], is_absent: bool) -> None:
         """Forget what somebody deleted there, unless it looks like an accident."""
         dropped = [name for name in self.said if name in self.ours and name not in records]
         if dropped and is_doubtful_deletion(len(dropped), len(self.said), is_absent):
-            self.troubles.append(
+            self.taken.troubles.append(
                 f"{self.share.path}: {len(dropped):,} of {len(self.said):,} lines are gone. "
                 "They are written anew; to forget them, delete them a few at a time, "
                 "or use reverie forget"
             )
             return
         for name in dropped:
-            self.changes.append(Retire(id=self.ours[name].id, at=self.work.now))
+            self.taken.changes.append(Retire(id=self.ours[name].id, at=self.work.now))
 
 
 def build_line_revision(memory: Memory, work: WorkContext, fields: Mapping[str, Any]) -> Revise:
