@@ -462,7 +462,7 @@ def test_names_stay_as_long_as_most_members_stay():
     groups = {0: frozenset("abce"), 1: frozenset("mnop")}
     counts = {1: Counter(heron=4, secret=1, the=4)}
     named = clusters.name_clusters(
-        "me", groups, before, counts, Counter(heron=4, secret=1, the=400)
+        "me", groups, before, counts, Counter(heron=4, secret=1, the=400), {}
     )
     assert {"cluster:me:deploy": groups[0], "cluster:me:heron-the": groups[1]} == named
     assert not any("secret" in name for name in named)

@@ -29,7 +29,7 @@ def recluster_space(
     work: WorkContext,
     space: str,
     may_continue: Callable[[], bool],
-    name_group: NameGroup | None = None,
+    name_group: NameGroup | None,
 ) -> tuple[PassView, Iterable[PassStep]]:
     """The clusters of a space found anew, under their old names where most members stay."""
     vectors = load_own_vectors(work, space)
@@ -68,8 +68,7 @@ def name_new_groups(
 ) -> dict[int, str]:
     """Names that a model gives to the largest of these groups, where they tell no one's secret."""
     found: dict[int, str] = {}
-    largest = sorted(groups, key=lambda label: (-len(groups[label]), min(groups[label])))
-    for label in largest[:MAX_NAMED_GROUPS]:
+    for label in clusters.sort_by_size(groups)[:MAX_NAMED_GROUPS]:
         memories = work.store.get(sorted(groups[label])[:MAX_NAMING_TEXTS])
         given = ask_name([memory.text for memory in memories])
         name = clusters.sanitize_cluster_name(given, words.get(label, Counter()))

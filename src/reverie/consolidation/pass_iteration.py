@@ -196,7 +196,11 @@ def run_co_use_pass(run: SleepRun) -> str:
     """Links between memories that turns were given together since the last run."""
     store, reader = run.work.store, "sleep.links"
     after = 0 if run.request.afresh else store.cursor(reader)
-    turns = list(iter_given_turns(run, after))
+    # Without their messages: a year of turns must not lie in memory.
+    turns = [
+        turn._replace(payload={"given": turn.payload.get("given", ())})
+        for turn in iter_events_after(store, after, ("turn",))
+    ]
     pairs = co_use_links.count_joint_sessions(turns)
     ids = [id for pair in pairs for id in pair]
     view = load_view(run, ids, ("relates_to", "supersedes", "contradicts"))
@@ -205,12 +209,6 @@ def run_co_use_pass(run: SleepRun) -> str:
     if turns and not run.request.dry_run and not run.stopped:
         store.advance(reader, turns[-1].seq)
     return ""
-
-
-def iter_given_turns(run: SleepRun, after: int) -> Iterator[Event]:
-    """Turns with the memories that they were given, without their messages."""
-    for event in iter_events_after(run.work.store, after, ("turn",)):
-        yield event._replace(payload={"given": event.payload.get("given", ())})
 
 
 def run_cluster_pass(run: SleepRun) -> str:

@@ -16,6 +16,7 @@ from reverie.mirror.mirror_sync import (
     find_mirror_root,
     list_former_roots,
     list_mirrored_spaces,
+    list_space_folders,
     sync_mirror,
 )
 from reverie.mirror.space_sync import SyncRequest
@@ -84,8 +85,7 @@ def list_unedited_pages(work: WorkContext) -> list[tuple[MirrorFolder, str]]:
     """Pages in former folders of the mirror that nobody has edited since it was moved."""
     found = []
     for root in list_former_roots(work.settings, work.store):
-        for space in sorted(list_mirrored_spaces(work.store)):
-            folder = MirrorFolder(root, space)
+        for folder in list_space_folders(root, work.store):
             looks = folder.state().looks
             found += [
                 (folder, name) for name in looks if stat_look(folder.path / name) == looks[name]
@@ -170,8 +170,7 @@ def iter_own_files(work: WorkContext, roots: list[Path]) -> Iterator[Path]:
             if not any(path.is_relative_to(folder) for folder in apart):
                 yield path
     for root in roots:
-        for space in sorted(list_mirrored_spaces(work.store)):
-            folder = MirrorFolder(root, space)
+        for folder in list_space_folders(root, work.store):
             looks = folder.state().looks
             for name in sorted({*looks, *folder.day_pages()}):
                 if folder.owns(name):

@@ -37,7 +37,6 @@ from reverie.erasure.unfinished import REWRITE_PENDING
 from reverie.mirror import mirror_sync, shared_lines
 from reverie.mirror.apply_page_edits import list_past_texts
 from reverie.mirror.file_exchange import read_bytes_if_present
-from reverie.mirror.mirror_folder import MirrorFolder
 from reverie.mirror.page_blocks import PageItem, find_memory_ids, parse_mirror_page
 from reverie.mirror.page_placement import MEMORY_ID
 from reverie.mirror.space_sync import ALL_MEMORIES
@@ -308,8 +307,8 @@ def reindex_mirror_pages(
     mirror = mirror_sync.find_mirror_root(work.settings, store)
     if mirror is None:
         return
-    for space in sorted(mirror_sync.list_mirrored_spaces(store)):
-        own = watched_roots.to_mirror_root(MirrorFolder(mirror, space).path, space)
+    for folder in mirror_sync.list_space_folders(mirror, store):
+        own = watched_roots.to_mirror_root(folder.path, folder.space)
         if own.path in roots:
             sync_root(index, own, clock.now, lambda *_: None, may_continue, work.policy)
 

@@ -10,13 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from reverie.core import clock
 from reverie.core.authorship import AUTHOR, apply_curate_setting, protect_revision
 from reverie.core.errors import BadInput
 from reverie.core.kinds import is_conversation_turn, kind_of
-from reverie.core.model import TRUST_BY_PROVENANCE, Add, Change, Memory, Retire, Revise, with_fields
+from reverie.core.model import (
+    TRUST_BY_PROVENANCE,
+    Add,
+    Change,
+    Fields,
+    Memory,
+    Retire,
+    Revise,
+    with_fields,
+)
 from reverie.memory.memory_validation import build_memory, build_revision, equip_for_kind
 from reverie.mirror.page_blocks import PageItem
 from reverie.mirror.page_placement import (
@@ -43,7 +51,7 @@ from reverie.storage import Store
 
 USER_STATED = "user_stated"
 # The fields of a memory that a person's line becomes.
-PERSON_SOURCE: Mapping[str, Any] = {"provenance": USER_STATED}
+PERSON_SOURCE: Fields = {"provenance": USER_STATED}
 # when something was, on a day of which no time is told
 NOON = "12:00"
 
@@ -72,7 +80,7 @@ def decide_page_edits(
     work: WorkContext,
     space: str,
     pages: Sequence[tuple[PageMerge, PageLines]],
-    source: Mapping[str, Any] = PERSON_SOURCE,
+    source: Fields = PERSON_SOURCE,
 ) -> PageEdits:
     """The changes that these edits, each page with the store's lines for it, come to.
 
@@ -100,7 +108,7 @@ def decide_page_edits(
 class PageEditor:
     """Decides, line by line, what edits of pages of one space come to."""
 
-    def __init__(self, work: WorkContext, space: str, source: Mapping[str, Any]) -> None:
+    def __init__(self, work: WorkContext, space: str, source: Fields) -> None:
         """`source` are fields of what is new."""
         self.work, self.space, self.source = work, space, source
         self.edits = PageEdits()
@@ -224,7 +232,7 @@ def revise_as_user(work: WorkContext, memory: Memory, fields: Mapping[str, objec
 
 
 def revise_as_tool(
-    work: WorkContext, memory: Memory, fields: Mapping[str, object], source: Mapping[str, Any]
+    work: WorkContext, memory: Memory, fields: Mapping[str, object], source: Fields
 ) -> Revise:
     """The revision that a tool asks for; the memory keeps its provenance."""
     wanted = {name: value for name, value in fields.items() if name != "provenance"}
@@ -236,7 +244,7 @@ def revise_as_tool(
 
 
 def build_line_memory(
-    work: WorkContext, space: str, page: str, line: PageLine, source: Mapping[str, Any]
+    work: WorkContext, space: str, page: str, line: PageLine, source: Fields
 ) -> Memory:
     """The memory that a new line becomes, of its heading's kind. Raises BadInput."""
     is_today = parse_page_day(page) == to_calendar_time(work.now).date()

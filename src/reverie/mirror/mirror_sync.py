@@ -24,7 +24,7 @@ from reverie.core import clock
 from reverie.core.config import Settings
 from reverie.core.errors import StoreError
 from reverie.core.model import Filter, Record
-from reverie.mirror.file_exchange import NO_LOOK, FileLook, stat_look
+from reverie.mirror.file_exchange import NO_LOOK, stat_look
 from reverie.mirror.mirror_folder import MirrorFolder, PageTrouble
 from reverie.mirror.page_rendering import diff_page, remove_memories
 from reverie.mirror.space_sync import (
@@ -81,7 +81,7 @@ def follow_store(work: WorkContext) -> int:
     stale = bool(store.meta(UNLOGGED))
     if stale:
         altered: list[Record] = []
-        spaces = list_mirrored_spaces(store) | list_living_spaces(store)
+        spaces = list_all_spaces(store)
     else:
         altered = store.changes_after(store.cursor(MIRROR))
         spaces = list_due_spaces(work, root, altered)
@@ -117,10 +117,7 @@ def sync_mirror(
     if root is None:
         return []
     with hold_mirror_lease(store, now):
-        if spaces is None:
-            wanted = list_mirrored_spaces(store) | list_living_spaces(store)
-        else:
-            wanted = set(spaces)
+        wanted = list_all_spaces(store) if spaces is None else set(spaces)
         stale = bool(store.meta(UNLOGGED))
         request = request._replace(afresh=request.afresh or stale)
         done = [try_sync_space(work, root, space, request) for space in sorted(wanted)]
@@ -146,12 +143,20 @@ def try_sync_space(work: WorkContext, root: Path, space: str, request: SyncReque
 
     Only trouble of the store, or of the whole process, is everybody's: StoreError, MemoryError.
     """
+    folder = MirrorFolder(root, space)
+    # Where memory is switched off its pages are left alone.
+    if work.settings.is_off(space):
+        return MirrorReport(space, folder.path)
+    # Noted before a page is written, so that a purge reaches what a crash leaves behind.
+    for key, value in ((SPACES_KEY, space), (ROOTS_KEY, str(root))):
+        known = load_meta_set(work.store, key)
+        if value not in known:
+            work.store.set_meta(key, json.dumps(sorted({*known, value})))
     try:
-        return sync_enabled_space(work, root, space, request)
+        return sync_space(work, folder, request)
     except (StoreError, MemoryError):
         raise
     except Exception as err:  # a page holds whatever people and programs put there
-        folder = MirrorFolder(root, space)
         why = (
             f"{folder.path} could not be brought in step ({type(err).__name__}: {err}): "
             "its pages are left as they are. Take back your last edit there, then run: "
@@ -160,28 +165,19 @@ def try_sync_space(work: WorkContext, root: Path, space: str, request: SyncReque
         return MirrorReport(space, folder.path, troubles=record_space_trouble(folder, why))
 
 
-def sync_enabled_space(
-    work: WorkContext, root: Path, space: str, request: SyncRequest
-) -> MirrorReport:
-    """Bring one space in step; where memory is switched off its pages are left alone."""
-    folder = MirrorFolder(root, space)
-    if work.settings.is_off(space):
-        return MirrorReport(space, folder.path)
-    # Noted before a page is written, so that a purge reaches what a crash leaves behind.
-    for key, value in ((SPACES_KEY, space), (ROOTS_KEY, str(root))):
-        known = load_meta_set(work.store, key)
-        if value not in known:
-            work.store.set_meta(key, json.dumps(sorted({*known, value})))
-    return sync_space(work, folder, request)
-
-
 def list_due_spaces(work: WorkContext, root: Path, altered: Iterable[Record]) -> set[str]:
     """Spaces with an altered memory or page that nobody is writing just now."""
     spaces = list_record_spaces(altered, work.store)
-    if root.is_dir():
-        mirrored = list_mirrored_spaces(work.store)
-        spaces |= {space for space in mirrored if list_edited_pages(MirrorFolder(root, space))}
-    return {space for space in spaces if not is_being_edited(MirrorFolder(root, space), work.now)}
+    mirrored = list_mirrored_spaces(work.store) if root.is_dir() else set[str]()
+    due = set()
+    for space in spaces | mirrored:
+        folder = MirrorFolder(root, space)
+        edited = folder.altered_looks(folder.state())
+        is_edited = space in spaces or edited
+        ages = (abs(work.now - look[0] / 1e9) for look in edited.values())
+        if is_edited and all(age >= QUIET_SECONDS for age in ages):
+            due.add(space)
+    return due
 
 
 def list_record_spaces(records: Iterable[Record], store: Store) -> set[str]:
@@ -192,20 +188,14 @@ def list_record_spaces(records: Iterable[Record], store: Store) -> set[str]:
     return {memory.space for memory in memories} | before
 
 
-def list_edited_pages(folder: MirrorFolder) -> dict[str, FileLook]:
-    """The pages altered since the space was last in step, and how they look."""
-    return folder.altered_looks(folder.state())
-
-
-def is_being_edited(folder: MirrorFolder, now: float) -> bool:
-    """True if a page was altered within the last QUIET_SECONDS."""
-    looks = list_edited_pages(folder).values()
-    return any(abs(now - look[0] / 1e9) < QUIET_SECONDS for look in looks)
-
-
 def list_mirrored_spaces(store: Store) -> set[str]:
     """The spaces that have pages."""
     return load_meta_set(store, SPACES_KEY)
+
+
+def list_all_spaces(store: Store) -> set[str]:
+    """The spaces that have pages, or an active memory."""
+    return list_mirrored_spaces(store) | set(store.stats().spaces)
 
 
 def load_meta_set(store: Store, name: str) -> set[str]:
@@ -219,6 +209,11 @@ def list_former_roots(settings: Settings, store: Store) -> list[Path]:
         return []
     former = load_meta_set(store, ROOTS_KEY) - {str(find_mirror_root(settings, store))}
     return sorted(map(Path, former))
+
+
+def list_space_folders(root: Path, store: Store) -> list[MirrorFolder]:
+    """The folders of all spaces that have pages, in one root."""
+    return [MirrorFolder(root, space) for space in sorted(list_mirrored_spaces(store))]
 
 
 def list_stray_edits(work: WorkContext, space: str) -> list[str]:
@@ -236,20 +231,14 @@ def list_stray_edits(work: WorkContext, space: str) -> list[str]:
     return messages
 
 
-def list_living_spaces(store: Store) -> set[str]:
-    """The spaces with an active memory."""
-    return set(store.stats().spaces)
-
-
 def list_deletion_questions(settings: Settings, store: Store) -> list[DeletionQuestion]:
     """What waits for an answer, by space and page."""
     root = find_mirror_root(settings, store)
     if root is None:
         return []
-    folders = [MirrorFolder(root, space) for space in sorted(list_mirrored_spaces(store))]
     return [
         DeletionQuestion(folder.space, folder.path / name, gone, of)
-        for folder in folders
+        for folder in list_space_folders(root, store)
         for name, (gone, of) in folder.state().questions.items()
     ]
 
@@ -322,15 +311,13 @@ def erase_from_mirror(
     root = find_mirror_root(work.settings, work.store)
     former = list_former_roots(work.settings, work.store)
     folders = [folder for folder in (root, *former) if folder is not None and folder.is_dir()]
-    spaces = sorted(list_mirrored_spaces(work.store))
-    if not spaces:
+    if not list_mirrored_spaces(work.store):
         return ()
     gone, erased = set(ids), {text.strip() for text in texts}
     with hold_mirror_lease(work.store, now):
         left = [folder for folder in former if not folder.is_dir()]
         for top in folders:
-            for space in spaces:
-                folder = MirrorFolder(top, space)
+            for folder in list_space_folders(top, work.store):
                 if folder.hidden.is_dir():
                     left += erase_from_pages(folder, gone, erased)
         return tuple(left)

@@ -133,9 +133,7 @@ def split_keeping_ends(text: str) -> list[str]:
 
     A memory may hold anything else that Unicode calls an end.
     """
-    lines = [line + "\n" for line in text.split("\n")]
-    lines[-1] = lines[-1][:-1]
-    return lines if lines[-1] else lines[:-1]
+    return re.findall(r".*\n|.+", text)
 
 
 def _iter_blocks(

@@ -26,7 +26,7 @@ from reverie.core.clock import derive_id
 from reverie.core.errors import BadInput
 from reverie.core.foreign_numbers import to_fraction
 from reverie.core.kinds import FILE, MATURITIES, is_conversation_turn, is_mature, kind_of
-from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory
+from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Fields, Memory
 from reverie.mirror.page_placement import EARLIEST, LATEST
 from reverie.text.tokenization import fingerprint_text, shorten_line
 
@@ -47,7 +47,7 @@ class SharedLine(NamedTuple):
     """One line of a file: a record, or what could not be read and why."""
 
     raw: str
-    record: Mapping[str, Any]
+    record: Fields
     why: str = ""
 
     @property
@@ -62,7 +62,7 @@ class SharedFile(NamedTuple):
     lines: tuple[SharedLine, ...] = ()
 
     @property
-    def records(self) -> dict[str, Mapping[str, Any]]:
+    def records(self) -> dict[str, Fields]:
         """Records by id; of several with one id the last, as after a merge of both sides."""
         return {line.id: line.record for line in self.lines if not line.why}
 
@@ -108,7 +108,7 @@ def parse_shared_line(raw: str) -> SharedLine:
     return SharedLine(raw, record)
 
 
-def render_shared_line(record: Mapping[str, Any]) -> SharedLine:
+def render_shared_line(record: Fields) -> SharedLine:
     """A record as a line."""
     return SharedLine(json.dumps(record, ensure_ascii=False), record)
 
@@ -156,7 +156,7 @@ def to_shared_record(memory: Memory, zone: str) -> dict[str, Any]:
     return record
 
 
-def digest_record(record: Mapping[str, Any]) -> str:
+def digest_record(record: Fields) -> str:
     """A digest of what a record says; who used it and when is not part of that."""
     tags = sorted({str(tag).strip().lower() for tag in record.get("tags") or ()})
     said = [
@@ -168,13 +168,13 @@ def digest_record(record: Mapping[str, Any]) -> str:
     return fingerprint_text(json.dumps(said)).hex()[:32]
 
 
-def derive_shared_id(record: Mapping[str, Any], at: float, space: str) -> str:
+def derive_shared_id(record: Fields, at: float, space: str) -> str:
     """The id a record gets here: its own if it is ours, else derived from it and the space."""
     name = str(record["id"])
     return name if OUR_ID.fullmatch(name) else derive_id(f"{space}\n{name}", at)
 
 
-def from_shared_record(record: Mapping[str, Any], zone: str) -> dict[str, Any]:
+def from_shared_record(record: Fields, zone: str) -> dict[str, Any]:
     """A record as the fields of a memory."""
     name, state = str(record["id"]), record.get("maturity")
     details: dict[str, Any] = {"evidence": record["evidence"]} if record.get("evidence") else {}
@@ -195,7 +195,7 @@ def from_shared_record(record: Mapping[str, Any], zone: str) -> dict[str, Any]:
     }
 
 
-def is_dismissed(record: Mapping[str, Any]) -> bool:
+def is_dismissed(record: Fields) -> bool:
     """True if somebody put the record away in the other system."""
     return record.get("maturity") == "dismissed"
 
@@ -220,7 +220,7 @@ def parse_local_time(text: object, zone: str) -> float | None:
 
 
 def merge_shared_file(
-    page: SharedFile, ours: Iterable[Mapping[str, Any]], gone: Collection[str]
+    page: SharedFile, ours: Iterable[Fields], gone: Collection[str]
 ) -> SharedFile:
     """The file with our records; those of `gone` leave.
 

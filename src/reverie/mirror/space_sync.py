@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from reverie.core.errors import Conflict, NotFound
 from reverie.core.model import Event, Filter, Memory, Record, with_fields
@@ -220,11 +220,14 @@ class SyncRound:
             again = not list_concerned_pages(records, memories, folder.space) <= seen
         # Only if nobody else has written in between is our event all that is new.
         seq = event if event == self.seq + 1 and not again else self.seq
+        old = self.state
+        questions = {name: counts for name, counts in old.questions.items() if name not in seen}
+        old_troubles = {name: why for name, why in old.troubles.items() if name not in seen}
         state = MirrorState(
             seq,
             self.looks,
-            {**drop_seen(self.state.questions, seen), **self.questions},
-            {**drop_seen(self.state.troubles, seen), **self.troubles},
+            {**questions, **self.questions},
+            {**old_troubles, **self.troubles},
         )
         if written or self.troubles or folder.hidden.is_dir():
             self.troubles |= save_mirror_state(folder, state)
@@ -306,14 +309,6 @@ class SyncRound:
                 self.looks[name] = look
                 pages.append(name)
         return pages, again
-
-
-Kept = TypeVar("Kept")
-
-
-def drop_seen(table: Mapping[str, Kept], seen: set[str]) -> dict[str, Kept]:
-    """The rows of a table by page for pages that were not looked at in this round."""
-    return {name: row for name, row in table.items() if name not in seen}
 
 
 def list_questions(state: MirrorState) -> tuple[tuple[str, int, int], ...]:

@@ -75,108 +75,102 @@ def update_page(
             found = folder.read(update.name)
         except PageTrouble as err:
             raise BadInput(f"{err}. Nothing was changed") from err
+        writer = PageWriter(work, folder, update, found)
         if update.mode == "append":
-            return append_to_page(work, folder, update, found)
+            return writer.append()
         if update.mode == "replace":
             # It refuses what would lose a secret of the page.
             file_versions.compose_file_update(found.data, update.text, update.mode, work.policy)
-        return replace_page(work, folder, update, found)
+        return writer.replace()
 
 
-def append_to_page(
-    work: WorkContext, folder: MirrorFolder, update: PageUpdate, found: FoundPage
-) -> UpdatedPage:
-    """Remember what is appended and does not stand there yet."""
-    page = itemise_text(update.text, update.name)
-    known = load_page_lines(work, folder.space, update.name)
-    memories = []
-    for fresh in merge_page(EMPTY_MAPPING, page, known).fresh:
-        source = with_title(page, fresh.block, update.source)
-        memories.append(build_line_memory(work, folder.space, update.name, fresh.line, source))
-    changes = [Add(memory) for memory in memories]
-    version = record_page_update(work, folder, update, found, changes)
-    return UpdatedPage(version, tuple(memories))
+class PageWriter(NamedTuple):
+    """Writes one update to a page as it was found."""
+
+    work: WorkContext
+    folder: MirrorFolder
+    update: PageUpdate
+    found: FoundPage
+
+    def append(self) -> UpdatedPage:
+        """Remember what is appended and does not stand there yet."""
+        name, source = self.update.name, self.update.source
+        page = itemise_text(self.update.text, name)
+        memories = []
+        for fresh in merge_page(EMPTY_MAPPING, page, self.store_lines()).fresh:
+            title = find_title_above(page, fresh.block)
+            fields = {"title": title, **source} if title else source
+            memory = build_line_memory(self.work, self.folder.space, name, fresh.line, fields)
+            memories.append(memory)
+        return UpdatedPage(self.record([Add(memory) for memory in memories]), tuple(memories))
+
+    def replace(self) -> UpdatedPage:
+        """Put a page in the place of what stands there."""
+        name, text = self.update.name, self.update.text
+        if self.update.mode == "restore":
+            page = parse_mirror_page(text, name)
+        else:
+            page = itemise_text(text, name, list_prose_lines(self.found.page))
+        with self.work.store.transaction():
+            ours = self.store_lines()
+            merged = merge_page(ours, page, ours)
+            pages = [(merged, ours)]
+            edits = decide_page_edits(self.work, self.folder.space, pages, self.update.source)
+            if edits.refused:
+                raise BadInput(f"{' '.join(edits.refused.values())} Nothing was changed")
+            version = self.record(edits.changes)
+        self.write(assign_memories(merged.page, edits))
+        changes = edits.changes
+        return UpdatedPage(
+            version,
+            tuple(change.memory for change in changes if isinstance(change, Add)),
+            len({change.id for change in changes if isinstance(change, Revise)}),
+            sum(isinstance(change, Retire) for change in changes),
+        )
+
+    def write(self, page: MirrorPage) -> None:
+        """Write the page as the store has it now.
+
+        What somebody altered meanwhile stays for the mirror to take in.
+        """
+        folder, ours = self.folder, self.store_lines()
+        if not page.mark:
+            claim = f"{render_claiming_mark(folder.space, page.name)}\n"
+            page = page._replace(blocks=(*parse_mirror_page(claim, page.name).blocks, *page.blocks))
+        try:
+            folder.keep_copy(page.name, folder.copy(page.name).with_lines(ours))
+            folder.write(self.found, render_page(page, folder.space, ours))
+        except (PageTrouble, OSError) as err:
+            raise BadInput(
+                f"What you wrote is remembered, but the page is as it was: {err}"
+            ) from err
+
+    def record(self, changes: Sequence[Change]) -> int:
+        """Apply the changes as one event that names the bytes the page had; its number."""
+        work, data, before = self.work, self.found.data, file_versions.NO_FILE
+        if data is not None:
+            before = file_versions.keep_version(work.settings.home, data)
+        payload = {
+            # With links resolved, as files are named in events.
+            "path": str(self.folder.path.resolve() / self.update.name),
+            "mode": self.update.mode,
+            "before": before,
+            "size": len(data or b""),
+        }
+        event = Event(file_versions.VERB, self.folder.space, work.now, payload=payload)
+        return work.store.apply(changes, event)
+
+    def store_lines(self) -> dict[str, PageLine]:
+        """What the store says on the page."""
+        space = self.folder.space
+        memories = self.work.store.browse(Filter(spaces=(space,), limit=ALL_MEMORIES))
+        return group_lines_by_page(space, memories).get(self.update.name, {})
 
 
-def with_title(page: MirrorPage, number: int, source: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields of a new line; its title is somebody's own heading above it, if it has one."""
+def find_title_above(page: MirrorPage, number: int) -> str:
+    """The words of somebody's own heading over a block; "" under none or one of ours."""
     above = [block for block in page.blocks[:number] if isinstance(block, PageHeading)]
-    if not above or above[-1].opens:
-        return source
-    title = above[-1].raw.strip().strip("#").strip()
-    return {"title": title, **source} if title else source
-
-
-def replace_page(
-    work: WorkContext, folder: MirrorFolder, update: PageUpdate, found: FoundPage
-) -> UpdatedPage:
-    """Put a page in the place of what stands there."""
-    name = update.name
-    if update.mode == "restore":
-        page = parse_mirror_page(update.text, name)
-    else:
-        page = itemise_text(update.text, name, list_prose_lines(found.page))
-    with work.store.transaction():
-        ours = load_page_lines(work, folder.space, name)
-        merged = merge_page(ours, page, ours)
-        edits = decide_page_edits(work, folder.space, [(merged, ours)], update.source)
-        if edits.refused:
-            raise BadInput(f"{' '.join(edits.refused.values())} Nothing was changed")
-        version = record_page_update(work, folder, update, found, edits.changes)
-    write_updated_page(work, folder, found, assign_memories(merged.page, edits))
-    changes = edits.changes
-    return UpdatedPage(
-        version,
-        tuple(change.memory for change in changes if isinstance(change, Add)),
-        len({change.id for change in changes if isinstance(change, Revise)}),
-        sum(isinstance(change, Retire) for change in changes),
-    )
-
-
-def write_updated_page(
-    work: WorkContext, folder: MirrorFolder, found: FoundPage, page: MirrorPage
-) -> None:
-    """Write the page as the store has it now.
-
-    What somebody altered meanwhile stays for the mirror to take in.
-    """
-    ours = load_page_lines(work, folder.space, page.name)
-    if not page.mark:
-        claim = f"{render_claiming_mark(folder.space, page.name)}\n"
-        page = page._replace(blocks=(*parse_mirror_page(claim, page.name).blocks, *page.blocks))
-    try:
-        folder.keep_copy(page.name, folder.copy(page.name).with_lines(ours))
-        folder.write(found, render_page(page, folder.space, ours))
-    except (PageTrouble, OSError) as err:
-        raise BadInput(f"What you wrote is remembered, but the page is as it was: {err}") from err
-
-
-def record_page_update(
-    work: WorkContext,
-    folder: MirrorFolder,
-    update: PageUpdate,
-    found: FoundPage,
-    changes: Sequence[Change],
-) -> int:
-    """Apply the changes as one event that names the bytes the page had; its number."""
-    before = file_versions.NO_FILE
-    if found.data is not None:
-        before = file_versions.keep_version(work.settings.home, found.data)
-    payload = {
-        # With links resolved, as files are named in events.
-        "path": str(folder.path.resolve() / update.name),
-        "mode": update.mode,
-        "before": before,
-        "size": len(found.data or b""),
-    }
-    event = Event(file_versions.VERB, folder.space, work.now, payload=payload)
-    return work.store.apply(changes, event)
-
-
-def load_page_lines(work: WorkContext, space: str, name: str) -> dict[str, PageLine]:
-    """What the store says on a page."""
-    memories = work.store.browse(Filter(spaces=(space,), limit=ALL_MEMORIES))
-    return group_lines_by_page(space, memories).get(name, {})
+    return above[-1].raw.strip().strip("#").strip() if above and not above[-1].opens else ""
 
 
 # A text as blocks of a page

@@ -129,7 +129,7 @@ def import_neighbours(
 
     # all are looked at before the first is taken in: what that brings keeps none of them out
     looks = [import_one(form, path, True) for form, path in found]
-    mixed = [has_memories(work.store, list_plan_spaces(look.plan)) for look in looks]
+    mixed = [mixes_with_memories(work.store, look.plan) for look in looks]
     outcomes = []
     for (form, path), look, mixes in zip(found, looks, mixed, strict=True):
         done = look if dry_run or mixes else import_one(form, path, False)
@@ -137,14 +137,10 @@ def import_neighbours(
     return outcomes
 
 
-def has_memories(store: Store, spaces: set[str]) -> bool:
-    """True if there is, or was, a memory in one of some spaces."""
+def mixes_with_memories(store: Store, plan: ImportPlan) -> bool:
+    """True if there is, or was, a memory in a space in which a plan adds some."""
+    spaces = {one.memory.space for one in plan.changes if isinstance(one, Add)}
     return any(store.browse(Filter(spaces=(space,), active=None, limit=1)) for space in spaces)
-
-
-def list_plan_spaces(plan: ImportPlan) -> set[str]:
-    """The spaces in which a plan adds memories."""
-    return {one.memory.space for one in plan.changes if isinstance(one, Add)}
 
 
 def load_known_deeds(store: Store, space: str) -> frozenset[str]:

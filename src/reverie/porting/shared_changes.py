@@ -20,6 +20,7 @@ from reverie.core.model import (
     UNTRUSTED,
     Add,
     Change,
+    Fields,
     Memory,
     Retire,
     Revise,
@@ -89,7 +90,7 @@ class LineTaker:
         self._retire_dropped(records, is_absent)
         return self.taken
 
-    def _take_known(self, name: str, record: Mapping[str, Any]) -> None:
+    def _take_known(self, name: str, record: Fields) -> None:
         """Take in what a line says of a memory of ours."""
         memory = self.ours[name]
         if self._is_altered(name, record):
@@ -102,7 +103,7 @@ class LineTaker:
         if fields:
             self.taken.changes.append(build_line_revision(memory, self.work, fields))
 
-    def _is_altered(self, name: str, record: Mapping[str, Any]) -> bool:
+    def _is_altered(self, name: str, record: Fields) -> bool:
         """True if a line says neither what it said before nor what we say."""
         now_says = shared_lines.digest_record(record)
         if now_says == self.said.get(name):
@@ -110,9 +111,7 @@ class LineTaker:
         we_say = shared_lines.to_shared_record(self.ours[name], self.zone)
         return now_says != shared_lines.digest_record(we_say)
 
-    def _take_unknown(
-        self, name: str, record: Mapping[str, Any], id: str, known: Memory | None
-    ) -> None:
+    def _take_unknown(self, name: str, record: Fields, id: str, known: Memory | None) -> None:
         """Take in a line that is of no memory that we share; `known` is one that we had."""
         now_says = shared_lines.digest_record(record)
         if known is not None and known.active and not is_mature(known):
@@ -127,7 +126,7 @@ class LineTaker:
             new = build_shared_memory(id, self.work, self.share, record, self.zone)
             self.taken.changes.append(new)
 
-    def _retire_dropped(self, records: Mapping[str, Any], is_absent: bool) -> None:
+    def _retire_dropped(self, records: Fields, is_absent: bool) -> None:
         """Forget what somebody deleted there, unless it looks like an accident."""
         dropped = [name for name in self.said if name in self.ours and name not in records]
         if dropped and is_doubtful_deletion(len(dropped), len(self.said), is_absent):
@@ -141,7 +140,7 @@ class LineTaker:
             self.taken.changes.append(Retire(id=self.ours[name].id, at=self.work.now))
 
 
-def build_line_revision(memory: Memory, work: WorkContext, fields: Mapping[str, Any]) -> Revise:
+def build_line_revision(memory: Memory, work: WorkContext, fields: Fields) -> Revise:
     """What a line says of a memory of ours.
 
     If it is another's word from now on, it is believed as that.
@@ -154,7 +153,7 @@ def build_line_revision(memory: Memory, work: WorkContext, fields: Mapping[str, 
 
 
 def build_revised_fields(
-    memory: Memory, stated: Mapping[str, Any], *, trusted: bool = False
+    memory: Memory, stated: Fields, *, trusted: bool = False
 ) -> dict[str, Any]:
     """The fields to revise by what a line says of a memory of ours.
 
@@ -188,21 +187,21 @@ def is_liftable(memory: Memory) -> bool:
     )
 
 
-def build_lifted_fields(stated: Mapping[str, Any]) -> dict[str, Any]:
+def build_lifted_fields(stated: Fields) -> dict[str, Any]:
     """The fields to revise so that a memory becomes what its line claims; empty for no more."""
     if stated["provenance"] == UNTRUSTED:
         return {}
     return {"provenance": stated["provenance"], "trust": cap_line_trust(stated)}
 
 
-def cap_line_trust(stated: Mapping[str, Any]) -> float:
+def cap_line_trust(stated: Fields) -> float:
     """How far a line is believed: as it says, at most as its provenance is."""
     most = TRUST_BY_PROVENANCE[stated["provenance"]]
     return most if stated["trust"] is None else min(stated["trust"], most)
 
 
 def build_shared_memory(
-    id: str, work: WorkContext, share: FileShare, record: Mapping[str, Any], zone: str
+    id: str, work: WorkContext, share: FileShare, record: Fields, zone: str
 ) -> Add:
     """A record as a new memory, with the use that was made of it.
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reverie.core.errors import BadInput, BadTranscript
+from reverie.core.model import Fields
 from reverie.memory.memory_validation import parse_moment
 from reverie.text.host_messages import format_tool_call
 from reverie.text.text_cleaning import clean_text
@@ -141,7 +142,7 @@ def to_content_parts(content: Any) -> list[Any]:
     return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
 
 
-def stamp_message(message: Mapping[str, Any], said_at: Any, number: int) -> dict[str, Any]:
+def stamp_message(message: Fields, said_at: Any, number: int) -> dict[str, Any]:
     """A message with the time at which it was said, if that is known."""
     at = parse_entry_time(said_at, number)
     return {**message, "at": at} if at is not None else dict(message)
@@ -238,7 +239,7 @@ def group_by_session(
 # OpenAI-shaped messages
 
 
-def is_openai_message(entry: Mapping[str, Any]) -> bool:
+def is_openai_message(entry: Fields) -> bool:
     """True for {"role", "content"}."""
     return isinstance(entry.get("role"), str) and ("content" in entry or "tool_calls" in entry)
 
@@ -303,12 +304,12 @@ def render_tool_calls(tool_calls: Any) -> str:
 # Claude Code
 
 
-def is_claude_entry(entry: Mapping[str, Any]) -> bool:
+def is_claude_entry(entry: Fields) -> bool:
     """True for {"type": "user" | "assistant", "message": {…}}."""
     return entry.get("type") in ("user", "assistant") and isinstance(entry.get("message"), Mapping)
 
 
-def counts_as_said(entry: Mapping[str, Any]) -> bool:
+def counts_as_said(entry: Fields) -> bool:
     """True for what user and assistant said, not a side conversation or a note of the program."""
     if entry.get("isSidechain") or entry.get("isMeta"):
         return False
@@ -340,7 +341,7 @@ def is_tool_answer(content: Any) -> bool:
 # Corpora
 
 
-def is_corpus_entry(entry: Mapping[str, Any]) -> bool:
+def is_corpus_entry(entry: Fields) -> bool:
     """True for {"text", "session_id" or "speaker" or "id"}."""
     has_context = bool({"session_id", "speaker", "id"} & entry.keys())
     return isinstance(entry.get("text"), str) and has_context
@@ -360,7 +361,7 @@ def read_corpus_entries(entries: Sequence[Entry], name: str) -> Iterator[Session
             yield session, RecordedMessage(role, clean_text(text), clean_text(speaker), at)
 
 
-EntryTest = Callable[[Mapping[str, Any]], bool]
+EntryTest = Callable[[Fields], bool]
 EntryReader = Callable[[Sequence[Entry], str], Iterator[SessionMessage]]
 # the first format that fits any entry wins
 FORMATS: tuple[tuple[str, EntryTest, EntryReader], ...] = (

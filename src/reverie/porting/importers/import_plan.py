@@ -22,6 +22,7 @@ from reverie.core.model import (
     Change,
     Edge,
     Event,
+    Fields,
     Link,
     Memory,
     Retire,
@@ -302,9 +303,9 @@ def build_record_memory(found: FoundRecord, target: ImportTarget) -> Memory:
 
 
 def disarm_untrusted(
-    fields: Mapping[str, Any],
-    state: Mapping[str, Any],
-    origin: Mapping[str, Any],
+    fields: Fields,
+    state: Fields,
+    origin: Fields,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """What a file that is not trusted may say: others wrote it, and somebody looks at it first."""
     details = {

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from reverie.core.errors import BadInput
 from reverie.core.foreign_numbers import MAX_TIMESTAMP, to_count, to_fraction
-from reverie.core.model import EMPTY_MAPPING
+from reverie.core.model import EMPTY_MAPPING, Fields
 from reverie.memory.memory_validation import KIND
 from reverie.mirror.shared_lines import parse_local_time
 
@@ -48,9 +48,9 @@ class FoundRecord(NamedTuple):
     # it belongs to the user's own space above the one that is imported into
     personal: bool = False
     # more arguments of `build_memory`
-    fields: Mapping[str, Any] = EMPTY_MAPPING
+    fields: Fields = EMPTY_MAPPING
     # fields of a Memory that use has made: access_count, strength, retired_at, …
-    state: Mapping[str, Any] = EMPTY_MAPPING
+    state: Fields = EMPTY_MAPPING
     # the name of the record that it stepped back for
     newer: str = ""
     ties: tuple[RecordLink, ...] = ()
@@ -69,7 +69,7 @@ class DeedRecord(NamedTuple):
     verb: str
     at: float
     session: str
-    payload: Mapping[str, Any]
+    payload: Fields
     where: str
 
 
@@ -108,7 +108,7 @@ class ForeignRecord(NamedTuple):
     A value that is not of the type asked for counts as not said.
     """
 
-    values: Mapping[str, Any]
+    values: Fields
     # file and line, for messages
     where: str
     # of times that name none
@@ -196,7 +196,7 @@ def as_texts(value: object) -> list[str]:
     return [one for one in value if isinstance(one, str)]
 
 
-def as_mapping(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> Fields:
     """An object; what is none is empty."""
     return value if isinstance(value, Mapping) else EMPTY_MAPPING
 
