@@ -141,6 +141,7 @@ def search_neighbours(matrix: SpaceVectors, may_continue: Callable[[], bool]) ->
     """The neighbours of what is new, or of all where that is less work."""
     new_rows = np.flatnonzero(matrix.is_new)
     products = len(new_rows) * len(matrix.ids)
+    # Cells cost the same whatever is asked for, so few new rows are better compared with all.
     if products > MAX_EXACT_ROWS * MAX_EXACT_ROWS or len(new_rows) == len(matrix.ids):
         rows = None
     else:

@@ -62,6 +62,7 @@ def undo_sleep_run(store: Store, run: int, now: float, *, force: bool = False) -
         raise NotFound(f"Run {run} of sleep changed nothing")
     if not left:
         raise NotFound(f"Run {run} of sleep has been taken back already")
+    # The last first: a later batch may have altered what an earlier one made.
     for event in reversed(left):
         undo_batch(store, event, now, force=force)
     with store.transaction():

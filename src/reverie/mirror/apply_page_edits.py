@@ -142,6 +142,7 @@ class PageEditor:
         if not memory.active:
             restoring, pairs = plan_restore(store, memory, now)
             changes += restoring
+            # The line is compared with the memory as it will be, not as it was put away.
             if isinstance(restoring[0], Revise):
                 restored = with_fields(memory, restoring[0].fields)
         try:
@@ -221,9 +222,11 @@ def diff_fields(memory: Memory, page: str, edit: RewordedLine) -> dict[str, obje
 
 def revise_as_user(work: WorkContext, memory: Memory, fields: Mapping[str, object]) -> Revise:
     """The revision as the user's statement; what they had corrected before stays a correction."""
+    # A line that was only moved is no statement of what it says.
     if "text" not in fields:
         return build_revision(memory, work.now, fields, work.zone, work.policy)
     source, trust = USER_STATED, TRUST_BY_PROVENANCE[USER_STATED]
+    # A correction stays one: it is believed more than a statement.
     if TRUST_BY_PROVENANCE[memory.provenance] > trust:
         source, trust = memory.provenance, TRUST_BY_PROVENANCE[memory.provenance]
     wanted = {**fields, "provenance": source}
@@ -247,6 +250,7 @@ def build_line_memory(
     work: WorkContext, space: str, page: str, line: PageLine, source: Fields
 ) -> Memory:
     """The memory that a new line becomes, of its heading's kind. Raises BadInput."""
+    # What is written to today's page happened just now.
     is_today = parse_page_day(page) == to_calendar_time(work.now).date()
     time = line.time or ("" if is_today else NOON)
     memory = build_memory(

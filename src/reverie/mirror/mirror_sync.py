@@ -43,6 +43,7 @@ from reverie.storage.erased_texts import PURGING
 # the lease, the cursor, and what `verify` calls it
 MIRROR = "mirror"
 # seconds that a page must have been left alone
+# Editors save in several steps, and some save while somebody types.
 QUIET_SECONDS = 1.5
 # meta: spaces that have pages
 SPACES_KEY = "mirror_spaces"
@@ -77,6 +78,7 @@ def follow_store(work: WorkContext) -> int:
     root = find_mirror_root(work.settings, work.store)
     if root is None:
         return 0
+    # Read first: what comes while the pages are written is left for the next step.
     store, last = work.store, work.store.last_event()
     stale = bool(store.meta(UNLOGGED))
     if stale:
@@ -88,11 +90,13 @@ def follow_store(work: WorkContext) -> int:
     done: list[MirrorReport] = []
     holder = clock.new_id("mirror")
     if spaces:
+        # Nobody waits here: whoever holds it brings the same spaces in step.
         if not store.acquire(MIRROR, holder, DEFAULT_LEASE_SECONDS, work.now):
             return 0
         request = SyncRequest(afresh=stale)
         try:
             done = [try_sync_space(work, root, space, request) for space in sorted(spaces)]
+        # Released only here: else together with the cursor, below.
         except BaseException:
             store.release(MIRROR, holder)
             raise
@@ -121,6 +125,7 @@ def sync_mirror(
         stale = bool(store.meta(UNLOGGED))
         request = request._replace(afresh=request.afresh or stale)
         done = [try_sync_space(work, root, space, request) for space in sorted(wanted)]
+        # Only a look at every space makes up for events that were never written.
         if stale and spaces is None:
             store.set_meta(UNLOGGED, "")
         return [
@@ -207,6 +212,7 @@ def list_former_roots(settings: Settings, store: Store) -> list[Path]:
     """Folders in which the mirror was before it was moved or switched off."""
     if store.url != settings.url:
         return []
+    # Also those that are not there just now: a drive may be plugged in again.
     former = load_meta_set(store, ROOTS_KEY) - {str(find_mirror_root(settings, store))}
     return sorted(map(Path, former))
 
@@ -278,12 +284,14 @@ def check_space_pages(work: WorkContext, folder: MirrorFolder, repair: bool) -> 
 def find_stale_pages(work: WorkContext, folder: MirrorFolder) -> list[Problem]:
     """Pages that differ from the store although neither was altered since they were written."""
     state = folder.state()
+    # What the mirror has not followed yet is no fault of a page.
     if state.seq < 0 or work.store.changes_after(state.seq):
         return []
     memories = work.store.browse(Filter(spaces=(folder.space,), limit=ALL_MEMORIES))
     lines = group_lines_by_page(folder.space, memories)
     looks, found = folder.looks(state.looks), []
     for name in sorted({*state.looks, *lines} - state.held):
+        # Somebody has edited it: that waits to be taken in.
         if looks.get(name) != state.looks.get(name):
             continue
         try:
@@ -345,6 +353,7 @@ def erase_from_pages(folder: MirrorFolder, ids: set[str], texts: set[str]) -> li
                 looks[name] = look
         except (PageTrouble, OSError):
             unreached.append(folder.path / name)
+    # They hold whole pages, and nobody would ever look at them again.
     for half in folder.temporary_files(state.looks):
         half.unlink(missing_ok=True)
     try:

@@ -63,8 +63,10 @@ def refresh_block(block: PageBlock, ours: PageLines, ending: str) -> PageBlock |
     if not isinstance(block, PageItem) or not block.id:
         return block
     line = ours.get(block.id)
+    # Under another heading it is written anew, at that heading's end.
     if line is None or block.line.heading not in ("", line.heading):
         return None
+    # As it was typed, even if we would write it otherwise, such as with another bullet.
     same = (block.line.text, block.line.time) == (line.text, line.time)
     if same and block.marked == block.id and len(find_memory_ids(block.raw)) == 1:
         return block

@@ -158,6 +158,7 @@ def to_shared_record(memory: Memory, zone: str) -> dict[str, Any]:
 
 def digest_record(record: Fields) -> str:
     """A digest of what a record says; who used it and when is not part of that."""
+    # Their order and case make no difference, so another program may sort them.
     tags = sorted({str(tag).strip().lower() for tag in record.get("tags") or ()})
     said = [
         record.get("content"),
@@ -182,6 +183,7 @@ def from_shared_record(record: Fields, zone: str) -> dict[str, Any]:
         details["maturity"] = state
     details |= from_jaato_stamps(record)
     claimed = record.get("provenance")
+    # Whoever writes the file again has to call it what it was called.
     if not OUR_ID.fullmatch(name):
         details[ORIGIN] = {"system": SYSTEM, "id": name, "zone": zone}
     return {
@@ -241,5 +243,6 @@ def merge_shared_file(
             lines.append(render_shared_line({**line.record, **ours_now}))
         else:
             lines.append(line)
+    # At the end, so that a commit shows one added line.
     lines += [render_shared_line(record) for id, record in wanted.items() if id not in last]
     return SharedFile(tuple(lines))

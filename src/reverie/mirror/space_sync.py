@@ -23,8 +23,10 @@ from reverie.mirror.three_way_merge import PageMerge, is_doubtful_deletion, merg
 from reverie.pipeline.event_reader import WorkContext
 
 # rounds, each because the store or a page was altered meanwhile
+# Somebody who alters it at every round would keep us here for ever.
 MAX_ROUNDS = 5
 # more memories than a space has
+# A page is written as a whole, so all of its memories are needed.
 ALL_MEMORIES = 1_000_000_000
 
 
@@ -166,7 +168,9 @@ class SyncRound:
                     id: line for id, line in copy.lines.items() if id not in altered or id in ours
                 }
                 ours = {**unaltered, **ours}
+            # An editor may have saved what it loaded several states ago: the page says which one.
             stamp = copy.stamp if found.blank or not found.page.mark else found.page.mark.stamp
+            # Nor may it bring back what was purged since.
             purged = copy.filter_purged(item.marked for item in found.page.items)
             page = remove_memories(found.page, purged, set())
             merged = merge_page(copy.lines_at(stamp), page, ours, earlier=stamp != copy.stamp)
@@ -191,6 +195,7 @@ class SyncRound:
             written = sum(id in sheet.store_lines for id in merged.base)
             is_doubtful = is_doubtful_deletion(len(dropped), written, sheet.found.blank)
             if is_doubtful or (dropped and merged.base_unknown):
+                # So that the answer is about all of the page, nothing of it is taken in before.
                 if self.request.forget is None:
                     self.questions[name] = (len(dropped), written)
                     del self.sheets[name]
@@ -251,6 +256,7 @@ class SyncRound:
         Raises Conflict if somebody altered one of these memories meanwhile.
         """
         with self.store.transaction():
+            # What was read may be older than this transaction: another process writes too.
             meanwhile = {record.memory_id for record in self.store.changes_after(self.seq)}
             if meanwhile & set(edits.ids):
                 raise Conflict
@@ -292,6 +298,7 @@ class SyncRound:
                 continue
             page = render_page(sheet.merged.page, folder.space, lines)
             try:
+                # The copy first: after a crash in between the page is an old state that the copy knows.
                 if sheet.copy.lines != lines or not sheet.copy.stamp:
                     folder.keep_copy(name, sheet.copy.with_lines(lines))
                 if found.data is not None and page.text == found.page.text:
@@ -321,6 +328,7 @@ def list_concerned_pages(
 ) -> set[str]:
     """The pages on which altered memories stand now, or stood before."""
     before: dict[str, dict[str, object] | None] = {}
+    # The first record of a memory says how it was before all of them.
     for record in records:
         old = before.setdefault(record.memory_id, None if record.op == "add" else {})
         if old is not None:

@@ -111,6 +111,7 @@ class PageWriter(NamedTuple):
             page = parse_mirror_page(text, name)
         else:
             page = itemise_text(text, name, list_prose_lines(self.found.page))
+        # What is compared is what the event alters.
         with self.work.store.transaction():
             ours = self.store_lines()
             merged = merge_page(ours, page, ours)

@@ -64,6 +64,7 @@ MAX_CHARS_IN_MEMORY = 8 << 20
 MAX_NAMED_ROWS = 20
 # characters of a foreign name that a message shows
 MAX_NAME_CHARS = 40
+# Whatever a row of another shape makes the checks raise.
 UNUSABLE_ERRORS = (BadInput, KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
@@ -189,6 +190,7 @@ def load_export(
     """
     row_filter = RowFilter(skip_bad, policy)
     with SpooledTemporaryFile(MAX_CHARS_IN_MEMORY, "w+", encoding="utf-8") as waiting:
+        # No transaction is open here: the rows may come from a slow pipe.
         for row in accept_rows(rows, row_filter):
             waiting.write(json.dumps(row) + "\n")
         waiting.seek(0)
@@ -205,6 +207,7 @@ def load_export(
             ]
             if changes:
                 store.apply(changes, Event(verb="import", space=orphans[0].space, at=now))
+    # The store refuses more than rows by themselves can show:
     # an edge to a memory that is in neither place, for instance
     refused = new.pop("refused", 0)
     left_out = row_filter.count + refused
@@ -284,6 +287,7 @@ def redact_memory_row(row: Row, row_filter: RowFilter, id: str) -> Row:
     words = {key: row[key] for key in WORD_FIELDS if key in row}
     plain = to_clean_json(words)
     redacted, found = redact_value(plain, row_filter.policy)
+    # The same objects, so that a round trip gives the same bytes.
     if not found and plain == words:
         return row
     refuse_personal_data(found, row_filter.policy)
@@ -365,6 +369,7 @@ def check_vector_row(row: Row, row_filter: RowFilter) -> Row | None:
     # four bytes a float32
     if not values or len(values) % 4:
         raise BadInput("a vector is not whole")
+    # It was made from the text before, and would say where the secret lay.
     if row["id"] in row_filter.altered:
         return None
     return {**row, "id": require_row_text(row, "id"), "model": require_row_text(row, "model")}

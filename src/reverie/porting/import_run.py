@@ -56,6 +56,7 @@ def import_memories(
     form, zone, store = choose_format(path, system), work.zone(), work.store
     items = list(form.read(path, ReadingContext(zone, folders)))
     target = ImportTarget(form.name, space, work.now, zone, untrusted, work.policy)
+    # Before the plan: what comes after it is looked at again in the transaction.
     seen = store.last_event()
     plan = plan_against_store(store, items, target)
     if dry_run or not (plan.changes or plan.events):
@@ -65,6 +66,7 @@ def import_memories(
             plan = plan_against_store(store, items, target)
         payload = {"system": form.name, "from": redact_short_text(path.name, work.policy)}
         cause = Event("import", space, work.now, payload=payload)
+        # Deeds alone need no event of ours: they stand in the log as what they are.
         event = store.apply(plan.changes, cause) if plan.changes else 0
         store.append(plan.events)
         store_imported_vectors(store, plan)

@@ -129,6 +129,7 @@ class LineTaker:
     def _retire_dropped(self, records: Fields, is_absent: bool) -> None:
         """Forget what somebody deleted there, unless it looks like an accident."""
         dropped = [name for name in self.said if name in self.ours and name not in records]
+        # As on a page of the mirror: whatever empties a file is rarely a decision.
         if dropped and is_doubtful_deletion(len(dropped), len(self.said), is_absent):
             self.taken.troubles.append(
                 f"{self.share.path}: {len(dropped):,} of {len(self.said):,} lines are gone. "

@@ -175,6 +175,7 @@ def sync_shares(work: WorkContext) -> int:
 def is_share_touched(work: WorkContext, share: FileShare) -> bool:
     """True if a file was altered since it was last in step, and nobody is just writing it."""
     look = stat_look(share.file)
+    # Its look is enough; the file is read only if that is another one.
     if look == load_share_state(work.store, share).look:
         return False
     modified_at = look[0] / 1e9
@@ -214,6 +215,7 @@ def run_share_round(
     state = load_share_state(work.store, share)
     data = read_bytes_if_present(path)
     page = shared_lines.parse_shared_file(data or b"")
+    # One side or the other would be lost, whichever was taken.
     if page.has_conflict:
         trouble = explain_merge_marks(share, data or b"")
         report = ShareReport(share, lines=len(page.lines), troubles=(trouble,), stuck=True)
@@ -239,6 +241,7 @@ def run_share_round(
     if content != page.text.encode() or (writes and data is None):
         # None if somebody altered the file since it was read
         look = swap_file(path, content, data)
+    # Only after both directions do file and space say the same.
     if look is not None and writes and takes:
         save_share_state(work.store, share, agree_on_state(look, wanted, taken, state))
     is_written = wanted is not page and content != (data or b"")
@@ -281,6 +284,7 @@ def load_shared_memories(store: Store, space: str) -> dict[str, Memory]:
     """What a space has to share, by the name it has in files, oldest first."""
     found = store.browse(Filter(spaces=(space,), limit=NO_LIMIT))
     shareable = [one for one in found if shared_lines.is_shareable(one)]
+    # So that the same memories make the same file on every machine.
     in_order = sorted(shareable, key=lambda one: (one.at, one.id))
     return {shared_lines.shared_name(memory): memory for memory in in_order}
 

@@ -128,6 +128,7 @@ def join_claude_entries(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             "role": entry["type"],
             "content": to_content_parts(entry["message"].get("content")),
         }
+        # A line for each part: they are one message.
         if messages and messages[-1]["role"] == message["role"]:
             messages[-1]["content"] += message["content"]
         else:
@@ -164,6 +165,7 @@ def decode_whole_lines(data: bytes) -> tuple[str, tuple[str, ...]]:
 
 def drop_unfinished_line(text: str) -> tuple[str, tuple[str, ...]]:
     """JSON Lines without a last line that was cut off, and a remark about it; all else as it is."""
+    # A process that died leaves half a line. Only of lines of JSON can that be told.
     head, _, last = text.rstrip().rpartition("\n")
     first = next((line for line in head.split("\n") if line.strip()), "")
     if not last.lstrip().startswith("{") or is_json(last) or not is_json(first):
@@ -174,6 +176,7 @@ def drop_unfinished_line(text: str) -> tuple[str, tuple[str, ...]]:
 
 def iter_json_objects(text: str) -> Iterator[Entry]:
     """The JSON objects of a file: of one list, of one object with messages, or one a line."""
+    # A list may be spread over lines that are no JSON by themselves.
     whole = text.strip()
     if whole.startswith("["):
         yield from number_list_objects(parse_transcript_json(whole, 1))
@@ -283,6 +286,7 @@ def extract_content_part(part: Any) -> str:
             return format_tool_call(str(part.get("name", "tool")), part.get("input"))
         case "tool_result":
             return extract_spoken_text(part.get("content"))
+        # Nobody said it to anybody, or it is no text.
         case "thinking" | "redacted_thinking" | "image" | "document":
             return ""
     text = part.get("text")
@@ -311,6 +315,7 @@ def is_claude_entry(entry: Fields) -> bool:
 
 def counts_as_said(entry: Fields) -> bool:
     """True for what user and assistant said, not a side conversation or a note of the program."""
+    # What subagents said and notes of the program have the same types.
     if entry.get("isSidechain") or entry.get("isMeta"):
         return False
     return is_claude_entry(entry)

@@ -42,6 +42,7 @@ def fits(path: Path) -> bool:
     file = find_aircher_database(path)
     if file is None or not detect_database_kind(file):
         return False
+    # Its tables cannot be looked at without DuckDB, which is an extra.
     if file.suffix == ".duckdb":
         return True
     try:
@@ -67,6 +68,7 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     named: set[tuple[str, int]] = set()
     wrapped: list[TableRow] = []
     for row in read_table_rows(file, TABLES):
+        # The wrapper writes each run down once more, about a second apart.
         if row.table == "tool_executions":
             if row.values.get("tool_name") == WRAPPER:
                 wrapped.append(row)

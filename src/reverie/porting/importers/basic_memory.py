@@ -101,6 +101,7 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     yield from remark_sensitive_pages(files)
     yield from link_remarks
     known: dict[str, str] = {}
+    # Between the brackets people write titles, and programs permalinks.
     for note in notes:
         known[note.permalink.lower()] = note.permalink
         known[note.title.lower()] = note.permalink

@@ -116,6 +116,7 @@ def read_topic_page(file: Path, name: str, reading: ReadingContext) -> FoundReco
 
 def read_index_rest(index: Path, folder: Path) -> Iterator[FoundRecord]:
     """What stands in the index itself, without the lines that point to a page."""
+    # Its other lines are pages, which come in whole.
     for one in split_passages(read_page(index)):
         if any((folder / target).is_file() for target in LINK.findall(one.text)):
             continue

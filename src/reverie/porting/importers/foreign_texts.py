@@ -25,6 +25,7 @@ MAX_FILE_BYTES = 1 << 30
 # bytes that tell whose a file is
 HEAD_BYTES = 1 << 16
 # characters of one record in which commas are mended
+# Without a bound, each broken record would be copied up to the end of the file.
 MEND_WINDOW = 1 << 16
 _COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
 _BULLET = re.compile(r"(?:[-*+]|\d+[.)])\s+")
@@ -32,8 +33,10 @@ _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*$")
 _FRONT = re.compile(r"\A---\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _FENCE = re.compile(r"```|~~~")
 _BETWEEN = re.compile(r"[\s,]*")
+# An object that begins with a name, after a comma or at a line of its own.
 _RECORD = re.compile(r'[\n,]\s*(?=\{\s*")')
 _DECODER = json.JSONDecoder()
+# A line between parts says nothing.
 _RULE = re.compile(r"(?:[-*_]\s*){3,}$")
 
 

@@ -60,8 +60,10 @@ NOT_UTF8_REMARK = (
     "its file is not UTF-8, or holds the sign for that: � stands for what could not be read"
 )
 # why somebody here, and no rule, put a memory away
+# Taking in twice must not bring back what somebody here put away.
 PUT_AWAY_REASONS = ("forgotten", "undone")
 # remarks about single records, and names in one remark
+# More would bury those that matter.
 MAX_REMARKS = 20
 
 # gives those memories of some ids that the store has
@@ -256,6 +258,7 @@ def join_first_names(names: Sequence[str], separator: str) -> str:
 
 def choose_record_space(found: FoundRecord, target: ImportTarget) -> str:
     """Who may see it: what is the user's own there is so here, unless the file is not trusted."""
+    # What is not trusted is let into no space but the one that was named.
     is_own = found.personal and not target.untrusted
     return visible_spaces(target.space)[-1] if is_own else target.space
 
@@ -333,6 +336,7 @@ def plan_links(
         for src, rel, dst, weight in (*stated, (newer, "supersedes", id, 1.0)):
             if not src or not dst or src == dst:
                 continue
+            # A link between two that were here may have been removed here.
             if new_ids & {src, dst} and 0 < weight <= 1:
                 best[src, rel, dst] = max(weight, best.get((src, rel, dst), 0.0))
     return [Link(edge=Edge(*key, weight=weight)) for key, weight in best.items()]

@@ -22,6 +22,7 @@ from reverie.mirror.shared_lines import parse_local_time
 # Beyond it arithmetic ends: a whole number of JSON may be too large for a float.
 MAX_NUMBER = 1e300
 # what is not said
+# 0 and False do say something.
 EMPTY_VALUES: tuple[object, ...] = (None, "", [], {}, ())
 
 

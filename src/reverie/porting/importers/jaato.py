@@ -49,6 +49,7 @@ def list_jaato_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     files: list[Path] = []
+    # Generations kept it in different folders, and people name any of these.
     for home in (path, path / ".jaato", path / "memories", path / ".jaato" / "memories"):
         files.append(home / "memories.jsonl")
         files += sorted((home / "raw").glob("*.json"))

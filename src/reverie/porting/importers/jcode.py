@@ -44,6 +44,7 @@ FLAT = re.compile(r'\{\s*"entries"\s*:\s*\[')
 ENTRY = ('"id"', '"category"', '"content"')
 # where an entry begins
 MEMORY = re.compile(r'"[^"\\]+"\s*:\s*(?=\{\s*"id"\s*:)|[\[,]\s*(?=\{\s*"id"\s*:)')
+# What was heard with little trust is somebody's conclusion at most.
 TRUSTED = {"high": "user_stated", "medium": "observed", "low": "inferred"}
 BETWEEN = ("relates_to", "supersedes", "contradicts")
 # weight of a link between what was extracted together, and how many of them one memory may have
@@ -80,6 +81,7 @@ def fits(path: Path) -> bool:
 
 def list_backup_copies(file: Path) -> list[Path]:
     """jcode's own copies of a file, the newest first."""
+    # Versions name them in both ways.
     copies = (file.with_suffix(".bak"), file.with_name(f"{file.name}.bak"))
     return [copy for copy in copies if copy.is_file() and copy != file]
 
@@ -279,6 +281,7 @@ def parse_jcode_vectors(entry: ForeignRecord) -> dict[str, list[float]]:
         return {}
     if not all(isinstance(one, (int, float)) for one in values):
         return {}
+    # Where no model is named it is taken for the usual one.
     return {f"jcode:{entry.text('embedding_model') or USUAL_MODEL}": values}
 
 

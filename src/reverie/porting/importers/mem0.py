@@ -73,6 +73,7 @@ def build_mem0_memory(record: ForeignRecord) -> FoundRecord:
     """One memory. What mem0 read out of a conversation is `extracted`."""
     meta = record.part("metadata")
     categories = record.texts("categories")
+    # Versions and their users put it into different fields.
     names = (*categories, meta.text("category"), meta.text("type"))
     kind = next((KINDS[name] for name in names if name in KINDS), "fact")
     updated = record.time("updated_at")

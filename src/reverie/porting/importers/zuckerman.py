@@ -85,6 +85,7 @@ def fits(path: Path) -> bool:
 
 def find_stores(folder: Path) -> list[Path]:
     """The files of its stores, where the first of them is."""
+    # One place only: the others are those of other versions.
     for place in PLACES:
         files = [folder / place / f"{name}.json" for name in TYPES]
         present = [file for file in files if file.is_file()]
@@ -178,6 +179,7 @@ def convert_uniform_record(record: ForeignRecord, type: str) -> RecordFields:
         old[MAIN[type]] = content
     try:
         fields = convert(record._replace(values=old))
+    # The later shape may lack what its type had before: the text is what counts.
     except BadInput:
         fields = {"kind": kind}
     rest = {
@@ -345,6 +347,7 @@ def attach_feelings(
     for one in feelings:
         to = next((tie.to for tie in one.ties if tie.to in known), "")
         has_own = bool(to) and FIELD in known[to].fields.get("details", {})
+        # A memory has one feeling here; further ones stand by themselves.
         if to and to not in attached and not has_own:
             attached[to] = one.fields["details"][FIELD]
         else:
