@@ -442,7 +442,7 @@ def test_what_hangs_together_is_grouped_in_parts_between_which_it_may_stop(monke
     monkeypatch.setattr(clusters, "MAX_COMPONENT_ROWS", 40)
     parts = [
         len(rows)
-        for rows, _ in clusters.iter_components(clusters.to_distance_graph(near), np.arange(72), 5)
+        for rows, _ in clusters.iter_components(clusters.to_distance_graph(near), np.arange(72))
     ]
     assert len(parts) > 1 and max(parts) <= 40
     assert [1] * 6 == [

@@ -162,7 +162,6 @@ def build_note_memories(note: ParsedNote, known: dict[str, str]) -> Iterator[Fou
             kind=to_kind_name(head.values.get("type")),
             title=note.title,
             tags=tags,
-            provenance="extracted",
             details=drop_empty_values(relations=[" ".join(one) for one in note.relations]),
         ),
     )
@@ -176,7 +175,6 @@ def build_note_memories(note: ParsedNote, known: dict[str, str]) -> Iterator[Fou
             fields={
                 "kind": kind_from_category(category),
                 "title": note.title,
-                "provenance": "extracted",
                 "tags": list(dict.fromkeys([*TAG.findall(text), *tags])),
                 "details": {"category": category},
             },

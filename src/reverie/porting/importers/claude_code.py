@@ -16,11 +16,11 @@ from reverie.core.errors import BadInput
 from reverie.porting.importers.foreign_texts import (
     exclude_links,
     fingerprint_passage,
-    kind_from_heading,
     read_page,
     remark_sensitive_pages,
     split_frontmatter,
     split_passages,
+    to_passage_record,
 )
 from reverie.porting.importers.import_records import (
     BadRecord,
@@ -109,7 +109,6 @@ def read_topic_page(file: Path, name: str, reading: ReadingContext) -> FoundReco
             "kind": TYPES.get(type, "note"),
             "title": record.text("description", "name") or file.stem,
             "tags": [type] if type else [],
-            "provenance": "extracted",
         },
     )
 
@@ -120,14 +119,5 @@ def read_index_rest(index: Path, folder: Path) -> Iterator[FoundRecord]:
     for one in split_passages(read_page(index)):
         if any((folder / target).is_file() for target in LINK.findall(one.text)):
             continue
-        yield FoundRecord(
-            key=f"{INDEX}#{fingerprint_passage(one.text)}",
-            text=one.text,
-            where=f"{INDEX}, line {one.line}",
-            seen=index.stat().st_mtime,
-            fields={
-                "kind": kind_from_heading(one.heading, "note"),
-                "title": one.heading,
-                "provenance": "extracted",
-            },
-        )
+        record = to_passage_record(INDEX, one, "note")
+        yield record._replace(seen=index.stat().st_mtime)

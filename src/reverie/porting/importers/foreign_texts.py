@@ -14,6 +14,7 @@ from reverie.core.kinds import KINDS
 from reverie.porting.importers.import_records import (
     BadRecord,
     ForeignRecord,
+    FoundRecord,
     ImportRemark,
     as_mapping,
 )
@@ -259,13 +260,22 @@ def split_frontmatter(text: str) -> tuple[dict[str, Any], str, int]:
     return fields, text[found.end() :], found[0].count("\n") + 1
 
 
-def kind_from_heading(heading: str, otherwise: str) -> str:
-    """The kind of what stands under a heading such as "Preferences"."""
-    plain = heading.strip().lower().rstrip(":")
+def to_passage_record(name: str, one: Passage, kind: str) -> FoundRecord:
+    """A passage of a page: named by what it says, for it has no other name.
+
+    A heading such as "Preferences" says what kind it is; else it is of this `kind`.
+    """
+    plain = one.heading.strip().lower().rstrip(":")
     for row in KINDS.values():
         if plain in (row.group.lower(), row.name, f"{row.name}s"):
-            return row.name
-    return otherwise
+            kind = row.name
+            break
+    return FoundRecord(
+        key=f"{name}#{fingerprint_passage(one.text)}",
+        text=one.text,
+        where=f"{name}, line {one.line}",
+        fields={"kind": kind, "title": one.heading},
+    )
 
 
 def fingerprint_passage(text: str) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from reverie.core.errors import BadInput
 from reverie.core.foreign_numbers import MAX_TIMESTAMP, to_count, to_fraction
@@ -90,7 +90,6 @@ class ImportRemark(NamedTuple):
 
 
 ImportItem = FoundRecord | DeedRecord | BadRecord | ImportRemark
-P = ParamSpec("P")
 Made = TypeVar("Made", FoundRecord, DeedRecord, FoundRecord | DeedRecord)
 
 
@@ -170,16 +169,13 @@ class ForeignRecord(NamedTuple):
 
 
 def try_record(
-    build: Callable[Concatenate[ForeignRecord, P], Made],
-    record: ForeignRecord | BadRecord,
-    *args: P.args,
-    **kwargs: P.kwargs,
+    build: Callable[..., Made], record: ForeignRecord | BadRecord, *args: Any
 ) -> Made | BadRecord:
     """What is built of a record, or why it cannot be used."""
     if isinstance(record, BadRecord):
         return record
     try:
-        return build(record, *args, **kwargs)
+        return build(record, *args)
     except (BadInput, TypeError, ValueError) as err:
         return BadRecord(record.where, str(err))
 

@@ -115,7 +115,6 @@ def build_jaato_reference(record: ForeignRecord) -> FoundRecord:
             "kind": "knowledge",
             "title": record.text("description", "name"),
             "tags": record.texts("tags"),
-            "provenance": "extracted",
             "details": drop_empty_values(
                 lineage=dict(lineage.values), name=record.text("name"), mode=record.text("mode")
             ),

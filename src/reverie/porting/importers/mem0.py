@@ -65,7 +65,7 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
                 key=f"relation#{fingerprint_passage(fact)}",
                 text=fact,
                 where=record.where,
-                fields={"kind": "entity", "provenance": "extracted"},
+                fields={"kind": "entity"},
             )
 
 
@@ -88,7 +88,6 @@ def build_mem0_memory(record: ForeignRecord) -> FoundRecord:
         fields=drop_empty_values(
             kind=kind,
             tags=categories,
-            provenance="extracted",
             session=record.text("run_id"),
             speaker=record.text("actor_id", "user_id"),
             expires_at=record.time("expiration_date"),

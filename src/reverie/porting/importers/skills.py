@@ -71,7 +71,6 @@ def read(path: Path, _reading: ReadingContext) -> Iterator[ImportItem]:
                 "title": name,
                 "tags": ["skill"],
                 "files": [str(page.resolve())],
-                "provenance": "extracted",
                 "details": {"skill": name},
             },
         )

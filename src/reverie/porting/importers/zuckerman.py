@@ -22,14 +22,13 @@ from reverie.memory.procedure import describe_procedure
 from reverie.porting.importers.foreign_texts import (
     Passage,
     exclude_links,
-    fingerprint_passage,
     iter_json_records,
-    kind_from_heading,
     read_file_head,
     read_import_text,
     read_page,
     remark_sensitive_pages,
     split_passages,
+    to_passage_record,
 )
 from reverie.porting.importers.import_records import (
     BadRecord,
@@ -164,7 +163,7 @@ def build_store_record(record: ForeignRecord, file: Path) -> FoundRecord:
         state=fields.pop("state", {}),
         ties=tuple(fields.pop("ties", ())),
         odd=(*odd, *fields.pop("odd", ())),
-        fields={"session": session, "provenance": "extracted", **fields},
+        fields={"session": session, **fields},
     )
 
 
@@ -397,7 +396,7 @@ def read_zuckerman_page(
             yield record._replace(at=at)
     loose = text[: starts[0]].rstrip().removesuffix("---") if stamps else text
     for part in split_passages(loose):
-        record = to_passage_record(name, part, kind_from_heading(part.heading, kind))
+        record = to_passage_record(name, part, kind)
         yield record._replace(at=day, seen=file.stat().st_mtime, local=day is not None)
 
 
@@ -411,7 +410,7 @@ def read_stamped_block(block: str, line: int, name: str, kind: str) -> Iterator[
     parts = list(split_passages(block, line))
     if any(part.heading for part in parts):
         for part in parts:
-            yield to_passage_record(name, part, kind_from_heading(part.heading, kind))
+            yield to_passage_record(name, part, kind)
     elif parts:
         yield to_passage_record(name, parts[0]._replace(text=block.strip()), kind)
 
@@ -445,7 +444,7 @@ def convert_labels(labels: RecordFields, block: str, line: int, name: str) -> Fo
         return whole
     at, text = fields.pop("at", None), fields.pop("text")
     fields.pop("ties", None)
-    return whole._replace(text=text, at=at, fields={"provenance": "extracted", **fields})
+    return whole._replace(text=text, at=at, fields=fields)
 
 
 def convert_labelled_fields(labels: RecordFields) -> RecordFields:
@@ -460,13 +459,3 @@ def convert_labelled_fields(labels: RecordFields) -> RecordFields:
         confidence = None
     fact = {"fact": labels["Fact"], "category": labels.get("Category"), "confidence": confidence}
     return convert_semantic(ForeignRecord(fact, ""))
-
-
-def to_passage_record(name: str, one: Passage, kind: str) -> FoundRecord:
-    """A passage of a page: named by what it says, for it has no other name."""
-    return FoundRecord(
-        key=f"{name}#{fingerprint_passage(one.text)}",
-        text=one.text,
-        where=f"{name}, line {one.line}",
-        fields={"kind": kind, "title": one.heading, "provenance": "extracted"},
-    )
