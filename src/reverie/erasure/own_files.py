@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from reverie.mirror.file_exchange import read_bytes_if_present, stat_look, swap_file
-from reverie.mirror.mirror_folder import MirrorFolder
 from reverie.mirror.mirror_sync import (
-    find_mirror_root,
-    list_former_roots,
+    iter_former_pages,
+    list_mirror_folders,
     list_mirrored_spaces,
     list_space_folders,
     sync_mirror,
@@ -58,14 +57,15 @@ def sync_pages(work: WorkContext, now: Callable[[], float], *, afresh: bool) -> 
 
 
 def scrub_files(
-    work: WorkContext, clean: TextCleaner, roots: list[Path], progress: Progress, *, write: bool
+    work: WorkContext, clean: TextCleaner, progress: Progress, *, write: bool
 ) -> tuple[list[ScrubFinding], list[Path]]:
     """(what files of ours hold, and with `write` held; those that could not be written)."""
     finds: list[ScrubFinding] = []
     stuck: list[Path] = []
-    unedited = list_unedited_pages(work) if write else []
+    former = iter_former_pages(work, sorted(list_mirrored_spaces(work.store)))
+    unedited = [(folder, name) for folder, name, is_edited in former if write and not is_edited]
     shares = [share.file for share in shared_files.load_shares(work.store)]
-    paths = list(dict.fromkeys((*iter_own_files(work, roots), *shares)))
+    paths = list(dict.fromkeys((*iter_own_files(work), *shares)))
     for done, path in enumerate(paths, 1):
         progress("Looking through the files", done, len(paths))
         kinds, is_clean = scrub_file(path, clean, write=write)
@@ -79,18 +79,6 @@ def scrub_files(
         if look != state.looks.get(name):
             folder.keep_state(state._replace(looks={**state.looks, name: look}))
     return finds, stuck
-
-
-def list_unedited_pages(work: WorkContext) -> list[tuple[MirrorFolder, str]]:
-    """Pages in former folders of the mirror that nobody has edited since it was moved."""
-    found = []
-    for root in list_former_roots(work.settings, work.store):
-        for folder in list_space_folders(root, work.store):
-            looks = folder.state().looks
-            found += [
-                (folder, name) for name in looks if stat_look(folder.path / name) == looks[name]
-            ]
-    return found
 
 
 def scrub_file(path: Path, clean: TextCleaner, *, write: bool) -> tuple[Counter[str], bool]:
@@ -147,16 +135,9 @@ def parse_json_container(text: str) -> Any:
         return None
 
 
-def list_mirror_folders(work: WorkContext) -> list[Path]:
-    """The mirror's folders, of now and of before, that are there."""
-    root = find_mirror_root(work.settings, work.store)
-    folders = (root, *list_former_roots(work.settings, work.store))
-    return [folder for folder in folders if folder is not None and folder.is_dir()]
-
-
-def iter_own_files(work: WorkContext, roots: list[Path]) -> Iterator[Path]:
+def iter_own_files(work: WorkContext) -> Iterator[Path]:
     """Files that Reverie writes: in the home, and the mirror's pages wherever they are."""
-    home = work.settings.home
+    home, roots = work.settings.home, list_mirror_folders(work)
     apart = [*roots, *list_searched_folders(work)]
     if work.store.url == work.settings.url:
         for path in sorted(home.rglob("*")):

@@ -28,7 +28,6 @@ from reverie.core.errors import StoreBusy, StoreError
 from reverie.core.kinds import RECORD_KINDS
 from reverie.core.model import Filter, Memory
 from reverie.erasure.own_files import (
-    list_mirror_folders,
     scrub_files,
     sync_pages,
     take_in_edits,
@@ -113,7 +112,9 @@ def finish_purge(work: WorkContext, now: Callable[[], float]) -> tuple[Path, ...
         for gone in pending:
             left += purge_from_files(work, gone, now)
     except StoreBusy:
-        return tuple(dict.fromkeys((*left, *list_mirror_folders(work), Path(work.settings.home))))
+        return tuple(
+            dict.fromkeys((*left, *mirror_sync.list_mirror_folders(work), Path(work.settings.home)))
+        )
     with store.transaction():
         save_pending_purges(
             store, [gone for gone in load_pending_purges(store) if gone not in pending]
@@ -189,8 +190,7 @@ def purge_from_hooks(
                 path.unlink()
     with mirror_sync.hold_mirror_lease(work.store, now):
         clean = SparingCleaner(PassageEraser(gone.texts), list_staying_names(work.store), others)
-        folders = list_mirror_folders(work)
-        _, stuck = scrub_files(work, clean, folders, lambda *_: None, write=True)
+        _, stuck = scrub_files(work, clean, lambda *_: None, write=True)
         return stuck
 
 

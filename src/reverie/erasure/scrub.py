@@ -29,13 +29,12 @@ from reverie.core.config import ME
 from reverie.core.model import Event
 from reverie.erasure.own_files import (
     Progress,
-    list_mirror_folders,
     scrub_file,
     scrub_files,
     take_in_edits,
 )
 from reverie.erasure.unfinished import REWRITE_PENDING, has_unfinished_erasure
-from reverie.mirror.mirror_sync import hold_mirror_lease
+from reverie.mirror.mirror_sync import hold_mirror_lease, list_mirror_folders
 from reverie.notes import file_versions
 from reverie.pipeline.event_reader import WorkContext
 from reverie.privacy.scrub_rules import TextScrubber
@@ -88,7 +87,7 @@ def run_scrub(
 
     Backups are not looked at: `storage.backups` says what they hold.
     """
-    store, roots = work.store, list_mirror_folders(work)
+    store = work.store
     if write:
         # else these edits would come into the store after it was gone through
         take_in_edits(work, now)
@@ -103,7 +102,7 @@ def run_scrub(
         # pages and shared lines say what the store says now
         take_in_edits(work, now, afresh=True)
     with hold_mirror_lease(store, now):
-        file_finds, stuck = scrub_files(work, clean, roots, progress, write=write)
+        file_finds, stuck = scrub_files(work, clean, progress, write=write)
     finds += [find for find, _ in derived] + file_finds
     if write and (finds or pending):
         progress("Writing the files anew", 0, None)

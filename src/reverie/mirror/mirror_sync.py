@@ -15,7 +15,7 @@ crash at any point the next run comes to the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
@@ -222,19 +222,38 @@ def list_space_folders(root: Path, store: Store) -> list[MirrorFolder]:
     return [MirrorFolder(root, space) for space in sorted(list_mirrored_spaces(store))]
 
 
+def list_mirror_folders(work: WorkContext) -> list[Path]:
+    """The mirror's folders, of now and of before, that are there."""
+    root = find_mirror_root(work.settings, work.store)
+    folders = (root, *list_former_roots(work.settings, work.store))
+    return [folder for folder in folders if folder is not None and folder.is_dir()]
+
+
+def iter_former_pages(
+    work: WorkContext, spaces: Iterable[str]
+) -> Iterator[tuple[MirrorFolder, str, bool]]:
+    """Pages of these spaces in former folders of the mirror: (folder, name, whether it was edited
+    since it was written). Those that are gone are left out.
+    """
+    wanted = list(spaces)
+    for root in list_former_roots(work.settings, work.store):
+        for space in wanted:
+            folder = MirrorFolder(root, space)
+            for name, look in folder.state().looks.items():
+                looks_now = stat_look(folder.path / name)
+                if looks_now != NO_LOOK:
+                    yield folder, name, looks_now != look
+
+
 def list_stray_edits(work: WorkContext, space: str) -> list[str]:
     """Messages about pages of a space that somebody has edited in a former folder of the mirror."""
-    messages = []
-    for root in list_former_roots(work.settings, work.store):
-        folder = MirrorFolder(root, space)
-        for name, look in folder.state().looks.items():
-            if stat_look(folder.path / name) not in (look, NO_LOOK):
-                messages.append(
-                    f"{folder.path / name} was edited, but the mirror is no longer there: nothing "
-                    "of it was taken in. Copy what you want to keep to the page where the mirror "
-                    f"is now, then delete {folder.path}"
-                )
-    return messages
+    return [
+        f"{folder.path / name} was edited, but the mirror is no longer there: nothing "
+        "of it was taken in. Copy what you want to keep to the page where the mirror "
+        f"is now, then delete {folder.path}"
+        for folder, name, is_edited in iter_former_pages(work, (space,))
+        if is_edited
+    ]
 
 
 def list_deletion_questions(settings: Settings, store: Store) -> list[DeletionQuestion]:
@@ -316,15 +335,13 @@ def erase_from_mirror(
 
     Returns files that may still hold them, and former folders that are not there, or not just now.
     """
-    root = find_mirror_root(work.settings, work.store)
-    former = list_former_roots(work.settings, work.store)
-    folders = [folder for folder in (root, *former) if folder is not None and folder.is_dir()]
     if not list_mirrored_spaces(work.store):
         return ()
     gone, erased = set(ids), {text.strip() for text in texts}
     with hold_mirror_lease(work.store, now):
+        former = list_former_roots(work.settings, work.store)
         left = [folder for folder in former if not folder.is_dir()]
-        for top in folders:
+        for top in list_mirror_folders(work):
             for folder in list_space_folders(top, work.store):
                 if folder.hidden.is_dir():
                     left += erase_from_pages(folder, gone, erased)
