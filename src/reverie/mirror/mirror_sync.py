@@ -42,8 +42,8 @@ from reverie.storage.erased_texts import PURGING
 
 # the lease, the cursor, and what `verify` calls it
 MIRROR = "mirror"
-# seconds that a page must have been left alone
-# Editors save in several steps, and some save while somebody types.
+# Seconds that a page must have been left alone: editors save in several steps, and some while
+# somebody types.
 QUIET_SECONDS = 1.5
 # meta: spaces that have pages
 SPACES_KEY = "mirror_spaces"

@@ -22,11 +22,10 @@ from reverie.mirror.page_rendering import remove_memories, render_page
 from reverie.mirror.three_way_merge import PageMerge, is_doubtful_deletion, merge_page
 from reverie.pipeline.event_reader import WorkContext
 
-# rounds, each because the store or a page was altered meanwhile
-# Somebody who alters it at every round would keep us here for ever.
+# Rounds, each because the store or a page was altered meanwhile: somebody who alters it all the
+# time must not keep us here for ever.
 MAX_ROUNDS = 5
-# more memories than a space has
-# A page is written as a whole, so all of its memories are needed.
+# More memories than a space has: a page is written as a whole, so all of them are needed.
 ALL_MEMORIES = 1_000_000_000
 
 

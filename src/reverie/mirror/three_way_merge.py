@@ -24,7 +24,7 @@ from reverie.mirror.page_placement import PageLine
 from reverie.privacy import MARK_PATTERN
 from reverie.storage.erased_texts import PURGED
 
-# lines that go without a question: up to 10 and 30 % of the page, or fewer than 3
+# Lines that go without a question: up to 10 and 30 % of the page, or fewer than 3.
 # People rarely delete thirty lines at once; a crashed editor, a sync service or a shell
 # redirection does (docs/why-mirror.md).
 MAX_DROPPED_LINES, MAX_DROPPED_SHARE, MIN_DOUBTED_LINES = 10, 0.3, 3

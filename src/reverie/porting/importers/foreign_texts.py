@@ -25,8 +25,8 @@ from reverie.text.tokenization import fingerprint_text
 MAX_FILE_BYTES = 1 << 30
 # bytes that tell whose a file is
 HEAD_BYTES = 1 << 16
-# characters of one record in which commas are mended
-# Without a bound, each broken record would be copied up to the end of the file.
+# Characters of one record in which commas are mended: without a bound, each broken record would be
+# copied up to the end of the file.
 MEND_WINDOW = 1 << 16
 _COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
 _BULLET = re.compile(r"(?:[-*+]|\d+[.)])\s+")

@@ -59,11 +59,9 @@ MAX_TITLE_CHARS = 120
 NOT_UTF8_REMARK = (
     "its file is not UTF-8, or holds the sign for that: � stands for what could not be read"
 )
-# why somebody here, and no rule, put a memory away
-# Taking in twice must not bring back what somebody here put away.
+# Why somebody here, and no rule, put a memory away: taking in twice must not bring that back.
 PUT_AWAY_REASONS = ("forgotten", "undone")
-# remarks about single records, and names in one remark
-# More would bury those that matter.
+# Remarks about single records, and names in one remark: more would bury those that matter.
 MAX_REMARKS = 20
 
 # gives those memories of some ids that the store has
