@@ -23,7 +23,6 @@ from reverie.consolidation.sleep_run import (
     RUN_EVENT_SPACE,
     SLEEP_LEASE,
     PassReport,
-    PlannedStep,
     RunProgress,
     SleepReport,
     SleepRequest,
@@ -44,7 +43,6 @@ POLL_SECONDS = 0.1
 
 __all__ = [
     "PassReport",
-    "PlannedStep",
     "SleepReport",
     "SleepRequest",
     "run_sleep_passes",
