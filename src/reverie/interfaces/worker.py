@@ -25,8 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie.consolidation.scheduled_sleep import sleep_if_due
-from reverie.consolidation.sleep_schedule import assess_outlook, is_sleep_coming
+from reverie.consolidation.sleep_schedule import assess_outlook, is_sleep_coming, sleep_if_due
 from reverie.core import clock, config
 from reverie.core.errors import ReverieError
 from reverie.interfaces.worker_start import (
@@ -274,11 +273,11 @@ class Worker:
 
         Before it, finish what a purge or a scrub could not erase while somebody was reading.
         """
-        from reverie.erasure import interruptions, unfinished
+        from reverie.erasure import unfinished
         from reverie.storage import backups
 
         if self.may_continue():
-            if interruptions.has_unfinished_erasure(self.mind.work):
+            if unfinished.has_unfinished_erasure(self.mind.work):
                 unfinished.finish_erasure(self.mind.work)
             backups.make_daily_backup(self.mind.store, self.mind.settings, clock.now())
 
