@@ -1,0 +1,81 @@
+"""Names of modules and functions in the pages about the code exist: a page that sends its reader to
+a file that is gone is worse than none.
+"""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SRC = ROOT / "src" / "reverie"
+PAGES = ("CONTRIBUTING.md", *(str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("docs/*.md"))))
+ROOMS = {path.name for path in SRC.iterdir() if path.is_dir()} | {"testing", "__main__"}
+# `room/module`, `room/folder/`, `room.module.function`, `room.module.Class.method`
+NAMES = re.compile(r"`(?:(?:src/)?reverie[./])?([a-z_]+(?:[./][A-Za-z_][\w]*)+(?:\.\w+|/)?)`")
+
+
+def named(page: str) -> list[str]:
+    """What a page names in backticks that begins with a room of the package."""
+    text = (ROOT / page).read_text("utf-8")
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return [name for name in NAMES.findall(text) if re.split("[./]", name)[0] in ROOMS]
+
+
+@cache
+def definitions(path: Path) -> frozenset[str]:
+    """The dotted names that a module defines at its top, or in its classes."""
+    found = set()
+
+    def collect(body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                found.add(prefix + node.name)
+                collect(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.add(prefix + node.name)
+            elif isinstance(node, ast.Assign):
+                found.update(prefix + t.id for t in node.targets if isinstance(t, ast.Name))
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                found.add(prefix + node.target.id)
+
+    collect(ast.parse(path.read_text("utf-8")).body, "")
+    return frozenset(found)
+
+
+def exists(name: str) -> bool:
+    """True if a name with slashes is a file, and one with dots a module or something in one."""
+    if "/" in name:
+        path = SRC / name
+        return path.exists() or (path.parent / f"{path.name}.py").exists()
+    parts = name.split(".")
+    for count in range(len(parts), 0, -1):
+        folder, rest = SRC.joinpath(*parts[:count]), ".".join(parts[count:])
+        for module in (folder.with_suffix(".py"), folder / "__init__.py"):
+            if module.exists():
+                return not rest or rest in definitions(module)
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_modules_and_functions_that_a_page_names_exist(page):
+    """Every `room/module` and `room.module.function` in backticks is there."""
+    assert [] == [name for name in named(page) if not exists(name)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_tests_and_files_that_a_page_names_exist(page):
+    """Every `tests/…`, `docs/…`, `bench/…` and `tools/…` in backticks is there."""
+    text = (ROOT / page).read_text("utf-8")
+    places = re.findall(r"`((?:tests|docs|bench|tools|examples)/[\w./-]+)`", text)
+    assert [] == [place for place in places if not (ROOT / place).exists()]
+
+
+def test_names_are_told_from_what_is_not_there():
+    """The check itself: a module, a function and a method are found, invented ones are not."""
+    assert exists("core/model") and exists("core.model.visible_spaces")
+    assert exists("runtime.companion.Companion.turn") and exists("retrieval.search_memories")
+    assert not exists("core/nothing") and not exists("core.model.nothing_at_all")
+    assert len(named("docs/architecture.md")) > 80
