@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "reverie"
-PAGES = ("CONTRIBUTING.md", *(str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("docs/*.md"))))
+PAGES = ("CONTRIBUTING.md", "SECURITY.md", *(str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("docs/*.md"))))
 ROOMS = {path.name for path in SRC.iterdir() if path.is_dir()} | {"testing", "__main__"}
 # `room/module`, `room/folder/`, `room.module.function`, `room.module.Class.method`
 NAMES = re.compile(r"`(?:(?:src/)?reverie[./])?([a-z_]+(?:[./][A-Za-z_][\w]*)+(?:\.\w+|/)?)`")
@@ -66,10 +66,23 @@ def test_modules_and_functions_that_a_page_names_exist(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_tables_that_a_page_names_exist(page):
+    """Every "`TABLE` in `room/module`" is a name of that module."""
+    text = (ROOT / page).read_text("utf-8")
+    told = re.findall(r"`([A-Z_a-z]+)`(?: and `\w+`)? (?:in|of) `([a-z_]+/[\w/]+)`", text)
+    wrong = [
+        (name, module)
+        for name, module in told
+        if (path := SRC / f"{module}.py").exists() and name not in definitions(path)
+    ]
+    assert [] == wrong
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_tests_and_files_that_a_page_names_exist(page):
     """Every `tests/…`, `docs/…`, `bench/…` and `tools/…` in backticks is there."""
     text = (ROOT / page).read_text("utf-8")
-    places = re.findall(r"`((?:tests|docs|bench|tools|examples)/[\w./-]+)`", text)
+    places = re.findall(r"`((?:tests|docs|bench|tools|examples)/[\w./-]+\.\w+)`", text)
     assert [] == [place for place in places if not (ROOT / place).exists()]
 
 
