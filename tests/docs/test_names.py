@@ -11,7 +11,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "reverie"
-PAGES = ("CONTRIBUTING.md", "SECURITY.md", *(str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("docs/*.md"))))
+PAGES = (
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    *(str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("docs/*.md"))),
+)
 ROOMS = {path.name for path in SRC.iterdir() if path.is_dir()} | {"testing", "__main__"}
 # `room/module`, `room/folder/`, `room.module.function`, `room.module.Class.method`
 NAMES = re.compile(r"`(?:(?:src/)?reverie[./])?([a-z_]+(?:[./][A-Za-z_][\w]*)+(?:\.\w+|/)?)`")
