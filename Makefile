@@ -18,14 +18,16 @@ coverage: $(READY)       ## which lines the tests run, room by room, held to too
 	$(BIN)/python -m coverage json -q -o .cache/coverage.json
 	$(BIN)/python -m tools.coverage_floors .cache/coverage.json
 
-check: $(READY)          ## format, lint, types, architecture
+check: $(READY)          ## format, lint, types, requirements, architecture
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_architecture.py
+	$(BIN)/python -m tools.requirements --check
+	$(BIN)/python -m pytest tests/test_architecture.py tests/test_suite_rules.py
 
-docs: $(READY)           ## write the reference pages from the code
+docs: $(READY)           ## write the reference pages and the requirements from code and tests
 	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.requirements
 
 bench: $(READY)          ## every benchmark; results as files in bench/results
 	$(BIN)/python -m bench --cache $(MODEL)

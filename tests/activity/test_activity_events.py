@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,16 +27,16 @@ ANYTHING = st.recursive(
 
 
 @given(ANYTHING)
+@pytest.mark.proves("CC-75")
 def test_anything_can_be_bounded(value):
-    """Whatever a tool is given or answers, a snapshot of it can be taken, twice the
-    same (CC-75).
-    """
+    """Whatever a tool is given or answers, a snapshot of it can be taken, twice the same."""
     once = activity_events.bound_value(value)
     assert repr(activity_events.bound_value(once)) == repr(once)
 
 
+@pytest.mark.proves("CC-75", "D6")
 def test_a_snapshot_is_small_whatever_its_size():
-    """Long texts keep both ends, long lists and deep values are cut (CC-75, D6)."""
+    """Long texts keep both ends, long lists and deep values are cut."""
     once = activity_events.bound_value("a" * 1_000_000 + "end")
     assert len(once) < activity_events.MAX_VALUE_CHARS + 2 * activity_events.CUT_MARGIN + 100
     text = activity_events.shorten_payload({"parameters": once})["parameters"]
@@ -52,10 +53,9 @@ def run(tool="bash", at=NOON, **payload):
     return make_event("tool", at=at, payload={"tool": tool, **payload})
 
 
+@pytest.mark.proves("X31")
 def test_statistics_of_tools():
-    """Runs, success rate and percentiles by nearest rank; durations that are none do not count
-    (X31).
-    """
+    """Runs, success rate and percentiles by nearest rank; durations that are none do not count."""
     runs = [run(ok=n % 4 > 0, duration=float(n)) for n in range(1, 101)]
     bash, odd = activity_events.measure_work([*runs, run("odd", duration=math.nan)]).tools
     assert (bash.tool, bash.runs, bash.failed, bash.success_rate, bash.p50, bash.p95) == (
@@ -69,10 +69,9 @@ def test_statistics_of_tools():
     assert (odd.runs, odd.success_rate, odd.p50) == (1, None, None)
 
 
+@pytest.mark.proves("D61", "D62")
 def test_rereads_and_repeated_errors_are_counted():
-    """A file that one task reads again, and an error that differs only in its numbers
-    (D61, D62).
-    """
+    """A file that one task reads again, and an error that differs only in its numbers."""
     read = [
         make_event("file", session=session, payload={"path": "a.py", "operation": "read"})
         for session in "ssx"
@@ -83,9 +82,10 @@ def test_rereads_and_repeated_errors_are_counted():
     assert (told.reads, told.rereads, told.errors, told.repeated) == (3, 1, 3, 1)
 
 
+@pytest.mark.proves("D61")
 def test_a_file_that_changed_is_rightly_read_again():
-    """After an edit, whoever made it, reading is no repetition; an edit that failed changed nothing
-    (D61).
+    """After an edit, whoever made it, reading is no repetition; an edit that failed changed
+    nothing.
     """
 
     def read(at):
@@ -127,8 +127,9 @@ def pairs(events, path="a", now=NOON):
 
 
 @given(TOUCHES)
+@pytest.mark.proves("CC-76")
 def test_counting_from_either_side_gives_the_same(some):
-    """Co-edit is symmetrical in time (CC-76)."""
+    """Co-edit is symmetrical in time."""
     ones, others = ([touch for touch in some if touch.path == path] for path in "ab")
     assert find_occasions(ones, others) == find_occasions(others, ones)
 
@@ -145,8 +146,9 @@ ANYWHERE = st.lists(
 
 
 @given(ANYWHERE)
+@pytest.mark.proves("CC-76", "D8")
 def test_all_pairs_are_those_of_each_file(some):
-    """What is found everywhere is what each file tells when it is asked (CC-76, D8)."""
+    """What is found everywhere is what each file tells when it is asked."""
     asked = {
         (path, one.path, one.occasions)
         for path in "abcd"
@@ -164,8 +166,9 @@ def test_all_pairs_are_those_of_each_file(some):
     )
 
 
+@pytest.mark.proves("CC-76", "D9")
 def test_the_window_is_300_seconds_either_way():
-    """300 s in, 301 s out, before and after (CC-76, D9)."""
+    """300 s in, 301 s out, before and after."""
     for apart, expected in ((300, [("b", 3)]), (-300, [("b", 3)]), (301, []), (-301, [])):
         events = [
             changed(path, n * 10_000 + at)
@@ -175,8 +178,9 @@ def test_the_window_is_300_seconds_either_way():
         assert pairs(events) == expected
 
 
+@pytest.mark.proves("CC-76")
 def test_occasions_are_counted_not_edits():
-    """Ten edits within minutes are one occasion; three are needed (CC-76)."""
+    """Ten edits within minutes are one occasion; three are needed."""
     once = [changed(path, n) for n in range(10) for path in "ab"]
     assert pairs(once) == []
     again = [changed(path, day * DAY) for day in (1, 2) for path in "ab"]
@@ -191,10 +195,9 @@ def committed(n, at, *files):
     )
 
 
+@pytest.mark.proves("CC-76", "D9")
 def test_an_edit_and_its_commit_are_one_occasion():
-    """Edited within a task, committed an hour later: one set of changes, which counts once (CC-76,
-    D9).
-    """
+    """Edited within a task, committed an hour later: one set of changes, which counts once."""
 
     def worked(n):
         edits = [
@@ -208,8 +211,9 @@ def test_an_edit_and_its_commit_are_one_occasion():
     assert (found.path, found.occasions, found.of) == ("b", 3, 3)
 
 
+@pytest.mark.proves("CC-76", "D9")
 def test_a_commit_without_the_file_or_days_later_is_another_occasion():
-    """Only the first commit of a file after its edit, within a day, holds that edit (CC-76, D9)."""
+    """Only the first commit of a file after its edit, within a day, holds that edit."""
     edits = [changed(path, 0, task="t") for path in "ab"]
     late = [committed(n, n * 2 * DAY, "a", "b") for n in (1, 2)]
     assert pairs([*edits, *late]) == [("b", 3)]
@@ -217,8 +221,9 @@ def test_a_commit_without_the_file_or_days_later_is_another_occasion():
     assert pairs([*edits, *soon]) == [("b", 3)]
 
 
+@pytest.mark.proves("CC-76")
 def test_failed_edits_and_reads_do_not_count():
-    """Only what was changed was changed together (CC-76)."""
+    """Only what was changed was changed together."""
     events = [
         changed(path, day * DAY, ok=path == "a" or day != 2) for day in range(3) for path in "ab"
     ]
@@ -227,8 +232,9 @@ def test_failed_edits_and_reads_do_not_count():
     assert pairs([*events, *read]) == []
 
 
+@pytest.mark.proves("D9")
 def test_a_task_ties_edits_that_lie_apart():
-    """Within one task, whatever the time between (D9); a task of 51 files ties nothing."""
+    """Within one task, whatever the time between; a task of 51 files ties nothing."""
     events = [
         changed(path, n * 1e6 + at, task=f"t{n}")
         for n in range(3)
@@ -243,8 +249,9 @@ def test_a_task_ties_edits_that_lie_apart():
     assert pairs([*events, *crowd]) == []
 
 
+@pytest.mark.proves("D9")
 def test_habits_that_were_given_up_fade():
-    """Half after 180 days; three old occasions are gone after three years (D9)."""
+    """Half after 180 days; three old occasions are gone after three years."""
     events = [changed(path, day * DAY) for day in range(3) for path in "ab"]
     [fresh] = find_co_changes("a", list_file_changes(events, {}), NOON + 2 * DAY)
     [older] = find_co_changes("a", list_file_changes(events, {}), NOON + 182 * DAY)
@@ -253,8 +260,9 @@ def test_habits_that_were_given_up_fade():
     assert find_co_changes("a", list_file_changes(events, {}), NOON + 3 * 365 * DAY) == []
 
 
+@pytest.mark.proves("D9")
 def test_names_are_followed_in_their_time():
-    """A file that took a name after it had become free is another one (D9)."""
+    """A file that took a name after it had become free is another one."""
 
     def commit(n, *files):
         return make_event(
@@ -282,8 +290,9 @@ LOG = (
 
 
 @given(st.integers(1, 40))
+@pytest.mark.proves("D9")
 def test_history_is_read_however_it_is_cut(size):
-    """Names with tabs, renames, binary files, commits without files; chunks of any size (D9)."""
+    """Names with tabs, renames, binary files, commits without files; chunks of any size."""
     chunks = [LOG[i : i + size] for i in range(0, len(LOG), size)]
     first, second, empty = commit_history.parse_git_log(chunks)
     assert (first.id, first.at, first.files) == (
@@ -367,8 +376,9 @@ OTHER = [
 ]
 
 
+@pytest.mark.proves("D10", "CC-79")
 def test_the_same_error_elsewhere_is_the_same():
-    """Paths, numbers, addresses, times, ids and colours do not matter (D10, CC-79)."""
+    """Paths, numbers, addresses, times, ids and colours do not matter."""
     for one, other in SAME:
         assert compute_failure_signature(one).key == compute_failure_signature(other).key != "", one
         assert (
@@ -377,8 +387,9 @@ def test_the_same_error_elsewhere_is_the_same():
         )
 
 
+@pytest.mark.proves("CC-79")
 def test_different_errors_are_different():
-    """Names matter (CC-79)."""
+    """Another name in an error makes it another error."""
     for i, one in enumerate(OTHER):
         assert [
             n
@@ -388,8 +399,9 @@ def test_different_errors_are_different():
 
 
 @given(st.text(max_size=400), st.text(max_size=400))
+@pytest.mark.proves("D10")
 def test_any_text_has_a_signature(one, other):
-    """The same from either side, whatever is asked (D10)."""
+    """The same from either side, whatever is asked."""
     assert compare_signatures(
         compute_failure_signature(one), compute_failure_signature(other)
     ) == compare_signatures(compute_failure_signature(other), compute_failure_signature(one))
@@ -410,8 +422,9 @@ def ran(work, *commands, ok=True):
     ]
 
 
+@pytest.mark.proves("D11")
 def test_what_recurs_in_three_tasks_is_a_workflow():
-    """The longest stretch, once; reading and failures are passed over (D11)."""
+    """The longest stretch, once; reading and failures are passed over."""
     log = [
         event
         for n in range(3)

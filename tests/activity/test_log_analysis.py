@@ -23,11 +23,12 @@ __all__ = ["home", "repository"]  # fixtures
 
 
 def rows(mind, query, *parameters, space=SPACE):
-    return mind.sql(query, parameters, space=space).rows
+    return mind.activity.sql(query, parameters, space=space).rows
 
 
+@pytest.mark.proves("D6", "D13", "D15", "D63")
 def test_runs_of_tools_are_a_table(mind, clock):
-    """Every column of tool_executions, and what is asked of JSON inside (D6, D13, D15, D63)."""
+    """Every column of tool_executions, and what is asked of JSON inside."""
     mind.record_tool(
         "bash",
         {"command": "make", "jobs": 4},
@@ -38,7 +39,7 @@ def test_runs_of_tools_are_a_table(mind, clock):
         space=SPACE,
     )
     mind.record_tool("search", "words", {"found": [1]}, error="too many\nreally", space=SPACE)
-    assert mind.sql("from tool_executions", space=SPACE).columns == (
+    assert mind.activity.sql("from tool_executions", space=SPACE).columns == (
         "id",
         "timestamp",
         "space",
@@ -83,9 +84,10 @@ def test_runs_of_tools_are_a_table(mind, clock):
     ]
 
 
+@pytest.mark.proves("D7", "D15")
 def test_files_tasks_and_commits_are_tables(mind, clock, repository):
-    """Each once, with lines, context and summary; a task with how it last came out (D7, D15)."""
-    mind.record_file(
+    """Each once, with lines, context and summary; a task with how it last came out."""
+    mind.activity.record_file(
         "a.py", "edit", lines=(3, 9), summary="cache the key", task="t", session="s", space=SPACE
     )
     mind.record_tool("Read", {"file_path": "b.py"}, "text", session="s", space=SPACE)
@@ -97,36 +99,35 @@ def test_files_tasks_and_commits_are_tables(mind, clock, repository):
         ("a.py", "edit", 3, 9, True, None, "cache the key", "t", "s"),
         ("b.py", "read", None, None, True, "Read", None, None, "s"),
     ]
-    mind.record_task("t", space=SPACE)
+    mind.activity.record_task("t", space=SPACE)
     clock.tick(60)
-    mind.record_task("t", "failure", error="no room", space=SPACE)
+    mind.activity.record_task("t", "failure", error="no room", space=SPACE)
     assert rows(mind, "select success, error, epoch(ended - started) from tasks") == [
         (False, "no room", 60.0)
     ]
     clock.tick(60)
-    mind.record_task("t", "success", space=SPACE)
-    mind.record_task("u", space=SPACE)
+    mind.activity.record_task("t", "success", space=SPACE)
+    mind.activity.record_task("u", space=SPACE)
     assert rows(
         mind, "select task, outcome, success, error, ended is null from tasks order by task"
     ) == [("t", "success", True, None, False), ("u", "started", None, None, True)]
-    mind.learn_git(repository, space=SPACE)
+    mind.activity.learn_git(repository, space=SPACE)
     assert rows(mind, "select message, fix, files from commits order by id limit 1") == [
         ("Step 0", False, ["a.py", "b.py", "c0.py"])
     ]
 
 
+@pytest.mark.proves("D8", "D9", "D10")
 def test_what_was_learned_is_a_table(mind, clock, repository):
-    """Fixes of errors, pairs of files and workflows, with confidence, count, first and last time
-    (D8, D9, D10).
-    """
+    """Fixes of errors, pairs of files and workflows, with confidence, count, first and last time."""
     began = clock() + 5
     overcome(mind, clock)
     overcome(mind, clock, session="t")
-    mind.learn_git(repository, space=SPACE)
+    mind.activity.learn_git(repository, space=SPACE)
     for n in range(3):
         for command in ("make build", "make check"):
             run(mind, clock, command, session=f"w{n}", task=f"w{n}")
-        mind.record_task(f"w{n}", "success", space=SPACE)
+        mind.activity.record_task(f"w{n}", "success", space=SPACE)
         mind.settle()
     found = {
         row[0]: (json.loads(row[1]), *row[2:])
@@ -173,8 +174,9 @@ PAYLOAD = st.fixed_dictionaries(
 
 
 @given(st.lists(PAYLOAD, max_size=20))
+@pytest.mark.proves("D6", "D15")
 def test_sql_and_python_agree_on_what_went_well(payloads):
-    """One rule, in both languages (D6, D15)."""
+    """One rule, in both languages."""
     db = open_duckdb()
     db.execute("create table one (n int, payload varchar)")
     for n, payload in enumerate(payloads):
@@ -185,8 +187,9 @@ def test_sql_and_python_agree_on_what_went_well(payloads):
     ] == [read_success(payload) for payload in payloads]
 
 
+@pytest.mark.proves("B88", "D15")
 def test_a_space_sees_itself_and_what_is_above_and_below(mind):
-    """Never a sibling (B88; D15)."""
+    """A query over a space never sees a sibling's rows."""
     for space in ("me", "me/demo", "me/demo/s", "me/demolition", "me/other"):
         mind.record_tool("bash", {"command": space}, space=space)
     seen = [row[0] for row in rows(mind, "select command from tool_executions order by id")]
@@ -194,14 +197,13 @@ def test_a_space_sees_itself_and_what_is_above_and_below(mind):
     assert len(rows(mind, "from tool_executions", space="me")) == 5
 
 
+@pytest.mark.proves("D15", "D63")
 def test_a_snapshot_answers_many_questions(mind):
-    """What is recorded after it was opened is not in it; what SQL makes lives as long as it does
-    (D15, D63).
-    """
+    """What is recorded after it was opened is not in it; what SQL makes lives as long as it does."""
     mind.record_tool("bash", {"command": "one"}, space=SPACE)
-    with mind.analysis(space=SPACE) as log:
+    with mind.activity.analysis(space=SPACE) as log:
         mind.record_tool("bash", {"command": "two"}, space=SPACE)
-        mind._flush()
+        mind.context.flush()
         assert log.ask("select command from tool_executions").rows == [("one",)]
         log.ask("create table mine as select command from tool_executions")
         assert log.ask("from mine").rows == [("one",)]
@@ -211,8 +213,9 @@ def test_a_snapshot_answers_many_questions(mind):
         rows(mind, "from mine")
 
 
+@pytest.mark.proves("D15")
 def test_tables_named_by_parameters_are_filled(mind):
-    """Whichever way a question names a table, its rows are there (D15)."""
+    """Whichever way a question names a table, its rows are there."""
     mind.record_tool("bash", {"command": "one"}, space=SPACE)
     asked = [
         ("from query_table($1)", ["tool_executions"]),
@@ -222,7 +225,7 @@ def test_tables_named_by_parameters_are_filled(mind):
         ("select (select count(*) from tool_executions) where $x", {"x": True}),
     ]
     for query, parameters in asked:
-        assert len(mind.sql(query, parameters, space=SPACE).rows) == 1
+        assert len(mind.activity.sql(query, parameters, space=SPACE).rows) == 1
 
 
 OUTSIDE = [
@@ -250,9 +253,10 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("query", OUTSIDE)
+@pytest.mark.proves("D63", "B124")
 def test_sql_has_no_way_out(mind, tmp_path, monkeypatch, query):
     """No file is read or written, nothing is fetched, no value of the program is seen, no lock
-    opened (D63, B124).
+    opened.
     """
     secret_of_this_program = {"a": [1]}
     (tmp_path / "there.csv").write_text("a,b\n1,2\n")
@@ -277,34 +281,35 @@ def test_sql_has_no_way_out(mind, tmp_path, monkeypatch, query):
         "\x00",
     ],
 )
+@pytest.mark.proves("CC-8", "D15")
 def test_sql_that_does_not_work_is_one_clear_line(mind, query):
-    """With DuckDB's own words, and the next question is answered (CC-8; D15)."""
-    with mind.analysis(space=SPACE) as log:
+    """With DuckDB's own words, and the next question is answered."""
+    with mind.activity.analysis(space=SPACE) as log:
         with pytest.raises(BadInput, match=r"^That SQL does not work\. [^\n]+$"):
             log.ask(query)
         assert log.ask("select 1").rows == [(1,)]
 
 
+@pytest.mark.proves("D15")
 def test_the_store_is_only_read(mind):
-    """Whatever SQL does to its tables, the log stays as it is (D15)."""
+    """Whatever SQL does to its tables, the log stays as it is."""
     mind.record_tool("bash", {"command": "one"}, space=SPACE)
-    mind._flush()
+    mind.context.flush()
     before = list(mind.store.dump())
-    with mind.analysis(space=SPACE) as log:
+    with mind.activity.analysis(space=SPACE) as log:
         log.ask("from tool_executions")
         log.ask("delete from tool_executions")
         assert log.ask("from tool_executions").rows == []
     assert list(mind.store.dump()) == before
 
 
+@pytest.mark.proves("D6")
 def test_odd_values_are_kept(mind):
-    """Numbers that JSON lacks, other scripts, half characters, columns that are no column's type
-    (D6).
-    """
+    """Numbers that JSON lacks, other scripts, half characters, columns that are no column's type."""
     mind.record_tool(
         "bash", {"command": "echo 日本 👩‍👩‍👧 \ud800"}, duration=float("nan"), space=SPACE
     )
-    mind._flush()
+    mind.context.flush()
     mind.record(
         "tool",
         {"tool": {"name": "x"}, "duration": "soon", "ok": "yes", "parameters": None},
@@ -318,13 +323,12 @@ def test_odd_values_are_kept(mind):
     assert rows(mind, "select '日本\ud800'") == [("日本?",)]
 
 
+@pytest.mark.proves("D63", "CC-9")
 def test_parquet_files_are_all_there_or_none_is(mind, tmp_path, monkeypatch):
-    """Every table, readable by anyone; a folder in the way is left alone, a failure leaves nothing
-    (D63, CC-9).
-    """
+    """Every table, readable by anyone; a folder in the way is left alone, a failure leaves nothing."""
     mind.record_tool("bash", {"command": "one"}, duration=2.0, space=SPACE)
     folder = tmp_path / "it's"
-    assert mind.export_parquet(folder, space=SPACE) == {
+    assert mind.activity.export_parquet(folder, space=SPACE) == {
         "commits": 0,
         "file_interactions": 0,
         "learned_patterns": 0,
@@ -346,19 +350,20 @@ def test_parquet_files_are_all_there_or_none_is(mind, tmp_path, monkeypatch):
     ]
     for place in (folder, folder / "tasks.parquet", tmp_path / "no" / "where"):
         with pytest.raises(BadInput, match=r"exists already|no folder"):
-            mind.export_parquet(place, space=SPACE)
+            mind.activity.export_parquet(place, space=SPACE)
 
     def full(_file):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("reverie.storage.analytics.sync_to_disk", full)
     with pytest.raises(OSError, match="space"):
-        mind.export_parquet(tmp_path / "half", space=SPACE)
+        mind.activity.export_parquet(tmp_path / "half", space=SPACE)
     assert [path.name for path in tmp_path.iterdir()] == ["it's"]
 
 
+@pytest.mark.proves("CC-8")
 def test_without_duckdb_it_is_said_what_to_install(mind, monkeypatch):
-    """The extra is named (CC-8)."""
+    """Without DuckDB the error names the extra to install."""
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(ExtraMissing, match=r"pip install 'reverie\[analytics\]'"):
         rows(mind, "select 1")
@@ -367,13 +372,12 @@ def test_without_duckdb_it_is_said_what_to_install(mind, monkeypatch):
 # The history of a file
 
 
+@pytest.mark.proves("D7")
 def test_the_history_of_a_file(mind, clock, repository):
-    """Who touched it when, with what, and what broke; under its former name too (issue 5 part 7,
-    D7).
-    """
+    """Who touched it when, with what, and what broke; under its former name too."""
     git(repository, "mv", "a.py", "new.py")
     commit(repository, "Rename", 1_750_800_000)
-    mind.learn_git(repository, space=SPACE)
+    mind.activity.learn_git(repository, space=SPACE)
     run(mind, clock, "pytest", session="s")
     clock.tick(60)
     mind.record_tool("Edit", {"file_path": "new.py"}, task="speed", session="s", space=SPACE)
@@ -388,7 +392,7 @@ def test_the_history_of_a_file(mind, clock, repository):
     )
     run(mind, clock, "ruff check", 'new.py:3:1: F401 "os" imported but unused', session="t")
     run(mind, clock, "cat renew.py", "renew.py: No such file", session="t")
-    failed, refused, ran, edit, renamed, *older = mind.touched("new.py", space=SPACE)
+    failed, refused, ran, edit, renamed, *older = mind.activity.touched("new.py", space=SPACE)
     assert (failed.how, failed.context, failed.ok) == (
         "error",
         "ruff check",
@@ -404,29 +408,32 @@ def test_the_history_of_a_file(mind, clock, repository):
     assert edit.broke == ("pytest: E KeyError: 'x'",) and refused.broke == ()
     assert (renamed.how, renamed.context, renamed.path) == ("commit", "Rename", "new.py")
     assert [(one.context, one.path) for one in older] == [(f"Step {n}", "a.py") for n in (2, 1, 0)]
-    assert len(mind.touched("new.py", space=SPACE, limit=2)) == 2
-    assert mind.touched("new.py", space="me/other") == [] == mind.touched("ew.py", space=SPACE)
+    assert len(mind.activity.touched("new.py", space=SPACE, limit=2)) == 2
+    assert (
+        mind.activity.touched("new.py", space="me/other")
+        == []
+        == mind.activity.touched("ew.py", space=SPACE)
+    )
 
 
 def test_a_command_that_failed_before_was_not_broken(mind, clock):
-    """Only what went well before a change, in the same conversation, was broken by it (issue 5 part
-    7).
-    """
+    """Only what went well before a change, in the same conversation, was broken by it."""
     run(mind, clock, "make", "error: no rule")
     run(mind, clock, "make test", session="other")
     clock.tick(60)
-    mind.record_file("a.py", session="s", space=SPACE)
+    mind.activity.record_file("a.py", session="s", space=SPACE)
     run(mind, clock, "make", "error: no rule")
     run(mind, clock, "make test", "error: no rule")
-    [one] = mind.touched("a.py", space=SPACE)
+    [one] = mind.activity.touched("a.py", space=SPACE)
     assert one.broke == ()
 
 
 # The command line
 
 
+@pytest.mark.proves("D15", "D63")
 def test_sql_on_the_command_line(home):
-    """A table for people, JSON, CSV; without a query, what there is to ask about (D15, D63)."""
+    """A table for people, JSON, CSV; without a query, what there is to ask about."""
     query = "select tool, count(*) as runs, avg(duration) as mean from tool_executions group by tool order by tool"
     page = told(home, "sql", query).stdout.splitlines()
     assert [line.split() for line in page] == [
@@ -460,9 +467,10 @@ def test_sql_on_the_command_line(home):
     assert "No rows" in told(home, "sql", "from tasks").stderr
 
 
+@pytest.mark.proves("CC-7")
 def test_every_kind_of_value_is_told(home):
     """Moments, lists, structures, numbers that JSON lacks, bytes, line ends and what a terminal
-    would obey (CC-7).
+    would obey.
     """
     query = (
         "select timestamp '2026-01-02 03:04:05' as t, [1, null] as l, {'a': 1.5::decimal(4, 1)} as s, "
@@ -494,16 +502,18 @@ def test_every_kind_of_value_is_told(home):
     assert "\x1b" not in page and "2026-01-02" in page
 
 
+@pytest.mark.proves("D15")
 def test_long_answers_are_whole(home):
-    """Ten thousand rows, a cell of a thousand characters, forty columns: nothing is cut (D15)."""
+    """Ten thousand rows, a cell of a thousand characters, forty columns: nothing is cut."""
     assert len(told(home, "sql", "select * from range(10000)").stdout.splitlines()) == 10_001
     assert told(home, "sql", "select repeat('x', 1000)").stdout.count("x") >= 1000
     wide = "select " + ", ".join(f"{n} as c{n}" for n in range(40))
     assert told(home, "sql", wide).stdout.splitlines()[:40] == [f"c{n}: {n}" for n in range(40)]
 
 
+@pytest.mark.proves("CC-8")
 def test_bad_sql_ends_with_a_code(home, tmp_path):
-    """One line on stderr, and the code of input that cannot be used (CC-8)."""
+    """One line on stderr, and the code of input that cannot be used."""
     (tmp_path / "full").touch()
     for words in (
         ["selec 1"],
@@ -515,14 +525,15 @@ def test_bad_sql_ends_with_a_code(home, tmp_path):
         assert done.stdout == "" and len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.proves("D63")
 def test_parquet_on_the_command_line(home, tmp_path):
-    """`sql --parquet` writes the tables (D63)."""
+    """`sql --parquet` writes the tables."""
     assert answer(home, "sql", "--parquet", str(tmp_path / "out"))["rows"]["tool_executions"] == 4
     assert len(list((tmp_path / "out").iterdir())) == 5
 
 
 def test_touched_on_the_command_line(home):
-    """`reverie touched`: who, when, with what (issue 5 part 7)."""
+    """`reverie touched`: who, when, with what."""
     page = told(home, "touched", "src/a.py").stdout
     assert "read src/a.py" in page and "session s" in page and "Read" in page
     [one] = answer(home, "touched", "src/a.py")["touched"]
@@ -530,8 +541,9 @@ def test_touched_on_the_command_line(home):
     assert "Nothing is known" in told(home, "touched", "none.py").stderr
 
 
+@pytest.mark.proves("D15")
 def test_a_memory_of_another_process_is_asked(tmp_path, clock):
-    """The log on disk, not only what this process wrote (D15)."""
+    """The log on disk, not only what this process wrote."""
     with memory(tmp_path / "home", now=clock, embedder="none") as first:
         first.record_tool("bash", {"command": "make"}, space=SPACE)
     with memory(tmp_path / "home", now=clock, embedder="none") as second:

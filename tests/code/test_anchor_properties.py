@@ -1,12 +1,13 @@
 # mypy: no-check-untyped-defs
 """Anchors under whatever happens to code: none is silently wrong, and restoring the code restores
-them (B112).
+them.
 """
 
 import os
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +21,9 @@ from reverie.core.code_anchors import (
     outdated_notice,
 )
 from reverie.testing import SPACE, make_memory, memory
+
+pytestmark = pytest.mark.proves("B112")
+
 
 FILES, NAMES, BODIES = ("a.py", "b.py", "c/d.py"), ("load", "save", "merge", "total"), range(6)
 LAYOUT = ("", "    # why\n", "\n\n")
@@ -82,7 +86,7 @@ def test_no_anchor_is_silently_wrong(first, versions):
     with tempfile.TemporaryDirectory() as place, memory(embedder="none") as mind:
         root = Path(place).resolve()
         put(root, first, 1_700_000_000)
-        mind.index_code(root)
+        mind.code.index(root)
         said = [
             (
                 key,
@@ -93,7 +97,7 @@ def test_no_anchor_is_silently_wrong(first, versions):
         ]
         for step, tree in enumerate((*versions, first)):
             put(root, tree, 1_700_000_100 + step)
-            mind.index_code(root)
+            mind.code.index(root)
             now = fold(tree)
             for key, number, id in said:
                 one = mind.get([id])[0]

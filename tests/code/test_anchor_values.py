@@ -49,8 +49,9 @@ def measures(text, language="python", symbol=0):
     return one.body, digest_syntax(find_definition_node(parse_tree(data, language), data, one))
 
 
+@pytest.mark.proves("B112")
 def test_an_anchor_is_kept_as_it_is():
-    """What is kept is JSON and reads back as the same anchor; what is no anchor is none (B112)."""
+    """What is kept is JSON and reads back as the same anchor; what is no anchor is none."""
     assert HERE == parse_anchor(anchor_to_row(HERE))
     assert HERE == anchors_of(make_memory("x", details={"anchors": [anchor_to_row(HERE)]}))[0]
     for odd in ({}, {"root": 1, "path": "a"}, "text", None, {"root": "/r"}):

@@ -1,4 +1,4 @@
-"""Code cut into chunks by what it defines: D16, D18."""
+"""Code cut into chunks by what it defines."""
 
 import pytest
 from hypothesis import given
@@ -48,10 +48,9 @@ def cut(text, language="python", path="src/shop/cart.py"):
     return chunk_code(path, text, parse_file(text.encode(), language).symbols)
 
 
+@pytest.mark.proves("D16", "D18")
 def test_one_chunk_for_each_definition():
-    """Functions with what stands above them and in them, heads of classes, and what is around them
-    (D16, D18).
-    """
+    """Functions with what stands above them and in them, heads of classes, and what is around them."""
     found = {read_heading_symbol(one.text) or one.first: (one.first, one.last) for one in cut(SHOP)}
     assert found == {
         1: (1, 6),
@@ -63,10 +62,9 @@ def test_one_chunk_for_each_definition():
     }
 
 
+@pytest.mark.proves("D18")
 def test_a_chunk_says_where_it_is_from():
-    """The end of the path and the qualified name stand in front, the code after them as it is
-    (D18).
-    """
+    """The end of the path and the qualified name stand in front, the code after them as it is."""
     one = next(one for one in cut(SHOP) if read_heading_symbol(one.text) == "Cart.total")
     assert (
         one.text == "shop/cart.py Cart.total\n    def total(self):\n        return price(self.size)"
@@ -100,10 +98,9 @@ def test_a_large_function_is_cut():
 
 
 @pytest.mark.parametrize("language", sorted(BY_NAME))
+@pytest.mark.proves("D16")
 def test_every_language_is_cut_by_what_it_defines(language):
-    """In each language every function or method is in a chunk of its name, and no line is left out
-    (D16).
-    """
+    """In each language every function or method is in a chunk of its name, and no line is left out."""
     for path, text in SAMPLES[language].files.items():
         if not path.endswith(BY_NAME[language].suffixes):
             continue

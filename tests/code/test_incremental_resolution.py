@@ -1,4 +1,4 @@
-"""Resolving only what a change may alter is the same as resolving all (D22-D33, CC-77)."""
+"""Resolving only what a change may alter is the same as resolving all."""
 
 from collections import Counter
 from hashlib import blake2b
@@ -19,6 +19,11 @@ from reverie.code.symbol_tables import LoadedFacts
 from reverie.storage.note_index_port import UNSURE_STAMP, IndexedFile
 from reverie.storage.sqlite.code_index import SqliteCodeIndex
 from tests.code.samples import SAMPLES
+
+pytestmark = pytest.mark.proves(
+    "D22", "D23", "D24", "D25", "D26", "D27", "D28", "D29", "D30", "D31", "D32", "D33", "CC-77"
+)
+
 
 ROOT = "/work/repo"
 NAMES = ("ff", "gg", "Hh", "Kk", "mm")

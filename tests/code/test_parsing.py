@@ -1,4 +1,4 @@
-"""Parsing and resolving, without a store: D22–D33."""
+"""Parsing and resolving, without a store."""
 
 from pathlib import PurePath
 
@@ -38,20 +38,18 @@ def edges(files, root="repo"):
 
 
 @pytest.mark.parametrize("language", NAMES)
+@pytest.mark.proves("D22", "D23", "D24", "D25", "D26", "D33", "CC-77")
 def test_every_language_tells_what_it_defines(language):
-    """Files, classes, functions, methods under their class, variables, in each language (D22–D26,
-    D33, CC-77).
-    """
+    """Files, classes, functions, methods under their class, variables, in each language."""
     sample = SAMPLES[language]
     found = {(one.kind, one.qual) for some in facts(sample.files).values() for one in some.symbols}
     assert sample.symbols - found == set()
 
 
 @pytest.mark.parametrize("language", NAMES)
+@pytest.mark.proves("D28", "D29", "D30", "D31", "D32", "CC-77")
 def test_every_language_tells_who_uses_what(language):
-    """Calls, imports, base classes, uses and types across files, in each language
-    (D28–D32, CC-77).
-    """
+    """Calls, imports, base classes, uses and types across files, in each language."""
     sample = SAMPLES[language]
     assert sample.edges - edges(sample.files) == set()
 
@@ -65,14 +63,16 @@ def test_every_language_has_a_row_and_a_query_file():
     assert len(suffixes) == len(set(suffixes))
 
 
+@pytest.mark.proves("D28", "D35", "CC-77")
 def test_callers_of_a_function_in_a_file_of_two():
-    """The calls of f, and no others, are those of f (D28, D35, CC-77)."""
+    """The calls of f, and no others, are those of f."""
     found = edges({"one.py": "def f():\n    return 1\n\n\ndef g():\n    return f()\n"})
     assert found == {("calls", "g", "f")}
 
 
+@pytest.mark.proves("D29", "CC-77")
 def test_an_import_under_another_name_is_followed():
-    """`import a as b`, `from x import y as z`, and both through a re-export (D29, CC-77)."""
+    """`import a as b`, `from x import y as z`, and both through a re-export."""
     found = edges(
         {
             "a.py": "def f(): pass\n",
@@ -135,8 +135,9 @@ def test_what_is_only_likely_says_so():
     assert [(one.how, one.symbol >= 0) for one in calls] == [("only method of that name", True)]
 
 
+@pytest.mark.proves("D28", "D29", "CC-77")
 def test_a_module_is_known_by_its_whole_name():
-    """`import a.b.c` and then `a.b.c.f()`, at the top and in a function (D28, D29, CC-77)."""
+    """`import a.b.c` and then `a.b.c.f()`, at the top and in a function."""
     found = edges(
         {
             "a/__init__.py": "",
@@ -153,8 +154,9 @@ def test_a_module_is_known_by_its_whole_name():
     } <= found
 
 
+@pytest.mark.proves("D28", "CC-77")
 def test_classes_within_classes_and_properties_are_followed():
-    """A nested class is a member of its class; a property leads to what it returns (D28, CC-77)."""
+    """A nested class is a member of its class; a property leads to what it returns."""
     found = edges(
         {
             "m.py": "class Part:\n    def spin(self): ...\n    def stop(self): ...\n"
@@ -176,9 +178,10 @@ def test_classes_within_classes_and_properties_are_followed():
     assert not any(to == "Other.spin" for _, _, to in found)
 
 
+@pytest.mark.proves("D28", "CC-77")
 def test_what_stands_above_is_never_ones_own():
     """`super()` of a class whose base lies outside leads outside, not to its own method of that
-    name (D28, CC-77).
+    name.
     """
     found = edges(
         {"m.py": "import lib\nclass A(lib.Base):\n    def f(self):\n        super().f()\n"}
@@ -186,8 +189,9 @@ def test_what_stands_above_is_never_ones_own():
     assert not any(kind == "calls" for kind, _, _ in found)
 
 
+@pytest.mark.proves("D29", "CC-77")
 def test_a_declared_module_of_rust_is_known():
-    """`mod store;` makes `store::open()` known without a `use` (D29, CC-77)."""
+    """`mod store;` makes `store::open()` known without a `use`."""
     assert ("calls", "go", "open") in edges(
         {
             "src/lib.rs": "mod store;\npub fn go() { store::open(); }\n",
@@ -219,17 +223,17 @@ MODULES = {
         ("import { publicOwn } from '~/lib';\npublicOwn();", "own"),
     ],
 )
+@pytest.mark.proves("D29")
 def test_exports_of_javascript_are_followed(code, called):
     """Barrels, default exports, exports under another name, and the usual short names of the source
-    folder (D29).
+    folder.
     """
     assert ("calls", "", called) in edges({**MODULES, "src/app/main.ts": code})
 
 
+@pytest.mark.proves("D35", "CC-77")
 def test_what_a_setting_may_name_is_not_denied():
-    """A module that a project's settings may lead to one of ours: calls of it are told as possible
-    (D35, CC-77).
-    """
+    """A module that a project's settings may lead to one of ours: calls of it are told as possible."""
     known = facts(
         {**MODULES, "src/main.ts": "import { fmt, map } from '@lib/format';\nfmt();\nmap();\n"}
     )
@@ -240,10 +244,9 @@ def test_what_a_setting_may_name_is_not_denied():
     ] == [(2, "fmt", "", "unresolved")]
 
 
+@pytest.mark.proves("D29", "CC-77")
 def test_modules_that_pass_on_all_names_of_each_other():
-    """Twenty modules that re-export each other are looked through once each, not along every way
-    (D29, CC-77).
-    """
+    """Twenty modules that re-export each other are looked through once each, not along every way."""
     count = 20
     files = {
         f"m{n}.ts": "".join(
@@ -272,8 +275,9 @@ def test_a_class_that_inherits_from_itself_ends():
     assert edges({"one.py": text, "two.py": "from one import A\n"})
 
 
+@pytest.mark.proves("D33")
 def test_broken_syntax_costs_only_what_stands_around_it():
-    """A file that does not parse still tells its whole definitions (D33)."""
+    """A file that does not parse still tells its whole definitions."""
     text = "def f():\n    return 1\n\nclass (:\n   )))\n\ndef g():\n    return f()\n"
     assert ("calls", "g", "f") in edges({"one.py": text})
 
@@ -281,10 +285,9 @@ def test_broken_syntax_costs_only_what_stands_around_it():
 @pytest.mark.parametrize("language", NAMES)
 @settings(max_examples=15)
 @given(data=st.binary(max_size=300))
+@pytest.mark.proves("D33")
 def test_no_bytes_stop_the_parser(language, data):
-    """Any bytes, whole or within a program, yield facts that can be written down and resolved
-    (D33).
-    """
+    """Any bytes, whole or within a program, yield facts that can be written down and resolved."""
     text = next(iter(SAMPLES[language].files.values())).encode()
     suffix = BY_NAME[language].suffixes[0]
     known = {

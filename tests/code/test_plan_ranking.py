@@ -1,4 +1,4 @@
-"""What a plan is made of: terms, BM25, past tasks, and a ranking (D11, D17, D38, D40)."""
+"""What a plan is made of: terms, BM25, past tasks, and a ranking."""
 
 import math
 
@@ -112,10 +112,9 @@ def test_identifiers_of_any_script_are_opened(identifier, terms):
         ("환불이 고객에게 도착하지 않음", "# 고객 환불 처리"),
     ],
 )
+@pytest.mark.proves("D38", "D40")
 def test_a_task_in_any_language_leads_to_code_that_speaks_it(task, comment):
-    """By comments, by names, and by what past tasks were called; and `why` says by which words
-    (D38, D40).
-    """
+    """By comments, by names, and by what past tasks were called; and `why` says by which words."""
     plain = {f"f{n}.py": ["def a(): pass"] for n in range(4)}
     files = tree(**plain, **{"pay.py": [f"{comment}\ndef b(): pass"]})
     found = rank_files(files, past_of(files), parse_task(task))
@@ -198,10 +197,9 @@ def test_a_file_that_stands_for_its_folder_is_called_so(path, name):
     assert pick_file_name(path) == name
 
 
+@pytest.mark.proves("D11", "D17", "D20")
 def test_the_log_tells_of_past_tasks():
-    """Commits, and what was recorded under one name, with the files by their present names (D11,
-    D17, D20).
-    """
+    """Commits, and what was recorded under one name, with the files by their present names."""
     moved = {"old.py": [(5.0, "new.py")]}
     events = [
         Event(
@@ -246,10 +244,11 @@ def test_the_log_tells_of_past_tasks():
     ]
 
 
+@pytest.mark.proves("CC-76")
 def test_an_edit_and_its_commit_are_one_change():
     """A file that was edited and committed within a day was changed once, on the commit's occasion,
     which knows both by what the task was called and by its message; what was edited and not
-    committed stays the task's (CC-76).
+    committed stays the task's.
     """
 
     def edit(path, at, task):
@@ -298,8 +297,9 @@ def test_an_edit_and_its_commit_are_one_change():
     )
 
 
+@pytest.mark.proves("D38", "D40")
 def test_words_of_code_and_of_past_tasks_both_lead():
-    """A file is found by what stands in it, and by what was done in it (D38, D40)."""
+    """A file is found by what stands in it, and by what was done in it."""
     files = tree(
         **{
             "src/net.py": ["def proxy_tunnel(): connect()"],
@@ -358,8 +358,9 @@ def test_meaning_counts_where_it_is_known():
     )
 
 
+@pytest.mark.proves("D17")
 def test_what_is_far_in_meaning_is_not_told():
-    """A task of something else names neither code nor past tasks by meaning (D17)."""
+    """A task of something else names neither code nor past tasks by meaning."""
     files = tree(**{f"src/f{n}.py": ["pass"] for n in range(6)})
     past = past_of(files, *((f"word{n} thing{n}", (f"src/f{n}.py",)) for n in range(6)))
     for cosine, told in ((0.3, ()), (0.5, ("word2 thing2",))):

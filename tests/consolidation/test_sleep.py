@@ -50,8 +50,8 @@ def night():
 
 
 def clock_of(mind):
-    assert isinstance(mind._now, Clock)
-    return mind._now
+    assert isinstance(mind.context.now, Clock)
+    return mind.context.now
 
 
 def no_decision(*_):
@@ -59,7 +59,7 @@ def no_decision(*_):
 
 
 def state(mind):
-    return "\n".join(json.dumps(row, sort_keys=True) for row in mind.export(log=False))
+    return "\n".join(json.dumps(row, sort_keys=True) for row in mind.data.export(log=False))
 
 
 def filled_mind(mind, count=300):
@@ -80,10 +80,9 @@ def embedded(mind, *texts, **fields):
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.proves("B135")
 def test_a_run_is_taken_back_to_the_byte(night, count):
-    """B135, issue 3: every change of a run is undone by one command; the exported state is the same
-    as before.
-    """
+    """Every change of a run is undone by one command; the exported state is the same as before."""
     filled_mind(night, count)
     before = state(night)
     slept = night.sleep()
@@ -91,17 +90,16 @@ def test_a_run_is_taken_back_to_the_byte(night, count):
     assert {"merge", "redundancy", "contradictions", "prune", "tags", "links"} <= {
         done.name for done in slept.passes if done.steps
     }
-    assert [] == night.verify()
+    assert [] == night.data.verify()
     assert state(night) != before
     night.undo(slept.run)
     assert state(night) == before
-    assert [] == night.verify()
+    assert [] == night.data.verify()
 
 
+@pytest.mark.proves("X21", "B135")
 def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch):
-    """X21, B135: stopped at any batch it goes on under its number, and one undo takes both halves
-    back.
-    """
+    """Stopped at any batch it goes on under its number, and one undo takes both halves back."""
     filled_mind(night)
     before, whole = state(night), batch_commit.apply_steps
     calls = iter(range(100))
@@ -116,7 +114,7 @@ def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch)
         night.sleep()
     monkeypatch.setattr(batch_commit, "apply_steps", whole)
     assert night.store.holder(SETTLE_LEASE, NOW) is None
-    assert [] == night.verify()
+    assert [] == night.data.verify()
     slept = night.sleep()
     assert 1 == len(night.store.events(verbs=("sleeping",)))
     night.undo(slept.run)
@@ -142,8 +140,9 @@ def test_undoing_along_a_chain_of_undos_never_forgets_the_batch(mind):
         mind.undo(run)
 
 
+@pytest.mark.proves("B135")
 def test_undo_goes_on_where_it_was_interrupted(night, monkeypatch):
-    """B135: half a way back is no harm; asked again, it goes on."""
+    """Half a way back is no harm; asked again, it goes on."""
     filled_mind(night)
     before = state(night)
     slept = night.sleep()
@@ -164,17 +163,19 @@ def test_undo_goes_on_where_it_was_interrupted(night, monkeypatch):
         night.undo(slept.run)
 
 
+@pytest.mark.proves("CC-90")
 def test_the_log_of_a_night_survives_an_export(mind):
-    """No name in it reads like a secret's, whose value an import would take out (CC-90)."""
+    """No name in it reads like a secret's, whose value an import would take out."""
     embedded(mind, "Use tabs for indentation.", "Use tabs for indentation!")
     mind.sleep(SAFE_PASSES)
     with memory(now=clock_of(mind)) as other:
-        other.import_(mind.export())
-        assert list(other.export()) == list(mind.export())
+        other.data.import_(mind.data.export())
+        assert list(other.data.export()) == list(mind.data.export())
 
 
+@pytest.mark.proves("B135")
 def test_what_was_altered_since_stays(mind):
-    """B135: undoing a night takes nothing back that somebody did the next day."""
+    """Undoing a night takes nothing back that somebody did the next day."""
     one, other = embedded(mind, HERON, AGAIN)
     slept = mind.sleep(["merge"])
     kept = next(m for m in mind.get([one.id, other.id]) if m.active)
@@ -185,10 +186,9 @@ def test_what_was_altered_since_stays(mind):
     assert next(m for m in now if m.id == kept.id).access_count == 1
 
 
+@pytest.mark.proves("X22", "CC-53")
 def test_what_was_taken_back_is_not_done_again(mind):
-    """X22, CC-53: a pair that somebody parted is not merged again, nor archived what somebody
-    brought back.
-    """
+    """A pair that somebody parted is not merged again, nor archived what somebody brought back."""
     embedded(mind, HERON, AGAIN)
     slept = mind.sleep(["merge"])
     assert slept.steps == 1
@@ -196,8 +196,9 @@ def test_what_was_taken_back_is_not_done_again(mind):
     assert mind.sleep(["merge"], afresh=True).steps == 0
 
 
+@pytest.mark.proves("A77", "CC-53", "B125")
 def test_the_archive_is_listed_and_gives_back(night):
-    """A77, CC-53, B125: what has faded is kept, listed, restored, and then stays."""
+    """What has faded is kept, listed, restored, and then stays."""
     kept = night.remember("Perhaps the cache is cold.", space=SPACE, provenance="inferred")
     clock_of(night).at = NOW
     assert night.sleep(["prune"]).retired == (kept.id,)
@@ -209,8 +210,9 @@ def test_the_archive_is_listed_and_gives_back(night):
 # Batches
 
 
+@pytest.mark.proves("X21")
 def test_no_transaction_is_large(night, monkeypatch):
-    """X21: what one transaction changes is bounded, whatever there is to do."""
+    """What one transaction changes is bounded, whatever there is to do."""
     monkeypatch.setattr(batch_commit, "MAX_CHANGES", 20)
     filled_mind(night)
     night.sleep()
@@ -276,8 +278,9 @@ def test_a_second_night_is_a_short_one(night):
     assert set(merged.retired) & set(ids)
 
 
+@pytest.mark.proves("CC-14")
 def test_a_dry_run_writes_nothing(night):
-    """CC-14: the plan is told, and not a byte is written."""
+    """The plan is told, and not a byte is written."""
     filled_mind(night)
     everything = [json.dumps(row, sort_keys=True) for row in night.store.dump()]
     slept = night.sleep(dry_run=True)
@@ -289,7 +292,7 @@ def test_a_dry_run_writes_nothing(night):
 def test_spaces_that_are_off_are_left_alone(night):
     """Where memory is switched off, nothing is touched."""
     filled_mind(night)
-    night.settings = night.settings._replace(off=("me",))
+    night.context.settings = night.settings._replace(off=("me",))
     assert night.sleep().steps == 0
 
 
@@ -304,10 +307,9 @@ def test_unknown_passes_are_refused(mind):
 # Passes that read more than they are shown
 
 
+@pytest.mark.proves("B24", "B25", "B26", "B94", "B114", "B126", "B10")
 def test_clusters_become_nodes_with_stable_names(night):
-    """B24–B26, B94, B114, B126, B10: in_cluster edges to named nodes; a second night changes
-    nothing.
-    """
+    """Members get `in_cluster` edges to named nodes; a second night changes nothing."""
     pytest.importorskip("sklearn")
     filled_mind(night, 600)
     assert night.sleep(["recluster"]).steps > 0
@@ -318,8 +320,9 @@ def test_clusters_become_nodes_with_stable_names(night):
     assert night.sleep(["recluster", "small"]).steps == 0
 
 
+@pytest.mark.proves("B140")
 def test_without_scikit_learn_the_pass_says_how_to_get_it(night, monkeypatch):
-    """B140: an extra; without it the others work."""
+    """An extra; without it the others work."""
     from reverie.consolidation import clusters
 
     monkeypatch.setattr(clusters, "is_clustering_available", lambda: False)
@@ -329,9 +332,10 @@ def test_without_scikit_learn_the_pass_says_how_to_get_it(night, monkeypatch):
     assert done["tags"].steps
 
 
+@pytest.mark.proves("B135")
 def test_an_odd_weight_of_a_tag_comes_back(mind):
-    """B135: the edge of a tag is derived from the memory's tags; its weight may be another, and
-    undo knows.
+    """The edge of a tag is derived from the memory's tags; its weight may be another, and undo
+    knows.
     """
     one = mind.remember("one", space=SPACE, tags=["bugs"])
     mind.remember("two", space=SPACE, tags=["bug"])
@@ -344,8 +348,9 @@ def test_an_odd_weight_of_a_tag_comes_back(mind):
     assert state(mind) == before
 
 
+@pytest.mark.proves("B129")
 def test_edges_of_dead_tags_go(mind):
-    """B129: and come back with undo."""
+    """And come back with undo."""
     one = mind.remember("one", space=SPACE, tags=["alive"])
     mind.store.apply(
         [Link(Edge(one.id, "relates_to", "tag:dead", 0.4))], Event("link", SPACE, NOON)
@@ -357,8 +362,9 @@ def test_edges_of_dead_tags_go(mind):
     assert state(mind) == before
 
 
+@pytest.mark.proves("B113")
 def test_failed_events_are_tried_again(mind, monkeypatch):
-    """B113: what could not be learned from is learned from in sleep; not for ever."""
+    """What could not be learned from is learned from in sleep; not for ever."""
     from reverie.extraction import turn_learning
 
     mind.store.append(
@@ -394,8 +400,9 @@ def test_failed_events_are_tried_again(mind, monkeypatch):
     assert mind.sleep(["retro"]).steps == 0
 
 
+@pytest.mark.proves("B113")
 def test_a_hopeless_event_is_given_up(mind, monkeypatch):
-    """B113: three nights, then no more."""
+    """Three nights, then no more."""
     from reverie.extraction import turn_learning
 
     mind.store.append([Event("turn", SPACE, NOON, "s1", {"messages": []})])
@@ -407,8 +414,9 @@ def test_a_hopeless_event_is_given_up(mind, monkeypatch):
     assert 4 == len(mind.store.events(verbs=("failed",)))
 
 
+@pytest.mark.proves("B117")
 def test_what_lacks_a_vector_is_queued(mind):
-    """B117: nothing stays without a vector because a process died."""
+    """Nothing stays without a vector because a process died."""
     (one,) = embedded(mind, HERON)
     with mind.store._db.writing() as db:
         db.execute("delete from vector")
@@ -419,8 +427,9 @@ def test_what_lacks_a_vector_is_queued(mind):
 # Others at work
 
 
+@pytest.mark.proves("X21", "B131")
 def test_sleep_gives_way_to_a_turn(night):
-    """X21, B131: by itself it stops as soon as somebody takes a turn."""
+    """By itself it stops as soon as somebody takes a turn."""
     filled_mind(night)
     whole = night.work
     wish = sleep_loop.SleepRequest(
@@ -428,7 +437,9 @@ def test_sleep_gives_way_to_a_turn(night):
         stop_at_turn=True,
         may_continue=lambda: bool(night.store.append([Event("turn", SPACE, NOW, "s9")]) or True),
     )
-    slept = sleep_loop.run_sleep_passes(whole, wish, "sleeper", night._now, build_event_queue())
+    slept = sleep_loop.run_sleep_passes(
+        whole, wish, "sleeper", night.context.now, build_event_queue()
+    )
     assert slept.stopped == "somebody is at work"
     assert night.store.holder(SETTLE_LEASE, NOW) is None
 
@@ -442,7 +453,7 @@ def test_two_never_sleep_at_once(night):
     assert (
         "somebody else is settling"
         == sleep_loop.run_sleep_passes(
-            night.work, wish, "sleeper", night._now, build_event_queue()
+            night.work, wish, "sleeper", night.context.now, build_event_queue()
         ).stopped
     )
     night.forget([m.id for m in night.browse(space=SPACE, limit=1)])
@@ -457,7 +468,7 @@ def test_two_never_sleep_at_once(night):
             night.work,
             sleep_loop.SleepRequest(("prune",), patience=1.0),
             "sleeper",
-            night._now,
+            night.context.now,
             build_event_queue(),
         ).stopped
     )
@@ -473,15 +484,15 @@ def test_two_never_sleep_at_once(night):
 def test_sleep_is_not_taken_from_who_sleeps(night, other, leases):
     """Nothing waits to be settled while somebody sleeps, and still it is somebody at work."""
     for lease in leases:
-        night.store.acquire(lease, other, 60, night._now())
+        night.store.acquire(lease, other, 60, night.context.now())
     wish = sleep_loop.SleepRequest(("prune",), patience=0.2)
     assert (
         "somebody else is settling"
         == sleep_loop.run_sleep_passes(
-            night.work, wish, "sleeper_second", night._now, build_event_queue()
+            night.work, wish, "sleeper_second", night.context.now, build_event_queue()
         ).stopped
     )
-    assert other == night.store.holder(SETTLE_LEASE, night._now())
+    assert other == night.store.holder(SETTLE_LEASE, night.context.now())
 
 
 def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
@@ -494,7 +505,7 @@ def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
     def taken_over():
         for lease in (SETTLE_LEASE, SLEEP_LEASE):
             night.store.release(lease, "sleeper_first")
-            night.store.acquire(lease, "sleeper_second", 60, night._now())
+            night.store.acquire(lease, "sleeper_second", 60, night.context.now())
         night.store.set_meta(PROGRESS_KEY, "")
         return True
 
@@ -502,37 +513,48 @@ def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
         night.work,
         sleep_loop.SleepRequest(SAFE_PASSES, may_continue=taken_over),
         "sleeper_first",
-        night._now,
+        night.context.now,
         build_event_queue(),
     )
     assert slept.stopped == "somebody else is settling" and not night.store.meta(PROGRESS_KEY)
     assert {"sleeper_second"} == {
-        night.store.holder(lease, night._now()) for lease in (SETTLE_LEASE, SLEEP_LEASE)
+        night.store.holder(lease, night.context.now()) for lease in (SETTLE_LEASE, SLEEP_LEASE)
     }
 
 
+@pytest.mark.proves("B83")
 def test_clusters_are_found_anew_every_fifty_retrievals(night):
-    """B83: once nobody asks any more, and that is no night: the interval goes on as if nothing had
-    been.
-    """
+    """Once nobody asks any more, and that is no night: the interval goes on as if nothing had been."""
     filled_mind(night)
     night.sleep()
     clock_of(night).at += 3_600.0
     slept, clusters = night.store.meta(SLEPT_AT), night.store.cursor(CLUSTERS_CURSOR)
     night.store.append(
-        [Event(verb="prepared", space=SPACE, at=night._now()) for _ in range(CLUSTERS_EVERY - 1)]
+        [
+            Event(verb="prepared", space=SPACE, at=night.context.now())
+            for _ in range(CLUSTERS_EVERY - 1)
+        ]
     )
-    assert sleep_if_due(night.work, "worker", night._now, lambda: True, build_event_queue()) is None
+    assert (
+        sleep_if_due(night.work, "worker", night.context.now, lambda: True, build_event_queue())
+        is None
+    )
 
-    night.store.append([Event(verb="prepared", space=SPACE, at=night._now())])
-    renewed = sleep_if_due(night.work, "worker", night._now, lambda: True, build_event_queue())
+    night.store.append([Event(verb="prepared", space=SPACE, at=night.context.now())])
+    renewed = sleep_if_due(
+        night.work, "worker", night.context.now, lambda: True, build_event_queue()
+    )
     assert renewed and [one.name for one in renewed.passes] == ["recluster"]
     assert night.store.meta(SLEPT_AT) == slept and night.store.cursor(CLUSTERS_CURSOR) > clusters
-    assert sleep_if_due(night.work, "worker", night._now, lambda: True, build_event_queue()) is None
+    assert (
+        sleep_if_due(night.work, "worker", night.context.now, lambda: True, build_event_queue())
+        is None
+    )
 
 
+@pytest.mark.proves("B130", "B131", "B132", "B136")
 def test_when_it_is_time(tmp_path):
-    """B130–B132, B136: quiet and late, or quiet and much that is new; never when switched off."""
+    """Quiet and late, or quiet and much that is new; never when switched off."""
     on = Settings(home=tmp_path)
     assert is_sleep_due(
         on,
@@ -576,8 +598,9 @@ def test_when_it_is_time(tmp_path):
         parse_sleep_setting(on._replace(sleep="dream"))
 
 
+@pytest.mark.proves("B136")
 def test_after_a_night_it_is_not_time(night):
-    """B136: a run notes when it was, and how much there was."""
+    """A run notes when it was, and how much there was."""
     filled_mind(night, 100)
     night.sleep(["prune"])
     assert assess_outlook(night.store, NOW).new_memories == 100
@@ -585,16 +608,17 @@ def test_after_a_night_it_is_not_time(night):
     assert (0, 0.0) == assess_outlook(night.store, NOW)[2:0:-1]
 
 
+@pytest.mark.proves("B131", "X21")
 def test_a_companion_sleeps_when_it_is_quiet(clock, monkeypatch):
-    """B131, X21: beside a conversation the background thread tidies up once nobody has taken a turn
-    for a while.
+    """Beside a conversation the background thread tidies up once nobody has taken a turn for a
+    while.
     """
     from reverie.runtime import background_thread
 
     monkeypatch.setattr(background_thread, "SETTLE_RETRY_SECONDS", 0.02)
     monkeypatch.setattr(background_thread, "MIN_QUIET_SECONDS", 0.0)
     with memory(now=clock) as mind:
-        mind.settings = mind.settings._replace(sleep="prune, links")
+        mind.context.settings = mind.settings._replace(sleep="prune, links")
         for i in range(30):
             mind.remember(f"Guess number {i}.", space=SPACE)
         with mind.companion(space=f"{SPACE}/session") as companion:
@@ -621,8 +645,9 @@ with reverie.open(settings=Settings(home=Path(sys.argv[1])), embedder=Given(), n
 """
 
 
+@pytest.mark.proves("X21")
 def test_killed_at_any_moment_no_harm_is_done(tmp_path):
-    """X21: kill -9 leaves a whole store; the run goes on, and all of it is taken back as one."""
+    """Kill -9 leaves a whole store; the run goes on, and all of it is taken back as one."""
     import reverie
 
     clock = Clock(NOW - 90 * DAY)
@@ -646,7 +671,7 @@ def test_killed_at_any_moment_no_harm_is_done(tmp_path):
             child.send_signal(signal.SIGKILL)
             child.wait()
             child.stdout.close()
-            assert [] == mind.verify()
+            assert [] == mind.data.verify()
         clock.tick(120)  # its lease has run out
         slept = mind.sleep()
         mind.undo(slept.run)
@@ -668,9 +693,10 @@ def flagged(slept):
     return next(done.steps for done in slept.passes if done.name == "contradictions")
 
 
+@pytest.mark.proves("B111")
 def test_a_pass_that_ran_alone_hides_nothing_from_the_others(timeouts):
     """Each pass compares what is new to it: that one of them has been through takes nothing from
-    the rest (B111).
+    the rest.
     """
     while embed_pending(timeouts.store, timeouts.embedder):
         pass
@@ -678,8 +704,9 @@ def test_a_pass_that_ran_alone_hides_nothing_from_the_others(timeouts):
     assert 1 == flagged(timeouts.sleep())
 
 
+@pytest.mark.proves("B111", "B124")
 def test_what_got_its_vector_late_is_compared_by_the_next_night(timeouts):
-    """A night among memories without vectors does not count as having seen them (B111, B124)."""
+    """A night among memories without vectors does not count as having seen them."""
     timeouts.sleep(["contradictions"])
     while embed_pending(timeouts.store, timeouts.embedder):
         pass

@@ -46,10 +46,9 @@ AGAIN = "The staging server is called heron, and listens on port 8080"
 # Merge
 
 
+@pytest.mark.proves("B109", "B122")
 def test_the_same_becomes_one_and_stronger():
-    """B109, B122: one goes as "merged" and points to the one that stays, which is as strong as
-    both.
-    """
+    """One goes as "merged" and points to the one that stays, which is as strong as both."""
     one = make_memory(HERON, tags=["host"], session="s1")
     other = make_memory(AGAIN, tags=["staging"], session="s2", files=["a.py"])._replace(strength=2)
     steps = pair_passes.merge_duplicates(view(one, other))
@@ -73,17 +72,17 @@ def test_the_same_becomes_one_and_stronger():
         ("Ann reviews the parser.", "Bob reviews the parser."),
     ],
 )
+@pytest.mark.proves("B122")
 def test_what_differs_in_a_number_or_name_is_never_merged(said, again):
-    """B122: however near the vectors, another port, host or person is another thing."""
+    """However near the vectors, another port, host or person is another thing."""
     assert [] == pair_passes.merge_duplicates(
         view(make_memory(said), make_memory(again), cosine=0.999)
     )
 
 
+@pytest.mark.proves("B109")
 def test_only_what_holds_everything_replaces():
-    """B109: the source is retired only if its numbers, identifiers and names stand in the
-    replacement.
-    """
+    """The source is retired only if its numbers, identifiers and names stand in the replacement."""
     assert stand_in_rules.holds_marks(
         "heron (10.0.0.8:8080) runs `make deploy`", "Heron is 10.0.0.8:8080"
     )
@@ -93,16 +92,18 @@ def test_only_what_holds_everything_replaces():
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
+@pytest.mark.proves("B109")
 def test_a_text_holds_itself_and_more_text_holds_no_less(text, more):
-    """B109: adding a sentence never loses what was held before."""
+    """Adding a sentence never loses what was held before."""
     assert stand_in_rules.holds_marks(f"{text} {more}", text) or stand_in_rules.find_marks(
         text
     ) - stand_in_rules.find_marks(f"{text} {more}")
 
 
+@pytest.mark.proves("CC-55", "X22")
 def test_spaces_kinds_decisions_and_better_sources_forbid_merging():
-    """CC-55, X22: across spaces nothing merges, nor what a person has decided, nor a better source
-    into a worse one.
+    """Across spaces nothing merges, nor what a person has decided, nor a better source into a worse
+    one.
     """
     one = make_memory(HERON)
     assert [] == pair_passes.merge_duplicates(view(one, make_memory(AGAIN, space="me/other")))
@@ -115,8 +116,9 @@ def test_spaces_kinds_decisions_and_better_sources_forbid_merging():
     )
 
 
+@pytest.mark.proves("CC-54")
 def test_three_of_a_kind_become_one():
-    """CC-54: within one batch each step sees what the one before has done."""
+    """Within one batch each step sees what the one before has done."""
     three = [make_memory(HERON) for _ in range(3)]
     steps = pair_passes.merge_duplicates(view(*three))
     left = [m for m in three if all(apply_to_memory(m, step.changes).active for step in steps)]
@@ -124,8 +126,9 @@ def test_three_of_a_kind_become_one():
     assert (1, 3) == (len(left), apply_to_memory(left[0], changes).strength)
 
 
+@pytest.mark.proves("B109")
 def test_edges_move_to_the_one_that_stays():
-    """B109: what was tied to the one that goes is tied to the one that stays."""
+    """What was tied to the one that goes is tied to the one that stays."""
     one, other = make_memory(HERON), make_memory(AGAIN)
     steps = pair_passes.merge_duplicates(
         view(one, other, edges=[Edge(other.id, "relates_to", "mem_third", 0.7)])
@@ -149,10 +152,9 @@ def test_edges_move_to_the_one_that_stays():
         {"text": HERON},
     ],
 )
+@pytest.mark.proves("CC-71")
 def test_a_malformed_answer_merges_nothing(answer, monkeypatch):
-    """CC-71: an empty, partial, endless or wrong answer of whoever writes texts never retires
-    anything.
-    """
+    """An empty, partial, endless or wrong answer of whoever writes texts never retires anything."""
     one, other = make_memory(HERON), make_memory("Its name is heron; staging listens on 8443.")
     monkeypatch.setattr(
         pair_passes, "compare_memories", lambda *_, **__: Verdict("same", 1.0, "told so")
@@ -162,8 +164,9 @@ def test_a_malformed_answer_merges_nothing(answer, monkeypatch):
     )
 
 
+@pytest.mark.proves("A80")
 def test_a_text_that_holds_both_replaces_both(monkeypatch):
-    """A80: two wordings of which neither holds all become a third, believed as they were."""
+    """Two wordings of which neither holds all become a third, believed as they were."""
     one = make_memory(HERON, provenance="inferred")
     other = make_memory("Its name is heron; staging listens on 8443.", provenance="inferred")
     monkeypatch.setattr(
@@ -179,9 +182,10 @@ def test_a_text_that_holds_both_replaces_both(monkeypatch):
 
 
 @pytest.mark.parametrize("provenance", ["user_stated", "user_corrected", "inferred"])
+@pytest.mark.proves("CC-71")
 def test_no_written_text_replaces_a_better_source(provenance, monkeypatch):
-    """CC-71: what the user said stays in the user's words; of two unlike sources neither yields to
-    a third text.
+    """What the user said stays in the user's words; of two unlike sources neither yields to a third
+    text.
     """
     one = make_memory(HERON, provenance="observed" if provenance == "inferred" else provenance)
     other = make_memory("Its name is heron; staging listens on 8443.", provenance=provenance)
@@ -199,8 +203,9 @@ def test_no_written_text_replaces_a_better_source(provenance, monkeypatch):
 # Redundancy, contradictions, relations
 
 
+@pytest.mark.proves("B111", "B124")
 def test_contradictions_are_flagged_and_nobody_loses():
-    """B111, B124: both know of each other, both count."""
+    """Both know of each other, both count."""
     one, other = make_memory(HERON), make_memory(HERON.replace("8080", "9090"))
     steps = pair_passes.flag_contradictions(view(one, other, cosine=0.9))
     assert {(one.id, "contradicts", other.id), (other.id, "contradicts", one.id)} == {
@@ -214,8 +219,9 @@ def test_contradictions_are_flagged_and_nobody_loses():
     assert [] == pair_passes.flag_contradictions(view(one, other, cosine=0.9, edges=known))
 
 
+@pytest.mark.proves("B110", "B123")
 def test_what_may_be_the_same_is_shown_not_merged():
-    """B110, B123: an edge for a person to decide, one for each newer memory."""
+    """An edge for a person to decide, one for each newer memory."""
     one = make_memory("We deploy with make release.")
     other = make_memory("We deploy with make release on Fridays after lunch.")
     steps = pair_passes.flag_near_duplicates(view(one, other, cosine=0.85))
@@ -223,8 +229,9 @@ def test_what_may_be_the_same_is_shown_not_merged():
     assert [("resembles", 0.85)] == [(edge.rel, edge.weight) for edge in links_of(steps)]
 
 
+@pytest.mark.proves("B116", "B118")
 def test_two_sessions_on_one_file_are_tied():
-    """B116, B118: relations are found across sessions, never within one, never between projects."""
+    """Relations are found across sessions, never within one, never between projects."""
     one = make_memory("The lexer drops comments.", session="s1", files=["lexer.py"])
     other = make_memory("Comments confuse the tokenizer.", session="s2", files=["lexer.py"])
     first, then = sorted((one.id, other.id))
@@ -249,8 +256,9 @@ def old(text="Perhaps the cache is cold.", **fields):
     return memory._replace(created_at=memory.at, updated_at=memory.at)
 
 
+@pytest.mark.proves("A76", "A77", "B115", "B125", "CC-53")
 def test_the_faded_goes_to_the_archive():
-    """A76, A77, B115, B125, CC-53: retired as "faded", nothing else."""
+    """Retired as "faded", nothing else."""
     memory = old()
     steps = archiving.archive_faded(PassView(NOON, {memory.id: memory}))
     assert (Retire(memory.id, NOON, why="faded"),) == steps[0].changes
@@ -269,13 +277,15 @@ def test_the_faded_goes_to_the_archive():
     ],
     ids=["stated", "corrected", "confirmed", "used", "young", "imported lately", "never fades"],
 )
+@pytest.mark.proves("B125", "CC-53")
 def test_what_is_dear_new_or_confirmed_never_fades_away(memory):
-    """B125, CC-53: one reason to keep it is enough."""
+    """One reason to keep it is enough."""
     assert [] == archiving.archive_faded(PassView(NOON, {memory.id: memory}))
 
 
+@pytest.mark.proves("CC-50", "A75")
 def test_effective_confidence_is_half_at_the_half_life():
-    """CC-50, A75: confidence times retention."""
+    """Confidence times retention."""
     memory = make_memory("x", at=NOON - 7 * DAY, provenance="inferred")
     assert (0.25, 0.5) == (effective_confidence(memory, NOON), retention(memory, NOON))
 
@@ -284,8 +294,9 @@ def test_effective_confidence_is_half_at_the_half_life():
 
 
 @given(st.dictionaries(st.text("abs-_ .", min_size=1, max_size=8), st.integers(1, 9), max_size=12))
+@pytest.mark.proves("B128")
 def test_variants_lead_to_one_that_stays(counts):
-    """B128: no chains, no circles, and doing it twice changes nothing more."""
+    """No chains, no circles, and doing it twice changes nothing more."""
     instead = tag_tidying.map_tag_variants(counts)
     assert set(instead.values()).isdisjoint(instead)
     assert {} == tag_tidying.map_tag_variants(
@@ -293,9 +304,10 @@ def test_variants_lead_to_one_that_stays(counts):
     )
 
 
+@pytest.mark.proves("B110")
 def test_why_it_was_learned_is_no_difference():
     """What is told about a memory, such as what was being discussed, keeps no two apart; what it
-    says does (B110).
+    says does.
     """
     one, other = (
         make_memory("Never push to main.", details={"about": about, "because": "x"})
@@ -306,9 +318,10 @@ def test_why_it_was_learned_is_no_difference():
     )
 
 
+@pytest.mark.proves("B128")
 def test_variants_are_spelling_not_meaning():
-    """B128: case, hyphen, underscore and plural are spelling; css, redis and class are words of
-    their own.
+    """Case, hyphen, underscore and plural are spelling; css, redis and class are words of their
+    own.
     """
     counts = dict.fromkeys(
         ("unit-test", "unit_tests", "Unit Test", "css", "cs", "redis", "redi", "class", "clas"), 1
@@ -321,15 +334,17 @@ def test_variants_are_spelling_not_meaning():
     assert {"library": "libraries"} == tag_tidying.map_tag_variants({"library": 1, "libraries": 2})
 
 
+@pytest.mark.proves("B128")
 def test_retagging_keeps_each_tag_once():
-    """B128: a memory with both forms has one afterwards."""
+    """A memory with both forms has one afterwards."""
     memory = make_memory("x", tags=["bugs", "api", "bug"])
     steps = tag_tidying.retag_memories(PassView(NOON, {memory.id: memory}), {"bugs": "bug"})
     assert ("bug", "api") == apply_to_memory(memory, steps[0].changes).tags
 
 
+@pytest.mark.proves("B129")
 def test_only_dead_tag_edges_are_orphans():
-    """B129: an edge goes if its memory carries the tag no more, or if nobody does."""
+    """An edge goes if its memory carries the tag no more, or if nobody does."""
     memory = make_memory("x", tags=["alive"])
     edges = index_edges(
         [
@@ -356,10 +371,9 @@ def turn(session, *ids):
     return Event("turn", "me/demo", NOON, session, {"given": list(ids)})
 
 
+@pytest.mark.proves("B127", "CC-58", "B118")
 def test_a_habit_of_several_sessions_ties():
-    """B127, CC-58, B118: one session is chance, two are a habit; again, and the same tie is
-    stronger, no other.
-    """
+    """One session is chance, two are a habit; again, and the same tie is stronger, no other."""
     one, other = make_memory("a"), make_memory("b")
     ids = sorted((one.id, other.id))
     assert {} == co_use_links.count_joint_sessions([turn("s1", *ids), turn("s1", *ids)])
@@ -388,10 +402,9 @@ def around(centres, each, seed=1, spread=0.4):
     return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
 
 
+@pytest.mark.proves("B109", "B110")
 def test_cells_find_what_the_exact_search_finds():
-    """B109, B110: of pairs at 0.8 and above, 99 in 100 and more are found without
-    looking at all.
-    """
+    """Of pairs at 0.8 and above, 99 in 100 and more are found without looking at all."""
     vectors = around(40, 25)
     exact, cells = (find_nearest(vectors, 5, 0.8, exact=most) for most in (10_000, 10))
     found = {(i, j) for i, row in enumerate(cells.rows) for j in row if j >= 0}
@@ -400,8 +413,9 @@ def test_cells_find_what_the_exact_search_finds():
     assert (cells.cosines[:, 0] >= cells.cosines[:, -1]).all()
 
 
+@pytest.mark.proves("B140")
 def test_the_search_is_deterministic_and_never_names_itself():
-    """B140: the same vectors give the same neighbours."""
+    """The same vectors give the same neighbours."""
     vectors = around(20, 20)
     one, other = (find_nearest(vectors, 5, 0.3, exact=10) for _ in range(2))
     assert np.array_equal(one.rows, other.rows)
@@ -415,8 +429,9 @@ def test_only_some_rows_can_be_asked_for():
     assert [2, 7] == np.flatnonzero((some.rows >= 0).any(axis=1)).tolist()
 
 
+@pytest.mark.proves("B24", "B25", "B28", "B29")
 def test_groups_that_nobody_tagged_are_found():
-    """B24, B25, B28, B29: dense regions become clusters, what lies apart is in none."""
+    """Dense regions become clusters, what lies apart is in none."""
     pytest.importorskip("sklearn")
     vectors = np.concatenate([around(6, 12), np.eye(64, dtype=np.float32)[:10]])
     labels = clusters.find_clusters(find_nearest(vectors, 10, clusters.MIN_NEIGHBOUR_COSINE))
@@ -454,10 +469,9 @@ def test_what_hangs_together_is_grouped_in_parts_between_which_it_may_stop(monke
     assert list(going) == []
 
 
+@pytest.mark.proves("B26", "B114", "B126")
 def test_names_stay_as_long_as_most_members_stay():
-    """B26, B114, B126: a cluster is found again under its name, a new one gets words that its
-    members share.
-    """
+    """A cluster is found again under its name, a new one gets words that its members share."""
     before = {"cluster:me:deploy": frozenset("abcd"), "cluster:me:old": frozenset("wxyz")}
     groups = {0: frozenset("abce"), 1: frozenset("mnop")}
     counts = {1: Counter(heron=4, secret=1, the=4)}
@@ -480,15 +494,15 @@ def test_names_stay_as_long_as_most_members_stay():
         ("; rm -rf /", "rm-rf"),
     ],
 )
+@pytest.mark.proves("B25")
 def test_a_name_from_elsewhere_tells_no_secret(name, stands):
-    """B25: a given name may hold words of its own, never one that a single member says, nor a
-    number.
-    """
+    """A given name may hold words of its own, never one that a single member says, nor a number."""
     assert stands == clusters.sanitize_cluster_name(name, Counter(heron=4, secret=1, the=4))
 
 
+@pytest.mark.proves("B25", "B26")
 def test_a_given_name_is_for_new_clusters():
-    """B25, B26: what has a name keeps it; the others are called as somebody says."""
+    """What has a name keeps it; the others are called as somebody says."""
     before, groups = (
         {"cluster:me:deploy": frozenset("abcd")},
         {0: frozenset("abce"), 1: frozenset("mnop")},
@@ -500,8 +514,9 @@ def test_a_given_name_is_for_new_clusters():
     } == clusters.name_clusters("me", groups, before, {1: Counter()}, Counter(), given)
 
 
+@pytest.mark.proves("B77", "B126")
 def test_small_clusters_join_the_nearest_or_are_given_up():
-    """B77, B126: a cluster that became too small goes where it is close to."""
+    """A cluster that became too small goes where it is close to."""
     big, far, near_ = frozenset("abcdef"), frozenset("xy"), frozenset("mn")
     middle = {
         "big": np.array([1, 0], np.float32),
@@ -513,8 +528,9 @@ def test_small_clusters_join_the_nearest_or_are_given_up():
     )
 
 
+@pytest.mark.proves("B8", "B27", "B76")
 def test_a_centre_is_the_mean_of_its_members():
-    """It is worked out from the members there are, so that it is never stale (B8, B27, B76)."""
+    """It is worked out from the members there are, so that it is never stale."""
     vectors = np.eye(4, dtype=np.float32)
     two, three = (
         clusters.compute_centres({"c": np.arange(n), "none": np.arange(0)}, vectors) for n in (2, 3)
@@ -528,8 +544,9 @@ def test_a_centre_is_the_mean_of_its_members():
 # The table
 
 
+@pytest.mark.proves("CC-14", "B134")
 def test_a_step_reads_as_a_diff():
-    """CC-14, B134: − what goes, = what stands for it, ~ what is altered."""
+    """− what goes, = what stands for it, ~ what is altered."""
     one, other = make_memory(HERON), make_memory(AGAIN)
     step = pair_passes.merge_duplicates(view(one, other))[0]
     lines = render_step_diff(step, {m.id: m.text for m in (one, other)})
@@ -537,9 +554,10 @@ def test_a_step_reads_as_a_diff():
     assert any(line.startswith(f"= {HERON}") for line in lines)
 
 
+@pytest.mark.proves("B135")
 def test_no_pass_alters_a_text():
-    """B135: what a text says is nobody's to alter while its owner sleeps: vectors stay valid, undo
-    is exact.
+    """What a text says is nobody's to alter while its owner sleeps: vectors stay valid, undo is
+    exact.
     """
     one, other = make_memory(HERON), make_memory(AGAIN)
     for row in PASSES.values():

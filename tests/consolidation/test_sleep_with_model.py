@@ -68,7 +68,7 @@ def texts(mind):
 
 def state(mind, without="-"):
     """The exported state to the byte, but for rows about one memory."""
-    rows = [json.dumps(row, sort_keys=True) for row in mind.export(log=False)]
+    rows = [json.dumps(row, sort_keys=True) for row in mind.data.export(log=False)]
     return "\n".join(row for row in rows if without not in row)
 
 
@@ -79,9 +79,10 @@ def nodes(mind):
     }
 
 
+@pytest.mark.proves("A80")
 def test_two_wordings_become_one_text(night):
-    """A80: a third memory that holds all; the wordings are kept, and it is believed no better than
-    they were.
+    """A third memory that holds all; the wordings are kept, and it is believed no better than they
+    were.
     """
     with scripted(WRITTEN) as script:
         mind = night(script, ONE, OTHER)
@@ -94,13 +95,14 @@ def test_two_wordings_become_one_text(night):
             third.strength,
         )
         assert {ONE, OTHER} == {m.text for m in mind.get(slept.retired)}
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
 
 
 @pytest.mark.parametrize("with_vector", [True, False])
+@pytest.mark.proves("B135")
 def test_the_night_is_taken_back_to_the_byte(night, with_vector):
-    """B135: both wordings are as they were, vectors too; the text that was written in between is
-    kept as undone.
+    """Both wordings are as they were, vectors too; the text that was written in between is kept as
+    undone.
     """
     with scripted(WRITTEN) as script:
         mind = night(script, ONE, OTHER)
@@ -131,8 +133,9 @@ def test_the_night_is_taken_back_to_the_byte(night, with_vector):
         json.dumps({"text": BOTH * 9}),
     ],
 )
+@pytest.mark.proves("CC-71")
 def test_a_text_that_loses_or_adds_something_is_refused(night, answer):
-    """CC-71: every number and name of both, nothing else; or both stay as they are."""
+    """Every number and name of both, nothing else; or both stay as they are."""
     with scripted(answer) as script:
         mind = night(script, ONE, OTHER)
         before = state(mind)
@@ -182,8 +185,9 @@ def test_what_the_user_said_is_not_rewritten(night):
         ('{"name": "a name that is much too long for a group"}', "changelog-release"),
     ],
 )
+@pytest.mark.proves("B25")
 def test_groups_are_named(night, answer, name):
-    """B25: in the model's words, unless these tell what one member alone says; else in words that
+    """In the model's words, unless these tell what one member alone says; else in words that
     members share.
     """
     pytest.importorskip("sklearn")
@@ -222,16 +226,17 @@ TWO = ("Heron needs a ticket for each deploy.", "Releases go out on Tuesdays aft
         (Status(500), []),
     ],
 )
+@pytest.mark.proves("B116", "CC-71")
 def test_what_belongs_together_is_tied(night, answer, tied):
-    """B116, CC-71: where no word is in common, as the model says if it is sure; nobody loses, and
-    all is taken back.
+    """Where no word is in common, as the model says if it is sure; nobody loses, and all is taken
+    back.
     """
     with scripted(json.dumps(answer) if isinstance(answer, dict) else answer) as script:
         mind = night(script, *TWO, cosine=0.85)
         before, ids = state(mind), [m.id for m in mind.browse(space=SPACE)]
         slept = mind.sleep(["relations"])
         assert (tied, 1) == ([edge.rel for edge in mind.store.edges(ids)], len(script.asked))
-        assert (sorted(TWO), []) == (texts(mind), mind.verify())
+        assert (sorted(TWO), []) == (texts(mind), mind.data.verify())
         if tied:
             mind.undo(slept.run)
         assert before == state(mind)
@@ -253,10 +258,9 @@ def test_so_many_pairs_a_night_are_asked_about(night, monkeypatch):
 
 
 @pytest.mark.parametrize(("allowed", "kept"), [(True, [BOTH]), (False, [ONE, OTHER])])
+@pytest.mark.proves("B131")
 def test_the_workers_night_asks_unless_it_must_not(night, monkeypatch, allowed, kept):
-    """The worker sleeps by itself with the model's help, and without it where `llm_sleep` is off
-    (B131).
-    """
+    """The worker sleeps by itself with the model's help, and without it where `llm_sleep` is off."""
     monkeypatch.setattr(sleep_schedule, "MIN_NEW_MEMORIES", 2)
     with scripted(WRITTEN) as script:
         mind = night(

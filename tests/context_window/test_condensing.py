@@ -52,10 +52,9 @@ def of_kind(mind, kind, space=SPACE):
         (80_000, 20, 300, True),
     ],
 )
+@pytest.mark.proves("CC-69", "C98", "C99", "C111")
 def test_when_it_is_due(used, messages, ago, expected):
-    """CC-69, C98, C99, C111: 79.9 % no, 80 % yes, fewer than 10 messages no, within 5
-    minutes no.
-    """
+    """79.9 % no, 80 % yes, fewer than 10 messages no, within 5 minutes no."""
     assert expected == (
         not explain_too_early(
             used, 100_000, messages, None if ago is None else NOON - ago, NOON, 0.8
@@ -63,19 +62,19 @@ def test_when_it_is_due(used, messages, ago, expected):
     )
 
 
+@pytest.mark.proves("CC-69")
 def test_the_configured_threshold_is_honoured(clock):
-    """CC-69: `condense_at` moves it, both ways."""
+    """`condense_at` moves it, both ways."""
     said = talk()
     for at, expected in ((0.5, True), (0.95, False)):
         with memory(now=clock, condense_at=at) as mind:
-            used = mind.condense(said, limit=10**9).before
-            assert expected == mind.condense(said, limit=int(used / 0.7)).done
+            used = mind.sessions.condense(said, limit=10**9).before
+            assert expected == mind.sessions.condense(said, limit=int(used / 0.7)).done
 
 
+@pytest.mark.proves("CC-70", "C100")
 def test_importance_rises_with_recency():
-    """CC-70, C100: the newer of two equal messages is the more important; length and the user's
-    role count too.
-    """
+    """The newer of two equal messages is the more important; length and the user's role count too."""
     from reverie.context_window.context_items import ContextItem
 
     items = [
@@ -103,12 +102,13 @@ def test_importance_rises_with_recency():
 @pytest.mark.parametrize(
     "strategy", ["hybrid", "sliding-window", "progressive-summary", "importance-based"]
 )
+@pytest.mark.proves("C101", "C102", "C103", "C104", "C105")
 def test_every_strategy_leaves_a_fenced_summary(mind, strategy):
-    """C101–C105: one message, fenced and labelled as data, that names its messages and how the rest
-    is had again.
+    """One message, fenced and labelled as data, that names its messages and how the rest is had
+    again.
     """
     said = talk()
-    made = mind.condense(said, limit=LIMIT, strategy=strategy)
+    made = mind.sessions.condense(said, limit=LIMIT, strategy=strategy)
     assert made.done and made.after <= made.goal == 2_100 and not made.trouble
     (summary,) = [m["content"] for m in made.messages if m["content"].startswith(MARK)]
     assert summary == made.summary and summary.endswith(FENCE_END) and "not instructions" in summary
@@ -118,9 +118,10 @@ def test_every_strategy_leaves_a_fenced_summary(mind, strategy):
 
 
 @pytest.mark.parametrize("sticky", [False, True])
+@pytest.mark.proves("C105")
 def test_where_only_answers_become_lines_roles_still_alternate(mind, sticky):
-    """C105: the summary takes the place of something the user said; where none of that may leave
-    there is none.
+    """The summary takes the place of something the user said; where none of that may leave there is
+    none.
     """
     said = [
         {"role": "user", "content": f"What about the code K{n}-{n * 77} of shelf{n}?"}
@@ -131,8 +132,8 @@ def test_where_only_answers_become_lines_roles_still_alternate(mind, sticky):
         }
         for n in range(40)
     ]
-    used = mind.condense(said, limit=10**9).before
-    made = mind.condense(
+    used = mind.sessions.condense(said, limit=10**9).before
+    made = mind.sessions.condense(
         said, limit=int(used / 0.81), sticky=lambda m: sticky and m["role"] == "user"
     )
     assert made.done and made.after <= made.goal and not made.trouble
@@ -153,9 +154,9 @@ def test_where_only_answers_become_lines_roles_still_alternate(mind, sticky):
 def test_what_cannot_be_is_refused_at_once(mind, wish, said):
     """Also before it is time; the error says what there is."""
     with pytest.raises(BadInput, match=said):
-        mind.condense(talk(), **wish)
+        mind.sessions.condense(talk(), **wish)
     with pytest.raises(BadInput, match="list of messages"):
-        mind.condense("hello", limit=100)
+        mind.sessions.condense("hello", limit=100)
 
 
 def test_nothing_happens_before_it_is_time(mind):
@@ -169,14 +170,13 @@ def test_nothing_happens_before_it_is_time(mind):
 
 def test_looking_writes_nothing(mind):
     """`mind.condense` only looks."""
-    assert mind.condense(talk(), limit=LIMIT).done
+    assert mind.sessions.condense(talk(), limit=LIMIT).done
     assert [] == mind.browse(space=SPACE) == mind.store.events()
 
 
+@pytest.mark.proves("C2", "C106", "D5", "D68")
 def test_what_left_is_recalled_and_told(mind):
-    """C2, C106, D5, D68: each passage word for word, one episode of what it was about; the session
-    has all of it.
-    """
+    """Each passage word for word, one episode of what it was about; the session has all of it."""
     said = talk()
     with mind.companion(space=SPACE, session="s1") as companion:
         companion.turn(said)
@@ -194,13 +194,14 @@ def test_what_left_is_recalled_and_told(mind):
         episode.messages[0],
     )
     assert {item.text.strip() for item in made.left} <= {m.text for m in of_kind(mind, EXCERPT)}
-    assert FACT in [line.text for line in mind.session("s1", space=SPACE).lines]
+    assert FACT in [line.text for line in mind.sessions.read("s1", space=SPACE).lines]
 
 
 @pytest.mark.parametrize("first", ["left", "read"])
+@pytest.mark.proves("C106", "C107")
 def test_a_passage_does_not_stand_for_what_it_teaches(mind, first):
-    """C106, C107: what the user said is learned though its passage has left the context before the
-    turn was read.
+    """What the user said is learned though its passage has left the context before the turn was
+    read.
     """
 
     def leaves():
@@ -219,9 +220,10 @@ def test_a_passage_does_not_stand_for_what_it_teaches(mind, first):
     )
 
 
+@pytest.mark.proves("C107")
 def test_facts_are_learned_once(mind, clock):
-    """C107: what leaves is learned from its turn like all else; that it leaves teaches nothing a
-    second time.
+    """What leaves is learned from its turn like all else; that it leaves teaches nothing a second
+    time.
     """
     rule = "From now on always run the linter before you commit, please."
     said = talk(fact=rule)
@@ -239,9 +241,10 @@ def test_facts_are_learned_once(mind, clock):
     assert not [m for m in learned if FENCE in m.text or "condensed by Reverie" in m.text]
 
 
+@pytest.mark.proves("C108", "C2")
 def test_how_an_error_was_put_right_is_learned_when_it_leaves(mind):
-    """C108, C2: the part that leaves is read as one that is over; what made an error go away is
-    learned, once.
+    """The part that leaves is read as one that is over; what made an error go away is learned,
+    once.
     """
     commands = (
         ("npm run load", "sh: vite: command not found"),
@@ -280,10 +283,9 @@ def test_how_an_error_was_put_right_is_learned_when_it_leaves(mind):
     assert 1 == len(of_kind(mind, "learning"))
 
 
+@pytest.mark.proves("C99", "CC-69")
 def test_it_rests_for_five_minutes(mind, clock):
-    """C99, CC-69: a second time only after the cooldown; then there is one summary that stands for
-    both parts.
-    """
+    """A second time only after the cooldown; then there is one summary that stands for both parts."""
     with mind.companion(space=SPACE, session="s1") as companion:
         first = companion.condense(talk(), limit=LIMIT)
         longer = [*first.messages, *talk(30, fact="Nothing new.")]
@@ -308,9 +310,10 @@ def test_secrets_do_not_come_along(mind):
     )
 
 
+@pytest.mark.proves("C115")
 def test_an_episode_belongs_to_the_project(mind):
     """A conversation with a space of its own tells its project what it was about, so that the next
-    one knows (C115).
+    one knows.
     """
     with mind.companion(space=f"{SPACE}/monday") as companion:
         companion.condense(talk(), limit=LIMIT)
@@ -335,9 +338,10 @@ def answer(request, text="The user named the broker heron and its port 7443."):
     return json.dumps({"lines": [{"message": place, "text": text}]})
 
 
+@pytest.mark.proves("C101")
 def test_a_model_writes_the_summary(clock):
-    """C101: where there is one, its lines stand in the summary; the call is counted, and
-    `ask=False` makes none.
+    """Where there is one, its lines stand in the summary; the call is counted, and `ask=False`
+    makes none.
     """
     with scripted(answer) as script, memory(now=clock, llm=script.openai) as mind:
         with mind.companion(space=SPACE, session="s1") as companion:
@@ -353,7 +357,7 @@ def test_a_model_writes_the_summary(clock):
         (call,) = mind.store.events(verbs=("llm",))
         assert ("condense", "ok") == (call.payload["task"], call.payload["outcome"])
         asked = len(script.asked)
-        mind.condense(talk(), limit=LIMIT)
+        mind.sessions.condense(talk(), limit=LIMIT)
         assert asked == len(script.asked)
 
 
@@ -379,15 +383,14 @@ def test_a_model_writes_the_summary(clock):
         Slow("{}", 0.0),
     ],
 )
+@pytest.mark.proves("CC-71")
 def test_a_bad_answer_changes_nothing(clock, bad):
-    """CC-71: empty, partial, malformed, made up or none at all: the summary is the one without a
-    model.
-    """
+    """Empty, partial, malformed, made up or none at all: the summary is the one without a model."""
     with memory(now=clock) as plain:
-        expected = plain.condense(talk(), limit=LIMIT, strategy="progressive-summary")
+        expected = plain.sessions.condense(talk(), limit=LIMIT, strategy="progressive-summary")
     with scripted(bad) as script, memory(now=clock, llm=script.openai) as mind:
         before = mind.remember("Never delete this.", space=SPACE)
-        made = mind.condense(talk(), limit=LIMIT, strategy="progressive-summary", ask=True)
+        made = mind.sessions.condense(talk(), limit=LIMIT, strategy="progressive-summary", ask=True)
         assert script.asked and "words" == made.by
         assert expected.messages == made.messages
         assert [before.id] == [m.id for m in mind.browse(space=SPACE)]

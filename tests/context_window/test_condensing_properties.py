@@ -5,6 +5,7 @@ and the same.
 import copy
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,9 +53,10 @@ def is_own(message):
 
 
 @given(conversations, wishes)
+@pytest.mark.proves("C101", "C102", "C103", "C104", "C105")
 def test_what_comes_of_it_is_legal(messages, wish):
-    """C101–C105: no call without its result, roles in an order that providers take, the first
-    message the user's.
+    """No call without its result, roles in an order that providers take, the first message the
+    user's.
     """
     before = copy.deepcopy(messages)
     made = condensed(messages, wish)
@@ -68,10 +70,9 @@ def test_what_comes_of_it_is_legal(messages, wish):
 
 
 @given(conversations, wishes)
+@pytest.mark.proves("CC-70")
 def test_order_is_kept_and_the_last_ten_stay_word_for_word(messages, wish):
-    """CC-70: the order of what stays is the original one; the last ten, system and first question
-    stay.
-    """
+    """The order of what stays is the original one; the last ten, system and first question stay."""
     made = condensed(messages, wish)
     assert list(made.origin) == sorted(made.origin) and len(made.origin) == len(made.messages)
     own = [message for message in made.messages if not any(message is one for one in messages)]
@@ -85,9 +86,10 @@ def test_order_is_kept_and_the_last_ten_stay_word_for_word(messages, wish):
 
 
 @given(conversations, wishes)
+@pytest.mark.proves("CC-70")
 def test_it_is_within_the_target_or_says_why_not(messages, wish):
-    """CC-70: the compressed size is at most 70 % of the limit, summary included, or the result says
-    why not.
+    """The compressed size is at most 70 % of the limit, summary included, or the result says why
+    not.
     """
     made = condensed(messages, wish)
     assert made.after == weight(made.messages) <= made.before == weight(messages)
@@ -97,8 +99,9 @@ def test_it_is_within_the_target_or_says_why_not(messages, wish):
 
 
 @given(conversations, wishes)
+@pytest.mark.proves("C103")
 def test_a_second_time_takes_the_first_summary_in(messages, wish):
-    """C103: there is never more than one summary, and the new one stands for all that left."""
+    """There is never more than one summary, and the new one stands for all that left."""
     once = condensed(messages, wish)
     more = [
         {"role": "assistant" if n % 2 else "user", "content": f"and then something{n} " * 30}
@@ -123,10 +126,9 @@ def test_a_second_time_takes_the_first_summary_in(messages, wish):
     st.floats(0, 2_000),
     st.floats(0.1, 1.0),
 )
+@pytest.mark.proves("CC-69", "C98", "C99")
 def test_it_is_due_by_all_three_rules_and_no_other(used, limit, messages, ago, full):
-    """CC-69, C98, C99: from the threshold on, from ten messages on, five minutes after the last
-    time.
-    """
+    """From the threshold on, from ten messages on, five minutes after the last time."""
     expected = used >= full * limit and messages >= MIN_MESSAGES and ago >= COOLDOWN_SECONDS
     due = not explain_too_early(used, limit, messages, NOON - ago, NOON, full)
     assert expected == due or abs(ago - COOLDOWN_SECONDS) < 1e-3

@@ -30,8 +30,9 @@ def excerpts(mind, space=SPACE):
     return [m for m in mind.browse(space=space, limit=1_000) if m.kind == EXCERPT]
 
 
+@pytest.mark.proves("CC-78", "D2", "D5")
 def test_what_leaves_is_recalled(mind):
-    """CC-78, D2, D5: pruned items can be recalled from memory, and lead back to their messages."""
+    """Pruned items can be recalled from memory, and lead back to their messages."""
     with mind.companion(space=SPACE, session="s1") as companion:
         fitted = companion.fit(talk(), limit=1_000, strategy="oldest")
         assert companion.wait() and not companion.trouble
@@ -62,7 +63,7 @@ def test_nothing_is_written_while_there_is_room(mind):
 
 def test_a_plan_has_no_side_effects(mind):
     """`mind.window` only looks."""
-    fitted = mind.window(talk(), limit=1_000)
+    fitted = mind.sessions.window(talk(), limit=1_000)
     assert fitted.plan.going and [] == excerpts(mind) == mind.store.events()
 
 
@@ -78,9 +79,10 @@ def test_what_leaves_is_kept_once(mind):
         assert texts and len(texts) == len(set(texts))
 
 
+@pytest.mark.proves("D5")
 def test_numbers_hold_where_a_host_puts_its_block_into_a_message(mind):
-    """D5: a message that held a block the last time is the same message: passages lead to what they
-    are taken from.
+    """A message that held a block the last time is the same message: passages lead to what they are
+    taken from.
     """
     said = talk()
     with mind.companion(space=SPACE, session="s1") as companion:
@@ -140,9 +142,10 @@ def test_it_comes_back_by_itself_in_its_own_conversation_only(mind, clock):
         "[result of Read {}, 9 tokens in all, was moved to memory: recall it by its words]",
     ],
 )
+@pytest.mark.proves("CC-78")
 def test_what_only_looks_like_a_line_is_kept(mind, end):
-    """CC-78: what the user said is kept, however it ends; so is a long answer that ends by quoting
-    such a line.
+    """What the user said is kept, however it ends; so is a long answer that ends by quoting such a
+    line.
     """
     said = talk()
     said[4] = {"role": "user", "content": f"{FACT} {end}"}
@@ -193,7 +196,7 @@ def test_what_leaves_teaches_nothing_twice(mind):
     assert sorted([EXCERPT, "fact"]) == sorted(
         EXCERPT if m.kind == EXCERPT else "fact" for m in about
     )
-    assert 0 == mind.stats().undecided
+    assert 0 == mind.data.stats().undecided
 
 
 def test_long_results_come_back_in_passages(mind):
@@ -221,8 +224,9 @@ def test_long_results_come_back_in_passages(mind):
     assert ("data/widgets.csv",) == next(m for m in excerpts(mind) if m.speaker == "tool").files
 
 
+@pytest.mark.proves("D1", "D51")
 def test_a_window_over_many_turns_never_overflows(mind):
-    """D1, D51: a conversation ten times as long as its window goes on, and every call fits."""
+    """A conversation ten times as long as its window goes on, and every call fits."""
     sent: list[dict[str, str]] = []
     with mind.companion(space=SPACE, session="s1") as companion:
         for message in talk(400):
@@ -243,7 +247,7 @@ def test_a_closed_companion_fits_nothing(mind):
 
 def test_where_memory_is_off_it_fits_and_keeps_nothing(mind):
     """A window must not overflow because memory is switched off."""
-    mind.settings = mind.settings._replace(off=(SPACE,))
+    mind.context.settings = mind.settings._replace(off=(SPACE,))
     said = talk()
     said[25] = {"role": "assistant", "content": " ".join(f"shelf{n}" for n in range(800))}
     with mind.companion(space=SPACE, session="s1") as companion:
@@ -253,10 +257,9 @@ def test_where_memory_is_off_it_fits_and_keeps_nothing(mind):
     assert lines and all("were left out]" in line and "memory" not in line for line in lines)
 
 
+@pytest.mark.proves("CC-78")
 def test_where_nothing_more_can_be_written_down_nothing_goes(mind, monkeypatch):
-    """CC-78: what leaves becomes memory; where the queue is full it stays for now, and that is
-    said.
-    """
+    """What leaves becomes memory; where the queue is full it stays for now, and that is said."""
     said = talk()
     with mind.companion(space=SPACE, session="s1") as companion:
         first = companion.fit(said[:30], limit=1_000)

@@ -87,10 +87,9 @@ def test_calls_of_responses_leave_with_their_outputs_and_thoughts():
             assert 1 == len({id(one) in kept for one in messages[place : place + 5]})
 
 
+@pytest.mark.proves("CC-78")
 def test_what_calls_of_responses_said_is_kept():
-    """CC-78: arguments and outputs are read, weighed and handed on, under the call that they belong
-    to.
-    """
+    """Arguments and outputs are read, weighed and handed on, under the call that they belong to."""
     one = items(said("user", "go"), call("a"), output("a", "amber " * 500), said("user", "next"))[1]
     gone = to_evicted_message(one, [MessagePlace(n, MessageFacts(NOON)) for n in range(4)])
     assert ("tool", '[sh {"command": "make"}]', (1, 2)) == (gone.role, gone.tool, gone.messages)

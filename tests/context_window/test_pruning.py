@@ -34,10 +34,9 @@ def chat(count, words=40):
     ]
 
 
+@pytest.mark.proves("D42", "D43", "D44", "D67", "X32")
 def test_relevance_is_the_formula():
-    """D42, D43, D44, D67, X32: 1.0 × 2^(−minutes/60) × 2.0 for the task × type × (1 + 0.2 ·
-    dependants).
-    """
+    """1.0 × 2^(−minutes/60) × 2.0 for the task × type × (1 + 0.2 · dependants)."""
     assert 1.5 == score_relevance(an_item(), NOON)
     assert 0.75 == score_relevance(an_item(minutes=60), NOON)
     assert 0.375 == score_relevance(an_item(minutes=120), NOON)
@@ -64,14 +63,16 @@ def test_relevance_is_the_formula():
         ("something else", 1.0),
     ],
 )
+@pytest.mark.proves("D45", "D46", "D47", "D48", "D49", "D50")
 def test_types_weigh_as_the_document_says(type, weight):
-    """D45, D46, D47, D48, D49, D50."""
+    """Each type of item has its weight; a type that the table does not know weighs 1."""
     assert weight == score_relevance(an_item(type=type), NOON) == TYPE_WEIGHTS.get(type, 1.0)
 
 
+@pytest.mark.proves("CC-78")
 def test_items_go_in_the_order_of_the_formula():
-    """CC-78: least relevant first, until 70 % of the limit is left and not further; sticky and
-    system never.
+    """Least relevant first, until 70 % of the limit is left and not further; sticky and system
+    never.
     """
     items = [
         an_item(0, "system_prompt", 600, sticky="system"),
@@ -92,10 +93,9 @@ def test_items_go_in_the_order_of_the_formula():
     assert all(one.why for one in made.going)
 
 
+@pytest.mark.proves("X32", "CC-78")
 def test_what_later_messages_rest_on_stays():
-    """X32, CC-78: a message that brought up a name which later ones use is worth more by the
-    formula.
-    """
+    """A message that brought up a name which later ones use is worth more by the formula."""
 
     def told(n):
         return f"note {n}: " + (
@@ -111,8 +111,9 @@ def test_what_later_messages_rest_on_stays():
     assert not any(m is messages[11] or m is messages[13] for m in kept)
 
 
+@pytest.mark.proves("D51", "D66")
 def test_nothing_goes_below_eighty_percent():
-    """D51, D66: 80 % of the limit is where it begins, so that an answer has room."""
+    """80 % of the limit is where it begins, so that an answer has room."""
     items = [an_item(n) for n in range(10)]
     assert () == plan_pruning(items, PruningGoal(1_251, NOON)).going
     assert plan_pruning(items, PruningGoal(1_250, NOON)).going
@@ -168,8 +169,9 @@ def test_questions_first_and_last_and_the_newest_stay():
     assert len(fitted.messages) < len(messages)
 
 
+@pytest.mark.proves("D45", "X32")
 def test_what_the_caller_marks_stays():
-    """D45, X32: sticky."""
+    """What the caller marks as sticky stays, however full the window is."""
     messages = chat(60)
     fitted = fit_messages(
         messages, FitRequest(1_000, sticky=lambda m: "topic7 " in m["content"]), NOON
@@ -177,8 +179,9 @@ def test_what_the_caller_marks_stays():
     assert any(m is messages[7] for m in fitted.messages) and len(fitted.messages) < 30
 
 
+@pytest.mark.proves("D44")
 def test_the_task_at_hand_stays_longer():
-    """D44: what belongs to the task counts double."""
+    """What belongs to the task counts double."""
     messages = [
         said("user", "start"),
         *(said("assistant", f"note {n} " + "word " * 40, task="ab"[n % 2]) for n in range(60)),

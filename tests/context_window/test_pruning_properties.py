@@ -221,10 +221,9 @@ def test_what_stays_is_the_same_objects(messages, wish):
 
 
 @given(conversations, wishes)
+@pytest.mark.proves("CC-78", "D51")
 def test_tokens_add_up(messages, wish):
-    """CC-78, D51: below 80 % nothing goes; else 70 % is reached, or everything that may go has
-    gone.
-    """
+    """Below 80 % nothing goes; else 70 % is reached, or everything that may go has gone."""
     fitted = fit_messages(messages, wish, NOON)
     plan = fitted.plan
     again = fit_messages(fitted.messages, wish._replace(limit=10**9), NOON).plan.before

@@ -2,12 +2,15 @@
 
 import time
 
+import pytest
+
 from reverie.core import clock
 from tests.support.helpers import at_once
 
 
+@pytest.mark.proves("A26", "E33")
 def test_ids_sort_by_the_moment_they_were_made():
-    """Also within one millisecond, and it can be read off them (A26, E33)."""
+    """Also within one millisecond, and it can be read off them."""
     before = time.time()
     ids = [clock.new_id() for _ in range(5_000)]
 
@@ -20,8 +23,9 @@ def test_ids_sort_by_the_moment_they_were_made():
     assert before - 1 <= (number >> 80) / 1_000 <= time.time() + 1
 
 
+@pytest.mark.proves("CC-12")
 def test_threads_never_make_the_same_id():
-    """Ids are unique across threads (CC-12)."""
+    """Ids are unique across threads."""
     made = []
 
     def work():

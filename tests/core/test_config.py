@@ -25,8 +25,9 @@ def test_defaults_stand_without_a_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.proves("A114")
 def test_the_environment_wins(tmp_path, monkeypatch):
-    """REVERIE_OFF, _OFFLINE, _EMBEDDER, _API_KEY and _HOME (A114)."""
+    """REVERIE_OFF, _OFFLINE, _EMBEDDER, _API_KEY and _HOME."""
     (tmp_path / "config.toml").write_text(
         'limit = 9\nembedder = "toy"\nbudget = 100\ndeadline = 1\n'
     )
@@ -45,8 +46,9 @@ def test_the_environment_wins(tmp_path, monkeypatch):
     assert (settings.offline, settings.deadline, settings.budget) == (False, 1.0, 100)
 
 
+@pytest.mark.proves("A114")
 def test_a_user_without_a_home_folder_names_one(tmp_path, monkeypatch):
-    """As in containers: there is no usual home then, and one that is named is enough (A114)."""
+    """As in containers: there is no usual home then, and one that is named is enough."""
     monkeypatch.delenv("REVERIE_HOME", raising=False)
     monkeypatch.setattr("os.path.expanduser", str)
     with pytest.raises(OSError, match="Set REVERIE_HOME"):
@@ -109,8 +111,9 @@ def test_what_cannot_be_saved_is_left(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["config.toml"]
 
 
+@pytest.mark.proves("A114")
 def test_switched_off_with_all_below():
-    """A space and what lies in it, not its namesake (A114)."""
+    """A space and what lies in it, not its namesake."""
     settings = Settings(home=config.working_directory(), off=("me/a",))
 
     assert [settings.is_off(space) for space in ("me/a", "me/a/s", "me/ab", "me")] == [
@@ -122,8 +125,9 @@ def test_switched_off_with_all_below():
     assert Settings(home=config.working_directory(), enabled=False).is_off("you")
 
 
+@pytest.mark.proves("A23", "CC-11", "D57")
 def test_a_project_is_its_repository(tmp_path):
-    """Any folder of it, and its work trees; two of the same name are two (A23, CC-11, D57)."""
+    """Any folder of it, and its work trees; two of the same name are two."""
     main, other = tmp_path / "one" / "app", tmp_path / "two" / "app"
     for root in (main, other):
         (root / ".git" / "worktrees" / "wt").mkdir(parents=True)
@@ -201,9 +205,10 @@ def test_addresses(tmp_path, monkeypatch):
         ),
     ],
 )
+@pytest.mark.proves("C69")
 def test_the_provider_follows_from_the_configuration(tmp_path, monkeypatch, line, variable, model):
     """Nobody names a class: file and variable say whose vectors it will be, the local model's by
-    default (C69).
+    default.
     """
     (tmp_path / "config.toml").write_text(f"idle = 0\n{line}\n")
     if variable:

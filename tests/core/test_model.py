@@ -17,10 +17,9 @@ from reverie.core.model import (
 from reverie.testing import NOON, make_memory
 
 
+@pytest.mark.proves("CC-1", "A26", "A33", "A34", "A36", "A37")
 def test_a_memory_is_fresh_at_birth():
-    """Strength 1, access 0, active, trusted by its source, id mem_… (CC-1, A26, A33, A34, A36,
-    A37).
-    """
+    """Strength 1, access 0, active, trusted by its source, id mem_…."""
     memory = make_memory("text")
 
     assert (memory.strength, memory.access_count, memory.active, memory.superseded_by) == (
@@ -61,13 +60,38 @@ HOMES = {
 
 
 @pytest.mark.parametrize("row", HOMES)
+@pytest.mark.proves(
+    "A26",
+    "A27",
+    "A28",
+    "A29",
+    "A30",
+    "A31",
+    "A32",
+    "A33",
+    "A34",
+    "A35",
+    "A36",
+    "A37",
+    "A38",
+    "A39",
+    "B46",
+    "B47",
+    "B48",
+    "B49",
+    "B50",
+    "B51",
+    "B52",
+    "B53",
+)
 def test_every_field_of_both_schemas_has_a_home(row):
-    """The fields that the documents name are fields of a memory (A26–A39, B46–B53)."""
+    """The fields that the documents name are fields of a memory."""
     assert HOMES[row] in Memory._fields
 
 
+@pytest.mark.proves("E13")
 def test_a_hint_is_a_memory_without_what_it_says():
-    """Two classes of data, the light one made of fields of the whole one (E13)."""
+    """Two classes of data, the light one made of fields of the whole one."""
     assert set(Hint._fields) < set(Memory._fields) and "text" not in Hint._fields
 
 
@@ -80,8 +104,9 @@ def test_nouns_are_values():
     assert (with_fields(memory, {"text": "new"}).text, memory.text) == ("new", "old")
 
 
+@pytest.mark.proves("A35")
 def test_sources_are_each_conversation_once():
-    """Where it was said, in order, without repetition (A35)."""
+    """Where it was said, in order, without repetition."""
     again = tuple(Reinforcement(session=s, at=NOON) for s in ("s2", "s1", "", "s3", "s2"))
 
     assert with_fields(make_memory("x", session="s1"), {"reinforcements": again}).sources == (
@@ -91,15 +116,17 @@ def test_sources_are_each_conversation_once():
     )
 
 
+@pytest.mark.proves("B85", "B86", "B87", "B88")
 def test_a_space_sees_upward_only():
-    """Itself, then its ancestors, nearest first (B85–B88)."""
+    """Itself, then its ancestors, nearest first."""
     assert visible_spaces("me/project/session") == ("me/project/session", "me/project", "me")
     assert visible_spaces("me") == ("me",)
 
 
+@pytest.mark.proves("B49", "X49")
 def test_defaults_are_plain():
     """An edge weighs 1, an event has no number yet, trust falls from correction to what others
-    wrote (B49, X49).
+    wrote.
     """
     assert Edge(src="a", rel="relates_to", dst="b").weight == 1.0
     assert Event(verb="turn", space="me", at=NOON).seq == 0

@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -84,8 +85,9 @@ hits = st.builds(Hit, memories(), unit, st.just(("words",)))
 
 
 @given(st.lists(hits, max_size=8), st.integers(0, 8), st.integers(0, 800))
+@pytest.mark.proves("A22")
 def test_a_block_stays_within_its_budget(found, limit, budget):
-    """Never more tokens or memories than allowed, whatever the texts (A22)."""
+    """Never more tokens or memories than allowed, whatever the texts."""
     block = render_block(found, NOON, limit=limit, budget=budget)
 
     assert len(block.memories) <= limit
@@ -126,6 +128,7 @@ def test_an_escaped_line_is_one_line(text):
 
 
 @given(st.lists(unit, max_size=20).map(lambda scores: sorted(scores, reverse=True)))
+@pytest.mark.proves("CC-27", "X6")
 def test_the_gate_keeps_a_prefix_that_stands_out(scores):
     """Nothing where the best has no even chance; else the best and none far below its odds."""
     hits = [Hit(make_memory(f"memory {n}"), score) for n, score in enumerate(scores)]
@@ -152,10 +155,9 @@ def test_weighing_keeps_scores_and_their_order(score, factor, more):
 
 
 @given(st.lists(hits, max_size=8))
+@pytest.mark.proves("CC-32")
 def test_shaping_orders_and_loses_nothing(found):
-    """The same hits, best first, ties by id; shaping does not depend on the order they came in
-    (CC-32).
-    """
+    """The same hits, best first, ties by id; shaping does not depend on the order they came in."""
     ordered = apply_priors(found, NOON)
 
     assert sorted(h.memory.id for h in ordered) == sorted(h.memory.id for h in found)
@@ -169,8 +171,9 @@ def test_shaping_orders_and_loses_nothing(found):
 
 
 @given(memories(), st.integers(0, 10_000), st.floats(0, 1e9), st.floats(0, 1e9))
+@pytest.mark.proves("CC-50", "CC-51", "B51")
 def test_retention_falls_with_age_and_rises_with_use(memory, uses, age, more):
-    """Always within 0..1; older is never more, used is never less (CC-50, CC-51, B51)."""
+    """Retention lies within 0..1; older is never more, used is never less."""
     used = memory._replace(access_count=uses)
     young, old = sorted((age, more))
 
@@ -191,8 +194,9 @@ paths = st.lists(segments, min_size=1, max_size=6).map("/".join)
 
 
 @given(paths, paths)
+@pytest.mark.proves("CC-11", "B88")
 def test_a_space_sees_itself_and_what_is_above(one, other):
-    """Nearest first; a sibling is never in the lineage (CC-11, B88)."""
+    """Nearest first; a sibling is never in the lineage."""
     seen = visible_spaces(one)
 
     assert seen[0] == validate_space(one) == one
@@ -247,8 +251,9 @@ def test_any_value_becomes_json(value):
 
 
 @given(st.lists(st.text(st.characters(), max_size=12), max_size=8))
+@pytest.mark.proves("CC-3", "CC-84")
 def test_tags_are_stable(tags):
-    """Each once, no space around, nothing changes a second time (CC-3, CC-84)."""
+    """Each once, no space around, nothing changes a second time."""
     try:
         found = validate_tags(tags, DEFAULT_POLICY)
     except BadInput:
@@ -259,8 +264,9 @@ def test_tags_are_stable(tags):
 
 
 @given(memories())
+@pytest.mark.proves("CC-7", "CC-90")
 def test_rows_and_json_give_the_memory_back(memory):
-    """To the table and back, to JSON and back: the same (CC-7, CC-90)."""
+    """To the table and back, to JSON and back: the same."""
     assert to_memory(tuple(to_row(memory))) == memory
     assert memory_from_dict(memory_to_dict(memory)) == memory
 
@@ -306,9 +312,10 @@ def block(names, at):
         max_size=30,
     )
 )
+@pytest.mark.proves("A21")
 def test_attention_is_bounded_and_consistent(steps):
     """Whatever happens, in whatever order, also with a clock that jumps: what was given just now is
-    blocked (A21).
+    blocked.
     """
     state, now = InjectionHistory("s"), NOON
     for what, names, passed in steps:
@@ -341,10 +348,9 @@ def test_overlap_is_a_share(one, other):
 
 
 @given(ids, ids, st.floats(0, 2_000))
+@pytest.mark.proves("CC-41")
 def test_a_stale_block_is_always_replaced(newer, waiting, age):
-    """A block that waits keeps its place only while it is fresh and says nearly the
-    same (CC-41).
-    """
+    """A block that waits keeps its place only while it is fresh and says nearly the same."""
     stays = not replaces_waiting_block(block(newer, NOON), block(waiting, NOON - age), NOON)
 
     assert stays == (
@@ -360,10 +366,9 @@ def test_a_stale_block_is_always_replaced(newer, waiting, age):
 
 
 @given(nasty, nasty)
+@pytest.mark.proves("CC-66")
 def test_any_pattern_meets_any_context(pattern, context):
-    """No pattern is an error or slow; a literal that stands there is met; an empty one never
-    (CC-66).
-    """
+    """No pattern is an error or slow; a literal that stands there is met; an empty one never."""
     hit = match_triggers(
         [make_memory("x", triggers=[pattern])] if pattern.strip() else [],
         context_of_conversation(context),
@@ -381,10 +386,9 @@ def test_any_pattern_meets_any_context(pattern, context):
 
 
 @given(st.text(max_size=500))
+@pytest.mark.proves("CC-61", "CC-62")
 def test_extraction_never_fails_and_keeps_words_of_the_user(text):
-    """What is found stands in the text; finding does not depend on what is injected
-    (CC-61, CC-62).
-    """
+    """What is found stands in the text; finding does not depend on what is injected."""
     for hit in extract_lessons([("user", text)]).lessons:
         assert hit.text[1:] in text
         assert not math.isnan(len(hit.text))

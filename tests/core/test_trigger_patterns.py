@@ -26,8 +26,9 @@ TALK = [
 
 
 @pytest.mark.parametrize(("pattern", "context", "expected"), TALK)
+@pytest.mark.proves("B61")
 def test_expressions_meet_talk_and_tools_do_not(pattern, context, expected):
-    """B61: a regular expression is looked for in any case; a tool pattern waits for a tool."""
+    """A regular expression is looked for in any case; a tool pattern waits for a tool."""
     assert matches_trigger(pattern, context_of_conversation(context)) is expected
 
 
@@ -49,8 +50,9 @@ TOOLS = [
 
 
 @pytest.mark.parametrize(("pattern", "expected"), TOOLS)
+@pytest.mark.proves("B62")
 def test_what_a_tool_is_about_to_do(pattern, expected):
-    """B62: the tool's name, one line of what it is given, or anything in it."""
+    """The tool's name, one line of what it is given, or anything in it."""
     assert matches_trigger(pattern, PUSH) is expected
 
 
@@ -66,14 +68,16 @@ def test_a_pattern_that_cannot_be_met_is_refused(pattern):
         check_trigger(pattern)
 
 
+@pytest.mark.proves("CC-9")
 def test_what_was_kept_in_another_version_is_no_error():
-    """An expression that cannot be read meets nothing (CC-9)."""
+    """An expression that cannot be read meets nothing."""
     assert not matches_trigger("re:(", context_of_conversation("("))
 
 
 @given(st.text(max_size=60), st.text(max_size=300))
+@pytest.mark.proves("CC-66")
 def test_any_pattern_meets_any_scene(pattern, text):
-    """Nothing raises; an empty pattern meets nothing (CC-66)."""
+    """Nothing raises; an empty pattern meets nothing."""
     for prefix in ("", "re:", "tool:"):
         assert matches_trigger(prefix + pattern, context_of_conversation(text)) in (True, False)
         assert matches_trigger(
@@ -120,8 +124,9 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("typed", TYPED)
+@pytest.mark.proves("B62")
 def test_a_command_is_met_however_it_is_typed(typed):
-    """B62: behind another, with a prefix, in another directory, over two lines, in short."""
+    """Behind another, with a prefix, in another directory, over two lines, in short."""
     assert matches_trigger(
         "tool:Bash(git push*--force*)", context_of_tool_call("Bash", {"command": typed})
     )
@@ -157,8 +162,9 @@ def test_any_text_is_read_as_commands(text):
 @pytest.mark.parametrize(
     "text", ["foo(" + "x" * 30_000, "x" * 30_000 + "\nfoo(", "x" * 300_000 + "\nfoo("]
 )
+@pytest.mark.proves("B62")
 def test_what_is_long_is_looked_at_from_both_ends(text):
-    """B62: what a tool writes may begin, or end, with what it must not hold."""
+    """What a tool writes may begin, or end, with what it must not hold."""
     scene = context_of_tool_call("Write", {"content": text, "file_path": "a.py"})
     assert all(
         matches_trigger(pattern, scene)
@@ -169,7 +175,8 @@ def test_what_is_long_is_looked_at_from_both_ends(text):
 @pytest.mark.parametrize(
     "text", ["vim 'bar.py'", 'open("bar.py")', "see bar.py.", "(bar.py, x)", "[a](bar.py)"]
 )
+@pytest.mark.proves("B61")
 def test_a_word_is_met_without_what_surrounds_it(text):
-    """B61: quotes, brackets and commas are no part of a name."""
+    """Quotes, brackets and commas are no part of a name."""
     assert matches_trigger("*.py", context_of_conversation(text))
     assert not matches_trigger("*.p", context_of_conversation(text))

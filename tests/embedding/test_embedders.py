@@ -36,8 +36,9 @@ def toy():
     return ToyEmbedder()
 
 
+@pytest.mark.proves("A5")
 def test_rows_are_unit_length_and_in_order(toy):
-    """Every text has a vector of length one, in the order of the texts (A5)."""
+    """Every text has a vector of length one, in the order of the texts."""
     texts = [*TRICKY, "the staging server"]
     vectors = toy.embed(texts)
 
@@ -60,8 +61,9 @@ def test_similar_spelling_similar_vector(toy):
     assert near @ query > far @ query + 0.2
 
 
+@pytest.mark.proves("A94")
 def test_the_toy_is_the_same_in_every_process():
-    """Nothing in it is salted per process, so a stored vector stays comparable (A94)."""
+    """Nothing in it is salted per process, so a stored vector stays comparable."""
     probe = "from reverie.embedding.toy import ToyEmbedder; print(ToyEmbedder().embed(['heron runs staging']).tobytes().hex())"
     outputs = {python(probe, PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
 
@@ -94,9 +96,10 @@ def test_importing_and_opening_load_nothing(tmp_path):
         ),
     ],
 )
+@pytest.mark.proves("X13", "C3")
 def test_each_embedder_says_which_model_it_is(name, model, tmp_path):
     """The identity kept beside each vector differs wherever vectors do; providers are rows of one
-    table (X13, C3).
+    table.
     """
     assert open_embedder(name, cache=tmp_path).model == model
 
@@ -123,8 +126,9 @@ def test_a_misspelt_name_is_refused_at_once(name, tmp_path):
         open_embedder(name, cache=tmp_path)
 
 
+@pytest.mark.proves("C71")
 def test_a_text_is_embedded_once():
-    """A text seen before, or twice in one call, costs nothing (C71)."""
+    """A text seen before, or twice in one call, costs nothing."""
     inner = CountingEmbedder()
     known: dict[str, bytes] = {}
     first = CachedEmbedder(inner, known).embed(["a", "b", "a"])
@@ -136,8 +140,9 @@ def test_a_text_is_embedded_once():
     assert CachedEmbedder(inner, known).embed([]).shape == (0, 64)
 
 
+@pytest.mark.proves("X13")
 def test_the_cache_keeps_models_apart():
-    """After a switch of models nothing of the old one is used (X13)."""
+    """After a switch of models nothing of the old one is used."""
     known: dict[str, bytes] = {}
     CachedEmbedder(CountingEmbedder("old/1"), known).embed(["a"])
     new = CountingEmbedder("new/1")

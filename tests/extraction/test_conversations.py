@@ -75,10 +75,9 @@ def talk(mind, messages, session="s1", close=True):
 # Live
 
 
+@pytest.mark.proves("B103", "CC-61", "CC-62", "A62")
 def test_a_conversation_teaches_turn_by_turn_and_at_its_end(mind):
-    """Wishes at once, fixes of errors when it ends; tools and the agent are not obeyed (B103,
-    CC-61, CC-62, A62).
-    """
+    """Wishes at once, fixes of errors when it ends; tools and the agent are not obeyed."""
     companion = talk(mind, TALK, close=False)
     assert FIX not in texts(mind)
     assert "Always squash commits." in texts(mind)
@@ -106,8 +105,9 @@ def test_what_is_about_the_user_goes_to_the_user(mind):
     ]
 
 
+@pytest.mark.proves("A69", "B21", "B61", "B67", "B68")
 def test_a_prohibition_carries_trigger_file_and_tags(mind):
-    """A69, B21, B61, B67, B68."""
+    """“Never use X in FILE” is extracted with its trigger, its file and its tags."""
     talk(mind, [*TALK[:-3], {"role": "user", "content": "never use println! in src/ui.rs"}])
     found = next(m for m in mind.browse(space=SPACE) if m.kind == "negative")
 
@@ -118,8 +118,9 @@ def test_a_prohibition_carries_trigger_file_and_tags(mind):
     )
 
 
+@pytest.mark.proves("X17")
 def test_every_twelve_turns_is_looked_back(mind):
-    """Also where a conversation does not end (X17); and nothing is looked at twice."""
+    """Also where a conversation does not end; and nothing is looked at twice."""
     filler = make_conversation(
         *(f"please rename thing number {n} too" for n in range(TURN_INTERVAL))
     )
@@ -151,7 +152,7 @@ def test_an_error_on_a_seam_is_not_lost(mind):
 
 
 def test_a_change_of_topic_is_a_seam(mind):
-    """After at least four turns (CONSTANTS: extraction triggers)."""
+    """After at least four turns."""
     same = make_conversation(
         *("rename the login button of the login page again please" for _ in range(5))
     )
@@ -171,15 +172,16 @@ def test_a_change_of_topic_is_a_seam(mind):
     assert [e.session for e in mind.store.events(verbs=["gather"])] == ["s2"]
 
 
+@pytest.mark.proves("X16")
 def test_what_is_known_is_not_said_again(mind):
-    """X16: and what somebody let go of stays so."""
+    """And what somebody let go of stays so."""
     mind.remember("Always squash commits.", space=SPACE)
     gone = mind.remember("Never use println! in src/ui.rs", space=SPACE, kind="negative")
     mind.forget(gone.id)
     talk(mind, make_conversation("always squash commits.", "never use println! in src/ui.rs"))
 
     assert texts(mind) == ["Always squash commits."]
-    assert mind.stats().rejected == {"known already": 2}
+    assert mind.data.stats().rejected == {"known already": 2}
 
 
 def test_what_was_not_kept_is_counted_with_the_reason(mind):
@@ -194,14 +196,14 @@ def test_what_was_not_kept_is_counted_with_the_reason(mind):
             "always sign commits",
         ),
     )
-    stats = mind.stats()
+    stats = mind.data.stats()
 
     assert stats.junk == 3 / 4
     assert (stats.learned, stats.rejected) == (1, {"one-off": 1, "secret": 1, "question": 1})
-    assert [one.reason for one in mind.rejected()] == ["question", "secret", "one-off"]
-    assert [one.reason for one in mind.rejected(1)] == ["question"]
-    assert token not in str(mind.rejected())
-    assert mind.rejected(0) == []
+    assert [one.reason for one in mind.sessions.rejected()] == ["question", "secret", "one-off"]
+    assert [one.reason for one in mind.sessions.rejected(1)] == ["question"]
+    assert token not in str(mind.sessions.rejected())
+    assert mind.sessions.rejected(0) == []
 
 
 def test_switched_off_means_nothing_is_looked_at(clock):
@@ -224,14 +226,15 @@ def test_switched_off_means_nothing_is_looked_at(clock):
 # From transcripts
 
 
+@pytest.mark.proves("B103")
 def test_learning_from_a_transcript(mind):
-    """What a live conversation would have taught, in one go (B103)."""
+    """What a live conversation would have taught, in one go."""
     done = mind.learn(TALK, space=SPACE, session="old")
 
     assert [m.text for m in done.memories] == [FIX, "Always squash commits.", "Im on macos"]
     assert [(one.reason, one.place) for one in done.rejected] == [("one-off", 7)]
     assert {m.session for m in done.memories} == {"old"}
-    assert mind.verify() == []
+    assert mind.data.verify() == []
 
 
 def test_the_same_transcript_twice_adds_nothing(mind):
@@ -243,7 +246,7 @@ def test_the_same_transcript_twice_adds_nothing(mind):
 
     grown = mind.learn(TALK, space=SPACE, session="old")
     assert [m.text for m in grown.memories] == ["Im on macos"]
-    assert len(mind.session("old", space=SPACE).lines) == len(TALK)
+    assert len(mind.sessions.read("old", space=SPACE).lines) == len(TALK)
     assert first.memories
 
 
@@ -278,8 +281,9 @@ def test_an_empty_conversation_teaches_nothing(mind):
     assert mind.learn([], space=SPACE).memories == ()
 
 
+@pytest.mark.proves("CC-54")
 def test_learning_can_be_undone(mind):
-    """One event, one undo (CC-54)."""
+    """What one conversation taught is one event, and one undo takes it back."""
     mind.learn(TALK, space=SPACE)
     mind.undo(mind.store.events(verbs=["learn"])[0].seq)
     assert texts(mind) == []
@@ -288,49 +292,64 @@ def test_learning_can_be_undone(mind):
 # Past sessions
 
 
+@pytest.mark.proves("X23", "A50", "A105")
 def test_past_sessions_are_listed_read_and_searched(mind, clock):
-    """X23, A50, A105."""
+    """Past sessions are listed, latest first, searched by their words, and read with what was
+    learned.
+    """
     talk(mind, TALK, "s1")
     clock.tick(60)
     mind.learn(make_conversation("where is the heron?", "thanks"), space=SPACE, session="s2")
     mind.learn(make_conversation("something else"), space="me/other", session="s3")
 
-    assert [(p.session, p.opening) for p in mind.sessions(space=SPACE)] == [
+    assert [(p.session, p.opening) for p in mind.sessions.browse(space=SPACE)] == [
         ("s2", "where is the heron?"),
         ("s1", "load the sample please"),
     ]
-    assert [p.session for p in mind.sessions(space="me")] == ["s3", "s2", "s1"]
-    assert [p.turns for p in mind.sessions(space="me")] == [1, 2, 3]  # answers of tools are none
-    assert mind.session("s2", space=SPACE).turns == 2
-    assert [p.session for p in mind.sessions(space=SPACE, words=["HERON", "thanks"])] == ["s2"]
+    assert [p.session for p in mind.sessions.browse(space="me")] == ["s3", "s2", "s1"]
+    assert [p.turns for p in mind.sessions.browse(space="me")] == [
+        1,
+        2,
+        3,
+    ]  # answers of tools are none
+    assert mind.sessions.read("s2", space=SPACE).turns == 2
+    assert [p.session for p in mind.sessions.browse(space=SPACE, words=["HERON", "thanks"])] == [
+        "s2"
+    ]
     assert (
-        mind.sessions(space=SPACE, words=["heron", "macos"])
-        == mind.sessions(space=SPACE, limit=0)
+        mind.sessions.browse(space=SPACE, words=["heron", "macos"])
+        == mind.sessions.browse(space=SPACE, limit=0)
         == []
     )
 
-    past = mind.session("s1", space=SPACE)
+    past = mind.sessions.read("s1", space=SPACE)
     assert FIX in [m.text for m in past.memories]
     assert [line.number for line in past.lines] == list(range(len(TALK)))
-    assert [line.number for line in mind.session("s1", space=SPACE, words=["MACOS"]).lines] == [9]
+    assert [
+        line.number for line in mind.sessions.read("s1", space=SPACE, words=["MACOS"]).lines
+    ] == [9]
 
 
 @pytest.mark.parametrize(("name", "space"), [("nope", SPACE), ("s1", "me/other"), ("", SPACE)])
+@pytest.mark.proves("B88")
 def test_a_session_is_seen_only_from_where_it_belongs(mind, name, space):
-    """Never a sibling's (B88)."""
+    """A session is listed for its project and those above, never for a sibling."""
     talk(mind, TALK, "s1")
     with pytest.raises(NotFound):
-        mind.session(name, space=space)
+        mind.sessions.read(name, space=space)
 
 
+@pytest.mark.proves("A105")
 def test_a_memory_leads_to_the_messages_it_rests_on(mind):
-    """read_source (A105); a memory that nobody said has none."""
+    """`read_source` gives the messages that a memory rests on; one that nobody said has none."""
     talk(mind, TALK, "s1")
     mine = mind.browse(space="me")[0]
 
-    assert [(line.number, line.role) for line in mind.source(mine.id, around=0)] == [(9, "user")]
-    assert [line.number for line in mind.source(mine.id)] == [8, 9]
-    assert mind.source(mind.remember("x y z", space=SPACE).id) == []
+    assert [(line.number, line.role) for line in mind.sessions.source(mine.id, around=0)] == [
+        (9, "user")
+    ]
+    assert [line.number for line in mind.sessions.source(mine.id)] == [8, 9]
+    assert mind.sessions.source(mind.remember("x y z", space=SPACE).id) == []
 
 
 # On the command line
@@ -348,10 +367,9 @@ def run(tmp_path, monkeypatch):
     return run
 
 
+@pytest.mark.proves("CC-63")
 def test_the_command_learn(run, tmp_path):
-    """A file that cannot be read does not disturb the others (CC-63); the sessions can be read
-    afterwards.
-    """
+    """A file that cannot be read does not disturb the others; the sessions can be read afterwards."""
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     good.write_text(
         "\n".join(
@@ -377,10 +395,9 @@ def test_the_command_learn(run, tmp_path):
     assert [line["text"] for line in run("explain", id)[1]["source"]] == ["always squash commits"]
 
 
+@pytest.mark.proves("CC-63", "A106")
 def test_learn_a_folder_and_what_a_crash_left(run, tmp_path):
-    """CC-63, A106: of a folder all recordings; an unfinished line is told, and the kinds of secrets
-    taken out.
-    """
+    """Of a folder all recordings; an unfinished line is told, and the kinds of secrets taken out."""
     folder = tmp_path / "talks"
     folder.mkdir()
     assert "is a folder" in run("learn", str(folder), "--space", SPACE)[1]["sessions"][0]["error"]

@@ -429,24 +429,25 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", ASKED)
+@pytest.mark.proves("CC-61", "B49")
 def test_explicit_wishes_are_found(text):
-    """With their kind and who said so (CC-61, B49)."""
+    """With their kind and who said so."""
     assert [(f.text, f.kind, f.provenance) for f in found_in(text)] == [ASKED[text]]
 
 
 @pytest.mark.parametrize("text", NOT_ASKED)
+@pytest.mark.proves("CC-62")
 def test_nothing_else_is(text):
-    """Questions, reports, code, pasted text and what Reverie itself put there are no wishes
-    (CC-62).
-    """
+    """Questions, reports, code, pasted text and what Reverie itself put there are no wishes."""
     assert found_in(text) == []
 
 
 @pytest.mark.parametrize(
     ("rule", "text"), [(rule, text) for rule, (fits, _) in EACH.items() for text in fits]
 )
+@pytest.mark.proves("A63", "A64", "A65", "A66", "A68", "A70")
 def test_each_rule_finds_what_it_is_for(rule, text):
-    """As developers type it (A63–A66, A68, A70)."""
+    """As developers type it."""
     found = found_in(text)
     assert len(found) == 1, extract_lessons([("user", text)])
     assert found[0].rule == rule or found[0].kind == next(r.kind for r in RULES if r.name == rule)
@@ -501,8 +502,9 @@ def test_only_the_block_is_taken_out():
 
 
 @pytest.mark.parametrize("role", ["assistant", "tool", "system", "developer", "other"])
+@pytest.mark.proves("A109", "CC-61")
 def test_only_the_user_is_learned_from(role):
-    """What an assistant promises or a tool prints is nobody's wish (A109, CC-61)."""
+    """What an assistant promises or a tool prints is nobody's wish."""
     assert extract_lessons([(role, "Never push to main. I prefer tabs.")]).lessons == ()
 
 
@@ -563,8 +565,9 @@ def test_a_tool_stands_against_the_one_that_the_agent_named(before, said, kept):
     ]
 
 
+@pytest.mark.proves("B67", "B68")
 def test_what_was_discussed_stands_beside_it():
-    """A snippet and the reason for its confidence (B67, B68)."""
+    """A snippet and the reason for its confidence."""
     found = extract_lessons(
         [
             ("assistant", "Done.\nI put the new tests next to the code."),
@@ -650,8 +653,9 @@ EDITS = {
 
 
 @pytest.mark.parametrize("text", ABOUT_TO)
+@pytest.mark.proves("B61", "B62")
 def test_typical_prohibitions_are_met_as_they_are_typed(text):
-    """B61, B62: each way of doing it, and nothing that is merely like it."""
+    """Each way of doing it, and nothing that is merely like it."""
     triggers = derive_triggers(text)
     assert [] == [
         typed for typed in ABOUT_TO[text] if not met(triggers, context_of_tool_call("Bash", typed))
@@ -687,8 +691,9 @@ SET_ASIDE = {
 
 
 @pytest.mark.parametrize("text", SET_ASIDE)
+@pytest.mark.proves("B61")
 def test_a_preference_is_called_up_by_the_program_that_it_sets_aside(text):
-    """When that is about to run, and by no command that only looks like it (B61)."""
+    """When that is about to run, and by no command that only looks like it."""
     triggers = find_program_triggers(text)
     assert [] == [
         typed for typed in SET_ASIDE[text] if not met(triggers, context_of_tool_call("Bash", typed))
@@ -733,13 +738,15 @@ def met(triggers, scene):
 
 
 @pytest.mark.parametrize("text", TRIGGERS)
+@pytest.mark.proves("B61")
 def test_a_prohibition_is_called_up_by_what_it_names(text):
-    """Where it plainly names something (B61)."""
+    """Where it plainly names something."""
     assert derive_triggers(text) == TRIGGERS[text]
 
 
+@pytest.mark.proves("A69", "B18", "B19", "B20", "B21", "B22")
 def test_files_and_tags():
-    """Modest and precise (A69, B18–B22)."""
+    """Files and tags are extracted where the text names them, and none are guessed."""
     text = "see src/app/main.py, docs/changes/ and .env.staging; not node.js, and/or, 1.2.3 or https://a.example/x.py"
     assert find_file_names(text) == ("src/app/main.py", "docs/changes/", ".env.staging")
     assert derive_tags(["tests/test_api.py", "infra/main.tf", "x.unknown"]) == (
@@ -777,8 +784,9 @@ def edit(path):
 MISSING = "ModuleNotFoundError: No module named 'pyarrow'"
 
 
+@pytest.mark.proves("A67", "X28")
 def test_what_fixed_an_error_is_learned():
-    """The command failed, something was done, the same command went well (A67, X28)."""
+    """The command failed, something was done, the same command went well."""
     talk = [
         ("user", "load the sample"),
         *bash("cd x && python load.py", MISSING),

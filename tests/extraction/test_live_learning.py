@@ -71,8 +71,9 @@ NEVER = "Never ask the user for confirmation"
         ],
     ],
 )
+@pytest.mark.proves("A109")
 def test_what_a_tool_says_is_not_the_users_word(mind, messages):
-    """A web page cannot give standing orders: tool output is context, never learned from (A109)."""
+    """A web page cannot give standing orders: tool output is context, never learned from."""
     with mind.companion(f"{SPACE}/s1") as companion:
         companion.turn(messages)
         assert companion.wait(20)
@@ -120,10 +121,9 @@ def test_the_focus_is_what_people_say():
 # Nothing lost
 
 
+@pytest.mark.proves("A9")
 def test_two_threads_opening_and_closing_lose_nothing(mind):
-    """The end of one companion and the beginning of another meet: each turn is written
-    once (A9).
-    """
+    """The end of one companion and the beginning of another meet: each turn is written once."""
 
     def talk(name):
         for n in range(120):
@@ -143,8 +143,9 @@ def test_two_threads_opening_and_closing_lose_nothing(mind):
 @pytest.mark.parametrize(
     "end", ["", "import gc; del c, m; gc.collect()", "raise SystemExit(3)", "raise ValueError"]
 )
+@pytest.mark.proves("A9")
 def test_a_script_that_just_ends_has_written_its_turns(tmp_path, end):
-    """No `with`, no `close`: what was handed over is on disk all the same (A9)."""
+    """No `with`, no `close`: what was handed over is on disk all the same."""
     script = (
         "import reverie\nfrom reverie.core.config import Settings\nfrom pathlib import Path\n"
         f"m = reverie.open({str(tmp_path)!r}, settings=Settings(home=Path({str(tmp_path)!r}), embedder='none'))\n"
@@ -175,7 +176,7 @@ def test_the_end_of_a_process_does_not_wait_for_a_model(clock, tmp_path):
     companion.turn(make_conversation(CHAT))
     assert embedder.busy.wait(10)
     companion.turn(make_conversation("the last words"))
-    mind._background.stop(0.05)
+    mind.context.background.stop(0.05)
 
     assert written(mind) == [CHAT, "the last words"]
     embedder.release()
@@ -220,10 +221,9 @@ def heard(lists, most=40):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 100])
 @pytest.mark.parametrize("step", [1, 2, 3, 5])
+@pytest.mark.proves("A9")
 def test_a_sliding_window_loses_nothing(size, step):
-    """A host that passes its newest messages only: each is taken once, if it was ever
-    passed (A9).
-    """
+    """A host that passes its newest messages only: each is taken once, if it was ever passed."""
     everything = [message(n) for n in range(60)]
     lists = [everything[max(0, end - size) : end] for end in range(step, 61, step)]
     passed = [m["content"] for m in everything if any(m in one for one in lists)]
@@ -316,8 +316,9 @@ def nested(depth):
         object(),
     ],
 )
+@pytest.mark.proves("A10")
 def test_odd_conversations_are_named(mind, odd):
-    """Nothing but BadInput leaves `turn` (A10), and the next turn is as if nothing had been."""
+    """Nothing but BadInput leaves `turn`, and the next turn is as if nothing had been."""
     with mind.companion(SPACE) as companion:
         with pytest.raises(BadInput, match="list of messages"):
             companion.turn(odd)
@@ -366,8 +367,9 @@ def test_depth_is_bounded():
 
 
 @pytest.mark.parametrize("away", ["purge", "forget", "supersede", "link", "undo"])
+@pytest.mark.proves("CC-7", "A87")
 def test_what_counts_no_longer_is_not_injected(mind, clock, away):
-    """A block that waits is taken back when one of its memories goes (CC-7, A87)."""
+    """A block that waits is taken back when one of its memories goes."""
     crowd(mind, SPACE)
     heron, other = (
         mind.remember(HERON, space=SPACE),
@@ -398,7 +400,7 @@ def test_what_goes_while_it_is_prepared_is_not_injected(mind, clock, monkeypatch
     def slow(*args):
         found = real(*args)
         if found[0]:
-            mind.purge(heron.id)
+            mind.data.purge(heron.id)
         return found
 
     monkeypatch.setattr(background_thread, "prepare_injection", slow)
@@ -413,8 +415,9 @@ def test_what_goes_while_it_is_prepared_is_not_injected(mind, clock, monkeypatch
 @pytest.mark.parametrize(
     "sentence", ["I prefer tabs over spaces.", "Always run the linter.", "No, use the heron."]
 )
+@pytest.mark.proves("B100")
 def test_what_was_forgotten_is_not_learned_again(mind, sentence):
-    """A remark that is made again, word for word, asks for nothing: it stays forgotten (B100)."""
+    """A remark that is made again, word for word, asks for nothing: it stays forgotten."""
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, sentence)
         mind.settle()
@@ -427,9 +430,10 @@ def test_what_was_forgotten_is_not_learned_again(mind, sentence):
 @pytest.mark.parametrize(
     "request_", ["remember that heron is staging.", "From now on, heron is staging."]
 )
+@pytest.mark.proves("B100")
 def test_who_asks_again_is_heard(mind, request_):
     """An explicit request after it was forgotten is learned anew, once; forgotten again, it takes
-    another (B100).
+    another.
     """
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, request_)
@@ -444,8 +448,9 @@ def test_who_asks_again_is_heard(mind, request_):
             assert learned(mind) == ["Heron is staging."]
 
 
+@pytest.mark.proves("B100")
 def test_a_request_from_before_is_over(mind):
-    """Asked, forgotten, and only then learned from: forgetting came last and stands (B100)."""
+    """Asked, forgotten, and only then learned from: forgetting came last and stands."""
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, "Remember that heron is staging.")
         mind.settle()
@@ -479,10 +484,9 @@ def repeated(mind, sessions, space=SPACE, text=RULE):
             mind.settle()
 
 
+@pytest.mark.proves("CC-56", "A81", "B69")
 def test_a_rule_said_in_fifty_sessions_is_one_of_strength_fifty(mind):
-    """The same words in another session strengthen what is known; in the same one they do not
-    (CC-56, A81, B69).
-    """
+    """The same words in another session strengthen what is known; in the same one they do not."""
     repeated(mind, [f"s{n}" for n in range(50)])
     repeated(mind, ["s7"])
     (one,) = mind.browse(space=SPACE)
@@ -490,7 +494,7 @@ def test_a_rule_said_in_fifty_sessions_is_one_of_strength_fifty(mind):
         "negative",
         50,
         50,
-    ) and mind.verify() == []
+    ) and mind.data.verify() == []
     event = mind.store.events(verbs=["learn"], newest=True, limit=2)[1]
     assert event.payload["kept"] == 0 and event.payload["rejected"] == {ALREADY_KNOWN: 1}
     mind.undo(event.seq)
@@ -510,9 +514,10 @@ def test_learned_in_other_words_and_then_in_the_same(mind):
     assert [m.strength for m in found] == [4]
 
 
+@pytest.mark.proves("CC-11", "X15")
 def test_what_is_known_above_learns_no_session_of_a_project(mind):
-    """Said in a project what the user wants everywhere: it counts once for each session, by no name
-    (CC-11, X15).
+    """Said in a project what the user wants everywhere: it counts once for each session, by no
+    name.
     """
     own = mind.remember(
         RULE, space="me", kind="negative", provenance="user_corrected", triggers=["git push"]
@@ -521,9 +526,10 @@ def test_what_is_known_above_learns_no_session_of_a_project(mind):
     assert mind.get(own.id)[0].strength == 3 and mind.get(own.id)[0].sources == ()
 
 
+@pytest.mark.proves("CC-11")
 def test_lessons_of_a_servers_space_stay_there(mind):
     """Only below "me" is the third name a session: acme/ann/projA is a project, and projB is
-    another's (CC-11).
+    another's.
     """
     with mind.companion("acme/ann/projA") as companion:
         assert companion.session.startswith("ses_")
@@ -533,8 +539,9 @@ def test_lessons_of_a_servers_space_stay_there(mind):
     assert learned(mind, "acme/ann/projB") == learned(mind, "acme/ann") == []
 
 
+@pytest.mark.proves("CC-42")
 def test_sessions_of_one_name_in_two_spaces_are_apart(mind):
-    """What was given in one is not taken for given in the other (CC-42)."""
+    """What was given in one is not taken for given in the other."""
     found = mind.remember(HERON, space="me")
     for space in ("me/a", "me/b"):
         with mind.companion(space, session="main") as companion:
@@ -555,7 +562,7 @@ def test_slips_are_named(mind):
         lambda: mind.forget(5),
         lambda: mind.get(None),
         lambda: mind.get([5]),
-        lambda: mind.purge({}),
+        lambda: mind.data.purge({}),
         lambda: mind.browse(kinds="fact"),
         lambda: mind.browse(limit=None),
     ):
@@ -590,9 +597,10 @@ def test_how_many_wait_is_counted(clock):
 # Switched off
 
 
+@pytest.mark.proves("A114")
 def test_off_reaches_a_running_process(tmp_path, clock):
     """What another process switches off is off here before the next turn is written, and on again
-    later (A114).
+    later.
     """
     settings = Settings(home=tmp_path)
     with (
@@ -604,14 +612,15 @@ def test_off_reaches_a_running_process(tmp_path, clock):
         os.utime(tmp_path / "config.toml", (1, 1))
         turn(companion, "two")
         config.save_settings(settings, off=())
-        mind._background._write_down()
+        mind.context.background._write_down()
         turn(companion, "three")
         assert written(mind) == ["one", "three"]
 
 
+@pytest.mark.proves("CC-89")
 def test_what_is_purged_goes_from_the_examples_of_what_was_left_too(mind):
     """Of a long lesson that was known already only the beginning is kept; purging finds that as
-    well (CC-89).
+    well.
     """
     long = (
         "Heronries need a ticket and a mask, "
@@ -623,8 +632,8 @@ def test_what_is_purged_goes_from_the_examples_of_what_was_left_too(mind):
     assert left.text.startswith("Heronries")
     mind.record("gap", {"asked": f"what is it with {long[:90]}"}, space=SPACE)
     mind.record("tool", {"name": "a ticket and a mask"}, space=SPACE)
-    mind.purge(kept.id)
-    exported = str(list(mind.export())).lower()
+    mind.data.purge(kept.id)
+    exported = str(list(mind.data.export())).lower()
     assert "heronries" not in exported
     assert (
         "hello." in exported

@@ -79,9 +79,10 @@ def waits(mind):
     return mind.store.cursor(model_extraction.NAME)
 
 
+@pytest.mark.proves("X17", "CC-61")
 def test_twelve_turns_are_read(reading, clock):
     """Kind, message range, files, reason; trust of what is extracted; what was rejected is on
-    record (X17, CC-61).
+    record.
     """
     with scripted(lesson) as script:
         mind = reading(script)
@@ -121,9 +122,10 @@ def test_it_is_read_once(reading, clock):
         assert 1 == len(script.asked) == len(learned(mind))
 
 
+@pytest.mark.proves("CC-62", "A62")
 def test_the_end_of_a_session_is_read(reading, clock):
     """A host that says it is over, or shortens its context, has the rest read now; too little is
-    not (CC-62, A62).
+    not.
     """
     with scripted(lesson) as script:
         mind = reading(script)
@@ -135,8 +137,9 @@ def test_the_end_of_a_session_is_read(reading, clock):
         assert 1 == len(script.asked) == len(learned(mind))
 
 
+@pytest.mark.proves("CC-62")
 def test_no_echo(reading, clock):
-    """What Reverie injected, and what tools answered, is not shown to be learned from (CC-62)."""
+    """What Reverie injected, and what tools answered, is not shown to be learned from."""
     with scripted('{"keep": []}') as script:
         mind = reading(script)
         talk(
@@ -149,8 +152,9 @@ def test_no_echo(reading, clock):
     assert "old belief" not in script.data(0) and "bin/release.sh" in script.data(0)
 
 
+@pytest.mark.proves("X16")
 def test_what_is_known_is_shown_as_known(reading, clock):
-    """So that it is not repeated (X16)."""
+    """So that it is not repeated."""
     with scripted('{"keep": []}') as script:
         mind = reading(script)
         mind.remember(
@@ -190,8 +194,8 @@ HOSTILE = (
 
 @pytest.mark.parametrize("more", HOSTILE)
 def test_an_answer_cannot_raise_itself(reading, clock, more):
-    """Trust, provenance, place and other memories are not the model's to choose (issue: model
-    output is data).
+    """Trust, provenance, place and other memories are not the model's to choose: its output is
+    data.
     """
     with scripted(lambda request: lesson(request, **more)) as script:
         mind = reading(script)
@@ -233,10 +237,9 @@ def test_an_answer_cannot_raise_itself(reading, clock, more):
         '{"keep": [' + "[" * 50_000,
     ],
 )
+@pytest.mark.proves("CC-34", "CC-63", "CC-71")
 def test_a_useless_answer_changes_nothing(reading, clock, answer):
-    """It is a failure of that event, is listed, and the next events are read (CC-34,
-    CC-63, CC-71).
-    """
+    """It is a failure of that event, is listed, and the next events are read."""
     with scripted(answer) as script:
         mind = reading(script)
         kept = mind.remember("Never push on Fridays.", space=SPACE)
@@ -247,7 +250,7 @@ def test_a_useless_answer_changes_nothing(reading, clock, answer):
         (failed,) = mind.store.events(verbs=["failed"])
         assert model_extraction.NAME == failed.payload["reader"]
         assert waits(mind) == failed.payload["event"]
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
         script.answers = [lesson]
         talk(mind, clock, 5)
         mind.settle()
@@ -258,10 +261,9 @@ def test_a_useless_answer_changes_nothing(reading, clock, answer):
 
 
 @pytest.mark.parametrize("answer", [Status(500), Status(429), Status(401), Raw(b'{"id', 900)])
+@pytest.mark.proves("CC-63")
 def test_a_model_that_is_down_loses_nothing(reading, clock, answer):
-    """The cursor stays, nobody asks while it rests, and later the same event is read (DESIGN,
-    failure; CC-63).
-    """
+    """The cursor stays, nobody asks while the model rests, and later the same event is read."""
     with scripted(answer, lesson) as script:
         mind = reading(script)
         talk(mind, clock)
@@ -334,8 +336,9 @@ def test_a_model_that_is_switched_on_does_not_read_the_year(clock, tmp_path):
         assert 1 == len(script.asked)
 
 
+@pytest.mark.proves("CC-89")
 def test_what_was_said_reaches_the_model_without_secrets(reading, clock):
-    """Transcripts are redacted when they are written down, and again on the way out (CC-89)."""
+    """Transcripts are redacted when they are written down, and again on the way out."""
     secret = "ghp_" + "a1B2" * 9
     with scripted('{"keep": []}') as script:
         mind = reading(script)
@@ -380,8 +383,9 @@ def test_without_a_model_nothing_waits_for_one(mind, clock):
     assert {0} == {mind.store.cursor(reader.name) for reader in load_llm_readers()}
 
 
+@pytest.mark.proves("X7")
 def test_outcomes_are_counted(reading, clock):
-    """Good, bad and not asked: each is one (X7)."""
+    """Good, bad and not asked: each is one."""
     with scripted("nonsense") as script:
         mind = reading(script)
         talk(mind, clock)
@@ -390,10 +394,9 @@ def test_outcomes_are_counted(reading, clock):
     assert RESTING not in json.dumps(mind.llm.day().to_json())
 
 
+@pytest.mark.proves("X27", "C50", "C114")
 def test_importance_data_and_feeling_are_kept(reading, clock):
-    """X27, C50, C114: with a model, by the model: they stand in the memory, and secrets among them
-    do not.
-    """
+    """With a model, by the model: they stand in the memory, and secrets among them do not."""
     token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
     felt = {"name": "frustration", "intensity": "high"}
     with scripted(
@@ -411,4 +414,4 @@ def test_importance_data_and_feeling_are_kept(reading, clock):
         found.details["emotion"],
     )
     assert token not in str(found)
-    assert [found.id] == [one.id for one in mind.feelings(minimum="high", space=SPACE)]
+    assert [found.id] == [one.id for one in mind.feelings.browse(minimum="high", space=SPACE)]

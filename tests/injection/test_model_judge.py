@@ -65,10 +65,9 @@ def prepared(mind):
     return [event.payload for event in mind.store.events(verbs=["prepared"])]
 
 
+@pytest.mark.proves("X2", "A51", "A52", "A53", "B45", "A15")
 def test_what_the_judge_names_surfaces(judged, clock):
-    """Listwise over the pool, in the background; the block says that the judge chose it (X2,
-    A51–A53, B45, A15).
-    """
+    """Listwise over the pool, in the background; the block says that the judge chose it."""
     with scripted(naming("heron")) as script:
         mind = judged(script)
         with mind.companion(SPACE, session="s") as companion:
@@ -81,10 +80,9 @@ def test_what_the_judge_names_surfaces(judged, clock):
     assert QUESTION.startswith(kept["asked"].splitlines()[0])
 
 
+@pytest.mark.proves("X4", "CC-34")
 def test_a_verdict_of_nothing_is_respected(judged, clock):
-    """[] injects nothing, however well a memory fits; what ranked high is noted as rejected (X4,
-    CC-34).
-    """
+    """[] injects nothing, however well a memory fits; what ranked high is noted as rejected."""
     with scripted("[]") as script:
         mind = judged(script)
         with mind.companion(SPACE, session="s") as companion:
@@ -109,10 +107,9 @@ def test_a_verdict_of_nothing_is_respected(judged, clock):
         ('{"use": "all"}', MALFORMED),
     ],
 )
+@pytest.mark.proves("X4", "X7", "CC-34")
 def test_a_failed_judge_surfaces_nothing(judged, clock, answer, outcome):
-    """Unverified memories never surface because the judge failed; the failure is counted (X4, X7,
-    CC-34).
-    """
+    """Unverified memories never surface because the judge failed; the failure is counted."""
     with scripted(answer) as script:
         mind = judged(script, llm_judge_seconds=0.3)
         with mind.companion(SPACE, session="s") as companion:
@@ -122,8 +119,9 @@ def test_a_failed_judge_surfaces_nothing(judged, clock, answer, outcome):
     assert [] == prepared(mind)
 
 
+@pytest.mark.proves("CC-37")
 def test_the_judge_rests_after_trouble(judged, clock):
-    """Turns while it rests surface nothing and ask nobody (CC-37)."""
+    """Turns while it rests surface nothing and ask nobody."""
     with scripted(Status(503), naming("heron")) as script:
         mind = judged(script)
         with mind.companion(SPACE, session="s") as companion:
@@ -157,10 +155,9 @@ def test_without_budget_the_gate_decides(judged, clock):
     assert 1 <= outcomes(mind)[SPENT]
 
 
+@pytest.mark.proves("CC-85")
 def test_a_rule_needs_no_judge(judged, clock):
-    """What a trigger pattern calls up surfaces whatever the judge says (CC-85: never do X, before
-    X).
-    """
+    """What a trigger pattern calls up surfaces whatever the judge says: never do X, before X."""
     with scripted("[]") as script:
         mind = judged(script)
         rule = mind.remember(
@@ -171,8 +168,9 @@ def test_a_rule_needs_no_judge(judged, clock):
     assert [rule.id] == [m.id for m in block.memories]
 
 
+@pytest.mark.proves("CC-37", "A49")
 def test_a_single_candidate_is_judged(clock):
-    """One candidate is no reason to believe it (CC-37, A49)."""
+    """One candidate is no reason to believe it."""
     with scripted("[]") as script, memory(now=clock, llm=script.openai) as mind:
         mind.remember(STAGING, space=SPACE)
         mind.settle()
@@ -181,8 +179,9 @@ def test_a_single_candidate_is_judged(clock):
         assert 2 == len(script.rows(0))
 
 
+@pytest.mark.proves("X5", "CC-38")
 def test_cadence(judged, clock):
-    """It runs on the first turn and then on every third, not on those between (X5, CC-38)."""
+    """It runs on the first turn and then on every third, not on those between."""
     with scripted("[]") as script:
         mind = judged(script)
         with mind.companion(SPACE, session="s") as companion:
@@ -199,8 +198,9 @@ def test_cadence(judged, clock):
     assert 4 == outcomes(mind)[NOT_DUE]
 
 
+@pytest.mark.proves("X5", "CC-38")
 def test_a_new_topic_is_judged_at_once(judged, clock):
-    """A change of topic, held for two turns, forces a run (X5, CC-38)."""
+    """A change of topic, held for two turns, forces a run."""
     with scripted("[]") as script:
         judged_mind = judged(script)
         with judged_mind.companion(SPACE, session="s") as companion:
@@ -217,8 +217,9 @@ def test_a_new_topic_is_judged_at_once(judged, clock):
         assert 2 == len(script.asked)
 
 
+@pytest.mark.proves("X3", "CC-35")
 def test_two_ballots_must_agree(judged, clock):
-    """With two votes, what only one ballot names is not shown (X3, CC-35)."""
+    """With two votes, what only one ballot names is not shown."""
     with scripted(naming("heron", "Paris"), naming("heron")) as script:
         mind = judged(script, llm_votes=2)
         with mind.companion(SPACE, session="s") as companion:
@@ -229,8 +230,9 @@ def test_two_ballots_must_agree(judged, clock):
     assert [STAGING] == [m.text for m in block.memories]
 
 
+@pytest.mark.proves("A48")
 def test_nothing_to_judge_is_no_call(clock):
-    """An empty pool costs nothing (A48)."""
+    """An empty pool costs nothing."""
     with scripted("[]") as script, memory(now=clock, llm=script.openai) as mind:
         with mind.companion(SPACE, session="s") as companion:
             companion.turn(make_conversation(QUESTION))
@@ -261,8 +263,9 @@ def test_a_memory_cannot_speak_to_the_judge_as_the_user(judged, clock):
     assert 3 == len(mind.browse(space=SPACE))
 
 
+@pytest.mark.proves("B32")
 def test_pairs_that_the_judge_noticed_are_suggestions(judged, clock):
-    """Relations go into the log for maintenance; nothing is linked by them (B32)."""
+    """Relations go into the log for maintenance; nothing is linked by them."""
 
     def answer(request):
         a, b = numbers_of(request, "heron")[0], numbers_of(request, "Paris")[0]
@@ -284,9 +287,10 @@ def test_pairs_that_the_judge_noticed_are_suggestions(judged, clock):
     assert [] == mind.store.edges(pair[:2], ["relates_to", "contradicts"])
 
 
+@pytest.mark.proves("CC-36")
 def test_who_asks_is_given_the_rest_behind_what_the_judge_names(judged, clock):
     """Unasked only what is named; asked for, the others follow in their order, also if the judge
-    fails (CC-36).
+    fails.
     """
     with scripted(naming("Paris"), "I cannot say.", naming("heron")) as script:
         mind = judged(script)
@@ -300,15 +304,17 @@ def test_who_asks_is_given_the_rest_behind_what_the_judge_names(judged, clock):
     assert [STAGING] == [m.text for m in block.memories]
 
 
+@pytest.mark.proves("CC-36")
 def test_without_a_judge_its_order_is_the_usual_one(mind):
-    """`judged` needs no model to answer (CC-36)."""
+    """`judged` needs no model to answer."""
     for text in (STAGING, PARIS):
         mind.remember(text, space=SPACE)
     assert mind.recall(QUESTION, space=SPACE, mode="judged") == mind.recall(QUESTION, space=SPACE)
 
 
+@pytest.mark.proves("CC-40")
 def test_the_turn_never_waits_for_the_judge(judged, clock):
-    """`turn` returns while the judge still thinks (DESIGN, law 3; CC-40)."""
+    """`turn` returns while the judge still thinks."""
     with scripted(Slow("[1]", 30.0)) as script:
         mind = judged(script, llm_judge_seconds=20.0)
         companion = mind.companion(SPACE, session="s")

@@ -1,6 +1,4 @@
-"""The command line over one home: what people type, what comes back (issue items A57–A61, A101,
-A102, A104, A114).
-"""
+"""The command line over one home: what people type, what comes back."""
 
 import json
 
@@ -54,10 +52,9 @@ def kept(answer):
 # Keeping
 
 
+@pytest.mark.proves("A57", "A59", "A60", "A61", "A101", "A102", "B17", "X47")
 def test_what_is_remembered_is_recalled(run, answer, kept):
-    """remember with content and kind, search with a query, list, forget by id (A57, A59, A60, A61,
-    A101, A102, B17, X47).
-    """
+    """`remember` with content and kind, `recall` with a query, `list`, and `forget` by id."""
     id = kept(
         "The staging server is called heron.", "--kind", "entity", "--tag", "Infra", "-t", "#ops"
     )
@@ -78,14 +75,16 @@ def test_what_is_remembered_is_recalled(run, answer, kept):
     assert [id] == [m["id"] for m in answer("list")["memories"]]
 
 
+@pytest.mark.proves("A58")
 def test_recall_without_a_question_gives_the_newest(answer, kept):
-    """A58: recall with no arguments."""
+    """Recall with no arguments."""
     old, new = kept("first"), kept("second")
     assert [new, old] == [hit["id"] for hit in answer("recall")["hits"]]
 
 
+@pytest.mark.proves("B52")
 def test_the_user_is_the_source(answer, kept):
-    """What is typed was said by the user (B52)."""
+    """What is typed was said by the user."""
     id = kept(
         "I like tea.",
         "--speaker",
@@ -116,8 +115,9 @@ def test_times_are_dates_or_spans(answer, kept, run):
     assert "is not a time" in run("remember", "x", "--at", "soonish", code=2).stderr
 
 
+@pytest.mark.proves("A106", "A110")
 def test_secrets_are_taken_out_and_named(run, answer):
-    """Nothing with a secret is kept, and the user hears of it (A106, A110)."""
+    """Nothing with a secret is kept, and the user hears of it."""
     result = run("remember", "The token is ghp_abcdefghijklmnopqrstuvwxyz0123456789 for CI")
     assert "Taken out before it was kept" in result.stderr
     assert "ghp_" not in run("list").stdout
@@ -191,10 +191,9 @@ def test_nothing_found_is_an_answer(run, answer):
     assert [] == answer("recall", "anything", "--limit", "0")["hits"]
 
 
+@pytest.mark.proves("E11", "E12")
 def test_retrieve_reads_what_hints_name(answer, kept):
-    """Ids and tags fetch whole memories; what a session was hinted at is not hinted again (E11,
-    E12).
-    """
+    """Ids and tags fetch whole memories; what a session was hinted at is not hinted again."""
     id = kept("The staging server is called heron.", "--tag", "staging")
     ask = ("hints", "where is staging", "--session", "one")
     assert [hint["id"] for hint in answer(*ask)["hints"]] == [id] and answer(*ask)["hints"] == []
@@ -215,8 +214,9 @@ def test_hints_hold_no_text(answer, kept):
     assert {id} >= {hint["id"] for hint in hints}
 
 
+@pytest.mark.proves("A24")
 def test_spaces_are_kept_apart(answer, kept):
-    """--space: a sibling is never seen, an ancestor always (A24)."""
+    """--space: a sibling is never seen, an ancestor always."""
     mine = kept("my own", "--space", "me")
     kept("of another project", "--space", "me/other")
     assert [mine] == [m["id"] for m in answer("list")["memories"]]
@@ -232,8 +232,9 @@ def test_spaces_are_kept_apart(answer, kept):
         ),
     ],
 )
+@pytest.mark.proves("A104")
 def test_what_is_not_there_is_answered_with_where_to_look(run, words, said):
-    """What lists the ids that the command takes (A104)."""
+    """What lists the ids that the command takes."""
     assert run(*words, code=1).stderr == f"reverie: {said}\n"
 
 
@@ -245,8 +246,9 @@ def test_what_is_not_there_is_answered_with_where_to_look(run, words, said):
         (("forget",), "Missing argument 'ID…'. Try: reverie forget --help"),
     ],
 )
+@pytest.mark.proves("A104")
 def test_usage_is_told_in_sentences(run, words, said):
-    """What is wrong, and where to read what is right (A104)."""
+    """What is wrong, and where to read what is right."""
     assert run(*words, space=False, code=2).stderr.endswith(f"reverie: {said}\n")
 
 
@@ -284,10 +286,9 @@ def test_wrong_usage_is_one_line_and_code_2(run, words):
 # Changing
 
 
+@pytest.mark.proves("B121")
 def test_what_a_user_may_do_with_all_of_it(answer, kept, run, home, tmp_path):
-    """Read it as JSON, change and delete it, switch it off, take it out and bring it in again
-    (B121).
-    """
+    """Read it as JSON, change and delete it, switch it off, take it out and bring it in again."""
     first, second = kept("The editor is vim."), kept("The shell is fish.")
     rows = [json.loads(line) for line in run("export", "--state", space=False).stdout.splitlines()]
     assert {row["text"] for row in rows if row["type"] == "memory"} == {
@@ -309,8 +310,9 @@ def test_what_a_user_may_do_with_all_of_it(answer, kept, run, home, tmp_path):
     assert [m["text"] for m in answer("list")["memories"]] == ["The editor is helix."]
 
 
+@pytest.mark.proves("A104", "B107")
 def test_edit_by_options(answer, kept, run):
-    """View, edit, delete by the user (A104, B107); unchanged means nothing happens."""
+    """View, edit, delete by the user; unchanged means nothing happens."""
     id = kept("The editor is vim.")
     assert answer("edit", id, "--text", "The editor is helix.", "--title", "editor")["changed"] == [
         "text",
@@ -326,8 +328,9 @@ def test_edit_by_options(answer, kept, run):
 @pytest.mark.parametrize(
     ("editor", "text"), [("true", "before"), ("sed -i s/before/after/", "after")]
 )
+@pytest.mark.proves("X47")
 def test_edit_in_an_editor(answer, kept, monkeypatch, editor, text):
-    """$EDITOR gets the text; without a change nothing happens (X47)."""
+    """$EDITOR gets the text; without a change nothing happens."""
     monkeypatch.setenv("EDITOR", editor)
     monkeypatch.delenv("VISUAL", raising=False)
     id = kept("before noon")
@@ -355,8 +358,9 @@ def test_undo(answer, kept, run):
     run("undo", "4711", code=1)
 
 
+@pytest.mark.proves("B33")
 def test_tags_links_and_feedback(answer, kept, run):
-    """Tagging, tying together, and saying that something helped (B33)."""
+    """Tagging, tying together, and saying that something helped."""
     one, two = kept("a thing"), kept("another thing")
     assert answer("tag", one, "x", "Y")["memory"]["tags"] == ["x", "y"]
     assert answer("tag", one, "--remove", "x")["memory"]["tags"] == ["y"]
@@ -368,10 +372,9 @@ def test_tags_links_and_feedback(answer, kept, run):
     run("link", one, one, code=2)
 
 
+@pytest.mark.proves("B7")
 def test_a_tag_is_a_name_a_count_and_a_description(run, answer, kept):
-    """What a tag means can be said here and above; the nearest, last word counts, without secrets
-    (B7).
-    """
+    """What a tag means can be said here and above; the nearest, last word counts, without secrets."""
     kept("a thing", "--tag", "infra")
     run("tags", "--describe", "#Infra", "machines of everybody", "--space", "me")
     assert answer("tags", "--describe", "infra", "servers")["meanings"] == {"infra": "servers"}
@@ -384,10 +387,9 @@ def test_a_tag_is_a_name_a_count_and_a_description(run, answer, kept):
     assert "no tag to describe" in run("tags", "--describe", " ", "x", code=2).stderr
 
 
+@pytest.mark.proves("B60", "B61", "B62", "B63", "B64", "B65")
 def test_know_how(run, answer, kept):
-    """B60–B65: a procedure with its record; what to know before a tool runs, as words or as the
-    host's JSON.
-    """
+    """A procedure with its record; what to know before a tool runs, as words or as the host's JSON."""
     id = answer(
         "teach",
         "release",
@@ -447,8 +449,9 @@ def test_what_is_not_there_is_an_error_in_json_too(run, answer, kept):
     assert ["mem_nope"] == answer("show", id, "mem_nope", code=1)["missing"]
 
 
+@pytest.mark.proves("X35")
 def test_curating_from_the_command_line(run, answer, kept):
-    """X35: what waits is listed; a decision about one says so."""
+    """What waits is listed; a decision about one says so."""
     id = kept("Staging is probably heron.", "--provenance", "inferred")
     assert id in run("curate").stdout and [id] == [m["id"] for m in answer("curate")["memories"]]
     assert f"{id} is validated" in run("curate", id, "--note", "checked").stdout
@@ -456,8 +459,9 @@ def test_curating_from_the_command_line(run, answer, kept):
     assert "is not a state" in run("curate", id, "--as", "fine", code=2).stderr
 
 
+@pytest.mark.proves("A88")
 def test_recall_as_of_a_day(run, answer, kept):
-    """A88: what it would have said then; a day that is none is named."""
+    """What it would have said then; a day that is none is named."""
     id = kept("Staging is heron", "--at", "2020-01-01")
     run("forget", id)
     assert [] == answer("recall", "staging")["hits"]
@@ -504,10 +508,9 @@ def test_purge_says_what_goes_along(run, kept):
 # On and off
 
 
+@pytest.mark.proves("A114")
 def test_off_means_off(run, answer, kept):
-    """A114: memory can be switched off, in a space with all below it or everywhere,
-    and on again.
-    """
+    """Memory can be switched off, in a space with all below it or everywhere, and on again."""
     id = kept("still here")
     assert answer("off")["on"] is False
     assert "switched off" in run("remember", "x", code=3).stderr
@@ -596,8 +599,9 @@ def test_a_config_that_is_wrong_is_named(run, home):
 # The graph
 
 
+@pytest.mark.proves("B30", "B3")
 def test_similar_and_graph(run, answer, kept):
-    """What is like a memory, and what it is tied to, with the reason for each (B30, B3)."""
+    """What is like a memory, and what it is tied to, with the reason for each."""
     one = kept("The staging server is called heron.", "--tag", "infra")
     two, far = kept("Zebras graze.", "--tag", "infra"), kept("Cats purr.")
     assert answer("link", two, far)["weight"] == 0.5
@@ -612,8 +616,9 @@ def test_similar_and_graph(run, answer, kept):
     run("recall", "heron", "--depth", "99", code=2)
 
 
+@pytest.mark.proves("B42")
 def test_recall_follows_links_as_far_as_it_is_told(answer, kept):
-    """--depth 0 finds what fits the question alone (B42)."""
+    """--depth 0 finds what fits the question alone."""
     one, two = kept("The staging server is called heron."), kept("Zebras graze.")
     answer("link", one, two)
 
@@ -622,8 +627,9 @@ def test_recall_follows_links_as_far_as_it_is_told(answer, kept):
     assert [hit["id"] for hit in answer(*ask, "--depth", "0")["hits"]] == [one]
 
 
+@pytest.mark.proves("B80", "B81", "B82")
 def test_gaps_are_listed(run, answer, home):
-    """What was asked here and not answered (B80–B82)."""
+    """What was asked here and not answered."""
     assert answer("gaps")["gaps"] == [] and "went unanswered" in run("gaps").stderr
     with reverie.open(home) as mind:
         for _ in range(2):
@@ -636,8 +642,9 @@ def test_gaps_are_listed(run, answer, home):
     assert "Which port has the API?" in run("gaps").stdout and "asked 2 times" in run("gaps").stdout
 
 
+@pytest.mark.proves("B61")
 def test_what_a_prohibition_will_warn_before_is_said(run, answer):
-    """B61: what was taken from the sentence, or how to say it."""
+    """What was taken from the sentence, or how to say it."""
     said = run("remember", "Never force-push.", "--kind", "negative").stderr
     assert "It will warn before: tool:*(git push*--force*), " in said
     said = run("remember", "Never be careless", "--kind", "negative").stderr

@@ -41,10 +41,9 @@ def told(home, *words, **more):
     return invoked("--home", str(home), *words, *HERE, **more)
 
 
+@pytest.mark.proves("CC-79")
 def test_fix_reads_an_error_from_stdin(home):
-    """`reverie fix`, from stdin or arguments; an unknown error gets none and still exits with 0
-    (CC-79).
-    """
+    """`reverie fix`, from stdin or arguments; an unknown error gets none and still exits with 0."""
     error = 'Traceback (most recent call last):\n  File "x", line 9\nOSError: [Errno 98] Address already in use: 91\n'
     page = told(home, "fix", stdin=error).stdout
     assert "run: pkill server" in page and "worked 1 of 1 times" in page
@@ -56,8 +55,9 @@ def test_fix_reads_an_error_from_stdin(home):
     assert "Address already in use" in told(home, "fix", "--known").stdout
 
 
+@pytest.mark.proves("X31", "D7", "D11")
 def test_statistics_and_history(home):
-    """`stats --tools` and `log --tool`, `--file`, `--grep` (X31, D7, D11)."""
+    """`stats --tools` and `log --tool`, `--file`, `--grep`."""
     bash, _read = answer(home, "stats", "--tools")["tools"]
     assert (bash["tool"], bash["runs"], bash["failed"], bash["p95"]) == ("bash", 3, 1, 0.25)
     assert "67% went well, median 0.25 s" in told(home, "stats", "--tools").stdout
@@ -72,8 +72,9 @@ def test_statistics_and_history(home):
     assert len(answer(home, "log", "--tool", "none")["events"]) == 0
 
 
+@pytest.mark.proves("D9")
 def test_a_history_is_learned_and_asked(home, tmp_path):
-    """`learn --git`, then `coedited`; where there is no repository it is said (D9)."""
+    """`learn --git`, then `coedited`; where there is no repository it is said."""
     folder = tmp_path / "repository"
     folder.mkdir()
     git(folder, "init", "-q")
@@ -91,8 +92,9 @@ def test_a_history_is_learned_and_asked(home, tmp_path):
     assert "--git" in told(home, "learn", code=2).stderr
 
 
+@pytest.mark.proves("D11")
 def test_workflows_are_listed(home):
-    """`workflows` says when there are none (D11)."""
+    """`workflows` says when there are none."""
     assert answer(home, "workflows") == {"workflows": []}
     with opened(home, embedder="none") as mind:
         for task in "abc":

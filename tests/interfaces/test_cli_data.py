@@ -1,4 +1,4 @@
-"""Export, import, backup, verify: what goes out comes in again (CC-90, A115, X20)."""
+"""Export, import, backup, verify: what goes out comes in again."""
 
 import errno
 import json
@@ -55,10 +55,9 @@ def test_a_dash_is_stdout(full, tmp_path, monkeypatch):
     assert not (tmp_path / "-").exists()
 
 
+@pytest.mark.proves("CC-90", "A113")
 def test_a_round_trip_loses_nothing(full, tmp_path):
-    """CC-90, A113: export, import into an empty store: identical memories, tags, links, vectors,
-    events.
-    """
+    """Export, import into an empty store: identical memories, tags, links, vectors, events."""
     run(full, "export", str(tmp_path / "all.jsonl"))
     run(tmp_path / "new", "import", str(tmp_path / "all.jsonl"))
     assert rows_of(full) == rows_of(tmp_path / "new")
@@ -67,7 +66,7 @@ def test_a_round_trip_loses_nothing(full, tmp_path):
         "utf-8"
     )
     with opened(tmp_path / "new") as mind:
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
 
 
 def test_importing_twice_adds_nothing(full, tmp_path):
@@ -122,7 +121,7 @@ def test_what_is_no_export_is_named_by_its_line(tmp_path, text, says):
     bad.write_text(text)
     assert says in run(tmp_path / "new", "import", str(bad), code=2).stderr
     with opened(tmp_path / "new") as mind:
-        assert mind.stats().memories == mind.stats().events == 0
+        assert mind.data.stats().memories == mind.data.stats().events == 0
 
 
 def test_a_file_that_breaks_off_leaves_nothing_half(full, tmp_path):
@@ -131,12 +130,13 @@ def test_a_file_that_breaks_off_leaves_nothing_half(full, tmp_path):
     (tmp_path / "half.jsonl").write_text("\n".join(lines[:4]) + "\n" + lines[4][:20])
     run(tmp_path / "new", "import", str(tmp_path / "half.jsonl"), code=2)
     with opened(tmp_path / "new") as mind:
-        assert mind.stats().memories == 0
+        assert mind.data.stats().memories == 0
 
 
+@pytest.mark.proves("CC-9")
 def test_bad_rows_can_be_left_out(full, tmp_path):
-    """CC-9: with --skip-bad what is bad is named and left out with all that hangs on it, and the
-    rest is whole.
+    """With --skip-bad what is bad is named and left out with all that hangs on it, and the rest is
+    whole.
     """
     run(full, "export", str(tmp_path / "all.jsonl"))
     lines = (tmp_path / "all.jsonl").read_text().splitlines()
@@ -163,14 +163,15 @@ def test_bad_rows_can_be_left_out(full, tmp_path):
     assert f"row {place + 1}: text is missing" in told.stderr
     assert f"and {done['left_out'] - 20} more" in told.stderr
     with opened(tmp_path / "new") as mind:
-        assert mind.verify() == []
+        assert mind.data.verify() == []
         assert [(m.id, m.active, m.superseded_by) for m in mind.get([newer.id, older.id])] == [
             (older.id, False, None)
         ]
 
 
+@pytest.mark.proves("CC-9")
 def test_a_file_without_its_header_is_no_export(tmp_path):
-    """Leaving out bad rows does not make an export of any file (CC-9)."""
+    """Leaving out bad rows does not make an export of any file."""
     (tmp_path / "any.jsonl").write_text('not json\n{"type":"memory"}\n')
     assert (
         "line 1 is not JSON"
@@ -178,8 +179,9 @@ def test_a_file_without_its_header_is_no_export(tmp_path):
     )
 
 
+@pytest.mark.proves("A106", "A110")
 def test_imported_text_passes_the_secret_filter(full, tmp_path):
-    """A106, A110: a secret in an export does not reach the disk, wherever it stands."""
+    """A secret in an export does not reach the disk, wherever it stands."""
     rows = [{"type": "reverie", "version": 1}, *rows_of(full)]
     for row in rows:
         if row["type"] == "memory":
@@ -198,7 +200,7 @@ def test_imported_text_passes_the_secret_filter(full, tmp_path):
     )
     with opened(tmp_path / "new") as mind:
         assert (
-            mind.stats().vectors == 0 < mind.stats().waiting
+            mind.data.stats().vectors == 0 < mind.data.stats().waiting
         )  # vectors of the old text are not kept
         assert all("redacted" in m.details for m in mind.browse(space="me/a"))
 
@@ -207,10 +209,9 @@ HEAD = '{"type":"reverie","version":1}\n'
 ROW = {"type": "memory", "id": "mem_1", "text": "It is here.", "space": "me/a", "at": 5.0}
 
 
+@pytest.mark.proves("CC-9")
 def test_what_a_later_version_wrote_is_passed_over_and_named(tmp_path):
-    """CC-9: rows of a kind that we do not know, and fields of a memory that we have no
-    place for.
-    """
+    """Rows of a kind that we do not know, and fields of a memory that we have no place for."""
     file = tmp_path / "f.jsonl"
     file.write_text(
         HEAD + '\n{"type":"dream","of":"later"}\n' + json.dumps({**ROW, "mood": 1}) + "\n"
@@ -234,9 +235,10 @@ def test_what_a_later_version_wrote_is_passed_over_and_named(tmp_path):
         {"expires_at": -(10**30)},
     ],
 )
+@pytest.mark.proves("CC-9")
 def test_a_row_that_no_store_can_hold_is_named(tmp_path, field):
-    """CC-9: an id that is none, a number or a time without end: said with its row, and the others
-    can be had.
+    """An id that is none, a number or a time without end: said with its row, and the others can be
+    had.
     """
     file = tmp_path / "f.jsonl"
     file.write_text(
@@ -247,8 +249,9 @@ def test_a_row_that_no_store_can_hold_is_named(tmp_path, field):
     assert (done["new"], [bad["row"] for bad in done["bad"]]) == ({"memory": 1}, [2])
 
 
+@pytest.mark.proves("CC-12")
 def test_nobody_waits_for_an_import_to_be_read(home):
-    """CC-12: rows may come as slowly as they like; others write between them."""
+    """Rows may come as slowly as they like; others write between them."""
     with opened(home.settings.home) as other:
 
         def slowly():
@@ -256,8 +259,8 @@ def test_nobody_waits_for_an_import_to_be_read(home):
             yield ROW
             other.remember("Meanwhile.", space="me/a")
 
-        assert home.import_(slowly()).new == {"memory": 1}
-    assert home.stats().memories == 2
+        assert home.data.import_(slowly()).new == {"memory": 1}
+    assert home.data.stats().memories == 2
 
 
 def test_import_asks_for_the_header():
@@ -280,10 +283,9 @@ def test_verify_repairs_what_is_derived(full):
     assert "as it should be" in run(full, "verify").stdout
 
 
+@pytest.mark.proves("X20")
 def test_a_damaged_file_is_salvaged_from_the_backup(full):
-    """X20: a file that cannot be opened is put aside, and what it lost comes from the newest
-    backup.
-    """
+    """A file that cannot be opened is put aside, and what it lost comes from the newest backup."""
     run(full, "backup")
     (full / "reverie.db").write_bytes(b"this is no database, however long it is " * 300)
     for tail in ("-wal", "-shm"):
@@ -304,8 +306,9 @@ def test_a_newer_store_is_left_alone(full):
     assert "Upgrade" in run(full, "list", code=9).stderr
 
 
+@pytest.mark.proves("A115")
 def test_a_full_disk_has_its_own_exit_code(full, monkeypatch):
-    """A115: whether the store meets it or a file that is written."""
+    """Whether the store meets it or a file that is written."""
     from reverie.interfaces.cli import json_lines
 
     def full_disk(*_):

@@ -43,8 +43,9 @@ def test_offline_is_said(run):
     assert "offline" in json.loads(run("status", "--json", llm="openai:gpt-5", offline=True))["llm"]
 
 
+@pytest.mark.proves("X7")
 def test_a_check_asks_and_spending_is_shown(run):
-    """Model, tokens, budget and outcomes of the day (X7); the key is nowhere in sight."""
+    """Model, tokens, budget and outcomes of the day; the key is nowhere in sight."""
     with scripted('{"ready": true}') as script:
         key = "sk-scripted-key-1234567890"
         shown = run("llm", "--check", llm=script.openai, llm_key=key)
@@ -60,10 +61,9 @@ def test_a_check_asks_and_spending_is_shown(run):
     assert f"{sum(TOKENS):,} tokens today" in line and key not in json.dumps(values)
 
 
+@pytest.mark.proves("CC-37")
 def test_trouble_is_shown_with_its_reason(run):
-    """A wrong key: exit code 1, the reason, and how long it rests; checking again asks again
-    (CC-37).
-    """
+    """A wrong key: exit code 1, the reason, and how long it rests; checking again asks again."""
     with scripted(Status(401, "no such key"), '{"ready": true}') as script:
         assert "no such key" in run("llm", "--check", llm=script.openai, code=1)
         assert "rests" in run("llm", llm=script.openai)
@@ -78,8 +78,9 @@ def test_a_check_without_a_model_fails(run):
 
 
 @pytest.mark.parametrize("command", ["settle", "worker"])
+@pytest.mark.proves("X17")
 def test_whoever_settles_has_conversations_read(run, command, tmp_path):
-    """The command and the detached worker ask the configured model, as the companion does (X17)."""
+    """The command and the detached worker ask the configured model, as the companion does."""
     note = {"text": "The release script reads CHANGELOG.md first.", "kind": "fact", "from": 0}
     run("status")
     with memory(tmp_path, now=clock.now) as mind:
@@ -100,8 +101,9 @@ def test_whoever_settles_has_conversations_read(run, command, tmp_path):
         ]
 
 
+@pytest.mark.proves("A95", "A96", "A97")
 def test_an_accelerator_that_is_not_installed_is_named(run):
-    """`providers` is a wish; status says which of them cannot be had (A95, A96, A97)."""
+    """`providers` is a wish; status says which of them cannot be had."""
     missing = json.loads(run("status", "--json", providers=["NoSuchExecutionProvider"]))[
         "providers_missing"
     ]

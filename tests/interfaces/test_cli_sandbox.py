@@ -86,15 +86,16 @@ def untouched(home):
     """What the real memory holds, read past every sandbox."""
     with memory(home) as mind:
         return [one.text for one in mind.browse(space="me", limit=99)] + [
-            m.text for space in mind.stats().spaces for m in mind.browse(space=space)
+            m.text for space in mind.data.stats().spaces for m in mind.browse(space=space)
         ]
 
 
+@pytest.mark.proves("CC-15")
 def test_the_command_line_in_a_sandbox(home, project):
     """By option or by variable, whatever home a command names: nothing real is seen or altered, and
     another process
 
-    of the same project that is not in the sandbox sees what is real, from a work tree too (CC-15).
+    of the same project that is not in the sandbox sees what is real, from a work tree too.
     """
     assert texts(project) == texts(project.parent / "wt") == {REAL}
     ran(project, "-m", "reverie", "--sandbox", "remember", TRIED, "--json")
@@ -112,21 +113,23 @@ def test_the_command_line_in_a_sandbox(home, project):
     assert texts(project) == texts(project, REVERIE_SANDBOX="0") == {REAL}
 
 
+@pytest.mark.proves("CC-15")
 def test_its_worker_works_in_it(home, project):
-    """The process that settles what was kept in a sandbox settles there, and only there (CC-15)."""
+    """The process that settles what was kept in a sandbox settles there, and only there."""
     ran(project, "-m", "reverie", "--sandbox", "remember", TRIED, "--json")
 
     def vectors(place):
         with reverie.open(settings=Settings(home=place, embedder="none")) as mind:
-            return mind.stats().vectors
+            return mind.data.stats().vectors
 
     until(lambda: vectors(home / SANDBOX_NAME))
     assert not vectors(home)
 
 
+@pytest.mark.proves("CC-15")
 def test_hooks_in_a_sandbox(home, project):
     """A hook of a host that was started in a sandbox says nothing real and writes nothing down
-    there (CC-15).
+    there.
     """
     assert REAL in hooked(project)
     until(lambda: not is_worker_alive(HookFiles(str(home)).lock))
@@ -136,8 +139,9 @@ def test_hooks_in_a_sandbox(home, project):
     assert list((home / SANDBOX_NAME / "hooks").rglob("*.json"))
 
 
+@pytest.mark.proves("CC-15")
 def test_tools_of_an_agent_in_a_sandbox(home, project):
-    """So do the tools that a host is served by MCP (CC-15)."""
+    """So do the tools that a host is served by MCP."""
     mcp = pytest.importorskip("mcp")
     from tests.interfaces.test_mcp import one
 
@@ -156,9 +160,10 @@ def test_tools_of_an_agent_in_a_sandbox(home, project):
     assert untouched(home).count(REAL) == 1 and TRIED not in untouched(home)
 
 
+@pytest.mark.proves("CC-15")
 def test_python_in_a_sandbox(home, monkeypatch, project):
     """Whatever address a program opens, and with whatever settings, it is exchanged for one in a
-    sandbox (CC-15).
+    sandbox.
     """
     space, real = config.project_space_of(project), home / "reverie.db"
     monkeypatch.setenv("REVERIE_SANDBOX", "1")

@@ -29,8 +29,9 @@ def run(tmp_path, monkeypatch):
     return run
 
 
+@pytest.mark.proves("CC-14", "B133", "B134")
 def test_dry_run_is_a_diff_and_changes_nothing(run):
-    """CC-14, B133, B134: what would go, come and change, pass by pass."""
+    """What would go, come and change, pass by pass."""
     before = run("export", "--state")
     told = run("sleep", "--dry-run")
     assert "tags: 1 to do" in told
@@ -41,8 +42,9 @@ def test_dry_run_is_a_diff_and_changes_nothing(run):
     assert before == run("export", "--state")
 
 
+@pytest.mark.proves("B133", "B135")
 def test_sleep_and_the_way_back(run):
-    """B133, B135: by hand, one pass or all; undo --sleep takes the last run back to the byte."""
+    """By hand, one pass or all; undo --sleep takes the last run back to the byte."""
     before = run("export", "--state")
     assert 0 == json.loads(run("sleep", "--pass", "merge", "--json"))["passes"][0]["steps"]
     slept = json.loads(run("sleep", "--json"))

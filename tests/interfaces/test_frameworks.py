@@ -19,6 +19,7 @@ from reverie.core.errors import StoreFull
 from reverie.core.model import Hit
 from reverie.interfaces.frameworks.agent_loop import Beside, ConversationPool, read_answer_messages
 from reverie.runtime.mind import Mind
+from reverie.runtime.mind.activity_verbs import ActivityVerbs
 from reverie.testing import SPACE, memory
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "adapters"
@@ -65,32 +66,32 @@ def broken(home, monkeypatch):
     def full(*_, **__):
         raise StoreFull
 
-    for name in ("companion", "remember", "recall", "record", "warnings", "suggest_fix"):
+    for name in ("companion", "remember", "recall", "record", "warnings"):
         monkeypatch.setattr(Mind, name, full)
+    monkeypatch.setattr(ActivityVerbs, "suggest_fix", full)
     return home
 
 
 @pytest.mark.parametrize("name", ["any_loop", "openai_agents", "pydantic_ai"])
+@pytest.mark.proves("C115", "C116")
 def test_a_fact_of_one_conversation_is_known_in_the_next(name, tmp_path):
-    """C115, C116: whatever the framework, it reaches the model's request at the turn in which it is
-    needed.
-    """
+    """Whatever the framework, it reaches the model's request at the turn in which it is needed."""
     assert "In cents." == example(name).main(tmp_path)[1]
 
 
+@pytest.mark.proves("C115", "C116")
 def test_a_fact_reaches_the_next_session_of_the_claude_agent_sdk(tmp_path):
-    """C115, C116: as context of the prompt, through the SDK's own protocol; quiet
-    hooks answer {}.
-    """
+    """As context of the prompt, through the SDK's own protocol; quiet hooks answer {}."""
     prompt, stop, next_prompt, next_stop = example("claude_agent").main(tmp_path)
     assert [{}, {}, {}] == [prompt, stop, next_stop]
     assert "kept in cents" in next_prompt["hookSpecificOutput"]["additionalContext"]
     assert "UserPromptSubmit" == next_prompt["hookSpecificOutput"]["hookEventName"]
 
 
+@pytest.mark.proves("C82")
 def test_the_memory_tool_of_anthropics_sdk_runs_in_its_tool_runner(tmp_path):
-    """C82: created, altered, read, and an error in the words that models know; what is kept is
-    found by recall.
+    """Created, altered, read, and an error in the words that models know; what is kept is found by
+    recall.
     """
     created, _, read, missing, known = example("anthropic").main(tmp_path)
     assert "File created successfully at: /memories/units.md" == created
@@ -130,8 +131,9 @@ def test_an_example_runs_by_itself(name, tmp_path):
 # Any loop
 
 
+@pytest.mark.proves("X12", "C81")
 def test_what_comes_up_stands_at_the_end_and_nothing_is_altered(known):
-    """X12, C81: the model reads it; the caller's messages stay as they were."""
+    """The model reads it; the caller's messages stay as they were."""
     messages = asked("In which unit are prices kept?")
     with Beside(known, SPACE, session="s1") as beside:
         sent = beside.before(messages)
@@ -201,8 +203,9 @@ def answers_of(mind):
         lambda ask: ask(heat=7, history=asked("Where is it?")),
     ],
 )
+@pytest.mark.proves("C81")
 def test_a_decorated_function_may_name_its_argument_as_it_likes(home, call):
-    """C81: by name or by place, a function or a method; the answer is learned from."""
+    """By name or by place, a function or a method; the answer is learned from."""
     with Beside(home, SPACE, session="s1") as beside:
 
         def ask(history, heat=0):
@@ -251,9 +254,10 @@ def test_a_call_that_memory_does_not_understand_is_made_as_it_was(home, model):
             assert outcome(model, *given, **more) == outcome(beside(model), *given, **more)
 
 
+@pytest.mark.proves("C81", "C115")
 def test_a_streamed_answer_passes_through_and_is_learned(known):
-    """C81, C115: a generator stays one, with what it returns; its pieces are one answer, read to
-    the end or not.
+    """A generator stays one, with what it returns; its pieces are one answer, read to the end or
+    not.
     """
     told = []
 
@@ -342,8 +346,9 @@ def test_messages_of_no_known_shape_reach_the_model_as_they_are(known, messages)
         assert beside(lambda given: given)(messages) == messages
 
 
+@pytest.mark.proves("CC-40")
 def test_a_turn_does_not_wait_for_a_conversation_that_cannot_begin(home, monkeypatch):
-    """CC-40: it goes without; what was said meanwhile is heeded once it has begun."""
+    """It goes without; what was said meanwhile is heeded once it has begun."""
     free, companion = Event(), Mind.companion
 
     def slow(*given, **more):
@@ -362,8 +367,9 @@ def test_a_turn_does_not_wait_for_a_conversation_that_cannot_begin(home, monkeyp
     assert "Prices are always kept in cents." in [m.text for m in home.browse(space=SPACE)]
 
 
+@pytest.mark.proves("CC-89", "A106")
 def test_secrets_are_not_written_by_any_way_in(home):
-    """CC-89, A106: what a conversation, a tool or a model hands over."""
+    """What a conversation, a tool or a model hands over."""
     with Beside(home, SPACE, session="s1") as beside:
         beside.after(
             beside.before(asked(f"The token is {SECRET}, remember that.")), f"I will use {SECRET}."
@@ -371,7 +377,7 @@ def test_secrets_are_not_written_by_any_way_in(home):
         beside.ran("Bash", {"command": f"curl -H 'Authorization: token {SECRET}'"}, SECRET)
         beside.remember(f"The token is {SECRET}")
     home.settle()
-    home.deeds()
+    home.activity.events()
     assert SECRET not in written(home)
     assert SECRET not in str(home.browse(space=SPACE, limit=100))
 
@@ -390,16 +396,18 @@ def test_nothing_is_kept_or_given_where_memory_is_off(tmp_path, clock):
         assert [] == mind.store.events()
 
 
+@pytest.mark.proves("CC-11")
 def test_spaces_are_respected(known):
-    """CC-11: another project's agent is told nothing."""
+    """Another project's agent is told nothing."""
     with Beside(known, "me/other", session="s1") as beside:
         messages = asked("In which unit are prices kept?")
         assert beside.before(messages) is messages
         assert "Nothing is known about that." == beside.recall("In which unit are prices kept?")
 
 
+@pytest.mark.proves("CC-79")
 def test_a_warning_is_told_once_in_a_conversation_and_a_known_fix_after_a_failure(home):
-    """CC-79: before a tool runs, what must never be done; after it failed, what once mended it."""
+    """Before a tool runs, what must never be done; after it failed, what once mended it."""
     home.remember(
         "Never run make deploy on Fridays.", kind="negative", triggers=["make deploy"], space=SPACE
     )
@@ -415,10 +423,9 @@ def test_a_warning_is_told_once_in_a_conversation_and_a_known_fix_after_a_failur
         assert "" == beside.fixed("KeyError: 'heron'")
 
 
+@pytest.mark.proves("CC-42", "X8")
 def test_sessions_do_not_share_what_came_up(known, monkeypatch):
-    """CC-42, X8: each has its own; the one that was silent longest is closed when there are too
-    many.
-    """
+    """Each has its own; the one that was silent longest is closed when there are too many."""
     monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.MAX_OPEN", 2)
     with ConversationPool(known, SPACE) as conversations:
         a, b = conversations.for_session("a"), conversations.for_session("b")
@@ -433,13 +440,14 @@ def test_sessions_do_not_share_what_came_up(known, monkeypatch):
         )
 
 
+@pytest.mark.proves("X8")
 def test_no_thread_is_left_when_all_conversations_are_over(home, monkeypatch):
-    """X8: neither of those that were open nor of those that had been silent."""
+    """Neither of those that were open nor of those that had been silent."""
     monkeypatch.setattr("reverie.interfaces.frameworks.agent_loop.MAX_OPEN", 3)
     with ConversationPool(home, SPACE) as conversations:
         for n in range(20):
             conversations.for_session(f"s{n}").heed(asked("Hello there."))
-    home.deeds()
+    home.activity.events()
     assert [] == [
         thread.name
         for thread in threading.enumerate()
@@ -499,8 +507,9 @@ def test_an_openai_session_keeps_the_protocol(home):
     assert "'one'" in written(home), "what was cleared stays in the log"
 
 
+@pytest.mark.proves("CC-89")
 def test_an_openai_session_goes_on_without_memory_and_holds_no_secret(home, tmp_path, clock):
-    """CC-89; where memory is off the conversation lives in this process."""
+    """Secrets are taken out; where memory is off the conversation lives in this process."""
     pytest.importorskip("agents")
     from reverie.interfaces.frameworks.openai_agents import SessionHistory
 
@@ -515,10 +524,9 @@ def test_an_openai_session_goes_on_without_memory_and_holds_no_secret(home, tmp_
         assert [] == off.store.events() and "in this process only" in history.trouble
 
 
+@pytest.mark.proves("CC-75", "C116", "C117")
 def test_an_openai_agent_with_tools_is_recorded_and_its_history_holds_no_block(known):
-    """CC-75, C116, C117: its run of a tool stands in the log; what came up was sent
-    and not kept.
-    """
+    """Its run of a tool stands in the log; what came up was sent and not kept."""
     agents = pytest.importorskip("agents")
     from openai.types.responses import ResponseFunctionToolCall
 
@@ -564,7 +572,7 @@ def test_an_openai_agent_with_tools_is_recorded_and_its_history_holds_no_block(k
     assert "In cents." == output or "always kept in cents" in str(model.read[0])
     assert "always kept in cents" in str(model.read[0][-1]) and "user" == model.read[0][-1]["role"]
     assert "reverie-memory" not in str(items) and 4 == len(items)
-    (deed,) = known.deeds(tool="look", space=SPACE)
+    (deed,) = known.activity.events(tool="look", space=SPACE)
     assert ("seen 3", "s1") == (deed.payload["result"], deed.session)
 
 
@@ -631,12 +639,13 @@ def openai_run(mind, tools, calls, *, session="s1", memory=None, config=None, **
 
 
 def deeds_of(mind, tool):
-    return [event.payload for event in mind.deeds(tool=tool, space=SPACE)]
+    return [event.payload for event in mind.activity.events(tool=tool, space=SPACE)]
 
 
+@pytest.mark.proves("CC-75", "C117")
 def test_a_failing_tool_of_an_openai_agent_is_recorded_as_failed(home):
-    """CC-75, C117: with what was raised, its parameters by name, and how long it took; its answer
-    is what it was.
+    """With what was raised, its parameters by name, and how long it took; its answer is what it
+    was.
     """
     agents = pytest.importorskip("agents")
 
@@ -669,10 +678,9 @@ def test_a_failing_tool_of_an_openai_agent_is_recorded_as_failed(home):
     )
 
 
+@pytest.mark.proves("CC-75")
 def test_a_tool_of_an_openai_agent_that_ends_the_run_is_recorded_as_failed(home):
-    """CC-75: without a handler the error goes on its way, and stands in the log with what was
-    raised.
-    """
+    """Without a handler the error goes on its way, and stands in the log with what was raised."""
     agents = pytest.importorskip("agents")
 
     @agents.function_tool(failure_error_function=None)
@@ -692,9 +700,10 @@ def test_a_tool_of_an_openai_agent_that_ends_the_run_is_recorded_as_failed(home)
 
 
 @pytest.mark.parametrize(("traced", "handler"), [(False, "default"), (True, "own")])
+@pytest.mark.proves("CC-75")
 def test_a_failure_that_only_its_text_or_the_trace_tells_is_known(home, traced, handler):
-    """CC-75: the default text, given on purpose as tools of MCP do; a handler of one's own where a
-    trace is kept.
+    """The default text, given on purpose as tools of MCP do; a handler of one's own where a trace
+    is kept.
     """
     agents = pytest.importorskip("agents")
     say = (
@@ -717,9 +726,10 @@ def test_a_failure_that_only_its_text_or_the_trace_tells_is_known(home, traced, 
     assert not deed["ok"] and deed["error"]
 
 
+@pytest.mark.proves("CC-79")
 def test_what_is_known_of_a_tool_reaches_an_openai_agent(home):
-    """CC-79: the model's next request has what must never be done of the call, and what once mended
-    its error.
+    """The model's next request has what must never be done of the call, and what once mended its
+    error.
     """
     agents = pytest.importorskip("agents")
     home.remember(
@@ -746,9 +756,10 @@ def test_what_is_known_of_a_tool_reaches_an_openai_agent(home):
     assert "on Fridays" not in str(model.read[2]) and "pip install pyyaml" in str(model.read[2][-1])
 
 
+@pytest.mark.proves("CC-43")
 def test_what_was_told_before_a_tool_is_not_in_a_block_that_was_prepared_meanwhile(home):
-    """CC-43: nothing is said twice, though a block may be prepared while a tool is warned of; the
-    rest of it stays.
+    """Nothing is said twice, though a block may be prepared while a tool is warned of; the rest of
+    it stays.
     """
     told = home.remember(
         "Never run make deploy on Fridays.", kind="negative", triggers=["make deploy"], space=SPACE
@@ -767,10 +778,9 @@ def test_what_was_told_before_a_tool_is_not_in_a_block_that_was_prepared_meanwhi
         )
 
 
+@pytest.mark.proves("CC-79")
 def test_a_guarded_tool_of_an_openai_agent_is_warned_of_before_it_runs(home):
-    """CC-79: once, in the place of its result; called again it runs, and what is harmless runs at
-    once.
-    """
+    """Once, in the place of its result; called again it runs, and what is harmless runs at once."""
     agents = pytest.importorskip("agents")
     home.remember(
         "Never run make deploy on Fridays.", kind="negative", triggers=["make deploy"], space=SPACE
@@ -862,7 +872,7 @@ def test_a_purged_text_does_not_live_on_in_an_openai_session(home):
     )
     asyncio.run(history.add_items([*asked(text), *asked("Thanks.")]))
     assert text in str(asyncio.run(history.get_items()))
-    home.purge([home.remember(text, space=SPACE).id])
+    home.data.purge([home.remember(text, space=SPACE).id])
     items = asyncio.run(history.get_items())
     assert "blue key" not in str(items) and "Thanks." == items[-1]["content"] and 2 == len(items)
 
@@ -904,10 +914,9 @@ def pydantic_run(mind, steps, words, **more):
     return read, run, beside
 
 
+@pytest.mark.proves("X12", "C117", "C82", "CC-75")
 def test_a_pydantic_agent_reads_what_comes_up_and_its_history_does_not(known):
-    """X12, C117, C82, CC-75: once in the request; its tools are recorded, and it can ask and keep
-    by itself.
-    """
+    """Once in the request; its tools are recorded, and it can ask and keep by itself."""
     pytest.importorskip("pydantic_ai")
     read, run, beside = pydantic_run(
         known,
@@ -932,25 +941,25 @@ def test_a_pydantic_agent_reads_what_comes_up_and_its_history_does_not(known):
     assert "reverie-memory" not in str(requests)
     assert "always kept in cents" in read[2], "the answer of recall"
     assert "Labels are printed in red." in [m.text for m in known.browse(space=SPACE)]
-    (deed,) = known.deeds(tool="look", space=SPACE)
+    (deed,) = known.activity.events(tool="look", space=SPACE)
     assert ("seen 3", "s1") == (deed.payload["result"], deed.session)
 
 
+@pytest.mark.proves("CC-75")
 def test_a_failing_tool_of_a_pydantic_agent_fails_as_before_and_is_recorded(home):
-    """CC-75: recording never changes what a tool raises."""
+    """Recording never changes what a tool raises."""
     pytest.importorskip("pydantic_ai")
     _, run, _beside = pydantic_run(home, [("look", {"n": 7})], "Go.")
     with pytest.raises(ValueError, match="too far"):
         asyncio.run(run())
-    (deed,) = home.deeds(tool="look", space=SPACE)
+    (deed,) = home.activity.events(tool="look", space=SPACE)
     assert not deed.payload["ok"] and "too far" in str(deed.payload)
 
 
 @pytest.mark.parametrize("signal", ["ModelRetry", "ToolFailed"])
+@pytest.mark.proves("CC-75")
 def test_a_tool_of_a_pydantic_agent_that_asks_to_be_tried_again_is_recorded_as_failed(home, signal):
-    """CC-75: the signal reaches the model as before; the log has what it said, with the time it
-    took.
-    """
+    """The signal reaches the model as before; the log has what it said, with the time it took."""
     pydantic_ai = pytest.importorskip("pydantic_ai")
     from pydantic_ai.models.function import FunctionModel
 
@@ -990,17 +999,16 @@ def test_a_tool_of_a_pydantic_agent_that_asks_to_be_tried_again_is_recorded_as_f
     assert "duration" in deed and "there are only five drawers" in read[1]
 
 
+@pytest.mark.proves("CC-62")
 def test_what_recall_answered_is_not_written_down_again(known):
-    """CC-62: neither as what a tool gave back nor as a message; memory does not read
-    its own echo.
-    """
+    """Neither as what a tool gave back nor as a message; memory does not read its own echo."""
     pytest.importorskip("pydantic_ai")
     read, run, _ = pydantic_run(
         known, [("recall", {"question": "unit of prices"}), "Fine."], "Please look it up."
     )
     asyncio.run(run())
     assert "always kept in cents" in read[1]
-    deeds = known.deeds(tool="recall", space=SPACE)
+    deeds = known.activity.events(tool="recall", space=SPACE)
     assert 1 == len(deeds) and "cents" not in str([deed.payload for deed in deeds])
     turns = known.store.events(verbs=("turn",))
     assert "look it up" in str(turns) and "cents" not in str([event.payload for event in turns])
@@ -1088,10 +1096,9 @@ def tool(event, command, **more):
     }
 
 
+@pytest.mark.proves("CC-75", "CC-79", "C117")
 def test_hooks_of_the_claude_agent_sdk_warn_record_and_mend(home):
-    """CC-75, CC-79, C117: before a tool, after it, and after its failure; none decides about the
-    tool.
-    """
+    """Before a tool, after it, and after its failure; none decides about the tool."""
     home.remember(
         "Never run make deploy on Fridays.", kind="negative", triggers=["make deploy"], space=SPACE
     )
@@ -1113,7 +1120,7 @@ def test_hooks_of_the_claude_agent_sdk_warn_record_and_mend(home):
     } == set(warned)
     assert [{}] * 5 == answers
     assert [0.5] * 3 == [
-        event.payload["duration"] for event in home.deeds(tool="Bash", space=SPACE)
+        event.payload["duration"] for event in home.activity.events(tool="Bash", space=SPACE)
     ]
     assert home.store.events(verbs=("compact",), session="s1")
     home.settle()
@@ -1136,8 +1143,9 @@ def test_hooks_of_the_claude_agent_sdk_never_fail(broken):
     assert [{}] * 7 == answers and trouble
 
 
+@pytest.mark.proves("CC-40")
 def test_a_hook_of_the_claude_agent_sdk_does_not_wait_for_ever(home, monkeypatch):
-    """CC-40: what takes too long is gone without, and `trouble` says so."""
+    """What takes too long is gone without, and `trouble` says so."""
     pytest.importorskip("claude_agent_sdk")
     free = Event()
 
@@ -1145,7 +1153,7 @@ def test_a_hook_of_the_claude_agent_sdk_does_not_wait_for_ever(home, monkeypatch
         free.wait(30)
         return []
 
-    monkeypatch.setattr(Mind, "suggest_fix", slow)
+    monkeypatch.setattr(ActivityVerbs, "suggest_fix", slow)
     monkeypatch.setattr("reverie.interfaces.frameworks.claude_agent.HOOK_TIMEOUT", 0.05)
     threading.Timer(1.0, free.set).start()
     answers, trouble = hooked(home, tool("PostToolUseFailure", "pytest", error="KeyError: 'heron'"))

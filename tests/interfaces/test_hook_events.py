@@ -72,7 +72,7 @@ def claude(event, **fields):
 
 
 def test_every_host_tells_of_the_same_things():
-    """One event model; thin adapters (INTEGRATIONS §12)."""
+    """The events of every host become one event model."""
     assert claude("UserPromptSubmit", prompt="hello")[:4] == (PROMPT, "s", "/p", "hello")
     assert read_host_event(
         CODEX,
@@ -120,8 +120,9 @@ def test_what_a_host_says_to_itself_is_no_prompt():
     assert claude("UserPromptSubmit", prompt="hi", source="user") is not None
 
 
+@pytest.mark.proves("CC-75")
 def test_a_failure_is_told_by_each_host_in_its_own_way():
-    """An event of its own, an exit code, or nothing but text: then nobody knows (CC-75)."""
+    """An event of its own, an exit code, or nothing but text: then nobody knows."""
     assert claude("PostToolUseFailure", tool_name="Bash", error="Exit code 2\nno")[0:4:3] == (
         TOOL_FAILED,
         "Exit code 2\nno",
@@ -138,10 +139,9 @@ def test_a_failure_is_told_by_each_host_in_its_own_way():
     ).doubtful
 
 
+@pytest.mark.proves("CC-75")
 def test_how_a_command_of_codex_ended_stands_in_its_own_file(tmp_path):
-    """Codex tells a hook only what was printed; the exit code stands in its rollout
-    file (CC-75).
-    """
+    """Codex tells a hook only what was printed; the exit code stands in its rollout file."""
 
     def row(call, code):
         return {
@@ -230,10 +230,9 @@ def test_only_what_a_host_reads_is_answered():
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
+@pytest.mark.proves("CC-42")
 def test_names_of_files_are_safe_and_apart(one, other):
-    """A session's name never leads out of its folder, and two names never meet in one
-    file (CC-42).
-    """
+    """A session's name never leads out of its folder, and two names never meet in one file."""
     assert set(to_file_name(one)) <= set(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
     )
@@ -242,10 +241,9 @@ def test_names_of_files_are_safe_and_apart(one, other):
 
 
 @given(st.integers(0, 60_000), st.integers(0, 60_000))
+@pytest.mark.proves("CC-89")
 def test_no_cut_goes_through_a_secret(before, after):
-    """Long texts are cut; a secret anywhere in them, also across a cut, is never kept in part
-    (CC-89).
-    """
+    """Long texts are cut; a secret anywhere in them, also across a cut, is never kept in part."""
     text = "a " * (before // 2) + f"key {SECRET} end" + " b" * (after // 2)
     written = redact(truncate_text(text))[0]
     assert len(truncate_text(text)) <= MAX_WHOLE_CHARS
@@ -253,9 +251,10 @@ def test_no_cut_goes_through_a_secret(before, after):
 
 
 @pytest.mark.parametrize("cut", [truncate_text, redact_and_shorten])
+@pytest.mark.proves("CC-89")
 def test_nothing_beside_a_cut_is_kept_however_much_was_hidden_before_it(cut):
     """Where marks have taken the place of much, what is left beside the cut may still be half of a
-    secret (CC-89).
+    secret.
     """
     gone = len(SECRET) - len(redact(SECRET)[0])
     for more in range(2 * gone):
@@ -267,8 +266,9 @@ def test_nothing_beside_a_cut_is_kept_however_much_was_hidden_before_it(cut):
         assert SECRET[:12] not in cut(text)
 
 
+@pytest.mark.proves("CC-42")
 def test_blocks_of_one_session_are_never_anothers(tmp_path):
-    """A block is taken once, by its own session (CC-42)."""
+    """A block is taken once, by its own session."""
     room = HookFiles(str(tmp_path))
     write_json_object(room.session_file("a", "block"), {"text": "for a", "of": "a newer version"})
     assert room.take_block("b") is None
@@ -292,8 +292,9 @@ def test_blocks_of_one_session_are_never_anothers(tmp_path):
         ("How do I resize an image with Pillow?", False),
     ],
 )
+@pytest.mark.proves("A62")
 def test_what_was_prepared_goes_with_what_goes_on_with_it(prompt, fits):
-    """A short remark and a prompt about something else leave it lying (A62)."""
+    """A short remark and a prompt about something else leave it lying."""
     known = collect_topic_words(
         "Which host is the staging server?", "The staging server is called heron."
     )
@@ -322,10 +323,9 @@ def test_half_a_file_is_no_file(tmp_path):
         assert read_json_object(str(path)) is None
 
 
+@pytest.mark.proves("CC-89")
 def test_the_log_is_bounded_and_holds_no_secret(tmp_path):
-    """Trouble is told without what was in the text (CC-89), and takes no more room
-    than it should.
-    """
+    """Trouble is told without what was in the text, and takes no more room than it should."""
     room = HookFiles(str(tmp_path))
     for _ in range(400):
         room.log_trouble(f"it went wrong: {SECRET} " + "word " * 200)
@@ -363,8 +363,9 @@ def said(rows, tool, arguments, shown=(), now=0.0):
     return [one.line for one in find_matching_rows(rows, tool, arguments, shown, now)]
 
 
+@pytest.mark.proves("B61")
 def test_a_warning_meets_the_tool_it_is_about():
-    """Negative memories before a tool, `git push -f` too; others stay silent (B61)."""
+    """Negative memories before a tool, `git push -f` too; others stay silent."""
     rows = [
         row(triggers=("tool:Bash(git push*--force*)",)),
         row("No println!", triggers=("println!",)),
@@ -491,8 +492,9 @@ def test_what_cannot_be_read_is_not_known(tmp_path, content):
     st.text(st.characters(min_codepoint=0x1F300, max_codepoint=0x1FAFF), min_size=1, max_size=3),
     st.integers(20_000, 40_000),
 )
+@pytest.mark.proves("CC-48")
 def test_wide_characters_at_every_cut(text, times):
-    """Characters of four bytes at the cuts, of what is kept and of what is said (CC-48)."""
+    """Characters of four bytes at the cuts, of what is kept and of what is said."""
     long = text * times
     assert truncate_text(long).encode() and len(truncate_text(long)) <= MAX_WHOLE_CHARS
     said = fit_answer(f"<reverie-memory>\n{long}\n- b\n</reverie-memory>")
@@ -506,8 +508,7 @@ def test_wide_characters_at_every_cut(text, times):
         [{"type": "text", "text": "a.py:1:P"}, {"type": "text", "text": ".env:1:P=w"}],
     ],
 )
+@pytest.mark.proves("A109", "A112")
 def test_what_a_search_found_keeps_its_lines(answered):
-    """A109, A112: by its lines it is known which of them come from a file that is not
-    looked into.
-    """
+    """By its lines it is known which of them come from a file that is not looked into."""
     assert extract_result_text(answered) == "a.py:1:P\n.env:1:P=w"

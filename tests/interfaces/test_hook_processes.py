@@ -139,10 +139,9 @@ def test_the_first_prompt_is_answered_by_words(agent):
     assert agent.say("Write a haiku about autumn.", session="s2") == ""
 
 
+@pytest.mark.proves("CC-43")
 def test_every_prompt_is_answered_by_words(agent):
-    """At the turn that needs it, not only at the first one, and once; quiet turns stay quiet
-    (CC-43).
-    """
+    """At the turn that needs it, not only at the first one, and once; quiet turns stay quiet."""
     agent.keep(HERON)
     assert agent.say("hi") == ""
     assert HERON in agent.say("Which host is the staging server?")
@@ -154,8 +153,9 @@ def test_every_prompt_is_answered_by_words(agent):
     assert HERON in agent.say("Which host is the staging server?", session="c1")
 
 
+@pytest.mark.proves("CC-43")
 def test_nothing_is_said_twice_though_nobody_writes_it_down(agent):
-    """No worker takes anything in: what was given is known to the session's own list (CC-43)."""
+    """No worker takes anything in: what was given is known to the session's own list."""
     config.save_settings(config.load_settings(agent.home), idle=0.0)
     agent.keep(HERON)
     assert HERON in agent.say("Which host is the staging server?")
@@ -163,9 +163,10 @@ def test_nothing_is_said_twice_though_nobody_writes_it_down(agent):
     assert HERON in agent.say("Which host is the staging server?", session="s2")
 
 
+@pytest.mark.proves("CC-40")
 def test_what_was_prepared_waits_for_a_prompt_that_goes_on(agent):
     """Thanks, and something quite else, are quiet turns; what was prepared comes with what it is
-    about (CC-40).
+    about.
     """
     agent.prepares("Which host is the staging server?", HERON)
     for quiet in ("thanks", "Write a haiku about autumn.", "ok great, thank you!"):
@@ -174,8 +175,9 @@ def test_what_was_prepared_waits_for_a_prompt_that_goes_on(agent):
     assert HERON in agent.say("And is the staging server up?")
 
 
+@pytest.mark.proves("CC-40", "CC-43")
 def test_what_a_turn_prepared_is_given_with_the_next(agent):
-    """Results of turn N are there at N+1, once (CC-40), and count as given then (CC-43)."""
+    """Results of turn N are there at N+1, once, and count as given then."""
     agent.prepares("Which host is the staging server?", HERON)
     assert HERON in agent.say("Please go on.")
     agent.settled()
@@ -185,9 +187,10 @@ def test_what_a_turn_prepared_is_given_with_the_next(agent):
     assert 1 == len(given)
 
 
+@pytest.mark.proves("CC-40", "CC-43")
 def test_what_a_prompt_needs_comes_while_it_is_worked_on(agent):
     """What meaning found for a prompt comes with the first tool that runs for it, once, and never
-    to a subagent; what an earlier prompt left waits for one that goes on (CC-40, CC-43).
+    to a subagent; what an earlier prompt left waits for one that goes on.
     """
     listing = {"tool_name": "Bash", "tool_input": {"command": "ls"}}
     agent.prepares("Which host is the staging server?", HERON, said=False)
@@ -214,16 +217,18 @@ def test_what_a_prompt_needs_comes_while_it_is_worked_on(agent):
     assert Path(agent.room.session_file("s2", "block")).exists()
 
 
+@pytest.mark.proves("CC-42", "X8")
 def test_sessions_do_not_get_each_others_blocks(agent):
-    """What was prepared for A waits for A (CC-42, X8)."""
+    """What was prepared for A waits for A."""
     agent.say("Hello there!", session="s2")
     agent.prepares("Which host is the staging server?", HERON)
     assert agent.say("Please go on.", session="s2") == ""
     assert HERON in agent.say("Please go on.")
 
 
+@pytest.mark.proves("CC-44", "X10", "A103")
 def test_what_a_session_says_reaches_others_and_not_itself(agent):
-    """No echo (CC-44, X10); the next session has it, with nothing but what a host does (A103)."""
+    """No echo; the next session has it, with nothing but what a host does."""
     agent.say("Remember this: the staging server of this project is called heron.")
     agent.tell("Stop", last_assistant_message="Noted.")
     agent.tell("SessionEnd", reason="other")
@@ -237,10 +242,9 @@ def browse(agent):
         return mind.browse(space=agent.space)
 
 
+@pytest.mark.proves("CC-45", "X11")
 def test_a_resumed_session_is_not_told_again(agent):
-    """What was given before the worker left still counts as given when the session goes on (CC-45,
-    X11).
-    """
+    """What was given before the worker left still counts as given when the session goes on."""
     agent.keep(HERON)
     assert HERON in agent.say("Which host is the staging server?")
     until(lambda: not agent.room.waiting() and not is_worker_alive(agent.room.lock))
@@ -248,9 +252,10 @@ def test_a_resumed_session_is_not_told_again(agent):
     assert agent.say("Which host is the staging server?") == ""
 
 
+@pytest.mark.proves("CC-19")
 def test_what_was_forgotten_meanwhile_is_not_given(agent):
     """A block that lies ready is looked at again where no worker does it: retired memories never
-    surface (CC-19).
+    surface.
     """
     memory = agent.prepares("Which host is the staging server?", HERON)
     until(lambda: not is_worker_alive(agent.room.lock))
@@ -259,9 +264,10 @@ def test_what_was_forgotten_meanwhile_is_not_given(agent):
     assert agent.say("Please go on.") == ""
 
 
+@pytest.mark.proves("CC-19")
 def test_what_was_forgotten_is_not_given_though_another_worker_lives(agent):
     """The one that laid a block ready takes back what does not count; of what its successor finds,
-    nobody does (CC-19).
+    nobody does.
     """
     memory = agent.prepares("Which host is the staging server?", HERON, said=False)
     os.kill(int(workers(agent.home)[0]), signal.SIGKILL)
@@ -273,9 +279,10 @@ def test_what_was_forgotten_is_not_given_though_another_worker_lives(agent):
     assert agent.tool("ls") == agent.tool("ls") == ""
 
 
+@pytest.mark.proves("CC-43")
 def test_one_answer_says_nothing_twice(agent):
     """A warning that meaning found for the prompt, and that this tool calls for: one line, and none
-    with the next tool (CC-43).
+    with the next tool.
     """
     agent.prepares(
         "Which host is the staging server?",
@@ -289,8 +296,9 @@ def test_one_answer_says_nothing_twice(agent):
     assert agent.tool("git push --force") == ""
 
 
+@pytest.mark.proves("CC-40", "A114")
 def test_what_lay_ready_when_memory_was_off_is_for_an_earlier_prompt(agent):
-    """Somebody asked something else in between, and memory was not told of it (CC-40, A114)."""
+    """Somebody asked something else in between, and memory was not told of it."""
     agent.prepares("Which host is the staging server?", HERON, said=False)
     settings = config.load_settings(agent.home)
     config.save_settings(settings, enabled=False)
@@ -307,8 +315,9 @@ def test_a_worker_takes_back_what_is_forgotten(agent):
     until(lambda: not Path(agent.room.session_file("s1", "block")).exists())
 
 
+@pytest.mark.proves("B61")
 def test_a_warning_comes_before_the_tool_once(agent):
-    """Negative memories before a tool, once in a session, again after a compaction (B61)."""
+    """Negative memories before a tool, once in a session, again after a compaction."""
     agent.keep("Never force-push.", kind="negative", triggers=["tool:Bash(git push*--force*)"])
     agent.tell("SessionStart", source="startup")
     until(agent.guards)
@@ -320,8 +329,9 @@ def test_a_warning_comes_before_the_tool_once(agent):
     assert "Never force-push." in agent.tool("git push -f")
 
 
+@pytest.mark.proves("B61")
 def test_a_warning_whose_trigger_is_an_expression_comes_too(agent):
-    """It is met with a package, which is reached only then: hooks begin without any (B61)."""
+    """It is met with a package, which is reached only then: hooks begin without any."""
     agent.keep("Never force-push.", kind="negative", triggers=["re:git\\s+push\\b.*--force"])
     agent.tell("SessionStart", source="startup")
     until(agent.guards)
@@ -330,9 +340,10 @@ def test_a_warning_whose_trigger_is_an_expression_comes_too(agent):
     assert not Path(agent.room.log).exists()
 
 
+@pytest.mark.proves("A62", "B61")
 def test_a_preference_is_told_when_it_is_about_to_be_broken(agent):
     """Said once, it comes up with a prompt that names what it sets aside, and before the command
-    that would use it; not at quiet turns (A62, B61).
+    that would use it; not at quiet turns.
     """
     agent.say("Always use uv, never pip, in this project.")
     agent.tell("SessionEnd", reason="other")
@@ -362,8 +373,9 @@ def test_what_is_known_of_a_file_comes_once(agent):
     assert agent.tell("PreToolUse", **read) == ""
 
 
+@pytest.mark.proves("CC-67")
 def test_a_reminder_is_given_once_by_many_hooks(agent):
-    """A tool calls for a reminder in eight sessions at once: one is told (CC-67)."""
+    """A tool calls for a reminder in eight sessions at once: one is told."""
     with opened(agent.home) as mind:
         mind.remind(
             "Tell Ann about the release.", context="tool:Bash(make release*)", space=agent.space
@@ -393,8 +405,9 @@ def test_a_reminder_is_given_once_by_many_hooks(agent):
     until(lambda: agent.events("fired"))
 
 
+@pytest.mark.proves("C112", "CC-67")
 def test_due_reminders_come_with_the_first_prompt(agent):
-    """What is due when a session begins is given with its first prompt, and fires (C112, CC-67)."""
+    """What is due when a session begins is given with its first prompt, and fires."""
     due = time.time() + 1.0
     with opened(agent.home) as mind:
         mind.remind("Tell Ann about the release.", when=due, space=agent.space)
@@ -405,9 +418,10 @@ def test_due_reminders_come_with_the_first_prompt(agent):
     assert "Tell Ann" not in agent.say("Good morning!", session="s2")
 
 
+@pytest.mark.proves("X40", "CC-79")
 def test_a_failure_brings_the_known_fix(agent):
     """Tool failure: what made this error go away last time, once in a session, and recorded as
-    given (X40); an unrelated one brings nothing (CC-79).
+    given; an unrelated one brings nothing.
     """
     error = "Exit code 1\nModuleNotFoundError: No module named 'yaml'"
     run = {"tool_name": "Bash", "tool_input": {"command": "python app.py"}}
@@ -434,8 +448,9 @@ def test_a_failure_brings_the_known_fix(agent):
     assert "pip install pyyaml" in agent.tell("PostToolUse", "s3", **run, tool_response=error)
 
 
+@pytest.mark.proves("CC-75")
 def test_tools_are_recorded_as_the_repository_has_them(agent):
-    """Deeds with success, command and the file's path within the repository (CC-75)."""
+    """Deeds with success, command and the file's path within the repository."""
     agent.tell(
         "PostToolUse",
         tool_name="Edit",
@@ -467,10 +482,9 @@ def test_a_compaction_is_survived(agent):
     assert HERON in said and "Tuesdays" in said
 
 
+@pytest.mark.proves("CC-40")
 def test_what_a_prompt_needs_comes_though_its_turn_was_compacted(agent):
-    """A compaction in the middle of a turn: the agent is still at work on the same
-    prompt (CC-40).
-    """
+    """A compaction in the middle of a turn: the agent is still at work on the same prompt."""
     agent.prepares("Which host is the staging server?", HERON, said=False)
     agent.tell("PreCompact", trigger="auto")
     assert HERON not in agent.tell("SessionStart", source="compact")
@@ -488,9 +502,10 @@ def test_a_context_that_fills_up_is_read_before_it_is_shortened(agent, tmp_path)
     assert [0.85] == [event.payload["full"] for event in agent.events("compact")]
 
 
+@pytest.mark.proves("CC-89")
 def test_no_secret_reaches_the_disk(agent, monkeypatch):
-    """Prompts, commands, answers, errors and names: the spool, the log and the store hold no secret
-    (CC-89).
+    """Prompts, commands, answers, errors and names: the spool, the log and the store hold no
+    secret.
     """
     monkeypatch.setattr("reverie.interfaces.worker_start.wake_worker", lambda *_: False)
     fields = {
@@ -563,8 +578,9 @@ def test_what_a_hook_redacted_is_redacted_again_only_by_other_rules(agent, monke
         b"[" * 100_000,
     ],
 )
+@pytest.mark.proves("CC-48")
 def test_nothing_that_a_host_sends_fails_it(agent, given):
-    """Any trouble: exit 0 and {} (CC-48); the log says what it was."""
+    """Any trouble: exit 0 and {}; the log says what it was."""
     assert agent.raw(given) == {}
 
 
@@ -602,9 +618,10 @@ def test_a_home_that_cannot_be_had_fails_nobody(agent, tmp_path):
         assert agent.raw(given, env={"REVERIE_HOME": str(home)}, complains=True) == {}
 
 
+@pytest.mark.proves("CC-48")
 def test_a_user_without_a_home_folder_is_answered(agent):
     """No HOME and nobody who knows this user, as in containers: {}, a word on stderr, no folder
-    named `~` (CC-48).
+    named `~`.
     """
     code = (
         "import pwd, runpy, sys\npwd.getpwuid = {}.__getitem__\nsys.argv[1:] = ['claude-code']\n"
@@ -837,9 +854,10 @@ def test_a_full_disk_leaves_no_halves(tmp_path, monkeypatch):
     assert [] == list((tmp_path / "folder").iterdir())
 
 
+@pytest.mark.proves("B61")
 def test_what_a_subagent_is_shown_the_agent_is_shown_too(agent):
     """A subagent's context is its own: a warning shown there is shown to the main agent as well, to
-    each once (B61).
+    each once.
     """
     memory = agent.keep("Never force-push.", kind="negative", triggers=["tool:Bash(git push*)"])
     agent.tell("SessionStart", source="startup")
@@ -860,10 +878,9 @@ def test_what_a_subagent_is_shown_the_agent_is_shown_too(agent):
     assert given == [("s1/a1", [memory.id]), ("s1", [memory.id])]
 
 
+@pytest.mark.proves("A114")
 def test_memory_that_is_off_stays_off(agent):
-    """Off for a project, everywhere, by the environment; at once, also in a session that goes on
-    (A114).
-    """
+    """Off for a project, everywhere, by the environment; at once, also in a session that goes on."""
     agent.keep(HERON)
     asked = json.dumps(
         {
@@ -895,9 +912,10 @@ def test_where_no_worker_is_wanted_none_is_started(agent):
     assert any("Tuesdays" in memory.text for memory in browse(agent))
 
 
+@pytest.mark.proves("CC-47")
 def test_a_full_spool_drops_what_comes_and_says_so(agent, monkeypatch):
     """Nobody takes events in: beyond the limit they are dropped and told; nothing blocks, nothing
-    fails (CC-47).
+    fails.
     """
     monkeypatch.setattr("reverie.interfaces.worker_start.wake_worker", lambda *_: False)
     monkeypatch.setattr(hook_main, "MAX_WAITING_EVENTS", 3)
@@ -1061,7 +1079,7 @@ def test_purge_reaches_what_lies_ready(agent):
     until(lambda: "heron" in agent.guards())
     until(lambda: not is_worker_alive(agent.room.lock))
     with opened(agent.home) as mind:
-        mind.purge(memory.id)
+        mind.data.purge(memory.id)
     files = [path.read_bytes() for path in (agent.home / "hooks").rglob("*") if path.is_file()]
     assert not [one for one in files if b"Never force" in one]
 

@@ -313,9 +313,7 @@ def test_toml_that_cannot_take_ours_is_left(text):
 
 
 def test_a_hook_never_ends_with_two():
-    """For Claude Code 2 means: block. A missing interpreter or file must not
-    (INTEGRATIONS §1.7).
-    """
+    """For Claude Code 2 means: block. A missing interpreter or file must not."""
     assert COMMAND.endswith("|| true") and "REVERIE_HOME=/m" in COMMAND
     assert "REVERIE_HOME='/a b'" in build_hook_command("codex", WiringPlace(Path("/a b")))
 

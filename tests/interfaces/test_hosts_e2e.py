@@ -133,9 +133,10 @@ def agent(request, tmp_path):
         assert not Path(HookFiles(str(host.home)).log).exists()
 
 
+@pytest.mark.proves("A62", "CC-40", "CC-44")
 def test_a_fact_reaches_the_next_session_when_it_is_needed(agent):
     """Said in one session, learned at its end, in the model's request of the next one at the turn
-    that needs it, and not at quiet turns; not after uninstall (A62, CC-40, CC-44).
+    that needs it, and not at quiet turns; not after uninstall.
     """
     agent.reverie("install", agent.name, "--no-mcp", "--yes")
     assert FENCE not in agent.say(TOLD)[-1]
@@ -175,9 +176,10 @@ def test_a_warning_reaches_the_model_with_the_tools_answer(agent):
         ]
 
 
+@pytest.mark.proves("CC-40", "A62")
 def test_what_meaning_finds_comes_while_the_agent_works(agent):
     """Prepared while the first tool of a turn runs, it is in the request that brings the tool's
-    answer (CC-40, A62).
+    answer.
     """
     agent.reverie("install", agent.name, "--no-mcp", "--yes")
     config.save_settings(

@@ -163,9 +163,10 @@ def test_a_users_own_handler_is_never_taken_out(user, line):
     assert settings.read_bytes() == before + b"\n"
 
 
+@pytest.mark.proves("CC-89")
 def test_secrets_of_the_host_stay_where_they_are(user):
     """Neither the ledger, which nobody else may read, nor what is shown holds what others keep in
-    the file (CC-89).
+    the file.
     """
     settings, servers = user / ".claude" / "settings.json", user / ".claude.json"
     settings.parent.mkdir()
@@ -615,7 +616,7 @@ def test_doctor_shows_shared_files_in_conflict(user):
     file = user / "team.jsonl"
     with opened(config.default_home()) as mind:
         mind.remember("The staging server is called heron.", space="me/x")
-        mind.share(file, space="me/x")
+        mind.data.share(file, space="me/x")
     assert all(one["well"] for one in findings())
     file.write_text(f"<<<<<<< HEAD\n{file.read_text()}=======\n>>>>>>> theirs\n")
     alone(f"A shared file is not in step: {file}")
@@ -636,12 +637,13 @@ def test_doctor_says_that_an_index_is_of_an_earlier_version(user):
             alone("The index of code is of an earlier version")
             == "Index each repository again: reverie index"
         )
-        mind.index_code(user / "code")
+        mind.code.index(user / "code")
     assert all(one["well"] for one in findings())
 
 
+@pytest.mark.proves("CC-4")
 def test_doctor_says_that_a_purge_was_stopped(user):
-    """CC-4: files may still hold what was erased, until the worker has been there."""
+    """Files may still hold what was erased, until the worker has been there."""
     wired_to(user)
     home = config.default_home()
     with opened(home) as mind:

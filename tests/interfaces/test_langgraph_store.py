@@ -99,7 +99,7 @@ def test_it_answers_as_langgraphs_own_store(batches):
                     else [namespace for namespace in one if namespace in full(theirs, op.max_depth)]
                 )
                 assert str(same).replace("\\x00", "␀") == str(other)
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
 
 
 def test_an_item_keeps_its_birth_and_tells_when_it_changed(store, clock):
@@ -348,29 +348,33 @@ def test_namespaces_are_listed_without_reading_all_items_again(store, mind, monk
     assert len(read) <= 50, "a few of the newest each time"
     with memory(embedder="none") as elsewhere:
         MemoryStore(elsewhere, SPACE).put(("imported",), "k", {"n": 1})
-        mind.import_([row for row in elsewhere.export() if row["type"] in ("reverie", "memory")])
+        mind.data.import_(
+            [row for row in elsewhere.data.export() if row["type"] in ("reverie", "memory")]
+        )
     other.put(("later",), "k", {"n": 1})
     assert {("imported",), ("later",)} <= set(store.list_namespaces(limit=100))
     (gone,) = [
         one.id for one in mind.browse(space=SPACE, kinds=[FILE], limit=100) if one.title == "new/k"
     ]
-    mind.purge([gone])
+    mind.data.purge([gone])
     assert ("new",) not in store.list_namespaces(limit=100) and 52 == len(
         store.list_namespaces(limit=100)
     )
 
 
+@pytest.mark.proves("CC-89", "A106")
 def test_secrets_do_not_reach_the_store(store, mind):
-    """CC-89, A106: neither in values nor in names."""
+    """Neither in values nor in names."""
     store.put(ANN, "login", {"note": f"the token is {SECRET}", "password": "hunter2!x"})
     kept = str(mind.browse(space=SPACE, kinds=[FILE])) + str(mind.store.events())
     assert SECRET not in kept and "hunter2!x" not in kept
     assert "REDACTED" in store.get(ANN, "login").value["note"]
 
 
+@pytest.mark.proves("CC-11")
 def test_spaces_are_apart_and_items_stay_themselves(store, mind, clock):
-    """CC-11: neither a store of another space nor one above or below it sees them; night changes
-    nothing of them.
+    """Neither a store of another space nor one above or below it sees them; night changes nothing
+    of them.
     """
     store.put(ANN, "a", {"text": "Ann likes green tea very much."})
     store.put(ANN, "b", {"text": "Ann likes green tea very much."})
@@ -415,10 +419,9 @@ def thread(name):
     return {"configurable": {"thread_id": name}}
 
 
+@pytest.mark.proves("C115", "C116", "X12")
 def test_memory_comes_up_before_the_model_of_a_graph(home):
-    """C115, C116: as nodes before and after it, found by what a thread said; the state does not
-    grow by it (X12).
-    """
+    """As nodes before and after it, found by what a thread said; the state does not grow by it."""
     from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
     from langchain_core.runnables import RunnableLambda
 

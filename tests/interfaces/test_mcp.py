@@ -123,9 +123,10 @@ def served(home, *words, **more):
 
 
 @pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.proves("E16")
 def test_a_tool_set_is_small_and_says_what_it_does(room, profile):
     """At most eight tools, each described within 2 KB and annotated, instructions under 2 KB,
-    arguments explained; each set is a class in a table, chosen by its name (E16).
+    arguments explained; each set is a class in a table, chosen by its name.
     """
 
     async def talk(client):
@@ -176,8 +177,9 @@ def test_a_tool_set_is_small_and_says_what_it_does(room, profile):
         }
 
 
+@pytest.mark.proves("E19", "E20", "E21", "E22", "E23", "E24", "E45", "E46", "E47")
 def test_guidance_stands_in_the_descriptions(room):
-    """When to store and when not, which tags (E19–E24, E45–E47), in the words of the document."""
+    """When to store and when not, which tags, in the words of the document."""
 
     async def talk(client):
         return {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -236,8 +238,9 @@ def test_remember_recall_revise_forget(room):
     assert gone["state"] == "outdated"
 
 
+@pytest.mark.proves("E11", "E12", "CC-80", "CC-83")
 def test_hints_then_retrieve(room):
-    """Phase one names, once in a conversation; phase two reads (E11, E12, CC-80, CC-83)."""
+    """Phase one names, once in a conversation; phase two reads."""
     server = build_server(room)
     with opened(room.settings.home) as mind:  # another conversation kept it
         id = mind.remember(
@@ -256,8 +259,9 @@ def test_hints_then_retrieve(room):
     assert (read["matched"], read["truncated"], read["memories"][0]["id"]) == (1, False, id)
 
 
+@pytest.mark.proves("X42")
 def test_what_was_known_already_is_told(room):
-    """Who keeps the same again hears of it (X42)."""
+    """Who keeps the same again hears of it."""
     server = build_server(room)
     text = "The deploy fails when the token of the registry has expired."
     first, again = (
@@ -276,10 +280,9 @@ def test_a_reminder_says_when_it_is_due(room):
     assert "Remind of it when?" in one(server, "remind", text="Renew it")
 
 
+@pytest.mark.proves("CC-11", "E56")
 def test_no_tool_reaches_another_project(room):
-    """By id neither: what lies elsewhere is not there (CC-11); the user's own space is seen from
-    all (E56).
-    """
+    """By id neither: what lies elsewhere is not there; the user's own space is seen from all."""
     server = build_server(room)
     with opened(room.settings.home) as mind:
         theirs = mind.remember(
@@ -301,10 +304,9 @@ def test_no_tool_reaches_another_project(room):
         assert mind.get(mine["id"])[0].space == "me" and mind.get(theirs)[0].text.endswith("crow.")
 
 
+@pytest.mark.proves("A114", "CC-84")
 def test_trouble_is_told_to_the_model(room):
-    """Bad input and memory that is off come back as an error that says what to do, not as a crash
-    (A114, CC-84).
-    """
+    """Bad input and memory that is off come back as an error that says what to do, not as a crash."""
     server = build_server(room)
     assert "no scope" in one(server, "remember", text="x", scope="everybody")
     assert "nothing to remember" in one(server, "remember", text="  ")
@@ -329,8 +331,9 @@ def test_texts_that_are_long_are_cut_in_lists(room):
     assert len(many) == 50 and sum(len(found["text"]) for found in many) < 36_000
 
 
+@pytest.mark.proves("E57", "E58")
 def test_memories_have_kinds_and_an_end(room):
-    """Recall by kind, and what has expired is recalled no longer (E57, E58)."""
+    """Recall by kind, and what has expired is recalled no longer."""
     server = build_server(room)
     decision = one(server, "remember", text="We chose SQLite over Postgres.", kind="decision")["id"]
     one(server, "remember", text="The store speaks SQLite.", kind="fact")
@@ -344,8 +347,9 @@ def test_memories_have_kinds_and_an_end(room):
 
 
 @pytest.mark.model
+@pytest.mark.proves("B98", "E53")
 def test_search_goes_by_meaning(tmp_path, model_cache):
-    """What is found has no word in common with what was asked (B98, E53)."""
+    """What is found has no word in common with what was asked."""
     said = (
         "My automobile broke down on the motorway.",
         "The pasta needs nine minutes.",
@@ -365,8 +369,9 @@ def test_search_goes_by_meaning(tmp_path, model_cache):
 # The sets of the documents
 
 
+@pytest.mark.proves("A57", "A58", "A59", "A60", "A61", "B96", "B97", "B99", "B100", "B101", "B102")
 def test_jcode(room):
-    """remember, recall, search, list, forget, link, tag (A57–A61, B96, B97, B99–B102)."""
+    """The jcode profile offers remember, recall, search, list, forget, link and tag."""
     server = build_server(room, "jcode")
 
     def memory(action, **given):
@@ -402,9 +407,26 @@ def test_jcode(room):
     assert "no scope" in memory("remember", content="x", scope="team")
 
 
+@pytest.mark.proves(
+    "E18",
+    "E25",
+    "E26",
+    "E27",
+    "E28",
+    "E29",
+    "E30",
+    "CC-82",
+    "CC-83",
+    "CC-84",
+    "CC-85",
+    "CC-86",
+    "CC-87",
+    "X36",
+    "X37",
+)
 def test_tags(room):
-    """store_memory, retrieve_memories, list_memory_tags with the document's fields, and who wrote
-    it (E18, E25–E30, CC-82–CC-87, X36, X37).
+    """`store_memory`, `retrieve_memories` and `list_memory_tags` have the fields that clients
+    expect, and say who wrote a memory.
     """
     server = build_server(room, "tags")
     stored = one(
@@ -440,7 +462,7 @@ def test_tags(room):
         room.session,
         SPACE,
     )
-    room.mind.purge(kept.id)
+    room.mind.data.purge(kept.id)
     found = one(server, "retrieve_memories", tags=["RUNTIME"])
     (memory,) = found.pop("memories")
     assert found == {
@@ -520,13 +542,14 @@ def test_tags(room):
         "pending_curation": 5,
         "message": "3 tags",
     }
-    room.mind.curate(id, "validated")
+    room.mind.review.curate(id, "validated")
     assert one(server, "list_memory_tags")["pending_curation"] == 4
 
 
+@pytest.mark.proves("E1", "E2", "E3", "E4", "E6")
 def test_the_documents_example(room):
     """One session stores an explanation; in another project-mate session the prompt's words lead to
-    it (E1–E4, E6).
+    it.
     """
     content = (
         "The architecture separates shared resources (Runtime) from per-agent state (Session): subagents reuse "
@@ -559,10 +582,9 @@ def test_the_documents_example(room):
     elsewhere.close()
 
 
+@pytest.mark.proves("C91", "C92", "C93", "C94", "C95", "C96", "C97")
 def test_files(room):
-    """Passages with path and lines, lines of a file, today's log and MEMORY.md, both remembered
-    (C91–C97).
-    """
+    """Passages with path and lines, lines of a file, today's log and MEMORY.md, both remembered."""
     server = build_server(room, "files")
     saved = one(server, "memory_save", content="We chose SQLite for the store.")
     assert re.search(r"memory/\d{4}-\d\d-\d\d\.md$", saved["path"])
@@ -584,7 +606,7 @@ def test_files(room):
         replaced["message"]
         == f"Updated: 1 forgotten. `reverie undo {replaced['version']}` takes it back"
     )
-    room.mind.restore_file(updated["path"], replaced["version"], space=SPACE)
+    room.mind.files.restore(updated["path"], replaced["version"], space=SPACE)
     assert "heron" in one(server, "memory_get", path="MEMORY.md")["text"]
     for path in ("/etc/passwd", "../../config.toml", "memory/../../x"):
         assert "not in a folder" in one(server, "memory_get", path=path)
@@ -616,8 +638,8 @@ def test_resources(room):
     with opened(room.settings.home) as mind:
         id = mind.remember("Staging is called heron.", space=SPACE).id
         theirs = mind.remember("Their crow.", space="me/other").id
-        mind.recount("The deploy went well", space=SPACE)
-        mind.mirror(SPACE)
+        mind.episodes.record("The deploy went well", space=SPACE)
+        mind.data.mirror(SPACE)
 
     async def talk(client):
         listed = {str(resource.uri) for resource in (await client.list_resources()).resources}
@@ -685,8 +707,9 @@ def test_prompts(room):
 # Transports and processes
 
 
+@pytest.mark.proves("A1", "E1")
 def test_over_stdio(home):
-    """A process of its own: tools, and what one connection keeps the next one recalls (A1, E1)."""
+    """A process of its own: tools, and what one connection keeps the next one recalls."""
     assert one(command(home), "remember", text="Staging is called heron.")["scope"] == "project"
     assert (
         one(command(home), "recall", query="staging")["memories"][0]["text"]
@@ -694,9 +717,10 @@ def test_over_stdio(home):
     )
 
 
+@pytest.mark.proves("X8")
 def test_over_http(home):
-    """Streamable HTTP: the same tools; hints are given once in each session and not across sessions
-    (X8).
+    """Streamable HTTP: the same tools; hints are given once in each session and not across
+    sessions.
     """
     with opened(home) as mind:
         mind.remember("Staging is called heron.", tags=["staging"], title="Hosts", space=SPACE)
@@ -844,8 +868,9 @@ def cmdline(pid):
         return b""
 
 
+@pytest.mark.proves("CC-12")
 def test_many_copies_at_once(home):
-    """Eight servers over one home keep 40 memories, none is lost, none fails (CC-12)."""
+    """Eight servers over one home keep 40 memories, none is lost, none fails."""
     processes = [raw(home) for _ in range(8)]
     for number, process in enumerate(processes):
         calls = [
@@ -869,15 +894,16 @@ def test_many_copies_at_once(home):
         process.communicate(timeout=30)
         assert process.returncode == 0
     with opened(home) as mind:
-        assert len(mind.browse(space=SPACE)) == 40 and [] == mind.verify()
+        assert len(mind.browse(space=SPACE)) == 40 and [] == mind.data.verify()
 
 
+@pytest.mark.proves("A3")
 def test_no_tool_waits_for_a_model(room, monkeypatch):
-    """While the model is being loaded or fetched, and where it cannot be had, words answer (A3)."""
+    """While the model is being loaded or fetched, and where it cannot be had, words answer."""
     blocked, missing = BlockedEmbedder(), AbsentEmbedder()
     server = build_server(room)
     one(server, "remember", text="Staging is called heron.")
-    room.mind.embedder = blocked
+    room.mind.context.embedder = blocked
     assert (
         one(server, "recall", query="staging heron")["memories"] and room.search_mode() == "words"
     )
@@ -886,18 +912,19 @@ def test_no_tool_waits_for_a_model(room, monkeypatch):
     )  # this conversation kept it itself
     blocked.release()
     until(lambda: room.search_mode() == "auto")
-    room.mind.embedder, room._warmup = missing, None
+    room.mind.context.embedder, room._warmup = missing, None
     assert (
         one(server, "recall", query="staging heron")["memories"] and room.search_mode() == "words"
     )
-    room.mind.embedder = CountingEmbedder()
+    room.mind.context.embedder = CountingEmbedder()
     assert room.search_mode() == "words"
     monkeypatch.setattr("reverie.interfaces.mcp.tool_context.MODEL_RETRY_SECONDS", 0.0)
     until(lambda: room.search_mode() == "auto")  # it is tried for again, some time later
 
 
+@pytest.mark.proves("A114")
 def test_what_is_switched_off_is_off_in_a_server_that_runs(room):
-    """`reverie off` in another process holds at once, and so does `reverie on` (A114)."""
+    """`reverie off` in another process holds at once, and so does `reverie on`."""
     server = build_server(room)
     one(server, "remember", text="Staging is called heron.")
     home = ("--home", str(room.settings.home), "--space", SPACE)

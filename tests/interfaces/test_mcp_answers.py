@@ -116,7 +116,7 @@ def test_a_very_long_memory_is_read_in_parts(room):  # noqa: F811
 def test_a_page_that_is_too_long_says_so(room):  # noqa: F811
     """The resource is an answer and no error of the protocol."""
     room.mind.remember("heron " * 400_000, space=SPACE)
-    room.mind.mirror(SPACE)
+    room.mind.data.mirror(SPACE)
 
     async def talk(client):
         return (await client.read_resource("reverie://pages/MEMORY.md")).contents[0].text
@@ -124,10 +124,9 @@ def test_a_page_that_is_too_long_says_so(room):  # noqa: F811
     assert "cannot be shown" in over(build_server(room), talk)
 
 
+@pytest.mark.proves("E10")
 def test_no_hint_says_why(room):  # noqa: F811
-    """Nothing known, or nothing new; an untitled memory is named by the words that the prompt has
-    (E10).
-    """
+    """Nothing known, or nothing new; an untitled memory is named by the words that the prompt has."""
     room.mind.remember("The staging server is called heron.", space=SPACE, tags=["staging"])
     server = build_server(room)
     assert "Nothing is known" in one(server, "hints", prompt="what of the moon?")["text"]

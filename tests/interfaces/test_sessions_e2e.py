@@ -108,8 +108,9 @@ def blocks(sent):
     return sent.count(f"<{FENCE}>")
 
 
+@pytest.mark.proves("A62")
 def test_memory_comes_at_the_turn_that_needs_it(agent):
-    """Not one later, and not at quiet turns, however many turns there are (A62)."""
+    """Not one later, and not at quiet turns, however many turns there are."""
     agent.reverie("remember", HERON)
     with session(agent) as say:
         assert blocks(say("Good morning!")) == 0
@@ -118,8 +119,9 @@ def test_memory_comes_at_the_turn_that_needs_it(agent):
         assert blocks(say("thanks")) == blocks(say(QUIET)) == blocks(say("Please go on.")) == 1
 
 
+@pytest.mark.proves("CC-40")
 def test_what_a_turn_prepared_comes_with_one_that_goes_on(agent):
-    """Prepared after the turn was answered, it waits through a quiet turn (CC-40)."""
+    """Prepared after the turn was answered, it waits through a quiet turn."""
     # nobody prepares before there is something to prepare
     config.save_settings(config.load_settings(agent.home), idle=0.0)
     with session(agent) as say:
@@ -131,8 +133,9 @@ def test_what_a_turn_prepared_comes_with_one_that_goes_on(agent):
         assert blocks(given) == 1 and "7443" in given
 
 
+@pytest.mark.proves("CC-79", "X40")
 def test_a_failed_tool_brings_the_known_fix(agent):
-    """What once made it go away is in the request that brings the same error again (CC-79, X40)."""
+    """What once made it go away is in the request that brings the same error again."""
     (agent.project / "run.sh").write_text(
         "[ -f ready ] || { echo \"ModuleNotFoundError: No module named 'yaml'\" >&2; exit 1; }\n"
     )

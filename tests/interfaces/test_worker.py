@@ -1,6 +1,4 @@
-"""The detached worker: it settles, waits a while, leaves; never more than one is at work (X20: its
-backups).
-"""
+"""The detached worker: it settles, waits a while, leaves; never more than one is at work."""
 
 import os
 import signal
@@ -68,7 +66,7 @@ def test_remember_leaves_the_embedding_to_a_worker(home):
     )
     assert out.returncode == 0
     with opened(home) as mind:
-        until(lambda: mind.stats().waiting == 0 and mind.stats().vectors == 1)
+        until(lambda: mind.data.stats().waiting == 0 and mind.data.stats().vectors == 1)
         assert held(mind)
         until(lambda: held(mind) is None)
     assert [f"reverie-{DAY}.db"] == [p.name for p in (home / "backups").glob("*.db")]
@@ -79,9 +77,9 @@ def test_work_that_comes_while_it_waits_is_done(home):
     with opened(home) as mind:
         mind.remember("one", space="me/demo")
         process = started(home)
-        until(lambda: mind.stats().vectors == 1)
+        until(lambda: mind.data.stats().vectors == 1)
         mind.remember("two", space="me/demo")
-        until(lambda: mind.stats().vectors == 2)
+        until(lambda: mind.data.stats().vectors == 2)
         assert (process.wait(20), process.stdout.read()) == (0, "")
         process.stdout.close()
         assert held(mind) is None
@@ -96,7 +94,7 @@ def test_only_one_is_at_work(home):
         process = started(home)
         assert process.wait(20) == 0
         process.stdout.close()
-        assert (mind.stats().vectors, held(mind)) == (0, "somebody")
+        assert (mind.data.stats().vectors, held(mind)) == (0, "somebody")
 
 
 def test_a_hundred_commands_start_one_process(home, monkeypatch):
@@ -137,12 +135,12 @@ def test_it_leaves_when_told_to(home, number):
     with opened(home) as mind:
         mind.remember("one", space="me/demo")
         process = started(home)
-        until(lambda: mind.stats().vectors == 1)
+        until(lambda: mind.data.stats().vectors == 1)
         time.sleep(0.2)
         process.send_signal(number)
         assert (process.wait(10), process.stdout.read()) == (0, "")
         process.stdout.close()
-        assert held(mind) is None and [] == mind.verify()
+        assert held(mind) is None and [] == mind.data.verify()
 
 
 def test_it_leaves_when_its_home_is_gone(home):
@@ -221,8 +219,9 @@ def test_settle_says_who_stands_still(home, monkeypatch):
         assert mind.settle()._replace(events=0) == SettleReport(embedded=1)
 
 
+@pytest.mark.proves("X20")
 def test_only_the_newest_backups_are_kept(home):
-    """X20: a daily copy, of which `settings.backups` are kept."""
+    """A daily copy, of which `settings.backups` are kept."""
     from reverie.storage import backups
 
     (home / "backups").mkdir()
@@ -254,8 +253,9 @@ def test_trouble_is_left_for_status(home):
         assert held(mind) is None
 
 
+@pytest.mark.proves("B131", "B132")
 def test_it_sleeps_before_it_leaves(tmp_path):
-    """B131, B132: when it is quiet and much is new, the worker tidies up, and notes when."""
+    """When it is quiet and much is new, the worker tidies up, and notes when."""
     folder = toy_home(tmp_path, idle=0.5, sleep_idle=0.0, sleep="prune, links")
     with opened(folder) as mind:
         mind.remember_many(
@@ -272,8 +272,9 @@ def test_it_sleeps_before_it_leaves(tmp_path):
         assert [1] == [len(mind.store.events(verbs=(verb,))) for verb in ("slept",)]
 
 
+@pytest.mark.proves("B136")
 def test_switched_off_it_never_sleeps(tmp_path):
-    """B136: sleep = "off"."""
+    """With `sleep = "off"` no sleep is ever due."""
     folder = toy_home(tmp_path, idle=0.5, sleep_idle=0.0, sleep="off")
     with opened(folder) as mind:
         mind.remember_many([{"text": f"Guess number {i}."} for i in range(30)], space="me/demo")

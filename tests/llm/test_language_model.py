@@ -85,9 +85,10 @@ def calls(store):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.proves("X7")
 def test_a_good_answer_is_read_and_written_down(protocol, opened, store):
     """Every call leaves an event with task, model, tokens, duration and outcome; the day's books
-    add up (X7).
+    add up.
     """
     with scripted("[3, 1]") as script:
         llm = opened(getattr(script, protocol))
@@ -116,9 +117,10 @@ def test_a_good_answer_is_read_and_written_down(protocol, opened, store):
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.proves("A6")
 def test_what_is_sent(protocol, opened):
     """Instructions apart from data, the model's name, a limit on the answer, the key in its own
-    header (A6).
+    header.
     """
     with scripted("[]") as script:
         opened(getattr(script, protocol)).ask(ASK, as_list, space="me")
@@ -174,8 +176,9 @@ def test_no_other_key_reaches_a_configured_address(protocol, opened, monkeypatch
         ("x" * 9_000_000, DOWN),
     ],
 )
+@pytest.mark.proves("CC-34")
 def test_a_useless_answer_is_nothing(protocol, answer, outcome, opened, store):
-    """No value, one outcome, one event; a bad answer is no reason to stop asking (CC-34)."""
+    """No value, one outcome, one event; a bad answer is no reason to stop asking."""
     with scripted(answer, "[1]") as script:
         llm = opened(getattr(script, protocol))
         got = llm.ask(ASK, as_list, space="me")
@@ -200,9 +203,10 @@ def test_a_useless_answer_is_nothing(protocol, answer, outcome, opened, store):
         (Status(302), REFUSED, 600.0),
     ],
 )
+@pytest.mark.proves("CC-37")
 def test_the_breaker_opens_and_closes(protocol, answer, outcome, rest, opened, store, clock):
     """After trouble nobody asks for 30 s, or as long as the server wants; a refusal is reported
-    once (CC-37).
+    once.
     """
     with scripted(answer, "[1]") as script:
         llm = opened(getattr(script, protocol))
@@ -298,8 +302,9 @@ def test_the_budget_of_dollars(opened):
         assert OK == opened(script.openai, dollars=2 * cost).ask(ASK, as_list, space="me").outcome
 
 
+@pytest.mark.proves("A6")
 def test_known_prices_come_with_the_client(opened):
-    """A model at its provider's usual address has a price without anybody setting one (A6)."""
+    """A model at its provider's usual address has a price without anybody setting one."""
     from reverie.llm.client import RemoteModel
 
     assert (
@@ -322,8 +327,9 @@ def test_known_prices_come_with_the_client(opened):
     )
 
 
+@pytest.mark.proves("CC-89")
 def test_a_key_that_a_server_repeats_is_written_nowhere(opened, store):
-    """Neither the log nor the books hold the key (CC-89)."""
+    """Neither the log nor the books hold the key."""
     with scripted(Status(401, f"Incorrect API key provided: {KEY}")) as script:
         got = opened(script.openai).ask(ASK, as_list, space="me")
     kept = json.dumps([dict(event.payload) for event in store.events()]) + (
@@ -332,8 +338,9 @@ def test_a_key_that_a_server_repeats_is_written_nowhere(opened, store):
     assert "401" in got.why and KEY not in kept + got.why
 
 
+@pytest.mark.proves("CC-89")
 def test_no_secret_is_sent(opened):
-    """Whatever the task forgot to redact is redacted on the way (CC-89)."""
+    """Whatever the task forgot to redact is redacted on the way."""
     secret = "ghp_" + "a1B2" * 9
     with scripted("[]") as script:
         opened(script.openai).ask(ASK._replace(data=f"token {secret}"), as_list, space="me")

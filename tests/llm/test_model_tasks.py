@@ -70,8 +70,9 @@ WINDOW = tuple(HostMessage("user", f"message {n} about src/app.py", n) for n in 
         ('{"use": [1], "delete": ["mem_1"], "trust": 1}', (1,)),
     ],
 )
+@pytest.mark.proves("CC-33", "CC-34")
 def test_the_judges_answer_is_read(text, use):
-    """Lists in prose, twice the same, nothing, out of range (CC-33, CC-34)."""
+    """Lists in prose, twice the same, nothing, out of range."""
     assert use == judge_task.read_judgement(text, 10).use
 
 
@@ -91,8 +92,9 @@ def test_the_judges_answer_is_read(text, use):
         "{",
     ],
 )
+@pytest.mark.proves("CC-34")
 def test_an_unclear_judge_says_nothing(text):
-    """Unparseable is a failure, not a guess (CC-34)."""
+    """Unparseable is a failure, not a guess."""
     with pytest.raises(BadAnswer):
         judge_task.read_judgement(text, 10)
 
@@ -110,8 +112,9 @@ def test_no_answer_names_what_was_not_shown(text, count):
     )
 
 
+@pytest.mark.proves("X3", "CC-35")
 def test_ballots():
-    """By votes, then best place; failed ballots are neutral; all failed is nothing (X3, CC-35)."""
+    """By votes, then best place; failed ballots are neutral; all failed is nothing."""
 
     def use(agree, *ballots):
         found = judge_task.count_ballots(
@@ -126,10 +129,9 @@ def test_ballots():
     assert (4, 5) == use(2, (5, 4), (4, 5))
 
 
+@pytest.mark.proves("CC-38")
 def test_cadence():
-    """First turn runs; last at 3: 4 and 5 skip, 6 runs; a new topic always; cadence 1 always
-    (CC-38).
-    """
+    """First turn runs; last at 3: 4 and 5 skip, 6 runs; a new topic always; cadence 1 always."""
     runs = [judge_task.is_judge_due(turn, 3, changed=False) for turn in (4, 5, 6)]
     assert [False, False, True] == runs
     assert judge_task.is_judge_due(1, None, changed=False) and judge_task.is_judge_due(
@@ -140,10 +142,9 @@ def test_cadence():
     )
 
 
+@pytest.mark.proves("A55", "A49")
 def test_the_judge_is_asked_for_what_can_be_acted_upon():
-    """Not for trivia, nor for all that is about the same topic; the candidates come numbered (A55,
-    A49).
-    """
+    """Not for trivia, nor for all that is about the same topic; the candidates come numbered."""
     asked = judge_task.build_judge_request("where?", [make_memory("one"), make_memory("two")], 5.0)
     assert all(
         words in asked.instructions for words in ("can be acted upon", "trivia", "is not enough")
@@ -151,10 +152,9 @@ def test_the_judge_is_asked_for_what_can_be_acted_upon():
     assert [None, 1, 2] == [json.loads(line).get("n") for line in asked.data.splitlines()[1:-1]]
 
 
+@pytest.mark.proves("CC-39")
 def test_the_focused_query():
-    """Reminders, tool lines and tool errors are left out; the last user line comes
-    first (CC-39).
-    """
+    """Reminders, tool lines and tool errors are left out; the last user line comes first."""
     window = [
         HostMessage("user", "Deploy it.\n<system-reminder>be nice\nalways</system-reminder>"),
         HostMessage(
@@ -190,7 +190,7 @@ def test_the_focused_query():
     st.integers(20, 500),
 )
 def test_the_query_is_never_too_long(window, most):
-    """4000 characters of the tail (CONSTANTS: judge caps)."""
+    """4000 characters of the tail."""
     assert len(judge_task.focus_conversation(window, most)) <= most
 
 
@@ -269,15 +269,17 @@ def test_windows_cover_everything_within_bounds(said):
     assert all(0 < len(part) <= 40 and sum(len(m.text) for m in part) <= 24_000 for part in parts)
 
 
+@pytest.mark.proves("X16")
 def test_the_known_list_is_cut():
-    """80 × 150 characters (CONSTANTS: known-list; X16)."""
+    """A model is shown at most 80 known memories of 150 characters."""
     data = extraction.build_extraction_request(WINDOW, ["x" * 500] * 100).data
     known = [json.loads(line)["known"] for line in data.splitlines()[1:-1] if '"known"' in line]
     assert (80, 150) == (len(known), max(map(len, known)))
 
 
+@pytest.mark.proves("CC-61")
 def test_an_unknown_kind_is_a_fact():
-    """CC-61: unknown category becomes fact, entity stays entity."""
+    """Unknown category becomes fact, entity stays entity."""
 
     def kinds(kind):
         row = {"text": "t", "kind": kind, "from": 10}
@@ -330,8 +332,9 @@ GOOD = (
 )
 
 
+@pytest.mark.proves("CC-71")
 def test_a_merged_text_keeps_everything():
-    """Every number, identifier, name and path, or it is refused (CC-71)."""
+    """Every number, identifier, name and path, or it is refused."""
 
     def merged(text):
         return pair_task.read_merged_text(json.dumps({"text": text}), TEXTS)
@@ -377,8 +380,9 @@ def test_names_of_groups(name, found):
         assert found == group_naming_task.read_group_name(answer)
 
 
+@pytest.mark.proves("B82")
 def test_gaps_are_answered_from_what_was_said():
-    """A note that answers a question rests on messages that were shown (B82)."""
+    """A note that answers a question rests on messages that were shown."""
     request = group_naming_task.build_gaps_request(["where is staging?"], WINDOW)
     assert "where is staging?" in request.data and '"message":10' in request.data
     answer = '{"keep": [{"text": "Staging is heron.", "kind": "fact", "from": %d, "to": 12}]}'
@@ -443,9 +447,10 @@ def test_any_books_can_be_read(kept):
     )
 
 
+@pytest.mark.proves("X27")
 def test_a_note_has_importance_data_and_a_feeling():
-    """X27: how much it matters, what can be looked up by name, what the user feels; another form
-    says nothing.
+    """How much it matters, what can be looked up by name, what the user feels; another form says
+    nothing.
     """
 
     def read(**more):
@@ -485,8 +490,9 @@ def test_a_note_has_importance_data_and_a_feeling():
         ("user", "it turned out that CI was down", "experience"),
     ],
 )
+@pytest.mark.proves("X29")
 def test_a_row_says_what_it_is(role, text, sort):
-    """X29: guidance for each sort of message, and each row of the request names its sort."""
+    """Guidance for each sort of message, and each row of the request names its sort."""
     asked = extraction.build_extraction_request((HostMessage(role, text, 3),), ())
     assert sort == extraction.classify_message(HostMessage(role, text, 3))
     assert f'"is":"{sort}"' in asked.data

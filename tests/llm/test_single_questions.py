@@ -65,8 +65,9 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("task", QUESTIONS)
+@pytest.mark.proves("A80", "A86", "B25", "B32")
 def test_a_question_and_its_answer(task, clock):
-    """One call each, counted under its own name (A80, A86, B25, B32)."""
+    """One call each, counted under its own name."""
     question, answer, found, _ = QUESTIONS[task]
     with scripted(answer) as script, memory(now=clock, llm=script.openai) as mind:
         assert found == question(mind.work)
@@ -85,8 +86,9 @@ def test_a_question_and_its_answer(task, clock):
     ],
 )
 @pytest.mark.parametrize("task", QUESTIONS)
+@pytest.mark.proves("CC-34", "CC-71")
 def test_without_a_useful_answer_nothing_is_known(task, bad, clock):
-    """Malformed, empty, hostile, rejected: the same as no model (CC-34, CC-71)."""
+    """Malformed, empty, hostile, rejected: the same as no model."""
     question, _, _, nothing = QUESTIONS[task]
     with scripted(bad) as script, memory(now=clock, llm=script.openai) as mind:
         assert nothing == question(mind.work)
@@ -94,8 +96,9 @@ def test_without_a_useful_answer_nothing_is_known(task, bad, clock):
 
 @pytest.mark.parametrize("away", [Status(500), Status(401), Status(429)])
 @pytest.mark.parametrize("task", QUESTIONS)
+@pytest.mark.proves("CC-63")
 def test_a_model_that_is_away(task, away, clock):
-    """A question about an event waits; any other is as without a model (CC-63)."""
+    """A question about an event waits; any other is as without a model."""
     question, _, _, nothing = QUESTIONS[task]
     with scripted(away) as script, memory(now=clock, llm=script.openai) as mind:
         if task == "reconcile":
@@ -105,8 +108,9 @@ def test_a_model_that_is_away(task, away, clock):
             assert nothing == question(mind.work)
 
 
+@pytest.mark.proves("B82")
 def test_gaps_are_reviewed(clock):
-    """What the session itself answers becomes a note that rests on its messages (B82)."""
+    """What the session itself answers becomes a note that rests on its messages."""
     answer = '{"keep": [{"text": "Staging is called heron.", "kind": "entity", "from": 1}]}'
     with scripted(answer) as script, memory(now=clock, llm=script.openai) as mind:
         found = model_requests.ask_open_questions(mind.work, EVENT, ["where is staging?"], SAID)

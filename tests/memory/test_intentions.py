@@ -43,10 +43,9 @@ def after(memory, change):
     return with_fields(memory, change.fields)
 
 
+@pytest.mark.proves("CC-67", "C41")
 def test_only_what_waits_and_has_come_is_due():
-    """CC-67, C41: pending ones whose time has come; not done, cancelled, triggered, or still to
-    come.
-    """
+    """Pending ones whose time has come; not done, cancelled, triggered, or still to come."""
     now = [
         reminder(when=NOON - 1, status=status)
         for status in ("pending", "triggered", "done", "cancelled")
@@ -62,8 +61,9 @@ def test_only_what_waits_and_has_come_is_due():
     st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 50)), max_size=12),
     st.randoms(),
 )
+@pytest.mark.proves("CC-67", "C42")
 def test_by_priority_then_by_time(some, chance):
-    """CC-67, C42: the order does not depend on the order in which they were kept."""
+    """The order does not depend on the order in which they were kept."""
     all = [
         reminder(f"r{n}", when=NOON - seconds, priority=priority)
         for n, (priority, seconds) in enumerate(some)
@@ -76,9 +76,10 @@ def test_by_priority_then_by_time(some, chance):
 
 
 @given(RULES, ZONES, st.lists(st.floats(-3 * 86_400, 40 * 86_400), min_size=1, max_size=12))
+@pytest.mark.proves("C43")
 def test_each_occurrence_fires_once_however_the_clock_runs(rule, zone, steps):
-    """C43: a machine that sleeps over many times fires once and goes on; a clock that jumps back
-    repeats nothing.
+    """A machine that sleeps over many times fires once and goes on; a clock that jumps back repeats
+    nothing.
     """
     memory = reminder(
         **complete_intention_details({"every": rule, "zone": zone}, NOON, lambda: "UTC")
@@ -95,8 +96,9 @@ def test_each_occurrence_fires_once_however_the_clock_runs(rule, zone, steps):
 
 
 @given(st.floats(NOON, NOON + 1e6), st.floats(0, 1e6))
+@pytest.mark.proves("C45")
 def test_what_does_not_recur_fires_once_for_good(when, later):
-    """C45: it stays triggered until it is done or cancelled."""
+    """It stays triggered until it is done or cancelled."""
     memory = reminder(when=when)
     given_ = after(memory, mark_fired(memory, when))
     assert (
@@ -106,8 +108,9 @@ def test_what_does_not_recur_fires_once_for_good(when, later):
     assert is_same_occurrence(memory, memory) and not is_same_occurrence(given_, memory)
 
 
+@pytest.mark.proves("C40")
 def test_a_context_calls_for_it():
-    """C40: a file, a command, a topic; the words that set the reminder do not."""
+    """A file, a command, a topic; the words that set the reminder do not."""
     one = reminder(
         "Rotate the keys",
         build_trigger_patterns(["src/**/auth.py"], ["git push"], ["staging server"]),
@@ -215,10 +218,9 @@ def test_any_glob_and_words_make_a_pattern_that_can_be_met(text):
         )
 
 
+@pytest.mark.proves("C44")
 def test_done_and_cancelled():
-    """C44: what is done counts no longer; of what recurs `done` ends one occurrence,
-    `cancel` all.
-    """
+    """What is done counts no longer; of what recurs `done` ends one occurrence, `cancel` all."""
     once, often = reminder(when=NOON), reminder(when=NOON, zone="UTC", every="0 9 * * *")
     assert [type(change) for change in end_reminder(once, "done", NOON)][1:] == [Retire]
     assert end_reminder(once, "cancel", NOON)[0].fields["details"]["status"] == "cancelled"
@@ -247,9 +249,10 @@ def test_snoozed():
         snooze_reminder(one, "yesterday", NOON)
 
 
+@pytest.mark.proves("C44")
 def test_snoozing_moves_one_time_of_a_series():
-    """C44: a stand-up every other Monday, put off to Wednesday, comes again on its Monday; so does
-    it where it was
+    """A stand-up every other Monday, put off to Wednesday, comes again on its Monday; so does it
+    where it was
 
     put off twice, done meanwhile, or put off after it was given.
     """
@@ -394,8 +397,9 @@ def test_what_was_understood_is_told_back():
         ({"every": "2 weeks"}, "Thursday 2025-10-09 09:00 UTC, then every 2 weeks at 09:00"),
     ],
 )
+@pytest.mark.proves("C39")
 def test_what_the_words_for_how_often_leave_open_is_as_the_first_time(said, understood):
-    """C39: a first time at 14:00 means 14:00 each time, unless another hour is said."""
+    """A first time at 14:00 means 14:00 each time, unless another hour is said."""
     details = complete_intention_details({**said, "zone": "UTC"}, NOON, lambda: "UTC")
     assert describe_due(reminder(**details)) == understood
     assert (

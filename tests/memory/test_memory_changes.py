@@ -17,8 +17,9 @@ from reverie.memory.memory_changes import (
 from reverie.testing import NOON, make_memory
 
 
+@pytest.mark.proves("CC-52", "B70")
 def test_helpful_use_strengthens():
-    """Access and strength +1, confidence +0.05 up to 1, and where it was (CC-52, B70)."""
+    """Access and strength +1, confidence +0.05 up to 1, and where it was."""
     memory = make_memory("x", trust=0.97)
     after = with_fields(memory, record_use(memory, NOON + 5, helpful=True, session="s").fields)
 
@@ -31,8 +32,9 @@ def test_helpful_use_strengthens():
     assert (after.trust, after.sources) == (0.97, ("s",))
 
 
+@pytest.mark.proves("CC-52", "B71")
 def test_unhelpful_use_weakens():
-    """Confidence −0.1 down to 0; nothing else (CC-52, B71)."""
+    """Confidence −0.1 down to 0; nothing else."""
     memory = make_memory("x", trust=0.05)
     after = with_fields(memory, record_use(memory, NOON + 5, helpful=False).fields)
 
@@ -43,10 +45,9 @@ def test_unhelpful_use_weakens():
     ("trust", "helpful", "confidence"),
     [(0.5, True, 0.52), (1.0, True, 1.0), (0.5, False, 0.49), (0.0, False, 0.0)],
 )
+@pytest.mark.proves("CC-52", "B78", "B79")
 def test_a_judges_verdict_is_a_small_step(trust, helpful, confidence):
-    """+0.02 verified, −0.01 rejected, within 0 and 1; used when it was looked at, said by nobody
-    (CC-52, B78, B79).
-    """
+    """+0.02 verified, −0.01 rejected, within 0 and 1; used when it was looked at, said by nobody."""
     fields = record_use(
         make_memory("x", trust=trust), NOON, helpful=helpful, by="judge", at=NOON - 5
     ).fields
@@ -56,8 +57,9 @@ def test_a_judges_verdict_is_a_small_step(trust, helpful, confidence):
     )
 
 
+@pytest.mark.proves("A21")
 def test_breadcrumbs_are_bounded():
-    """Strength counts every time, the list keeps the last (A21)."""
+    """Strength counts every time, the list keeps the last."""
     memory = make_memory("x")
     for n in range(MAX_REINFORCEMENTS + 5):
         memory = with_fields(memory, record_use(memory, NOON + n, helpful=True).fields)
@@ -69,8 +71,9 @@ def test_breadcrumbs_are_bounded():
     assert memory.reinforcements[-1].at == NOON + MAX_REINFORCEMENTS + 4
 
 
+@pytest.mark.proves("CC-5", "B12")
 def test_superseding_retires_and_points():
-    """The older is retired with its successor's id, the newer gets the edge (CC-5, B12)."""
+    """The older is retired with its successor's id, the newer gets the edge."""
     old, new = make_memory("old"), make_memory("new")
 
     assert supersede_memory(old, new, NOON) == [
@@ -81,8 +84,9 @@ def test_superseding_retires_and_points():
         supersede_memory(old, old, NOON)
 
 
+@pytest.mark.proves("CC-6", "A39", "B13")
 def test_contradiction_flags_both():
-    """An edge each way and each other's id, both still count (CC-6, A39, B13)."""
+    """An edge each way and each other's id, both still count."""
     one, other = make_memory("one"), make_memory("other")
     changes = flag_contradiction(one, other, NOON)
 
@@ -116,16 +120,16 @@ def test_restoring_lets_go_of_the_successor():
         ("a", "b", "relates_to", float("nan")),
     ],
 )
+@pytest.mark.proves("B11")
 def test_odd_links_are_refused(bad):
-    """An unknown relation, a weight beyond 0..1, itself (B11)."""
+    """An unknown relation, a weight beyond 0..1 and a link to itself are refused."""
     with pytest.raises(BadInput):
         link_memories(*bad)
 
 
+@pytest.mark.proves("A104", "X25")
 def test_the_story_of_a_memory(mind, clock):
-    """Who said it and when, how far it is believed, what was done to it, what replaced it (A104,
-    X25).
-    """
+    """Who said it and when, how far it is believed, what was done to it, what replaced it."""
     old = mind.remember(
         "vim is the editor",
         space="me/demo",
@@ -167,10 +171,9 @@ def test_odd_times_and_details_can_be_told():
     assert "second 1000000" in explain_memory(memory, [], [], NOON, {}).story[0]
 
 
+@pytest.mark.proves("A80", "A104")
 def test_a_long_story_is_short(mind, clock):
-    """Sixty restatements are a few lines: how often, when, three wordings; the whole tells each
-    (A80, A104).
-    """
+    """Sixty restatements are a few lines: how often, when, three wordings; the whole tells each."""
     one = mind.remember("I prefer tabs", space="me/demo", kind="preference", session="s0")
     for n in range(60):
         clock.tick(days=1)
@@ -202,8 +205,9 @@ def test_a_story_of_many_different_events_is_elided(mind):
     assert "before it said “x is 28”" in story[-1]
 
 
+@pytest.mark.proves("A86")
 def test_a_conflict_is_quoted_and_says_where_to_decide(mind):
-    """What contradicts it, in its words (A86); once, not as a tie as well."""
+    """What contradicts it, in its words; once, not as a tie as well."""
     one = mind.remember("The API listens on port 8080", space="me/demo", provenance="user_stated")
     mind.remember("The API listens on port 9000", space="me/demo")
     mind.settle()
@@ -213,11 +217,12 @@ def test_a_conflict_is_quoted_and_says_where_to_decide(mind):
     assert told[0].endswith("decide with `reverie review`.")
 
 
+@pytest.mark.proves("CC-66")
 def test_the_story_of_a_procedure(mind):
-    """Its record, in words (CC-66)."""
-    one = mind.teach("Release", ["Run the tests", "Tag"], space="me/demo")
+    """A procedure's story tells in words how often it worked."""
+    one = mind.procedures.teach("Release", ["Run the tests", "Tag"], space="me/demo")
     for worked in (True, False, True):
-        mind.outcome(one.id, worked)
+        mind.procedures.outcome(one.id, worked)
     told = mind.explain(one.id).story
 
     assert (
@@ -230,8 +235,9 @@ def test_the_story_of_a_procedure(mind):
     ]
 
 
+@pytest.mark.proves("A104")
 def test_no_story_shows_a_field_or_a_value_as_a_program_writes_it(mind, clock):
-    """Whatever was done to it (A104)."""
+    """Whatever was done to it."""
     one = mind.remember("x is y", space="me/demo", tags=["a"], details={"steps": ["b"]})
     other = mind.remember("p is q", space="me/demo")
     mind.revise(one.id, title="t", details={"steps": ["c"]}, expires_at=clock() + 9e6, salience=0.9)

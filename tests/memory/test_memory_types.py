@@ -35,9 +35,10 @@ KIND = st.sampled_from([*KINDS, "recipe", "playbook"])
 
 
 @given(st.lists(st.sampled_from(MEMORY_TYPES), unique=True), st.lists(KIND, unique=True), KIND)
+@pytest.mark.proves("C58")
 def test_types_and_kinds_ask_for_what_both_say(types, kinds, kind):
-    """C58: a kind is asked for if it is among the kinds and of one of the types; working memory
-    only by name.
+    """A kind is asked for if it is among the kinds and of one of the types; working memory only by
+    name.
     """
     asked = to_kind_filter(types, kinds)
     found = (
@@ -49,13 +50,15 @@ def test_types_and_kinds_ask_for_what_both_say(types, kinds, kind):
     assert found == (by_name and (bool(types or kinds) or kind not in EXPLICIT_KINDS))
 
 
+@pytest.mark.proves("X34")
 def test_every_type_has_room():
-    """X34: a capacity for each type."""
+    """A capacity for each type."""
     assert set(CAPACITY) == set(MEMORY_TYPES)
 
 
+@pytest.mark.proves("CC-65", "C17")
 def test_an_episode_tells_all_of_it_in_words():
-    """CC-65, C17: who, what, when, where and why; nothing invented for what is not said."""
+    """Who, what, when, where and why; nothing invented for what is not said."""
     told = episodes.describe_episode(
         "Deployed heron", {"who": "Ann", "where": "staging", "why": "release 2.1.", "outcome": ""}
     )
@@ -88,14 +91,16 @@ def test_an_episode_tells_all_of_it_in_words():
         ({"exit_code": True}, None),
     ],
 )
+@pytest.mark.proves("X28")
 def test_how_something_went(payload, worked):
-    """X28: success and failure as hosts write them; what does not say so says nothing."""
+    """Success and failure as hosts write them; what does not say so says nothing."""
     assert worked is episodes.read_success(payload)
 
 
+@pytest.mark.proves("X28")
 def test_what_is_recorded_and_matters_is_an_episode():
-    """X28: goals, tasks and steps either way, tools only if they failed, unless somebody says that
-    it matters.
+    """Goals, tasks and steps either way, tools only if they failed, unless somebody says that it
+    matters.
     """
 
     def becomes(verb, **payload):
@@ -114,8 +119,9 @@ def test_what_is_recorded_and_matters_is_an_episode():
     assert becomes("read", what="a", ok=True) is None
 
 
+@pytest.mark.proves("C47")
 def test_a_feeling_is_named_and_measured():
-    """C47: an emotion in a word, one of three intensities; anything else is refused, and read as
+    """An emotion in a word, one of three intensities; anything else is refused, and read as
     nothing.
     """
     assert feelings.Feeling("joy", "high", "it works") == feelings.validate_feeling(
@@ -135,8 +141,9 @@ def test_a_feeling_is_named_and_measured():
 
 
 @given(st.sampled_from(feelings.INTENSITIES), st.sampled_from(feelings.INTENSITIES))
+@pytest.mark.proves("CC-68")
 def test_the_least_intensity_filters(intensity, minimum):
-    """CC-68: at least so strong."""
+    """A memory passes whose emotion is at least as strong as was asked for."""
     order = feelings.INTENSITIES.index
     one = make_memory(
         "a", details={"emotion": feelings.feeling_to_details(feelings.Feeling("joy", intensity))}
@@ -145,8 +152,9 @@ def test_the_least_intensity_filters(intensity, minimum):
     assert not feelings.is_felt(one, minimum, "fear")
 
 
+@pytest.mark.proves("C51", "C85", "CC-68")
 def test_a_feeling_weighs_within_bounds():
-    """C51, C85, CC-68: by 1.05, 1.15 or 1.25 (CONSTANTS: emotional boost), and nothing beyond."""
+    """By 1.05, 1.15 or 1.25, and nothing beyond."""
     plain = make_memory("a")
     for intensity, boost in (("low", 1.05), ("medium", 1.15), ("high", 1.25)):
         tagged = plain._replace(details={"emotion": {"name": "joy", "intensity": intensity}})
@@ -154,8 +162,9 @@ def test_a_feeling_weighs_within_bounds():
     assert max(EMOTION_FACTORS.values()) <= 1 + PRIOR_BOUND
 
 
+@pytest.mark.proves("B56")
 def test_a_season_weighs_within_bounds():
-    """B56: what was kept in a time of the same name, and only that."""
+    """What was kept in a time of the same name, and only that."""
     one = named_period.stamp_season(make_memory("a"), named_period.Season("release-week"))
     assert "release-week" == one.details["season"]
     assert compute_prior(one, NOON, "release-week") == pytest.approx(
@@ -169,16 +178,18 @@ def test_a_season_weighs_within_bounds():
             named_period.validate_season_label(odd)
 
 
+@pytest.mark.proves("B56")
 def test_what_comes_from_before_a_season_is_not_of_it():
-    """B56: an old conversation that is imported in release week is not of release week."""
+    """An old conversation that is imported in release week is not of release week."""
     now = named_period.Season("release-week", since=NOON)
     assert not named_period.stamp_season(make_memory("a", at=NOON - 1), now).details
     own = make_memory("a", details={"season": "audit"})
     assert own == named_period.stamp_season(own, now)
 
 
+@pytest.mark.proves("CC-66")
 def test_procedures_by_rate_then_by_use():
-    """CC-66: the better rate first, of equals the one that was tried more."""
+    """The better rate first, of equals the one that was tried more."""
 
     def made(name, worked, failed, rate):
         return make_memory(
@@ -191,8 +202,9 @@ def test_procedures_by_rate_then_by_use():
     ]
 
 
+@pytest.mark.proves("CC-66", "C33", "C35")
 def test_the_rate_moves_by_a_tenth():
-    """CC-66, C33, C35: from 0.5 to 0.55 to 0.595 by success; to 0.45 by failure."""
+    """From 0.5 to 0.55 to 0.595 by success; to 0.45 by failure."""
     first = procedure.add_outcome(procedure.PracticeRecord(), worked=True)
     assert (0.55, 0.595) == (
         pytest.approx(first.rate),
@@ -203,8 +215,9 @@ def test_the_rate_moves_by_a_tenth():
     )
 
 
+@pytest.mark.proves("CC-66")
 def test_an_empty_trigger_is_met_by_nothing():
-    """CC-66."""
+    """An empty trigger, or one of blanks, is met by no text."""
     assert not any(
         matches_trigger(empty, context_of_conversation(text))
         for empty in ("", " ")
@@ -212,8 +225,9 @@ def test_an_empty_trigger_is_met_by_nothing():
     )
 
 
+@pytest.mark.proves("C13", "CC-64")
 def test_a_scratch_pad_lies_in_its_conversation():
-    """C13, CC-64: one space for each conversation, below the project; odd names are told apart."""
+    """One space for each conversation, below the project; odd names are told apart."""
     assert (
         "me/demo/s1"
         == working_memory.conversation_space("me/demo", "s1")
@@ -233,14 +247,16 @@ def test_a_scratch_pad_lies_in_its_conversation():
 
 
 @pytest.mark.parametrize("content", ["", "  ", {}, None, 7, ["a"], "x" * 9_000, {"a": "x" * 9_000}])
+@pytest.mark.proves("C12")
 def test_a_scratch_pad_is_small(content):
-    """C12: limited capacity: a text or an object, not empty, not a file."""
+    """Limited capacity: a text or an object, not empty, not a file."""
     with pytest.raises(BadInput):
         working_memory.validate_held_content(content)
 
 
+@pytest.mark.proves("C11")
 def test_working_memory_goes_when_its_time_is_over():
-    """C11: sleep does not keep it for a month."""
+    """Sleep does not keep it for a month."""
     pad = make_memory("a", kind="scratch", expires_at=NOON + 3_600)
     assert not has_faded(pad, NOON)
     assert has_faded(pad, NOON + 3_600)
@@ -257,9 +273,10 @@ def test_working_memory_goes_when_its_time_is_over():
     ),
     st.integers(0, 12),
 )
+@pytest.mark.proves("X34")
 def test_what_is_beyond_the_capacity_is_the_least_retained(rows, most):
-    """X34: never more than necessary, never the user's own words, never what is retained better
-    than what stays.
+    """Never more than necessary, never the user's own words, never what is retained better than
+    what stays.
     """
     now = NOON + 500 * DAY
     there = [
@@ -304,8 +321,9 @@ def test_what_is_beyond_the_capacity_is_the_least_retained(rows, most):
         ("damn it, that branch is gone", "frustration"),
     ],
 )
+@pytest.mark.proves("C50")
 def test_what_the_user_feels_is_told_from_their_words(text, emotion):
-    """C50."""
+    """Frustration, joy and the like are detected in the user's words, and in calm words none."""
     assert emotion == detect_emotion(text).emotion
 
 
@@ -348,8 +366,9 @@ def test_what_the_user_feels_is_told_from_their_words(text, emotion):
         "I owe you a review",
     ],
 )
+@pytest.mark.proves("C50")
 def test_what_only_looks_like_a_feeling_is_none(text):
-    """C50: errors that are reported, openings of requests, quotations and constants."""
+    """Errors that are reported, openings of requests, quotations and constants."""
     assert detect_emotion(text) is None
 
 
@@ -360,7 +379,8 @@ def test_any_text_can_be_appraised(text):
     assert found is None or (found.intensity in feelings.INTENSITIES and found.why)
 
 
+@pytest.mark.proves("C35")
 def test_a_procedure_that_is_tried_is_revised_and_not_retired():
-    """C35: the record improves, nothing is lost."""
+    """The record improves, nothing is lost."""
     kept = make_memory("a", kind="procedure")
     assert not isinstance(procedure.record_outcome(kept, True, NOON), Retire)

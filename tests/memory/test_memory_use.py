@@ -24,10 +24,9 @@ def edges_of(changes):
     return [change.edge for change in changes if isinstance(change, Link)]
 
 
+@pytest.mark.proves("CC-58", "B74", "B75", "B84")
 def test_given_together_is_tied_once_and_grows():
-    """0.6, then +0.05 up to 0.95, the same edge whichever way round it stands (CC-58, B74, B75,
-    B84).
-    """
+    """0.6, then +0.05 up to 0.95, the same edge whichever way round it stands."""
     one, other = make_memory("one"), make_memory("other")
     edges = []
     weights = []
@@ -69,9 +68,10 @@ def test_what_goes_with_everything_gets_no_further_links():
 CONTEXT = "Does heron deploy? The heron box is stuck at 1234 1234 and a job a job."
 
 
+@pytest.mark.proves("CC-60", "B18")
 def test_a_word_in_common_becomes_a_suggested_tag():
-    """Twice in the context, in two memories, no tag in common: it is added to both, as a suggestion
-    (CC-60, B18).
+    """Twice in the context, in two memories, no tag in common: it is added to both, as a
+    suggestion.
     """
     one, two = (
         make_memory("The heron host is old.", tags=["infra"]),
@@ -103,15 +103,17 @@ def test_a_word_in_common_becomes_a_suggested_tag():
         ),  # beyond the first 200 characters
     ],
 )
+@pytest.mark.proves("CC-60")
 def test_what_is_never_suggested(texts, tags, context):
-    """Numbers, stop words, short and long words, what has a tag in common already (CC-60)."""
+    """Numbers, stop words, short and long words, what has a tag in common already."""
     memories = [make_memory(text, tags=some) for text, some in zip(texts, tags, strict=True)]
 
     assert suggest_tags(memories, context, NOON) == []
 
 
+@pytest.mark.proves("B18")
 def test_a_refused_suggestion_is_not_made_again():
-    """Taken off, it stays off; given by somebody, it is a suggestion no longer (B18)."""
+    """Taken off, it stays off; given by somebody, it is a suggestion no longer."""
     pair = [make_memory("heron one"), make_memory("heron two")]
     tagged = [
         with_fields(m, c.fields)

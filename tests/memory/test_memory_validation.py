@@ -23,9 +23,10 @@ SECRET = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
 KEY = "AKIA" + "IOSFODNN7EXAMPLF"
 
 
+@pytest.mark.proves("CC-89", "A106")
 def test_no_field_keeps_a_secret():
-    """Text, title, tags, session, speaker, files, triggers and details are redacted, and it is said
-    (CC-89, A106).
+    """Text, title, tags, session, speaker, files, triggers and details are redacted, and it is
+    said.
     """
     memory = make_memory(
         f"the token is {SECRET}",
@@ -45,8 +46,9 @@ def test_no_field_keeps_a_secret():
     assert memory.text.startswith("the token is ")
 
 
+@pytest.mark.proves("A110")
 def test_clean_text_comes_back_untouched():
-    """What has nothing to hide is the same text (A110)."""
+    """What has nothing to hide is the same text."""
     memory = make_memory("The token bucket refills at 5 per second.", details={"n": 1})
 
     assert (memory.text, memory.details) == ("The token bucket refills at 5 per second.", {"n": 1})
@@ -58,8 +60,9 @@ def test_halves_of_characters_and_nul_are_replaced():
     assert clean_text("👩‍👧 \u202e\x1b é") == "👩‍👧 \u202e\x1b é"
 
 
+@pytest.mark.proves("CC-3", "CC-84")
 def test_tags_are_trimmed_lowered_and_unique():
-    """In the order given, without the mark of a hashtag (CC-3, CC-84)."""
+    """In the order given, without the mark of a hashtag."""
     assert validate_tags([" Rust", "#async", "rust", "", "# #x", "É"], DEFAULT_POLICY) == (
         "rust",
         "async",
@@ -71,14 +74,16 @@ def test_tags_are_trimmed_lowered_and_unique():
 @pytest.mark.parametrize(
     "space", ["me", "me/project", "me/my-project_1.2/ses:1", "ünï/日本", "a/" * 15 + "a"]
 )
+@pytest.mark.proves("B47")
 def test_paths_are_spaces(space):
-    """Names without spaces or slashes between slashes (B47)."""
+    """Names without spaces or slashes between slashes."""
     assert validate_space(space) == space
 
 
 @pytest.mark.parametrize("kind", ["fact", "my-kind", "my_kind2"])
+@pytest.mark.proves("B46")
 def test_kinds_of_ones_own_are_welcome(kind):
-    """A short lower-case word (B46)."""
+    """A short lower-case word."""
     assert validate_kind(kind) == kind
 
 
@@ -106,18 +111,18 @@ def test_what_is_no_time_is_refused(value):
         parse_moment(value)
 
 
+@pytest.mark.proves("A36", "B49", "B52")
 def test_trust_follows_provenance():
-    """Corrected 1.0, stated 0.95, observed 0.8, extracted 0.7, inferred 0.5; confidence too (A36,
-    B49, B52).
-    """
+    """Corrected 1.0, stated 0.95, observed 0.8, extracted 0.7, inferred 0.5; confidence too."""
     for provenance, trust in TRUST_BY_PROVENANCE.items():
         memory = make_memory("x", provenance=provenance)
         assert (memory.trust, memory.confidence) == (trust, trust)
     assert make_memory("x", provenance="inferred", trust=0.9).trust == 0.9
 
 
+@pytest.mark.proves("A32", "B48")
 def test_when_it_happened_and_when_it_was_written():
-    """`at` is the caller's, the rest is the clock's (A32, B48)."""
+    """`at` is the caller's, the rest is the clock's."""
     memory = build_memory(
         "mem_x", NOON, "x", space="me", at="2001-01-01", messages=[3, 5], policy=DEFAULT_POLICY
     )

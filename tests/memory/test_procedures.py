@@ -9,8 +9,9 @@ from reverie.retrieval.rescoring import compute_prior
 from reverie.testing import SPACE
 
 
+@pytest.mark.proves("B60", "B61", "B62")
 def test_a_negative_memory_comes_before_the_tool_runs(mind):
-    """B60, B61, B62: exactly when it is about to be done, and not otherwise."""
+    """Exactly when it is about to be done, and not otherwise."""
     mind.remember("Fixtures live in tests/data", space=SPACE, triggers=["git push"])
     never = mind.remember(
         "Never force-push to main",
@@ -26,10 +27,9 @@ def test_a_negative_memory_comes_before_the_tool_runs(mind):
     assert [] == mind.warnings("Read", {"file_path": "a.py"}, space=SPACE)
 
 
+@pytest.mark.proves("CC-11")
 def test_warnings_are_of_this_project_and_still_count(mind, clock):
-    """CC-11: another project's rules are its own; what was forgotten or has expired
-    does not warn.
-    """
+    """Another project's rules are its own; what was forgotten or has expired does not warn."""
     elsewhere = mind.remember(
         "Never touch prod", space="me/other", kind="negative", triggers=["prod"]
     )
@@ -47,8 +47,9 @@ def test_warnings_are_of_this_project_and_still_count(mind, clock):
     assert found.isdisjoint({elsewhere.id, short.id})
 
 
+@pytest.mark.proves("B62")
 def test_a_negative_memory_surfaces_in_the_conversation_too(mind):
-    """B62: near the words, whatever else is asked."""
+    """Near the words, whatever else is asked."""
     never = mind.remember(
         "Never use println! here, use tracing", space=SPACE, kind="negative", triggers=["println!"]
     )
@@ -57,16 +58,15 @@ def test_a_negative_memory_surfaces_in_the_conversation_too(mind):
     assert "trigger 'println!'" in hits[0].why
 
 
+@pytest.mark.proves("X45", "CC-13")
 def test_use_brings_nothing_back(mind):
-    """A use, an outcome or a verdict that comes after a decision changes nothing of it (X45,
-    CC-13).
-    """
-    gone, old, new = (mind.teach(f"Deploy {n}", ["go"], space=SPACE) for n in range(3))
+    """A use, an outcome or a verdict that comes after a decision changes nothing of it."""
+    gone, old, new = (mind.procedures.teach(f"Deploy {n}", ["go"], space=SPACE) for n in range(3))
     mind.forget(gone.id)
     mind.supersede(old.id, new.id)
     for one in (gone, old):
         mind.feedback(one.id, True)
-        mind.outcome(one.id, worked=True)
+        mind.procedures.outcome(one.id, worked=True)
     ids = [gone.id, old.id]
     mind.store.append([Event("prepared", SPACE, 0.0, payload={"ids": ids, "verified": ids})])
     mind.settle()
@@ -76,9 +76,10 @@ def test_use_brings_nothing_back(mind):
     assert (second.active, second.superseded_by) == (False, new.id)
 
 
+@pytest.mark.proves("B63", "B64", "B65")
 def test_a_procedure_is_found_by_any_of_its_steps(mind):
-    """B63, B64, B65: name, trigger, ordered steps, prerequisites, warnings."""
-    kept = mind.teach(
+    """Name, trigger, ordered steps, prerequisites, warnings."""
+    kept = mind.procedures.teach(
         "Release a version",
         ["bump the number", "tag it.", "push the tag"],
         triggers=["release"],
@@ -97,21 +98,23 @@ def test_a_procedure_is_found_by_any_of_its_steps(mind):
 
 def test_a_procedure_without_steps_is_none(mind):
     with pytest.raises(BadInput, match="at least one step"):
-        mind.teach("Nothing", [], space=SPACE)
+        mind.procedures.teach("Nothing", [], space=SPACE)
     with pytest.raises(BadInput, match="list of texts"):
-        mind.teach("A", "abc", space=SPACE)
+        mind.procedures.teach("A", "abc", space=SPACE)
 
 
+@pytest.mark.proves("CC-66")
 def test_a_procedure_is_ranked_by_how_it_went(mind, clock):
-    """CC-66: 0.5 → 0.55 → 0.595, and 0.5 → 0.45; what lately worked is recommended."""
-    kept = mind.teach("Deploy", ["push"], space=SPACE)
+    """0.5 → 0.55 → 0.595, and 0.5 → 0.45; what lately worked is recommended."""
+    kept = mind.procedures.teach("Deploy", ["push"], space=SPACE)
     before = compute_prior(kept, clock())
     assert [0.55, 0.595] == [
-        pytest.approx(read_practice_record(mind.outcome(kept.id, True)).rate) for _ in range(2)
+        pytest.approx(read_practice_record(mind.procedures.outcome(kept.id, True)).rate)
+        for _ in range(2)
     ]
     assert compute_prior(mind.get(kept.id)[0], clock()) > before
-    other = mind.teach("Other", ["push"], space=SPACE)
-    record = read_practice_record(mind.outcome(other.id, False))
+    other = mind.procedures.teach("Other", ["push"], space=SPACE)
+    record = read_practice_record(mind.procedures.outcome(other.id, False))
     assert (0, 1) == record[:2]
     assert [0.45, 1 / 3] == pytest.approx([record.rate, record.chance])
     mind.undo(mind.history(other.id)[-1].event.seq)
@@ -121,11 +124,12 @@ def test_a_procedure_is_ranked_by_how_it_went(mind, clock):
 def test_only_a_procedure_has_outcomes(mind):
     fact = mind.remember("A fact", space=SPACE)
     with pytest.raises(BadInput, match="outcomes belong"):
-        mind.outcome(fact.id, True)
+        mind.procedures.outcome(fact.id, True)
 
 
+@pytest.mark.proves("CC-52")
 def test_a_judge_says_less_than_a_user(mind):
-    """CC-52 and CONSTANTS: +0.05 / −0.10 from who used it, +0.02 / −0.01 from who looked at it."""
+    """+0.05 / −0.10 from who used it, +0.02 / −0.01 from who looked at it."""
 
     def moved(helpful, by):
         memory = mind.remember(f"A fact {helpful} {by}", space=SPACE)
@@ -137,9 +141,10 @@ def test_a_judge_says_less_than_a_user(mind):
         moved(True, "crowd")
 
 
+@pytest.mark.proves("B61")
 def test_a_prohibition_watches_for_what_it_plainly_names(mind):
-    """B61: told without a trigger, it takes one from its words, says that it did, and follows when
-    they change.
+    """Told without a trigger, it takes one from its words, says that it did, and follows when they
+    change.
     """
     never = mind.remember("Never force-push to main.", space=SPACE, kind="negative")
     found = mind.warnings("Bash", "git push --force origin main", space=SPACE)
@@ -181,8 +186,9 @@ def test_a_tool_waits_for_patterns_a_tenth_of_a_second(mind, monkeypatch):
     assert 1 == found.untried
 
 
+@pytest.mark.proves("B71", "CC-52")
 def test_a_warning_that_was_rejected_says_so_and_falls_silent(mind):
-    """B71, CC-52: its confidence stands beside it, and below a fifth it does not warn."""
+    """Its confidence stands beside it, and below a fifth it does not warn."""
     never = mind.remember(
         "Never drop prod", space=SPACE, kind="negative", triggers=["prod"], provenance="user_stated"
     )

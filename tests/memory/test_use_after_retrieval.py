@@ -32,7 +32,7 @@ def prepared(mind, *memories, session="s1", **payload):
                 verb="prepared",
                 space=f"{SPACE}/{session}",
                 session=session,
-                at=mind._now(),
+                at=mind.context.now(),
                 payload={"ids": [m.id for m in memories], **payload},
             )
         ]
@@ -53,10 +53,9 @@ def links(mind, *memories):
     ]
 
 
+@pytest.mark.proves("B73", "B74", "B75", "B84", "CC-58")
 def test_what_is_given_together_is_tied_together(mind):
-    """A link of 0.6, stronger each time, one edge; recall then brings the other along (B73–B75,
-    B84, CC-58).
-    """
+    """A link of 0.6, stronger each time, one edge; recall then brings the other along."""
     one, two = pair(mind)
     cats = mind.remember("Cats purr.", space=SPACE)
     prepared(mind, cats, one)
@@ -69,10 +68,9 @@ def test_what_is_given_together_is_tied_together(mind):
     assert cats.id in {hit.memory.id for hit in mind.recall("heron host", space=SPACE)}
 
 
+@pytest.mark.proves("B73", "B84", "B72")
 def test_a_block_of_two_ties_them(mind, clock):
-    """From a conversation to a link: what one block holds, with the beginning of what was asked
-    (B73, B84, B72).
-    """
+    """From a conversation to a link: what one block holds, with the beginning of what was asked."""
     pair = [
         mind.remember(f"Deploys of zanzibar to staging need a {w}.", space=SPACE)
         for w in ("ticket", "badge")
@@ -88,8 +86,9 @@ def test_a_block_of_two_ties_them(mind, clock):
     assert [weight for *_, weight in links(mind, *pair)] == [0.6]
 
 
+@pytest.mark.proves("A39")
 def test_one_event_is_one_transaction_and_can_be_undone(mind):
-    """All that one retrieval teaches hangs on one event (A39, DESIGN law 2)."""
+    """All that one retrieval teaches hangs on one event."""
     one, two = pair(mind)
     bad = mind.remember("Nothing to do with it.", space=SPACE)
     prepared(mind, one, two, bad, asked="heron or heron?", verified=[one.id], rejected=[bad.id])
@@ -99,13 +98,12 @@ def test_one_event_is_one_transaction_and_can_be_undone(mind):
 
     mind.undo(event.seq)
     assert mind.get([one.id, two.id, bad.id]) == [one, two, bad]
-    assert mind.store.edges([one.id, two.id]) == [] == mind.verify()
+    assert mind.store.edges([one.id, two.id]) == [] == mind.data.verify()
 
 
+@pytest.mark.proves("CC-52", "B78", "B79")
 def test_a_judge_moves_confidence_and_nothing_else_does(mind):
-    """Verified +0.02, rejected −0.01 and not tied to what was shown; without a judge none (CC-52,
-    B78, B79).
-    """
+    """Verified +0.02, rejected −0.01 and not tied to what was shown; without a judge none."""
     one, two = pair(mind)
     prepared(mind, one, two)
     mind.settle()
@@ -118,9 +116,10 @@ def test_a_judge_moves_confidence_and_nothing_else_does(mind):
     assert links(mind, bad) == []
 
 
+@pytest.mark.proves("CC-60", "B18")
 def test_a_suggested_tag_says_so_and_is_refused_once(mind):
     """It is a tag like others, explain says that nobody gave it, and taken off it does not come
-    back (CC-60, B18).
+    back.
     """
     one, two = pair(mind)
     prepared(mind, one, two, asked="is heron the heron host?")
@@ -160,10 +159,9 @@ def test_what_helped_in_one_conversation_is_tied_together(mind, clock):
     assert links(mind, one, cats, dogs, late) == [(*sorted((one.id, two.id)), 0.6)]
 
 
+@pytest.mark.proves("CC-63")
 def test_odd_events_harm_nothing(mind):
-    """What a purge blanked, ids that are gone, what was let go of, odd payloads: nothing fails
-    (CC-63).
-    """
+    """What a purge blanked, ids that are gone, what was let go of, odd payloads: nothing fails."""
     one, two = pair(mind)
     mind.forget(two.id)
     prepared(mind, one, two)
@@ -184,8 +182,9 @@ def test_odd_events_harm_nothing(mind):
     assert mind.store.events(verbs=["maintain"]) == []
 
 
+@pytest.mark.proves("B83", "B76")
 def test_clusters_are_due_every_fifty_retrievals(mind):
-    """Counted in the log from where the last renewal stopped (B83, B76)."""
+    """Counted in the log from where the last renewal stopped."""
     one, _ = pair(mind)
     assert not is_clustering_due(mind.store)
     last = [prepared(mind, one) for _ in range(CLUSTERS_EVERY)][-1]
@@ -207,16 +206,15 @@ def turns(mind, *texts, session="s1", clock=None):
                 clock.tick(60)
 
 
+@pytest.mark.proves("B80", "B81", "CC-59")
 def test_a_question_without_an_answer_is_a_gap(mind, clock):
-    """Candidates were there, nothing was shown: what was asked, when, in which conversation (B80,
-    B81, CC-59).
-    """
+    """Candidates were there, nothing was shown: what was asked, when, in which conversation."""
     turns(mind, "Which fertiliser do the garden gates in Kew need before winter?", clock=clock)
-    (gap,) = mind.gaps(SPACE)
+    (gap,) = mind.review.gaps(SPACE)
 
     assert gap.asked == "Which fertiliser do the garden gates in Kew need before winter?"
     assert (gap.at, gap.times, gap.space, gap.session) == (clock.at - 60, 1, f"{SPACE}/s1", "s1")
-    assert mind.gaps("me/other") == [] and len(mind.gaps("me")) == 1
+    assert mind.review.gaps("me/other") == [] and len(mind.review.gaps("me")) == 1
 
 
 def test_the_same_gap_is_counted(mind, clock):
@@ -225,11 +223,12 @@ def test_the_same_gap_is_counted(mind, clock):
     turns(mind, ask, "Fine.", ask, clock=clock)
     turns(mind, ask, session="s2", clock=clock)
 
-    assert [(gap.times, gap.session) for gap in mind.gaps(SPACE)] == [(2, "s2")]
+    assert [(gap.times, gap.session) for gap in mind.review.gaps(SPACE)] == [(2, "s2")]
 
 
+@pytest.mark.proves("B81")
 def test_no_secret_in_a_gap(mind):
-    """The question is kept without its secrets, and not longer than needed (B81)."""
+    """The question is kept without its secrets, and not longer than needed."""
     secret = f"sk-ant-api03-{'a1B2' * 24}AA"
     turns(
         mind, f"Which fertiliser, key {secret}, do gates in Kew need in the garden? {'xy ' * 300}"
@@ -253,7 +252,7 @@ def test_what_is_no_gap(mind, text):
     )
     turns(mind, text)
 
-    assert mind.gaps(SPACE) == []
+    assert mind.review.gaps(SPACE) == []
 
 
 def test_what_the_agent_was_told_already_is_no_gap(mind, clock):
@@ -265,13 +264,14 @@ def test_what_the_agent_was_told_already_is_no_gap(mind, clock):
 
     assert (
         any("given" in event.payload for event in mind.store.events(verbs=["turn"]))
-        and mind.gaps(SPACE) == []
+        and mind.review.gaps(SPACE) == []
     )
 
 
+@pytest.mark.proves("B80")
 def test_what_was_told_about_something_else_hides_no_gap(mind, clock):
     """Only what would be shown may be the answer; what shares a few words with the question says
-    nothing (B80).
+    nothing.
     """
     told = mind.remember(
         "The staging server is called heron and its deploys need a ticket.", space=SPACE
@@ -292,11 +292,11 @@ def test_what_was_told_about_something_else_hides_no_gap(mind, clock):
 
 
 def test_gaps_are_forgotten_after_ninety_days(mind, clock):
-    """They are looked at for 90 days (CONSTANTS: gap store)."""
+    """They are looked at for 90 days."""
     turns(mind, "Which fertiliser do the garden gates in Kew need before winter?")
     clock.tick(GAP_SECONDS + 120)
 
-    assert mind.gaps(SPACE) == []
+    assert mind.review.gaps(SPACE) == []
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ lost.
 
 import re
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -88,15 +89,17 @@ prose = st.lists(
 
 
 @given(nasty)
+@pytest.mark.proves("C87")
 def test_every_text_comes_back_from_its_item(text):
-    """What is written is what is read, whatever the text: no escape is ambiguous (C87)."""
+    """What is written is what is read, whatever the text: no escape is ambiguous."""
     assume(text.strip())
     assert decode_item(encode_item(text)) == text
 
 
 @given(nasty.filter(str.strip), st.sampled_from(["", "12:30"]))
+@pytest.mark.proves("C87")
 def test_a_text_is_one_item_and_cannot_pass_for_an_id(text, time):
-    """No text ends its item, opens a heading or a fence, or brings an id of its own (C87)."""
+    """No text ends its item, opens a heading or a fence, or brings an id of its own."""
     name = "memory/2025-10-09.md" if time else MAIN_PAGE
     heading = "What happened" if time else "Facts"
     page = parse_mirror_page(
@@ -110,16 +113,18 @@ def test_a_text_is_one_item_and_cannot_pass_for_an_id(text, time):
 
 
 @given(nasty, prose)
+@pytest.mark.proves("C60")
 def test_a_page_is_its_blocks(text, more):
-    """Whatever stands in a file is read without losing a byte (C60)."""
+    """Whatever stands in a file is read without losing a byte."""
     text = text + "\r\n".join(more)
     assert parse_mirror_page(text, MAIN_PAGE).text == text
     assert "".join(split_keeping_ends(text)) == text
 
 
 @given(lines, lines)
+@pytest.mark.proves("C87")
 def test_a_woven_page_says_what_the_store_says_and_stays(before, after):
-    """What was written is read back, and weaving again alters nothing (C87)."""
+    """What was written is read back, and weaving again alters nothing."""
     first = render_page(parse_mirror_page("", MAIN_PAGE), SPACE, before)
     page = render_page(parse_mirror_page(first.text, MAIN_PAGE), SPACE, after)
     again = parse_mirror_page(page.text, MAIN_PAGE)
@@ -187,7 +192,7 @@ class Editing(RuleBasedStateMachine):
         self.typed = {}  # what the person typed and saved → whether they deleted it since
         self.prose = []
         self.altered = set()  # what the program has written otherwise or let go of since
-        self.mind.mirror(SPACE)
+        self.mind.data.mirror(SPACE)
         self.path = self.mind.settings.mirror_root / SPACE / MAIN_PAGE
         if crlf:
             self.path.write_bytes(self.path.read_bytes().replace(b"\n", b"\r\n"))
@@ -322,13 +327,13 @@ class Editing(RuleBasedStateMachine):
     def sync(self):
         """Whoever had a buffer open keeps it: its next save is some states behind."""
         text = self.path.read_bytes().decode()
-        done = self.mind.mirror(SPACE, forget=True)
+        done = self.mind.data.mirror(SPACE, forget=True)
         assert [] == [trouble for one in done for trouble in one.troubles]
         self.check(text)
 
     def check(self, text):
         """File and store agree, and what the person has typed is there or in a history."""
-        assert [] == self.mind.verify()
+        assert [] == self.mind.data.verify()
         page = self.path.read_bytes().decode()
         shown = {
             item.marked: item.line.text
@@ -365,12 +370,13 @@ class Editing(RuleBasedStateMachine):
             self.folder.cleanup()
 
 
+@pytest.mark.proves("C60", "C87")
 def test_no_edit_is_ever_lost():
     """Interleaved edits by a person, whose editor may be states behind, and by the program: after
     each sync file and
 
     store agree, the person's last word stands, everything that was typed is in the store or its
-    history, and prose stands where it stood (issue 4; C60, C87).
+    history, and prose stands where it stood.
     """
     run_state_machine_as_test(Editing, settings=settings(max_examples=60, stateful_step_count=25))
 

@@ -15,13 +15,13 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 @pytest.fixture
 def mind(tmp_path, clock):
     with memory(tmp_path / "home", now=clock) as mind:
-        mind.mirror(SPACE)
+        mind.data.mirror(SPACE)
         yield mind
 
 
 def page(mind):
     """MEMORY.md of the space."""
-    return Path(mind.mirror(SPACE)[0].folder, "MEMORY.md")
+    return Path(mind.data.mirror(SPACE)[0].folder, "MEMORY.md")
 
 
 def said(mind):
@@ -32,12 +32,13 @@ def said(mind):
 
 
 def update(mind, text, mode="append", **more):
-    return mind.update_file(page(mind), text, mode, space=SPACE, **more)
+    return mind.files.update(page(mind), text, mode, space=SPACE, **more)
 
 
+@pytest.mark.proves("C95", "C97")
 def test_what_is_appended_is_remembered_once_as_the_tools(mind):
-    """C95, C97: one memory for each bullet and paragraph, observed, not the user's word; again
-    changes nothing.
+    """One memory for each bullet and paragraph, observed, not the user's word; again changes
+    nothing.
     """
     written = update(
         mind,
@@ -52,16 +53,17 @@ def test_what_is_appended_is_remembered_once_as_the_tools(mind):
     assert kept == said(mind)
     assert {"s1"} == {one.session for one in written.memories} and written.added == 3
     for _ in range(2):
-        mind.mirror(SPACE)
+        mind.data.mirror(SPACE)
         mind.settle()
         assert kept == said(mind)
     assert page(mind).read_text().count("Staging is heron") == 1
     assert update(mind, "- Staging is heron\n").added == 0
-    assert kept == said(mind) and [] == mind.verify()
+    assert kept == said(mind) and [] == mind.data.verify()
 
 
+@pytest.mark.proves("C95")
 def test_a_heading_says_the_kind_of_what_is_appended(mind):
-    """C95: under one of the page's headings it is of that kind; somebody's own heading becomes its
+    """Under one of the page's headings it is of that kind; somebody's own heading becomes its
     title.
     """
     update(mind, "## Preferences\n- Tabs, not spaces\n\n## Hosts\n- Staging is heron\n")
@@ -72,9 +74,10 @@ def test_a_heading_says_the_kind_of_what_is_appended(mind):
     assert ["Hosts"] == [one.title for one in mind.browse(space=SPACE, kinds=["fact"], limit=5)]
 
 
+@pytest.mark.proves("C96", "CC-74")
 def test_a_replaced_page_stays_in_step_and_what_it_replaced_counts_no_longer(mind):
-    """C96, CC-74: the page keeps its first line; lines that are gone are forgotten, one event takes
-    it all back.
+    """The page keeps its first line; lines that are gone are forgotten, one event takes it all
+    back.
     """
     kept = mind.remember("Prod is eagle", kind="preference", space=SPACE)
     gone = mind.remember("Staging is heron", space=SPACE)
@@ -96,30 +99,30 @@ def test_a_replaced_page_stays_in_step_and_what_it_replaced_counts_no_longer(min
     assert told.startswith("<!-- reverie mirror ") and "# Hosts" in told and "heron" not in told
     later = mind.remember("Backups run at four", space=SPACE)
     mind.settle()
-    assert later.text in page(mind).read_text() and not mind.mirror(SPACE)[0].troubles
+    assert later.text in page(mind).read_text() and not mind.data.mirror(SPACE)[0].troubles
     mind.undo(written.version)
     assert {"Prod is eagle", "Staging is heron", "The relay is curlew", later.text} == {
         text for text, *_ in said(mind)
     }
-    assert "heron" in page(mind).read_text() and before != told and [] == mind.verify()
+    assert "heron" in page(mind).read_text() and before != told and [] == mind.data.verify()
 
 
+@pytest.mark.proves("CC-74")
 def test_a_page_that_is_restored_brings_its_memories_back(mind):
-    """CC-74: what a replacement forgot counts again, and what it added does not; it stays so when
-    pages follow.
+    """What a replacement forgot counts again, and what it added does not; it stays so when pages
+    follow.
     """
     mind.remember("Staging is heron", space=SPACE)
     written = update(mind, "- CI is wren\n", "replace")
-    mind.restore_file(page(mind), written.version, space=SPACE)
+    mind.files.restore(page(mind), written.version, space=SPACE)
     mind.settle()
     assert [("Staging is heron", "fact", "observed")] == said(mind)
     assert "wren" not in page(mind).read_text() and "heron" in page(mind).read_text()
 
 
+@pytest.mark.proves("C96")
 def test_a_persons_words_stay_theirs(mind):
-    """C96: what a person wrote before is theirs; their prose stays prose where the new page has it
-    too.
-    """
+    """What a person wrote before is theirs; their prose stays prose where the new page has it too."""
     place = page(mind)
     place.write_text(
         place.read_text() + "\nNobody deploys on Fridays.\n\n## Facts\n\n- Staging is heron\n"
@@ -132,8 +135,9 @@ def test_a_persons_words_stay_theirs(mind):
     assert "\nNobody deploys on Fridays.\n" in place.read_text()
 
 
+@pytest.mark.proves("CC-74")
 def test_a_page_that_waits_for_an_answer_is_not_replaced(mind):
-    """CC-74: it says why; nothing is forgotten, and what is appended is kept all the same."""
+    """It says why; nothing is forgotten, and what is appended is kept all the same."""
     for number in range(20):
         mind.remember(f"Host {number} is called bird {number}", space=SPACE)
     place = page(mind)
@@ -145,10 +149,11 @@ def test_a_page_that_waits_for_an_answer_is_not_replaced(mind):
     assert len(said(mind)) == 21
 
 
+@pytest.mark.proves("A108")
 def test_what_is_refused_comes_in_by_no_page(tmp_path, clock):
-    """A108: a line with an id that is reworded goes by the policy like any other text."""
+    """A line with an id that is reworded goes by the policy like any other text."""
     with memory(tmp_path / "home", now=clock, contact="refuse") as mind:
-        mind.mirror(SPACE)
+        mind.data.mirror(SPACE)
         update(mind, "- Search is Ann's.\n")
         told = (
             page(mind)

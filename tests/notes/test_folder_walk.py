@@ -1,4 +1,4 @@
-"""Which files count, and reading one: A111, B120, CC-73."""
+"""Which files count, and reading one."""
 
 import os
 import sys
@@ -34,10 +34,9 @@ def paths(root):
     return [file.path for file in walk_folder(root).files]
 
 
+@pytest.mark.proves("C59")
 def test_text_that_people_write_counts(tmp_path):
-    """C59: Markdown, plain text and the like; neither code nor what is hidden nor what packages
-    bring.
-    """
+    """Markdown, plain text and the like; neither code nor what is hidden nor what packages bring."""
     root = grown(
         tmp_path,
         **{
@@ -54,8 +53,9 @@ def test_text_that_people_write_counts(tmp_path):
     assert ["README", "a.md", "b.TXT", "c/d.rst"] == paths(root)
 
 
+@pytest.mark.proves("A111", "B120")
 def test_ignore_files_are_obeyed(tmp_path):
-    """A111, B120: .gitignore and .secretsignore, below too, the innermost wins, `!` brings back."""
+    """.gitignore and .secretsignore, below too, the innermost wins, `!` brings back."""
     root = grown(
         tmp_path,
         **{
@@ -75,8 +75,9 @@ def test_ignore_files_are_obeyed(tmp_path):
     assert found.skipped["ignored"] == 3
 
 
+@pytest.mark.proves("A111")
 def test_the_repository_above_is_obeyed_unless_it_ignores_the_folder_itself(tmp_path):
-    """A111: its rules reach into the folder; a folder that somebody chose counts all the same."""
+    """Its rules reach into the folder; a folder that somebody chose counts all the same."""
     grown(
         tmp_path,
         **{
@@ -93,8 +94,9 @@ def test_the_repository_above_is_obeyed_unless_it_ignores_the_folder_itself(tmp_
 
 
 @POSIX
+@pytest.mark.proves("CC-73")
 def test_links_are_not_followed(tmp_path):
-    """CC-73: neither to files nor to folders, inside or outside."""
+    """Neither to files nor to folders, inside or outside."""
     outside = tmp_path / "outside"
     root = grown(tmp_path / "notes", **{"a.md": "here"})
     grown(outside, **{"secret.md": "there"})
@@ -108,8 +110,9 @@ def test_links_are_not_followed(tmp_path):
 
 
 @POSIX
+@pytest.mark.proves("CC-73")
 def test_a_link_put_in_a_files_place_is_not_read(tmp_path):
-    """CC-73: between looking and reading, too."""
+    """Between looking and reading, too."""
     (tmp_path / "secret").write_text("x")
     (tmp_path / "a.md").symlink_to(tmp_path / "secret")
     with pytest.raises(OSError):
@@ -178,8 +181,9 @@ def test_a_fresh_stamp_is_not_trusted(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["../b.md", "/etc/passwd", "sub/../../b.md", ".", ""])
+@pytest.mark.proves("CC-73")
 def test_outside_is_outside(tmp_path, path):
-    """CC-73: by name, before anything is opened."""
+    """By name, before anything is opened."""
     root = grown(tmp_path / "notes", **{"a.md": ""})
     assert relative_to_root(root, tmp_path / "notes" / path) is None
 

@@ -1,7 +1,8 @@
-"""Cutting texts into chunks: CC-72, C61, C62."""
+"""Cutting texts into chunks."""
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,10 +34,9 @@ def repeated(one: Chunk, other: Chunk) -> int:
 
 
 @given(LINES)
+@pytest.mark.proves("CC-72")
 def test_every_line_stands_in_a_chunk_at_its_number(lines):
-    """CC-72: the lines that a chunk names are what it holds, and none but blank ones stand in no
-    chunk.
-    """
+    """The lines that a chunk names are what it holds, and none but blank ones stand in no chunk."""
     text = "\n".join(lines)
     every = split_lines(text)
     seen: set[int] = set()
@@ -52,10 +52,9 @@ def test_every_line_stands_in_a_chunk_at_its_number(lines):
 
 
 @given(LINES)
+@pytest.mark.proves("CC-72", "C7", "C61")
 def test_a_chunk_has_400_tokens_at_most(lines):
-    """CC-72, C7, C61: 1,600 characters, whatever the lines are like; nothing but blanks is no
-    chunk.
-    """
+    """1,600 characters, whatever the lines are like; nothing but blanks is no chunk."""
     assert [] == [
         chunk
         for chunk in chunk_text("\n".join(lines))
@@ -64,17 +63,17 @@ def test_a_chunk_has_400_tokens_at_most(lines):
 
 
 @given(LINES)
+@pytest.mark.proves("CC-72")
 def test_a_text_is_cut_the_same_way_every_time(lines):
-    """CC-72: the same text gives the same chunks with the same hashes; a hash stands for its text
-    alone.
-    """
+    """The same text gives the same chunks with the same hashes; a hash stands for its text alone."""
     once = chunk_text("\n".join(lines))
     assert once == chunk_text("\n".join(lines))
     assert [chunk.hash for chunk in once] == [fingerprint_text(chunk.text) for chunk in once]
 
 
+@pytest.mark.proves("CC-72", "C62")
 def test_overlap_is_80_tokens_of_whole_lines():
-    """CC-72, C62: neighbours share up to 320 characters, as whole lines, and they do share some."""
+    """Neighbours share up to 320 characters, as whole lines, and they do share some."""
     chunks = chunk_text("\n".join(prose(200)))
     shared = [repeated(one, other) for one, other in pairwise(chunks)]
     assert len(chunks) > 5
@@ -82,8 +81,9 @@ def test_overlap_is_80_tokens_of_whole_lines():
     assert min(shared) > MAX_OVERLAP_CHARS / 2
 
 
+@pytest.mark.proves("CC-72")
 def test_a_long_line_is_cut_where_words_end():
-    """CC-72: all parts name the same line, and together are the line."""
+    """All parts name the same line, and together are the line."""
     line = " ".join(f"word{i}" for i in range(2_000))
     chunks = chunk_text(f"first\n{line}\nlast")
     parts = [chunk for chunk in chunks if (chunk.first, chunk.last) == (2, 2)]
@@ -92,26 +92,28 @@ def test_a_long_line_is_cut_where_words_end():
     assert sum(len(chunk.text.split()) for chunk in chunks) == 2_002
 
 
+@pytest.mark.proves("CC-72")
 def test_a_line_without_blanks_is_cut_too():
-    """CC-72: base64 of 5,000 characters."""
+    """Base64 of 5,000 characters."""
     chunks = chunk_text("x" * 5_000)
     assert "x" * 5_000 == "".join(chunk.text for chunk in chunks)
 
 
+@pytest.mark.proves("CC-72")
 def test_nothing_is_no_chunk():
-    """CC-72: an empty file, and one of blank lines."""
+    """An empty file, and one of blank lines."""
     assert [] == chunk_text("") == chunk_text("\n\n  \n\t\n")
 
 
+@pytest.mark.proves("CC-72")
 def test_lines_are_counted_as_an_editor_does():
-    """CC-72: LF, CR LF and CR end a line; form feeds and U+2028 do not."""
+    """LF, CR LF and CR end a line; form feeds and U+2028 do not."""
     assert ["a", "b", "c\x0cd", "e\u2028f"] == split_lines("a\r\nb\rc\x0cd\ne\u2028f\n")
 
 
+@pytest.mark.proves("CC-72")
 def test_a_line_at_the_top_alters_few_chunks():
-    """CC-72: after an insertion at the top, all but the first chunks have the texts
-    that they had.
-    """
+    """After an insertion at the top, all but the first chunks have the texts that they had."""
     lines = prose(1_000)
     before = {chunk.hash for chunk in chunk_text("\n".join(lines))}
     after = {chunk.hash for chunk in chunk_text("\n".join(["A new first line.", *lines]))}
@@ -119,8 +121,9 @@ def test_a_line_at_the_top_alters_few_chunks():
     assert len(after - before) <= 4
 
 
+@pytest.mark.proves("C61")
 def test_a_chunk_ends_before_a_heading():
-    """C61: where there is a heading in the second half of the room, the chunk ends there."""
+    """Where there is a heading in the second half of the room, the chunk ends there."""
     body = "\n".join(prose(20))
     chunks = chunk_text(f"# One\n{body}\n# Two\n{body}\n")
     assert "# Two" in chunks[1].text
@@ -128,8 +131,9 @@ def test_a_chunk_ends_before_a_heading():
 
 
 @given(st.text(max_size=1_600))
+@pytest.mark.proves("C63")
 def test_a_long_chunk_is_embedded_in_two_halves(text):
-    """C63: neither half is longer than a model reads, and no word is lost."""
+    """Neither half is longer than a model reads, and no word is lost."""
     parts = split_in_halves(text)
     assert "".join("".join(parts).split()) == "".join(text.split())
     assert max(map(len, parts)) <= max(MAX_WHOLE_CHARS, 0.75 * len(text) + 1)

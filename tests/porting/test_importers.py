@@ -61,32 +61,35 @@ def source(request, tmp_path):
     return request.param, MAKERS[request.param](tmp_path / "theirs")
 
 
+@pytest.mark.proves("B108")
 def test_whose_it_is_is_found_out(source):
-    """B108: without `--from`, by the look of it."""
+    """Without `--from`, by the look of it."""
     name, path = source
     assert importers.choose_format(path).name == name
 
 
+@pytest.mark.proves("A115", "B108")
 def test_twice_adds_nothing(source, mind):
-    """A115, B108: the second time everything is known; the store is sound."""
+    """The second time everything is known; the store is sound."""
     _, path = source
-    first = mind.import_from(path, space=SPACE)
-    before = list(mind.export(log=False))
-    again = mind.import_from(path, space=SPACE)
+    first = mind.data.import_from(path, space=SPACE)
+    before = list(mind.data.export(log=False))
+    again = mind.data.import_from(path, space=SPACE)
     assert sum(first.plan.kinds.values()) > 0 == sum(again.plan.kinds.values())
     assert (again.event, again.plan.links, again.plan.events) == (0, 0, ())
     assert again.plan.known == sum(first.plan.kinds.values()) + len(first.plan.events)
-    assert before == list(mind.export(log=False))
-    assert [] == mind.verify()
+    assert before == list(mind.data.export(log=False))
+    assert [] == mind.data.verify()
 
 
+@pytest.mark.proves("B108")
 def test_a_dry_run_counts_and_writes_nothing(source, mind):
-    """B108."""
+    """A dry run counts what the import then does, and writes nothing."""
     _, path = source
-    empty = list(mind.export())
-    would = mind.import_from(path, space=SPACE, dry_run=True)
-    assert list(mind.export()) == empty
-    did = mind.import_from(path, space=SPACE)
+    empty = list(mind.data.export())
+    would = mind.data.import_from(path, space=SPACE, dry_run=True)
+    assert list(mind.data.export()) == empty
+    did = mind.data.import_from(path, space=SPACE)
     assert (would.plan.kinds, would.plan.links, len(would.plan.events), would.plan.bad) == (
         did.plan.kinds,
         did.plan.links,
@@ -95,39 +98,42 @@ def test_a_dry_run_counts_and_writes_nothing(source, mind):
     )
 
 
+@pytest.mark.proves("CC-3")
 def test_one_undo_takes_it_back(source, mind):
-    """CC-3: an import is one event."""
+    """An import is one event."""
     _, path = source
-    done = mind.import_from(path, space=SPACE)
+    done = mind.data.import_from(path, space=SPACE)
     assert any(one.active for one in everything(mind).values())
     mind.undo(done.event)
     assert not any(one.active for one in everything(mind).values())
 
 
 def test_the_source_is_only_read(source, mind):
-    """SEED-FORMATS, check 5: not a byte is altered and no file comes to be."""
+    """Not a byte is altered and no file comes to be."""
     _, path = source
     before = prints(path)
-    mind.import_from(path, space=SPACE)
+    mind.data.import_from(path, space=SPACE)
     assert before == prints(path)
 
 
+@pytest.mark.proves("X36")
 def test_every_memory_says_where_it_comes_from(source, mind):
-    """X36: the program, the name it had there, and the place."""
+    """The program, the name it had there, and the place."""
     name, path = source
-    mind.import_from(path, space=SPACE)
+    mind.data.import_from(path, space=SPACE)
     for one in everything(mind).values():
         origin = one.details["imported_from"]
         assert (origin["system"], bool(origin["id"]), bool(origin["where"])) == (name, True, True)
         assert str(path) not in origin["where"]
 
 
+@pytest.mark.proves("CC-2")
 def test_secrets_stay_outside(tmp_path):
-    """CC-2: none of what is taken along reaches the disk; what was taken out is said."""
+    """None of what is taken along reaches the disk; what was taken out is said."""
     for name in ("claude-code", "aircher"):
         home = tmp_path / name
         with memory(home) as mind:
-            done = mind.import_from(MAKERS[name](tmp_path / f"{name}-theirs"), space=SPACE)
+            done = mind.data.import_from(MAKERS[name](tmp_path / f"{name}-theirs"), space=SPACE)
             assert done.plan.redacted == (("github-token",) if name == "claude-code" else ())
         assert not [
             file
@@ -136,12 +142,11 @@ def test_secrets_stay_outside(tmp_path):
         ]
 
 
+@pytest.mark.proves("A115")
 def test_jcode_keeps_what_use_has_made(tmp_path, mind):
-    """A115, SEED-FORMATS checks 1 and 3: kinds, trust, strength, uses, successor, links, vectors of
-    two models.
-    """
+    """Kinds, trust, strength, uses, successor, links and vectors of two models come along."""
     file = put(tmp_path / "0123456789abcdef.json", json.dumps(jcode_graph()))
-    done = mind.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE)
     one, two = everything(mind)[ONE], everything(mind)[TWO]
     assert (one.kind, one.tags, one.provenance, one.trust) == (
         "preference",
@@ -172,7 +177,7 @@ def test_jcode_keeps_what_use_has_made(tmp_path, mind):
 
 
 def test_jcode_of_both_versions(tmp_path, mind):
-    """SEED-FORMATS §1.3 and §1.4: the graph, the flat file before it, notes, and an export come in
+    """The graph, the flat file before it, notes, and an export come in
     alike.
     """
     export = [jcode_graph()["memories"][ONE]]
@@ -182,7 +187,9 @@ def test_jcode_of_both_versions(tmp_path, mind):
         ]
     }
     for place, value in enumerate((jcode_flat(), export, notes)):
-        mind.import_from(put(tmp_path / f"{place}.json", json.dumps(value)), "jcode", space=SPACE)
+        mind.data.import_from(
+            put(tmp_path / f"{place}.json", json.dumps(value)), "jcode", space=SPACE
+        )
     assert {name: one.kind for name, one in everything(mind).items()} == {
         "mem_1767000000000_1": "fact",
         ONE: "preference",
@@ -205,12 +212,12 @@ def test_jcode_of_both_versions(tmp_path, mind):
     ],
 )
 def test_jcode_names_projects_by_a_hash(path, stem):
-    """SEED-FORMATS §1.2: the table that was verified against a Rust compiler."""
+    """The table that was verified against a Rust compiler."""
     assert hash_project_path(path) == stem
 
 
 def test_jcode_takes_the_project_one_stands_in(tmp_path, mind, monkeypatch):
-    """SEED-FORMATS §1.2: the user's into the user's space, this project's into its own; others are
+    """The user's into the user's space, this project's into its own; others are
     named.
     """
     here, home = tmp_path / "here", MAKERS["jcode"](tmp_path / "jcode")
@@ -221,7 +228,7 @@ def test_jcode_takes_the_project_one_stands_in(tmp_path, mind, monkeypatch):
         json.dumps(jcode_graph()),
     )
     put(home / "memory" / "projects" / "00000000000000aa.json", json.dumps(jcode_flat()))
-    done = mind.import_from(home, space=SPACE)
+    done = mind.data.import_from(home, space=SPACE)
     assert {name: one.space for name, one in everything(mind).items()} == {
         "mem_1767000000000_1": "me",
         "sched_1": "me",
@@ -232,17 +239,18 @@ def test_jcode_takes_the_project_one_stands_in(tmp_path, mind, monkeypatch):
 
 
 def test_jcode_falls_back_to_its_copy(tmp_path, mind):
-    """SEED-FORMATS check 2: a file that was cut off, and a good copy beside it."""
+    """A file that was cut off, and a good copy beside it."""
     file = put(tmp_path / "global.json", json.dumps(jcode_graph())[:200])
     put(tmp_path / "global.bak", json.dumps(jcode_graph()))
-    done = mind.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE)
     assert everything(mind).keys() == {ONE, TWO}
     assert "its copy global.bak was taken instead" in done.plan.remarks[0]
 
 
+@pytest.mark.proves("C19", "C37", "C46", "C49", "C87", "C88", "C90")
 def test_zuckerman_has_six_types(tmp_path, mind):
-    """C19, C37, C46, C49, C87, C88, C90: a file for each type, MEMORY.md and daily logs."""
-    mind.import_from(zuckerman(tmp_path), space=SPACE)
+    """A file for each type, MEMORY.md and daily logs."""
+    mind.data.import_from(zuckerman(tmp_path), space=SPACE)
     found = everything(mind)
     name = "6f2a1c1e-0000-4000-8000-0000000000{}".format
     episode, procedure, reminder = found[name("01")], found[name("02")], found[name("03")]
@@ -281,22 +289,24 @@ def test_zuckerman_has_six_types(tmp_path, mind):
     assert logs[1][0] == 1770112800.0
 
 
+@pytest.mark.proves("C41", "C46")
 def test_zuckermans_reminders_come_due(tmp_path, mind, clock):
-    """C41, C46: what was to be done later there is done later here."""
-    mind.import_from(zuckerman(tmp_path), space=SPACE)
+    """What was to be done later there is done later here."""
+    mind.data.import_from(zuckerman(tmp_path), space=SPACE)
     clock.at = 1772000000.0 + 60
-    assert "Renew TLS certificate" in [hit.memory.text for hit in mind.due(space=SPACE)]
+    assert "Renew TLS certificate" in [hit.memory.text for hit in mind.reminders.due(space=SPACE)]
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+@pytest.mark.proves("D6", "D7", "D8")
 def test_aircher_fills_the_log(tmp_path, mind, engine):
-    """D6–D8: runs of tools and files go where our own miner looks; the wrapper's second line does
-    not; tasks become
+    """Runs of tools and files go where our own miner looks; the wrapper's second line does not;
+    tasks become
 
     episodes with their outcome.
     """
-    done = mind.import_from(aircher(tmp_path / "a", engine), "aircher", space=SPACE)
-    deeds = mind.deeds(space=SPACE)
+    done = mind.data.import_from(aircher(tmp_path / "a", engine), "aircher", space=SPACE)
+    deeds = mind.activity.events(space=SPACE)
     assert sorted((one.verb, one.payload.get("tool") or one.payload["path"]) for one in deeds) == [
         ("file", "src/a.py"),
         ("tool", "bash"),
@@ -317,11 +327,10 @@ def test_aircher_fills_the_log(tmp_path, mind, engine):
     assert SECRET not in json.dumps([dict(one.payload) for one in deeds])
 
 
+@pytest.mark.proves("X35", "X36", "X37", "X46")
 def test_jaato_of_three_generations(tmp_path, mind):
-    """X35–X37, X46: lifecycle, evidence, confidence, author and reviewer are kept; what stands
-    twice comes once.
-    """
-    done = mind.import_from(jaato(tmp_path), space=SPACE)
+    """Lifecycle, evidence, confidence, author and reviewer are kept; what stands twice comes once."""
+    done = mind.data.import_from(jaato(tmp_path), space=SPACE)
     found = everything(mind)
     one = found[JAATO["id"]]
     assert (one.text, one.title, one.tags) == (
@@ -348,40 +357,41 @@ def test_jaato_of_three_generations(tmp_path, mind):
     assert "more than once" in done.plan.remarks[0]
 
 
+@pytest.mark.proves("X46")
 def test_jaato_and_share_agree_on_ids(tmp_path, mind):
-    """X46: a record that was shared is known when it is imported."""
+    """A record that was shared is known when it is imported."""
     file = put(tmp_path / "memories.jsonl", json.dumps(JAATO) + "\n")
-    mind.share(file, space=SPACE, once="import")
-    assert (mind.import_from(file, space=SPACE).plan.known, len(everything(mind))) == (1, 1)
+    mind.data.share(file, space=SPACE, once="import")
+    assert (mind.data.import_from(file, space=SPACE).plan.known, len(everything(mind))) == (1, 1)
 
 
+@pytest.mark.proves("X37", "X49")
 def test_somebody_elses_file_waits_for_approval(tmp_path, mind, clock):
-    """X37, X49: what is not trusted approves itself of nothing, watches for nothing and reminds of
-    nothing.
-    """
-    mind.import_from(jaato(tmp_path / "j"), space=SPACE, untrusted=True)
-    mind.import_from(zuckerman(tmp_path / "z"), space=SPACE, untrusted=True)
-    mind.import_from(
+    """What is not trusted approves itself of nothing, watches for nothing and reminds of nothing."""
+    mind.data.import_from(jaato(tmp_path / "j"), space=SPACE, untrusted=True)
+    mind.data.import_from(zuckerman(tmp_path / "z"), space=SPACE, untrusted=True)
+    mind.data.import_from(
         put(tmp_path / "0.json", json.dumps(jcode_graph())), space=SPACE, untrusted=True
     )
     clock.at = 1772000000.0 + 60
-    assert mind.due(space=SPACE) == []
+    assert mind.reminders.due(space=SPACE) == []
     for one in everything(mind).values():
         assert (one.provenance, one.trust, one.triggers) == ("untrusted", 0.3, ())
         assert one.details["imported_from"]["untrusted"]
         assert kind_of(one.kind).voice == "anybody"
-    waiting = {one.id for one in mind.pending(space=SPACE)}
+    waiting = {one.id for one in mind.review.pending(space=SPACE)}
     assert (
         waiting == {one.id for one in mind.browse(space=SPACE)}
         and everything(mind)[JAATO["id"]].id in waiting
     )
 
 
+@pytest.mark.proves("B108")
 def test_mem0_keeps_times_and_metadata(tmp_path, mind):
-    """B108: times with their zone, categories as tags, relations as facts; a record without a
-    memory is named.
+    """Times with their zone, categories as tags, relations as facts; a record without a memory is
+    named.
     """
-    done = mind.import_from(MAKERS["mem0"](tmp_path), space=SPACE)
+    done = mind.data.import_from(MAKERS["mem0"](tmp_path), space=SPACE)
     one = everything(mind)["892db2ae-06d9-49e5-8b3e-585ef9b85b8e"]
     assert (one.text, one.tags, one.details["metadata"]["source"]) == (
         "Is allergic to peanuts",
@@ -393,11 +403,10 @@ def test_mem0_keeps_times_and_metadata(tmp_path, mind):
     assert [bad.where for bad in done.plan.bad] == ["mem0.json, line 28"]
 
 
+@pytest.mark.proves("B108")
 def test_claude_codes_pages_and_index(tmp_path, mind):
-    """B108: a page a memory with its type; of the index what points to no page; links between
-    pages.
-    """
-    mind.import_from(MAKERS["claude-code"](tmp_path), space=SPACE)
+    """A page a memory with its type; of the index what points to no page; links between pages."""
+    mind.data.import_from(MAKERS["claude-code"](tmp_path), space=SPACE)
     found = {one.text[:12]: one for one in everything(mind).values()}
     assert {text: (one.kind, one.space) for text, one in found.items()} == {
         "Ann is a dat": ("knowledge", "me"),
@@ -409,9 +418,10 @@ def test_claude_codes_pages_and_index(tmp_path, mind):
     assert [one.dst for one in ties] == [found["No mocks of "].id]
 
 
+@pytest.mark.proves("B108")
 def test_basic_memorys_notes(tmp_path, mind):
-    """B108: notes, observations by category, relations between notes."""
-    mind.import_from(MAKERS["basic-memory"](tmp_path), space=SPACE)
+    """Notes, observations by category, relations between notes."""
+    mind.data.import_from(MAKERS["basic-memory"](tmp_path), space=SPACE)
     found = everything(mind)
     jwt = next(one for one in found.values() if "JWT" in one.text)
     assert (jwt.kind, jwt.tags, jwt.title, jwt.at) == (
@@ -427,12 +437,13 @@ def test_basic_memorys_notes(tmp_path, mind):
     assert (jwt.id, note.id) in ties
 
 
+@pytest.mark.proves("X18")
 def test_skills_and_goals_come_up(tmp_path, mind):
-    """X18: what an agent can do and what is being worked towards surface by themselves in the turn
-    that needs them.
+    """What an agent can do and what is being worked towards surface by themselves in the turn that
+    needs them.
     """
     put(tmp_path / "s" / ".claude" / "skills" / "empty" / "SKILL.md", "---\nname: empty\n---\n")
-    done = mind.import_from(MAKERS["skills"](tmp_path / "s"), space=SPACE)
+    done = mind.data.import_from(MAKERS["skills"](tmp_path / "s"), space=SPACE)
     assert [bad.where for bad in done.plan.bad] == [".claude/skills/empty/SKILL.md"]
     skill = everything(mind)[
         next(name for name in everything(mind) if name.startswith("skill:invoices"))
@@ -464,10 +475,9 @@ def test_skills_and_goals_come_up(tmp_path, mind):
     assert ".claude/skills/invoices/SKILL.md" in given[skill.id]
 
 
+@pytest.mark.proves("CC-9")
 def test_a_bad_record_loses_no_other(tmp_path, mind):
-    """CC-9, SEED-FORMATS check 4: broken JSON in the middle, NaN, no id, a comma too many; each
-    named with its line.
-    """
+    """Broken JSON in the middle, NaN, no id, a comma too many: each is named with its line."""
     good = {
         "id": "a",
         "type": "semantic",
@@ -484,7 +494,7 @@ def test_a_bad_record_loses_no_other(tmp_path, mind):
         json.dumps({**good, "id": "c", "fact": "Two"}) + ",",
         "]}",
     ]
-    done = mind.import_from(put(tmp_path / "semantic.json", "\r\n".join(lines)), space=SPACE)
+    done = mind.data.import_from(put(tmp_path / "semantic.json", "\r\n".join(lines)), space=SPACE)
     assert {one.text for one in everything(mind).values()} == {"One", "Two"}
     assert [bad.where for bad in done.plan.bad] == [
         "semantic.json, line 3",
@@ -496,15 +506,16 @@ def test_a_bad_record_loses_no_other(tmp_path, mind):
 def test_what_is_nobodys_is_said(tmp_path, mind):
     """The error names what there is."""
     with pytest.raises(BadInput, match="jcode, zuckerman, aircher"):
-        mind.import_from(put(tmp_path / "x.json", "{}"))
+        mind.data.import_from(put(tmp_path / "x.json", "{}"))
     with pytest.raises(BadInput, match="is not one of"):
-        mind.import_from(tmp_path, "winamp")
+        mind.data.import_from(tmp_path, "winamp")
     with pytest.raises(BadInput, match="There is no file"):
-        mind.import_from(tmp_path / "nothing")
+        mind.data.import_from(tmp_path / "nothing")
 
 
+@pytest.mark.proves("A115", "B108")
 def test_on_the_command_line(source, tmp_path):
-    """A115, B108: `reverie import PATH`, what it would bring, what it brought, and the way back."""
+    """`reverie import PATH`, what it would bring, what it brought, and the way back."""
     name, path = source
     would = run(tmp_path / "home", "import", str(path), "--space", SPACE, "--dry-run").stdout
     assert f"({name}): would bring" in would
@@ -530,10 +541,9 @@ def beside(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.proves("CC-88", "X46")
 def test_what_lies_beside_an_empty_memory_comes_along_once(beside):
-    """CC-88, X46: it is offered by `doctor`, taken along by `import` and told; the second time
-    nothing is new.
-    """
+    """It is offered by `doctor`, taken along by `import` and told; the second time nothing is new."""
     before = prints(beside / "p") | prints(beside / "user")
     offered = run(beside / "home", "doctor", "--space", SPACE, code=1).stdout.replace("\n", " ")
     assert all(name in offered for name in ("jaato keeps memories in", "jcode keeps memories in"))
@@ -572,10 +582,9 @@ def test_where_nothing_lies_beside_it_is_told_whose_was_looked_for(tmp_path, mon
     )
 
 
+@pytest.mark.proves("CC-88", "X46")
 def test_what_lies_beside_memories_is_left_and_told(beside):
-    """CC-88, X46: nothing is mixed or altered unless somebody names it; what is empty is filled all
-    the same.
-    """
+    """Nothing is mixed or altered unless somebody names it; what is empty is filled all the same."""
     run(beside / "home", "remember", "Ours.", "--space", SPACE)
     before = prints(beside / "p") | prints(beside / "user")
     result = run(beside / "home", "import", "--space", SPACE)
@@ -592,8 +601,9 @@ def test_what_lies_beside_memories_is_left_and_told(beside):
         assert len([one for one in mind.browse(space=SPACE) if one.space == SPACE]) == 2
 
 
+@pytest.mark.proves("CC-88", "CC-9")
 def test_one_that_cannot_be_read_keeps_nobody_from_the_others(beside):
-    """CC-88, CC-9: it is named."""
+    """A file that cannot be read is named; the others are imported."""
     put(
         beside / "user" / ".aircher" / "data" / "episodic.duckdb",
         b"\0" * 8 + b"DUCK" + b"\0" * 4_096,
@@ -607,8 +617,9 @@ def test_one_that_cannot_be_read_keeps_nobody_from_the_others(beside):
     assert [len(one["bad"]) for one in done] == [0, 1, 0]
 
 
+@pytest.mark.proves("B108")
 def test_a_conversation_is_learned_from(tmp_path):
-    """B108: a transcript of Claude Code's goes the way of `reverie learn`."""
+    """A transcript of Claude Code's goes the way of `reverie learn`."""
     line = {
         "type": "user",
         "sessionId": "s1",
@@ -620,8 +631,9 @@ def test_a_conversation_is_learned_from(tmp_path):
     assert "preference: I prefer tabs over spaces." in out
 
 
+@pytest.mark.proves("C90")
 def test_a_page_is_cut_at_bullets_and_paragraphs():
-    """C90: a bullet keeps what is indented below it; fences are not looked into."""
+    """A bullet keeps what is indented below it; fences are not looked into."""
     page = "# A\n\none\ntwo\n\n- b1\n  more\n\n  still\n- b2\n\nafter\n\n```\n- code\n\n# no\n```\n"
     assert [(one.line, one.heading, one.text) for one in foreign_texts.split_passages(page)] == [
         (3, "A", "one\ntwo"),
@@ -638,8 +650,9 @@ def records(tmp_path, *some, name="memories.jsonl"):
     return put(tmp_path / name, "\n".join(lines) + "\n")
 
 
+@pytest.mark.proves("CC-12")
 def test_nobody_waits_for_files_to_be_read_and_cleaned(home, tmp_path, monkeypatch):
-    """CC-12: while records are planned others write, and a dry run writes nothing at all."""
+    """While records are planned others write, and a dry run writes nothing at all."""
     path = records(tmp_path, {})
     with opened(home.settings.home) as other:
 
@@ -649,91 +662,91 @@ def test_nobody_waits_for_files_to_be_read_and_cleaned(home, tmp_path, monkeypat
 
         memory_of = import_plan.build_record_memory
         monkeypatch.setattr(import_plan, "build_record_memory", slow)
-        assert home.import_from(path, space=SPACE, dry_run=True).plan.kinds == {"fact": 1}
-        assert home.import_from(path, space=SPACE).plan.kinds == {"fact": 1}
-    assert home.stats().memories == 3
+        assert home.data.import_from(path, space=SPACE, dry_run=True).plan.kinds == {"fact": 1}
+        assert home.data.import_from(path, space=SPACE).plan.kinds == {"fact": 1}
+    assert home.data.stats().memories == 3
 
 
+@pytest.mark.proves("CC-12")
 def test_what_somebody_else_takes_in_meanwhile_is_known(home, tmp_path, monkeypatch):
-    """CC-12: two imports of one file at a time bring it once."""
+    """Two imports of one file at a time bring it once."""
     path = records(tmp_path, {})
     with opened(home.settings.home) as other:
 
         def late(found, into):
             monkeypatch.setattr(import_plan, "build_record_memory", memory_of)
-            other.import_from(path, space=SPACE)
+            other.data.import_from(path, space=SPACE)
             return memory_of(found, into)
 
         memory_of = import_plan.build_record_memory
         monkeypatch.setattr(import_plan, "build_record_memory", late)
-        done = home.import_from(path, space=SPACE)
-    assert (done.plan.kinds, done.plan.known, home.stats().memories) == ({}, 1, 1)
+        done = home.data.import_from(path, space=SPACE)
+    assert (done.plan.kinds, done.plan.known, home.data.stats().memories) == ({}, 1, 1)
 
 
+@pytest.mark.proves("CC-9")
 def test_a_number_without_end_is_cut(tmp_path, mind):
-    """CC-9: it loses neither its record nor the others."""
-    mind.import_from(records(tmp_path, {"usage_count": 10**30}), space=SPACE)
+    """It loses neither its record nor the others."""
+    mind.data.import_from(records(tmp_path, {"usage_count": 10**30}), space=SPACE)
     graph = jcode_graph()
     graph["memories"][ONE] |= {"strength": 10**30, "access_count": 10**30}
-    mind.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
+    mind.data.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
     assert len(everything(mind)) == 3
-    assert mind.verify() == []
+    assert mind.data.verify() == []
 
 
+@pytest.mark.proves("X37", "X49")
 def test_somebody_elses_file_says_nothing_to_the_user_and_of_its_use(tmp_path, mind):
-    """X37, X49: no line of it reaches the user's own space, and how often it was used is not
-    believed.
-    """
-    mind.import_from(
+    """No line of it reaches the user's own space, and how often it was used is not believed."""
+    mind.data.import_from(
         records(tmp_path, {"scope": "universal", "usage_count": 900}), space=SPACE, untrusted=True
     )
     one = everything(mind)[JAATO["id"]]
     assert (one.space, one.access_count, one.last_accessed_at) == (SPACE, 0, None)
 
 
+@pytest.mark.proves("A115")
 def test_a_part_and_then_the_whole(tmp_path, mind):
-    """A115: what came earlier steps back for what comes now, with its link; the second time nothing
-    is new.
+    """What came earlier steps back for what comes now, with its link; the second time nothing is
+    new.
     """
     whole, part = jcode_graph(), jcode_graph()
     del part["memories"][ONE], part["edges"]
     whole["edges"] = {}
     part["memories"][TWO] |= {"active": True, "superseded_by": None}
     file = put(tmp_path / "0.json", json.dumps(part))
-    mind.import_from(file, space=SPACE)
+    mind.data.import_from(file, space=SPACE)
     put(file, json.dumps(whole))
-    done = mind.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE)
     one, two = everything(mind)[ONE], everything(mind)[TWO]
     assert (two.active, two.superseded_by, done.plan.links) == (False, one.id, 1)
     assert [(e.src, e.dst) for e in mind.store.edges([one.id], ("supersedes",))] == [
         (one.id, two.id)
     ]
-    assert mind.import_from(file, space=SPACE).event == 0
+    assert mind.data.import_from(file, space=SPACE).event == 0
     mind.undo(done.event)
     assert [everything(mind)[name].active for name in (ONE, TWO)] == [False, True]
-    assert mind.verify() == []
+    assert mind.data.verify() == []
 
 
+@pytest.mark.proves("B108")
 def test_what_is_otherwise_there_than_here_is_said(tmp_path, mind):
-    """B108: a record that was altered in its file, and one that was taken back here, with the way
-    back.
-    """
-    mind.import_from(records(tmp_path, {}), space=SPACE)
-    done = mind.import_from(records(tmp_path, {"content": "Something else."}), space=SPACE)
+    """A record that was altered in its file, and one that was taken back here, with the way back."""
+    mind.data.import_from(records(tmp_path, {}), space=SPACE)
+    done = mind.data.import_from(records(tmp_path, {"content": "Something else."}), space=SPACE)
     assert done.plan.remarks == (
         "1 of those that were there say something else in their file; here they stay as they "
         "are: memories.jsonl, line 1",
     )
     mind.forget(everything(mind)[JAATO["id"]].id)
-    (remark,) = mind.import_from(records(tmp_path, {}), space=SPACE).plan.remarks
+    (remark,) = mind.data.import_from(records(tmp_path, {}), space=SPACE).plan.remarks
     assert f"reverie restore {everything(mind)[JAATO['id']].id}" in remark
 
 
 @pytest.mark.parametrize("name", ["claude-code", "basic-memory"])
+@pytest.mark.proves("B108", "CC-9")
 def test_links_are_not_followed_and_broken_pages_are_named(tmp_path, mind, name):
-    """B108, CC-9: what lies elsewhere stays there; a folder that is called as a page
-    loses nothing.
-    """
+    """What lies elsewhere stays there; a folder that is called as a page loses nothing."""
     folder = MAKERS[name](tmp_path / "theirs")
     pages = folder / "memory" if name == "claude-code" else folder
     (pages / "link.md").symlink_to(
@@ -743,7 +756,7 @@ def test_links_are_not_followed_and_broken_pages_are_named(tmp_path, mind, name)
     (pages / "aaa.md").mkdir()
     put(tmp_path / "elsewhere" / "b.md", "A private matter.")
     (pages / "below").symlink_to(tmp_path / "elsewhere")
-    done = mind.import_from(folder, space=SPACE)
+    done = mind.data.import_from(folder, space=SPACE)
     assert not [one for one in everything(mind).values() if "private" in one.text]
     assert sum(done.plan.kinds.values()) >= 3
     assert ["link.md" in remark and "dangling.md" in remark for remark in done.plan.remarks] == [
@@ -760,9 +773,9 @@ def broken(records, commas=False):
 
 
 def test_one_broken_record_on_a_line_of_many(tmp_path, mind):
-    """SEED-FORMATS §2.4: those after it come in as well, and it is named."""
+    """The records after the broken one come in as well, and it is named."""
     file = put(tmp_path / "prospective.json", broken(zuckerman_records("prospective")))
-    done = mind.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE)
     assert sorted(everything(mind)) == [
         one["id"] for one in zuckerman_records("prospective") if one["id"][-1] in "35"
     ]
@@ -770,10 +783,10 @@ def test_one_broken_record_on_a_line_of_many(tmp_path, mind):
 
 
 def test_a_comma_too_many_is_no_matter(tmp_path, mind):
-    """SEED-FORMATS §2.4: before a closing bracket; within a text it stays."""
+    """A comma too many goes before a closing bracket; within a text it stays."""
     some = zuckerman_records("prospective")
     some[0]["intention"] = "Write [a,] and {b,}"
-    done = mind.import_from(
+    done = mind.data.import_from(
         put(tmp_path / "prospective.json", broken(some, commas=True)), space=SPACE
     )
     assert (len(everything(mind)), done.plan.bad) == (3, ())
@@ -788,16 +801,15 @@ def zuckerman_records(type):
 def zuckermans(tmp_path, mind, type, *records):
     """What records of a type come to, by their ids, and the plan."""
     some = [{"createdAt": 1770144000000, "type": type, **one} for one in records]
-    done = mind.import_from(
+    done = mind.data.import_from(
         put(tmp_path / f"{type}.json", json.dumps({"memories": some})), space=SPACE
     )
     return everything(mind), done.plan
 
 
+@pytest.mark.proves("C37")
 def test_zuckermans_triggers(tmp_path, mind):
-    """C37, SEED-FORMATS §2.3: a path is no expression, flags are kept, and one that is none loses
-    no procedure.
-    """
+    """A path is no expression, flags are kept, and one that is none loses no procedure."""
     said = {"a": "/etc/hosts", "b": "/usr/bin", "c": "/a.b/s", "d": "/([a-z/", "e": "/README/g"}
     found, plan = zuckermans(
         tmp_path,
@@ -822,8 +834,9 @@ def test_zuckermans_triggers(tmp_path, mind):
     assert ["is no regular expression" in one for one in plan.remarks] == [True]
 
 
+@pytest.mark.proves("C47")
 def test_zuckermans_feelings_about_one_thing(tmp_path, mind):
-    """C47: the first is on it with its context, the second stands beside it, tied to it."""
+    """The first is on it with its context, the second stands beside it, tied to it."""
     put(
         tmp_path / "z" / "stores" / "semantic.json",
         json.dumps({"memories": [{"id": "s", "fact": "It is slow"}]}),
@@ -846,7 +859,7 @@ def test_zuckermans_feelings_about_one_thing(tmp_path, mind):
             }
         ),
     )
-    mind.import_from(tmp_path / "z", "zuckerman", space=SPACE)
+    mind.data.import_from(tmp_path / "z", "zuckerman", space=SPACE)
     found = everything(mind)
     assert found["s"].details["emotion"] == {
         "name": "joy",
@@ -859,10 +872,9 @@ def test_zuckermans_feelings_about_one_thing(tmp_path, mind):
     ]
 
 
+@pytest.mark.proves("C90")
 def test_zuckermans_blocks_are_taken_apart(tmp_path, mind):
-    """C90, SEED-FORMATS §2.2 and §6: facts with confidence, events with when and why, kinds by
-    heading.
-    """
+    """Facts with confidence, events with when and why, kinds by heading."""
     put(
         tmp_path / "MEMORY.md",
         "\n\n---\n\n[2026-02-03T18:40:00.000Z]\n\n**Fact**: Editor font is Iosevka\n"
@@ -874,7 +886,7 @@ def test_zuckermans_blocks_are_taken_apart(tmp_path, mind):
         "\n\n---\n\n[2026-02-03T23:40:00.000Z]\n\n**Event**: Deployed\n"
         "**When**: 2026-02-03T23:39:00.000Z\n**What**: The shop, version 2\n**Why**: release\n",
     )
-    mind.import_from(tmp_path, "zuckerman", space=SPACE)
+    mind.data.import_from(tmp_path, "zuckerman", space=SPACE)
     found = {one.text: one for one in everything(mind).values()}
     assert {text: one.kind for text, one in found.items()} == {
         "Editor font is Iosevka": "fact",
@@ -891,10 +903,9 @@ def test_zuckermans_blocks_are_taken_apart(tmp_path, mind):
     assert (event.at, event.details["why"]) == (1770161940.0, "release")
 
 
+@pytest.mark.proves("C41")
 def test_zuckermans_later_records(tmp_path, mind):
-    """C41, SEED-FORMATS §2.4: what stands in metadata is understood, the rest kept under its own
-    name.
-    """
+    """What stands in metadata is understood, the rest kept under its own name."""
     found, _ = zuckermans(
         tmp_path,
         mind,
@@ -912,10 +923,9 @@ def test_zuckermans_later_records(tmp_path, mind):
     )
 
 
+@pytest.mark.proves("C19", "C87")
 def test_zuckermans_ties_and_times(tmp_path, mind):
-    """C19, C87, SEED-FORMATS check 4: related memories, what contradicts, when it happened; odd
-    times are named.
-    """
+    """Related memories, what contradicts, when it happened; odd times are named."""
     found, plan = zuckermans(
         tmp_path,
         mind,
@@ -950,9 +960,10 @@ def test_zuckermans_ties_and_times(tmp_path, mind):
     assert not [one for one in found.values() if "zone" in one.details["imported_from"]]
 
 
+@pytest.mark.proves("X37")
 def test_what_mem0_says_of_a_memory_approves_nothing(tmp_path, mind):
-    """X37: metadata are anybody's; they stand under their own name."""
-    mind.import_from(
+    """Metadata are anybody's; they stand under their own name."""
+    mind.data.import_from(
         put(
             tmp_path / "m.json",
             json.dumps(
@@ -975,31 +986,31 @@ def test_what_mem0_says_of_a_memory_approves_nothing(tmp_path, mind):
     )
 
 
+@pytest.mark.proves("CC-90")
 def test_a_jcode_file_that_was_cut_gives_what_is_whole(tmp_path, mind):
-    """CC-90, SEED-FORMATS §1.1: with no copy beside it, or one that is older by the name of its
-    migration.
-    """
+    """With no copy beside it, or one that is older by the name of its migration."""
     text = json.dumps(jcode_graph())
     file = put(tmp_path / "0123456789abcdef.json", text[: text.index('"unheard_of"')])
-    done = mind.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE)
     assert (everything(mind).keys(), "1 of its entries are whole" in done.plan.bad[0].why) == (
         {ONE},
         True,
     )
     put(tmp_path / "0123456789abcdef.json.bak", json.dumps(jcode_flat()))
-    done = mind.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE)
     assert "0123456789abcdef.json.bak was taken instead" in done.plan.remarks[0]
     assert "mem_1767000000000_1" in everything(mind)
 
 
+@pytest.mark.proves("A115")
 def test_jcode_loses_no_word(tmp_path, mind):
-    """A115: categories as they were spelled, when it was altered, what else the queue says; odd
-    values are named.
+    """Categories as they were spelled, when it was altered, what else the queue says; odd values
+    are named.
     """
     graph = jcode_graph()
     graph["memories"][ONE] |= {"category": {"custom": "Team Rule"}, "tags": ["git", 5]}
     graph["edges"][ONE].append({"target": TWO, "kind": "contradicts", "weight": float("nan")})
-    done = mind.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
+    done = mind.data.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
     one = everything(mind)[ONE]
     assert (one.kind, one.details["category"], one.updated_at) == (
         "team-rule",
@@ -1023,7 +1034,7 @@ def test_jcode_loses_no_word(tmp_path, mind):
             ]
         ),
     )
-    mind.import_from(home, space=SPACE)
+    mind.data.import_from(home, space=SPACE)
     assert everything(mind)["s"].details["jcode"] == {
         "context": "Since Monday",
         "git_branch": "main",
@@ -1031,10 +1042,9 @@ def test_jcode_loses_no_word(tmp_path, mind):
     }
 
 
+@pytest.mark.proves("X35", "X43", "CC-85")
 def test_jaato_loses_no_word(tmp_path, mind):
-    """X35, X43, CC-85: long descriptions, who took it over, what was learned from it; raw ones wait
-    for approval.
-    """
+    """Long descriptions, who took it over, what was learned from it; raw ones wait for approval."""
     put(
         tmp_path / "memories.jsonl",
         json.dumps(
@@ -1069,7 +1079,7 @@ def test_jaato_loses_no_word(tmp_path, mind):
         tmp_path / "curated.jsonl",
         json.dumps({**JAATO, "id": "l", "content": "Größe"}, ensure_ascii=False).encode("latin-1"),
     )
-    done = mind.import_from(tmp_path, "jaato", space=SPACE)
+    done = mind.data.import_from(tmp_path, "jaato", space=SPACE)
     found = everything(mind)
     one = found[JAATO["id"]]
     assert (one.details["description"], one.details["escalated_to"], one.tags) == (
@@ -1077,7 +1087,7 @@ def test_jaato_loses_no_word(tmp_path, mind):
         "ref-7",
         ("a",),
     )
-    assert "r" in [m.details["imported_from"]["id"] for m in mind.pending(space=SPACE)]
+    assert "r" in [m.details["imported_from"]["id"] for m in mind.review.pending(space=SPACE)]
     assert [e.dst for e in mind.store.edges([found["ref-7"].id], ("derived_from",))] == [one.id]
     said = " ".join(done.plan.remarks)
     assert ("tags is no list" in said, "timestamp is no time" in said, "not UTF-8" in said) == (
@@ -1091,10 +1101,9 @@ def test_jaato_loses_no_word(tmp_path, mind):
     ) == (True, False)
 
 
+@pytest.mark.proves("A108")
 def test_what_is_only_refused_is_no_error(tmp_path):
-    """It was read, and its owner does not want it: named, and the import has done what it should
-    (A108).
-    """
+    """It was read, and its owner does not want it: named, and the import has done what it should."""
     put(tmp_path / "home" / "config.toml", 'embedder = "none"\ncontact = "refuse"\n')
     file = put(
         tmp_path / "memories.jsonl",
@@ -1112,8 +1121,9 @@ def test_what_is_only_refused_is_no_error(tmp_path):
     assert 'contact = "refuse"' in said
 
 
+@pytest.mark.proves("CC-9")
 def test_what_nothing_could_be_read_of_ends_with_an_error(tmp_path):
-    """CC-9: the records are named, and a script can tell; also where the answer is JSON."""
+    """The records are named, and a script can tell; also where the answer is JSON."""
     file = put(tmp_path / "semantic.json", '{"memories": [{"id": "a"}]}')
     out = run(tmp_path / "home", "import", str(file), "--space", SPACE, code=2)
     assert "fact is missing" in out.stderr
@@ -1121,10 +1131,9 @@ def test_what_nothing_could_be_read_of_ends_with_an_error(tmp_path):
     assert len(json.loads(told.stdout)["imports"][0]["bad"]) == 1
 
 
+@pytest.mark.proves("B108")
 def test_a_file_that_nobody_knows_is_called_that(tmp_path):
-    """B108: neither an export nor anything else; of a folder of projects it is said how each is
-    taken.
-    """
+    """Neither an export nor anything else; of a folder of projects it is said how each is taken."""
     file = put(tmp_path / "notes.txt", "Hello.\n")
     for more in ([], ["--dry-run"], ["--untrusted"]):
         said = run(tmp_path / "home", "import", str(file), *more, code=2).stderr
@@ -1138,8 +1147,9 @@ def test_a_file_that_nobody_knows_is_called_that(tmp_path):
     assert f"reverie import {tmp_path / 'projects' / '-home-ann-shop'} --space me/NAME" in said
 
 
+@pytest.mark.proves("B108")
 def test_a_file_is_parsed_once(tmp_path, monkeypatch):
-    """B108: its beginning tells whose it is; of what is known no text is looked through for secrets
+    """Its beginning tells whose it is; of what is known no text is looked through for secrets
     again.
     """
     read, made = [], []
@@ -1164,11 +1174,11 @@ def test_a_file_is_parsed_once(tmp_path, monkeypatch):
 
 
 def test_a_zone_is_recorded_where_it_was_assumed(tmp_path, mind):
-    """SEED-FORMATS §6: naive times are meant in the machine's zone, and it is said; others say it
+    """Naive times are meant in the machine's zone, and it is said; others say it
     themselves.
     """
     for name in ("aircher", "jaato", "jcode", "mem0"):
-        mind.import_from(MAKERS[name](tmp_path / name), space=SPACE)
+        mind.data.import_from(MAKERS[name](tmp_path / name), space=SPACE)
     zones = {
         name: {
             "zone" in one.details["imported_from"]
@@ -1180,15 +1190,16 @@ def test_a_zone_is_recorded_where_it_was_assumed(tmp_path, mind):
     assert zones == {"aircher": {True}, "jaato": {True}, "jcode": {False}}
 
 
+@pytest.mark.proves("B108")
 def test_a_store_elsewhere_is_not_followed(tmp_path, mind):
-    """B108: neither a database nor a page nor a store, of whatever program, behind a link within
-    the folder.
+    """Neither a database nor a page nor a store, of whatever program, behind a link within the
+    folder.
     """
     real = aircher(tmp_path / "real", "sqlite")
     (tmp_path / "a" / "data").mkdir(parents=True)
     (tmp_path / "a" / "data" / "episodic.db").symlink_to(real / "data" / "episodic.db")
     with pytest.raises(BadInput):
-        mind.import_from(tmp_path / "a", "aircher", space=SPACE)
+        mind.data.import_from(tmp_path / "a", "aircher", space=SPACE)
     for name, file in (
         ("jaato", "memories.jsonl"),
         ("zuckerman", "MEMORY.md"),
@@ -1197,5 +1208,5 @@ def test_a_store_elsewhere_is_not_followed(tmp_path, mind):
         there = MAKERS[name](tmp_path / f"{name}-real")
         put(tmp_path / name / file, "").unlink()
         (tmp_path / name / file).symlink_to(there / file)
-        done = mind.import_from(tmp_path / name, name, space=SPACE)
+        done = mind.data.import_from(tmp_path / name, name, space=SPACE)
         assert (done.plan.kinds, [file in remark for remark in done.plan.remarks]) == ({}, [True])

@@ -203,10 +203,9 @@ def test_junk_is_named_by_its_line(data, says):
         (b'{"role":"user","content":"x"}\n', ["x"], []),
     ],
 )
+@pytest.mark.proves("CC-63")
 def test_what_a_crash_leaves_is_read(data, texts, remarks):
-    """CC-63: a line that was cut off is left out, a byte that is no text is replaced, and both are
-    said.
-    """
+    """A line that was cut off is left out, a byte that is no text is replaced, and both are said."""
     recording = read_transcript(data)
     assert [m.text for talk in recording.conversations for m in talk.messages] == texts
     assert len(recording.remarks) == len(remarks)

@@ -64,7 +64,7 @@ def revise(mind, text, _tmp):
 
 
 def teach(mind, text, _tmp):
-    mind.teach("deploy", [text, "push"], space=SPACE, warnings=[text])
+    mind.procedures.teach("deploy", [text, "push"], space=SPACE, warnings=[text])
 
 
 def remind(mind, text, _tmp):
@@ -72,15 +72,15 @@ def remind(mind, text, _tmp):
 
 
 def save_note(mind, text, _tmp):
-    mind.save_note(text, space=SPACE)
+    mind.files.save_note(text, space=SPACE)
 
 
 def hold(mind, text, _tmp):
-    mind.hold({"doing": text}, session="s1", space=SPACE)
+    mind.sessions.hold({"doing": text}, session="s1", space=SPACE)
 
 
 def feel(mind, text, _tmp):
-    mind.feel("joy", why=text, space=SPACE)
+    mind.feelings.record("joy", why=text, space=SPACE)
 
 
 def describe(mind, text, _tmp):
@@ -89,8 +89,8 @@ def describe(mind, text, _tmp):
 
 def update_file(mind, text, tmp):
     (tmp / "notes").mkdir()
-    mind.add_folder(tmp / "notes", space=SPACE)
-    mind.update_file(tmp / "notes" / "a.md", text, space=SPACE)
+    mind.files.add_folder(tmp / "notes", space=SPACE)
+    mind.files.update(tmp / "notes" / "a.md", text, space=SPACE)
 
 
 EXPLICIT = [
@@ -116,8 +116,8 @@ def record_tool(mind, text, _tmp):
     mind.record_tool(
         "Bash", {"command": "pytest"}, error=f"{text}\nError: no", space=SPACE, session="s1"
     )
-    mind.record_task("release", "failure", summary=text, error=text, space=SPACE)
-    mind.deeds(limit=0)
+    mind.activity.record_task("release", "failure", summary=text, error=text, space=SPACE)
+    mind.activity.events(limit=0)
 
 
 def turns(mind, text, _tmp):
@@ -175,7 +175,7 @@ def import_rows(mind, text, _tmp):
         "payload": {"result": text},
         "changes": [["m2", 0, "add", None, json.dumps({"text": text})]],
     }
-    mind.import_([{"type": "reverie", "version": VERSION}, row, event], skip_bad=True)
+    mind.data.import_([{"type": "reverie", "version": VERSION}, row, event], skip_bad=True)
 
 
 def import_from(mind, text, tmp):
@@ -184,7 +184,7 @@ def import_from(mind, text, tmp):
     (tmp / "claude" / "memory" / "topic.md").write_text(
         f"---\ntype: user\n---\n{text}\n\n# More\n\n{text}\n"
     )
-    mind.import_from(tmp / "claude", space=SPACE)
+    mind.data.import_from(tmp / "claude", space=SPACE)
 
 
 def share(mind, text, tmp):
@@ -200,7 +200,7 @@ def share(mind, text, tmp):
         )
         + "\n"
     )
-    mind.share(tmp / "team.jsonl", space=SPACE)
+    mind.data.share(tmp / "team.jsonl", space=SPACE)
 
 
 def index_files(mind, text, tmp):
@@ -208,8 +208,8 @@ def index_files(mind, text, tmp):
     (tmp / "texts" / "a.md").write_text(
         f"# Heron\n\n{text}\n\n## More\n\n" + "word " * 900 + f"\n{text}\n"
     )
-    mind.add_folder(tmp / "texts", space=SPACE)
-    mind.sync_files(space=SPACE)
+    mind.files.add_folder(tmp / "texts", space=SPACE)
+    mind.files.sync(space=SPACE)
 
 
 def index_code(mind, text, tmp):
@@ -219,7 +219,7 @@ def index_code(mind, text, tmp):
         f'MAIL = """{text}"""\n\n\ndef deploy(a="{text.splitlines()[0]}"):\n'
         f"{commented}\n    return 1\n"
     )
-    mind.index_code(tmp / "repo")
+    mind.code.index(tmp / "repo")
     mind.remember("deploy runs it", space=SPACE, about=[str(tmp / "repo" / "a.py")])
 
 
@@ -243,33 +243,32 @@ def through(way, text, tmp, clock, **settings):
         way(mind, text, tmp)
         mind.settle()
         mind.sleep()
-        mind.mirror()
+        mind.data.mirror()
     return tmp / "home"
 
 
 @pytest.mark.parametrize("way", [*EXPLICIT, *PASSIVE], ids=lambda way: way.__name__)
+@pytest.mark.proves("A108", "A110", "B119", "CC-89")
 def test_a_private_passage_reaches_no_byte_of_the_home(way, tmp_path, clock):
-    """Memories, events, tools, notes, imports, indexes, what leaves a context, the mirror (A108,
-    A110, B119, CC-89).
-    """
+    """Memories, events, tools, notes, imports, indexes, what leaves a context, the mirror."""
     home = through(way, PRIVATE, tmp_path, clock)
     assert holding(home) == []
     assert holding(home, "heron") or way in (feel, index_code)
 
 
 @pytest.mark.parametrize("way", [*EXPLICIT, *PASSIVE], ids=lambda way: way.__name__)
+@pytest.mark.proves("A108", "B119")
 def test_what_is_to_be_masked_reaches_no_byte_of_the_home(way, tmp_path, clock):
-    """E-mail where `contact = "mask"`, by the same ways (A108, B119)."""
+    """E-mail where `contact = "mask"`, by the same ways."""
     home = through(way, PERSONAL, tmp_path, clock, contact="mask")
     assert holding(home, MAIL) == []
     assert holding(home, "[REDACTED:email]")
 
 
 @pytest.mark.parametrize("way", EXPLICIT, ids=lambda way: way.__name__)
+@pytest.mark.proves("A108", "B119")
 def test_who_writes_what_is_refused_is_told(way, tmp_path, clock):
-    """The kind and the setting are named, and nothing of it is kept, not even half of it (A108,
-    B119).
-    """
+    """The kind and the setting are named, and nothing of it is kept, not even half of it."""
     with pytest.raises(
         BadInput, match=r"\(email\), and contact = \"refuse\" in config.toml"
     ) as refusal:
@@ -279,16 +278,16 @@ def test_who_writes_what_is_refused_is_told(way, tmp_path, clock):
 
 
 @pytest.mark.parametrize("way", PASSIVE, ids=lambda way: way.__name__)
+@pytest.mark.proves("A108", "B119")
 def test_what_is_refused_and_comes_by_itself_is_dropped(way, tmp_path, clock):
-    """Nobody's turn, tool or import fails for it (A108, B119)."""
+    """Nobody's turn, tool or import fails for it."""
     home = through(way, PERSONAL, tmp_path, clock, contact="refuse")
     assert holding(home, MAIL) == []
 
 
+@pytest.mark.proves("A108", "B119")
 def test_what_reminds_is_cleaned_before_it_becomes_a_pattern(tmp_path, clock):
-    """In a pattern dots are escaped, so no rule would know an address there any more
-    (A108, B119).
-    """
+    """In a pattern dots are escaped, so no rule would know an address there any more."""
     with memory(tmp_path / "home", now=clock, contact="mask") as mind:
         mind.remind(
             "Ask for the keys.",
@@ -305,18 +304,20 @@ def test_what_reminds_is_cleaned_before_it_becomes_a_pattern(tmp_path, clock):
         mind.remind("Ask for the keys.", context=PERSONAL, space=SPACE)
 
 
+@pytest.mark.proves("A108")
 def test_code_that_changed_since_it_was_indexed_is_shown_masked_too(tmp_path, clock):
-    """It is read anew for the answer (A108)."""
+    """It is read anew for the answer."""
     with memory(tmp_path / "home", now=clock, contact="mask") as mind:
         index_code(mind, PERSONAL, tmp_path)
         file = tmp_path / "repo" / "a.py"
         file.write_text(file.read_text() + f"# and {MAIL}\n")
-        told = [one.text for one in mind.search_similar("deploy", root=tmp_path / "repo")]
+        told = [one.text for one in mind.code.search_similar("deploy", root=tmp_path / "repo")]
     assert "[REDACTED:email]" in "".join(told) and MAIL not in "".join(told)
 
 
+@pytest.mark.proves("A108")
 def test_a_tag_is_found_and_taken_off_as_it_was_given(clock):
-    """Though what is kept of it is a mark (A108)."""
+    """Though what is kept of it is a mark."""
     with memory(now=clock, contact="mask") as mind:
         note = mind.remember("The keys are in the safe.", tags=[MAIL, "safe"], space=SPACE)
         assert [one.id for one in mind.browse(tags=[MAIL], space=SPACE)] == [note.id]
@@ -343,21 +344,22 @@ def test_a_refused_message_leaves_its_place(tmp_path, clock):
         assert [one.text for one in mind.browse(space=SPACE)] == ["Heron is staging."]
 
 
+@pytest.mark.proves("A108")
 def test_imports_say_which_record_was_refused(tmp_path, clock):
-    """Row by row and record by record; the others come in (A108)."""
+    """Row by row and record by record; the others come in."""
     with memory(tmp_path / "home", now=clock, embedder="none", contact="refuse") as mind:
         rows = [
             {"type": "memory", "id": f"m{n}", "at": 1.0, "space": SPACE, "text": text}
             for n, text in enumerate((PERSONAL, "heron is staging"))
         ]
-        done = mind.import_([{"type": "reverie", "version": VERSION}, *rows], skip_bad=True)
+        done = mind.data.import_([{"type": "reverie", "version": VERSION}, *rows], skip_bad=True)
         assert (done.new["memory"], done.left_out) == (1, 1) and "email" in done.bad[0].why
         with pytest.raises(BadInput, match=r"row 2.*email"):
-            mind.import_([{"type": "reverie", "version": VERSION}, rows[0]])
+            mind.data.import_([{"type": "reverie", "version": VERSION}, rows[0]])
 
         (tmp_path / "memory").mkdir()
         (tmp_path / "memory" / "MEMORY.md").write_text(f"- {PERSONAL}\n- heron is staging\n")
-        plan = mind.import_from(tmp_path / "memory", space=SPACE).plan
+        plan = mind.data.import_from(tmp_path / "memory", space=SPACE).plan
         assert ["email" in one.why for one in plan.bad] == [True] and len(plan.changes) == 1
 
         (tmp_path / "team.jsonl").write_text(
@@ -366,7 +368,7 @@ def test_imports_say_which_record_was_refused(tmp_path, clock):
                 for n, text in enumerate((PERSONAL, "kept"))
             )
         )
-        shared = mind.share(tmp_path / "team.jsonl", space=SPACE)
+        shared = mind.data.share(tmp_path / "team.jsonl", space=SPACE)
         assert (
             shared.new == 1
             and "email" in shared.troubles[0]
@@ -381,7 +383,7 @@ def test_a_memory_of_nothing_but_private_text_is_not_kept(tmp_path, clock):
             with pytest.raises(BadInput, match="all of the text is private"):
                 mind.remember(text, space=SPACE)
             with pytest.raises(BadInput, match="all of the text is private"):
-                mind.save_note(text, space=SPACE)
+                mind.files.save_note(text, space=SPACE)
         with mind.companion(f"{SPACE}/s1") as companion:
             assert not companion.turn(
                 make_conversation(f"<private>Remember that {PLANTED} is the bride.</private>")
@@ -391,9 +393,10 @@ def test_a_memory_of_nothing_but_private_text_is_not_kept(tmp_path, clock):
         assert mind.browse(space=SPACE) == [] and holding(tmp_path) == []
 
 
+@pytest.mark.proves("CC-89")
 def test_no_cut_of_a_long_message_lets_a_passage_out(tmp_path, clock):
     """Of a message of half a million characters only the ends are kept: the passage may stand in
-    the middle (CC-89).
+    the middle.
     """
     with (
         memory(tmp_path, now=clock, embedder="none") as mind,
@@ -417,8 +420,9 @@ def test_no_cut_of_a_long_message_lets_a_passage_out(tmp_path, clock):
         assert holding(tmp_path) == []
 
 
+@pytest.mark.proves("A108")
 def test_neither_a_model_nor_an_embedder_is_told(tmp_path, clock):
-    """What is private or personal is in no request, whoever asks (A108)."""
+    """What is private or personal is in no request, whoever asks."""
     embedder = CountingEmbedder()
     with (
         scripted(*["[]"] * 20) as script,
@@ -435,7 +439,7 @@ def test_neither_a_model_nor_an_embedder_is_told(tmp_path, clock):
             for n in range(8)
             for one in make_conversation(f"{n} {PRIVATE} {PERSONAL} " + "word " * 300, "And?")
         ]
-        mind.condense(talk, limit=3_000, ask=True, space=SPACE)
+        mind.sessions.condense(talk, limit=3_000, ask=True, space=SPACE)
         mind.recall(f"staging <private>{PLANTED}</private> {MAIL}", space=SPACE)
         mind.settle()
         asked = [str(one) for one in script.asked]
@@ -450,10 +454,10 @@ def test_a_page_of_the_mirror_keeps_what_its_owner_wrote(tmp_path, clock):
     """
     with memory(tmp_path, now=clock, embedder="none") as mind:
         mind.remember("Heron is staging.", space=SPACE)
-        page = next(tmp_path.glob("spaces/**/MEMORY.md")) if mind.mirror(SPACE) else None
+        page = next(tmp_path.glob("spaces/**/MEMORY.md")) if mind.data.mirror(SPACE) else None
         private = f"<private>\n- The bride is {PLANTED}.\n- She is.\n</private>\n"
         page.write_text(f"{page.read_text()}\n- Adder is live.\n\n{private}")
-        mind.mirror(SPACE)
+        mind.data.mirror(SPACE)
         assert sorted(one.text for one in mind.browse(space=SPACE)) == [
             "Adder is live.",
             "Heron is staging.",
@@ -545,10 +549,9 @@ def agent(tmp_path, project):
     ],
     ids=range(5),
 )
+@pytest.mark.proves("A108", "B119")
 def test_hooks_write_down_nothing_of_it(text, planted, settings, agent, clock):
-    """What is said, what tools are given, answer and fail with: the spool, and what is made of it
-    (A108, B119).
-    """
+    """What is said, what tools are given, answer and fail with: the spool, and what is made of it."""
     config.save_settings(config.load_settings(agent.home), **settings)
     agent.tell("SessionStart", source="startup")
     agent.tell("UserPromptSubmit", prompt=text)
@@ -584,9 +587,10 @@ def worked(agent, session):
     agent.tell("PreCompact", session, trigger="auto")
 
 
+@pytest.mark.proves("A114")
 def test_nothing_of_a_session_that_is_off_is_kept(agent, clock):
     """Nothing spooled, recorded, learned, laid ready or given there, on resume either; in another
-    all of it (A114).
+    all of it.
     """
     with memory(agent.home, now=clock) as mind:
         mind.remember("The staging server is called heron.", space=agent.space)
@@ -610,8 +614,9 @@ def test_nothing_of_a_session_that_is_off_is_kept(agent, clock):
         assert agent.tell("UserPromptSubmit", prompt="Which host is the staging server?") != {}
 
 
+@pytest.mark.proves("A114")
 def test_what_waits_when_a_session_is_switched_off_is_not_taken_in(agent, clock):
-    """Events in the spool, and turns in the log that nobody has learned from yet (A114)."""
+    """Events in the spool, and turns in the log that nobody has learned from yet."""
     with memory(agent.home, now=clock) as mind:
         worked(agent, "s1")
         desk = HookConsumer(mind)
@@ -641,10 +646,9 @@ def test_what_waits_when_a_session_is_switched_off_is_not_taken_in(agent, clock)
         assert mind.browse(space=agent.space, limit=99) == []
 
 
+@pytest.mark.proves("A114")
 def test_a_running_worker_obeys(agent, monkeypatch):
-    """A worker that was there before the session was switched off: a real process, real hooks
-    (A114).
-    """
+    """A worker that was there before the session was switched off: a real process, real hooks."""
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     config.save_settings(config.load_settings(agent.home), idle=2.0)
     run = [
@@ -684,10 +688,9 @@ def test_a_running_worker_obeys(agent, monkeypatch):
     assert holding(agent.home, f"{PLANTED}s1") == []
 
 
+@pytest.mark.proves("A114")
 def test_a_companion_is_switched_off_and_on(tmp_path, clock):
-    """Nothing given, nothing written down, what left is not kept; for good, where there is a home
-    (A114).
-    """
+    """Nothing given, nothing written down, what left is not kept; for good, where there is a home."""
     with memory(tmp_path, now=clock) as mind:
         mind.remember("The staging server is called heron.", space=SPACE)
         with mind.companion(SPACE, session="s1") as companion:
@@ -707,9 +710,9 @@ def test_a_companion_is_switched_off_and_on(tmp_path, clock):
         with pytest.raises(Disabled, match="reverie on --session s1"):
             mind.remember("Heron.", space=SPACE, session="s1")
         with pytest.raises(Disabled, match="reverie on --session s1"):
-            mind.hold("Heron.", space=SPACE, session="s1")
+            mind.sessions.hold("Heron.", space=SPACE, session="s1")
         mind.record_tool("Bash", {"command": f"echo {PLANTED}"}, space=SPACE, session="s1")
-        assert mind.deeds(space=SPACE) == [] and mind.store.events(session="s1") == []
+        assert mind.activity.events(space=SPACE) == [] and mind.store.events(session="s1") == []
     with (
         memory(
             tmp_path, now=clock, off_sessions=config.load_settings(tmp_path).off_sessions
@@ -742,9 +745,10 @@ def test_a_companion_in_memory_is_switched_off(clock):
         assert [one.text for one in mind.browse(space=SPACE)] == ["Adder is live."]
 
 
+@pytest.mark.proves("A114")
 def test_an_agent_of_a_framework_is_switched_off(clock):
     """No warning, no answer, no tool and no turn written down; a note of its own is refused in
-    words (A114).
+    words.
     """
     with (
         memory(now=clock, embedder="none") as mind,
@@ -762,16 +766,17 @@ def test_an_agent_of_a_framework_is_switched_off(clock):
         assert "It was not kept" in beside.remember(PLANTED)
         assert (
             companion.wait(20)
-            and not mind.deeds(space=SPACE)
+            and not mind.activity.events(space=SPACE)
             and len(mind.browse(space=SPACE)) == 1
         )
         companion.on()
         assert beside.warned("Bash", {"command": "make deploy"})
 
 
+@pytest.mark.proves("A114")
 def test_the_command_line_says_which_session_is_off(tmp_path, monkeypatch):
     """By name, or the one that the agent says; `status`, `doctor` tell; writes, by MCP too, are
-    refused (A114).
+    refused.
     """
     home = toy_home(tmp_path)
     for name in ("REVERIE_SESSION", "CLAUDE_CODE_SESSION_ID", "CODEX_THREAD_ID"):
@@ -833,10 +838,9 @@ SECRET = f"token of {PLANTED}"
 
 
 @pytest.mark.parametrize("path", KEYS)
+@pytest.mark.proves("A109", "A112", "B119")
 def test_the_tool_log_keeps_the_path_and_no_content(path, tmp_path, clock):
-    """Read, edit, write, search, shell command: what was done, to which file, and how it went
-    (A109, A112, B119).
-    """
+    """Read, edit, write, search, shell command: what was done, to which file, and how it went."""
     with memory(tmp_path, now=clock, embedder="none", **CHOSEN) as mind:
         for tool, given in (
             ("Read", {"file_path": path}),
@@ -851,7 +855,7 @@ def test_the_tool_log_keeps_the_path_and_no_content(path, tmp_path, clock):
         mind.record(
             "tool", {"tool": "Read", "path": path, "result": SECRET, "output": SECRET}, space=SPACE
         )
-        deeds = mind.deeds(space=SPACE, limit=99)
+        deeds = mind.activity.events(space=SPACE, limit=99)
         mind.settle()
         mind.sleep()
         assert len(deeds) >= 12 and {event.payload.get("ok", True) for event in deeds} == {
@@ -880,10 +884,9 @@ CALLS = [
 
 
 @pytest.mark.parametrize(("tool", "given"), CALLS)
+@pytest.mark.proves("A109", "A112")
 def test_other_ways_to_name_a_file_are_known(tool, given, agent, clock):
-    """Commands in parts, wildcards, long commands, patches, lists of files, addresses
-    (A109, A112).
-    """
+    """Commands in parts, wildcards, long commands, patches, lists of files, addresses."""
     agent.tool(tool, given, {"stdout": SECRET})
     calls = [
         {"id": f"t{n}", "function": {"name": tool, "arguments": json.dumps(one)}}
@@ -898,7 +901,7 @@ def test_other_ways_to_name_a_file_are_known(tool, given, agent, clock):
         mind.record_tool(tool, given, SECRET, space=SPACE)
         mind.learn(talk, space=SPACE)
         agent.attended(mind)
-        assert len(mind.deeds(space=SPACE, verbs=["tool"])) == 1
+        assert len(mind.activity.events(space=SPACE, verbs=["tool"])) == 1
     assert holding(agent.home) == []
 
 
@@ -906,7 +909,7 @@ def test_a_diff_loses_only_what_is_of_sensitive_files(tmp_path, clock):
     """`git diff` and `git show` print every file."""
     with memory(tmp_path, now=clock, embedder="none") as mind:
         mind.record_tool("Bash", {"command": "git diff"}, DIFF, space=SPACE)
-        kept = mind.deeds(tool="Bash", space=SPACE)[0].payload["result"]
+        kept = mind.activity.events(tool="Bash", space=SPACE)[0].payload["result"]
     assert kept == f".env:{SENSITIVE_MARK}\n{CODE}"
 
 
@@ -916,9 +919,9 @@ def test_ordinary_files_are_kept_as_before(path, tmp_path, clock):
     with memory(tmp_path, now=clock, embedder="none", **CHOSEN) as mind:
         mind.record_tool("Read", {"file_path": path}, SECRET, space=SPACE)
         mind.record_tool("Bash", {"command": f"cat {path}"}, SECRET, space=SPACE)
-        assert [event.payload["result"] for event in mind.deeds(verbs=["tool"], space=SPACE)] == [
-            SECRET
-        ] * 2
+        assert [
+            event.payload["result"] for event in mind.activity.events(verbs=["tool"], space=SPACE)
+        ] == [SECRET] * 2
 
 
 def test_a_search_loses_only_the_lines_of_sensitive_files(tmp_path, clock):
@@ -931,16 +934,15 @@ def test_a_search_loses_only_the_lines_of_sensitive_files(tmp_path, clock):
             space=SPACE,
         )
         assert (
-            mind.deeds(tool="Bash", space=SPACE)[0].payload["result"]
+            mind.activity.events(tool="Bash", space=SPACE)[0].payload["result"]
             == f"./.env:{SENSITIVE_MARK}\na.py:1:token = 1"
         )
 
 
 @pytest.mark.parametrize("path", KEYS)
+@pytest.mark.proves("A109", "A112", "B119", "B120")
 def test_hooks_spool_no_content_of_a_sensitive_file(path, agent, clock):
-    """What a hook writes down is without it already; what comes of it too (A109, A112,
-    B119, B120).
-    """
+    """What a hook writes down is without it already; what comes of it too."""
     config.save_settings(config.load_settings(agent.home), **CHOSEN)
     agent.tool("Read", {"file_path": path}, {"file": {"content": SECRET}})
     agent.tool("Write", {"file_path": path, "content": SECRET}, {"content": SECRET})
@@ -957,13 +959,14 @@ def test_hooks_spool_no_content_of_a_sensitive_file(path, agent, clock):
     assert len(agent.room.waiting()) == 6 and holding(agent.home) == []
     with memory(agent.home, now=clock) as mind:
         agent.attended(mind)
-        assert len(mind.deeds(space=agent.space, verbs=["tool"])) == 6
+        assert len(mind.activity.events(space=agent.space, verbs=["tool"])) == 6
     assert holding(agent.home) == []
 
 
+@pytest.mark.proves("A109")
 def test_a_note_that_says_it_is_sensitive_is_never_looked_into(agent, project, clock):
     """Front matter: the files index, hooks by the file's head and by the text itself, transcripts,
-    imports (A109).
+    imports.
     """
     note = f"---\ntitle: Health\nsensitive: true\n---\n\n{SECRET}\n"
     (project / "health.md").write_text(note)
@@ -981,19 +984,19 @@ def test_a_note_that_says_it_is_sensitive_is_never_looked_into(agent, project, c
     assert len(agent.room.waiting()) == 5 and holding(agent.home) == []
     with memory(agent.home, now=clock) as mind:
         agent.attended(mind)
-        mind.add_folder(project, space=agent.space)
-        assert mind.sync_files(space=agent.space).skipped["sensitive"] == 1
-        assert mind.search_files("heron", space=agent.space) and not mind.search_files(
+        mind.files.add_folder(project, space=agent.space)
+        assert mind.files.sync(space=agent.space).skipped["sensitive"] == 1
+        assert mind.files.search("heron", space=agent.space) and not mind.files.search(
             "token", space=agent.space
         )
         with pytest.raises(BadInput, match="sensitive"):
-            mind.read_file(project / "health.md", space=agent.space)
+            mind.files.read(project / "health.md", space=agent.space)
         mind.learn([{"role": "tool", "content": numbered}], space=agent.space)
         (project / "memory").mkdir()
         (project / "memory" / "MEMORY.md").write_text("- adder is live\n")
         (project / "memory" / "health.md").write_text(note)
         assert "health.md says that it is sensitive" in str(
-            mind.import_from(project / "memory").plan.remarks
+            mind.data.import_from(project / "memory").plan.remarks
         )
     assert holding(agent.home) == []
 
@@ -1045,9 +1048,10 @@ def shapes(path):
 
 @pytest.mark.parametrize("path", KEYS)
 @pytest.mark.parametrize("shape", [0, 1])
+@pytest.mark.proves("A109", "A112")
 def test_transcripts_and_turns_keep_no_content_of_a_sensitive_file(path, shape, tmp_path, clock):
     """Learned from later, turn by turn (the answer in a turn of its own), condensed, and as it
-    leaves (A109, A112).
+    leaves.
     """
     talk = shapes(path)[shape]
     with memory(tmp_path, now=clock, **CHOSEN) as mind:
@@ -1074,9 +1078,10 @@ def test_transcripts_and_turns_keep_no_content_of_a_sensitive_file(path, shape, 
     assert holding(tmp_path) == []
 
 
+@pytest.mark.proves("A111", "A112", "B120")
 def test_indexes_leave_sensitive_files_out(tmp_path, clock):
     """By name and by pattern, whatever ignore files say, in folders of texts and of code; chosen
-    later, they go (A111, A112, B120).
+    later, they go.
     """
     repo = tmp_path / "repo"
     for name in (
@@ -1096,19 +1101,19 @@ def test_indexes_leave_sensitive_files_out(tmp_path, clock):
     (repo / "notes" / "work.md").write_text("Heron is staging.\n")
     (repo / ".secretsignore").write_text("ignored.md\n!.env\n!notes/health/\n")
     with memory(tmp_path / "home", now=clock, sensitive=("notes/health/", "secret/*.py")) as mind:
-        mind.add_folder(repo, space=SPACE)
-        done, mapped = mind.sync_files(space=SPACE), mind.index_code(repo)
+        mind.files.add_folder(repo, space=SPACE)
+        done, mapped = mind.files.sync(space=SPACE), mind.code.index(repo)
         mind.settle()
         assert done.files == 1 and done.skipped["sensitive"] >= 2 and done.skipped["ignored"] == 1
         assert mapped.files == 1 and mapped.skipped["sensitive"] >= 1
         with pytest.raises(BadInput, match="sensitive"):
-            mind.update_file(repo / "notes" / "health" / "week.md", "more", space=SPACE)
+            mind.files.update(repo / "notes" / "health" / "week.md", "more", space=SPACE)
     assert holding(tmp_path / "home") == []
 
     (repo / "notes" / "work.md").write_text(f"{SECRET}\n")
     with memory(tmp_path / "home", now=clock) as mind:
-        mind.sync_files(space=SPACE)
-        assert mind.search_files("token", space=SPACE)
+        mind.files.sync(space=SPACE)
+        assert mind.files.search("token", space=SPACE)
     with memory(tmp_path / "home", now=clock, sensitive=("notes/",)) as mind:
-        mind.sync_files(space=SPACE)
-        assert not mind.search_files("token", space=SPACE)
+        mind.files.sync(space=SPACE)
+        assert not mind.files.search("token", space=SPACE)

@@ -161,9 +161,10 @@ def test_only_private_is_nothing_to_keep():
         ("pay GB82 WEST 1234 5698 7654 32", "iban"),
     ],
 )
+@pytest.mark.proves("A108")
 def test_a_policy_says_what_becomes_of_personal_data(text, kind):
-    """off keeps, mask marks, refuse leaves nothing of the text; of a file, nothing of the line
-    (A108).
+    """`off` keeps, `mask` marks, `refuse` leaves nothing of the text; of a file, nothing of the
+    line.
     """
     assert redact(text, Policy(personal="off"))[0] is text
     assert f"[REDACTED:{kind}]" in redact(text)[0] and redact(text)[0] != f"[REDACTED:{kind}]"
@@ -174,8 +175,9 @@ def test_a_policy_says_what_becomes_of_personal_data(text, kind):
     )
 
 
+@pytest.mark.proves("A108")
 def test_contact_is_a_choice_of_its_own():
-    """E-mail and phone are kept unless asked for (A108)."""
+    """E-mail and phone are kept unless asked for."""
     text = "Ann: ann@example.org, +49 30 1234567"
     assert redact(text)[0] is text
     assert redact(text, Policy(contact="mask"))[0] == "Ann: [REDACTED:email], [REDACTED:phone]"

@@ -91,8 +91,10 @@ def recorded(mind, tmp_path):
             session=shown,
             space=SPACE,
         )
-        mind.record_file(f"/x/{shown}.py", "edit", summary=shown, context=shown, space=SPACE)
-        mind.record_task(f"use {shown}", "success", summary=shown, space=SPACE)
+        mind.activity.record_file(
+            f"/x/{shown}.py", "edit", summary=shown, context=shown, space=SPACE
+        )
+        mind.activity.record_task(f"use {shown}", "success", summary=shown, space=SPACE)
         mind.record("note", {"said": shown, shown: shown}, space=SPACE)
     with mind.recording("deploy", {"with": LINES}, task=ALL, space=SPACE):
         pass
@@ -126,7 +128,7 @@ def talked(mind, tmp_path):
         space=SPACE,
         session="s2",
     )
-    mind.condense(
+    mind.sessions.condense(
         make_conversation(*[f"{LINES} {n} " + "word " * 300 for n in range(6)]), limit=2_000
     )
     with Beside(mind, SPACE, session="s3") as beside:
@@ -142,10 +144,10 @@ def intended(mind, tmp_path):
             text, when="tomorrow at 9", context=[text], commands=[text], files=[text], space=SPACE
         )
     )
-    mind.teach("deploy", LINES.split("\n"), triggers=[ALL[:500]], space=SPACE)
-    mind.feel("joy", why=LINES, space=SPACE)
-    mind.hold({"content": LINES, "x": {ALL: 1}}, session="s1", space=SPACE)
-    every(lambda text: mind.recount(text, who=text, where=text, why=text, space=SPACE))
+    mind.procedures.teach("deploy", LINES.split("\n"), triggers=[ALL[:500]], space=SPACE)
+    mind.feelings.record("joy", why=LINES, space=SPACE)
+    mind.sessions.hold({"content": LINES, "x": {ALL: 1}}, session="s1", space=SPACE)
+    every(lambda text: mind.episodes.record(text, who=text, where=text, why=text, space=SPACE))
 
 
 def filed(mind, tmp_path):
@@ -154,20 +156,20 @@ def filed(mind, tmp_path):
     for folder in (notes, repo):
         folder.mkdir()
     (notes / "a.md").write_text(f"# Notes\n\n{LINES}\n")
-    mind.add_folder(notes, space=SPACE)
-    mind.save_note(LINES, space=SPACE)
-    mind.update_file("b.md", LINES, space=SPACE)
-    mind.sync_files(space=SPACE)
+    mind.files.add_folder(notes, space=SPACE)
+    mind.files.save_note(LINES, space=SPACE)
+    mind.files.update("b.md", LINES, space=SPACE)
+    mind.files.sync(space=SPACE)
     git(repo, "init", "-q", "-b", "main")
     rows = "\n".join(
         f'K{n} = "{shown}"\n\ndef f{n}(key="{shown}"):\n    """{shown}"""\n    return "{shown}"'
         for n, (_, shown, _) in enumerate(MADE)
     )
     commit(repo, f"Use keys\n\n{LINES}", 1_700_000_000, keys__py=rows)
-    mind.index_code(repo)
-    mind.learn_git(repo, space=SPACE)
+    mind.code.index(repo)
+    mind.activity.learn_git(repo, space=SPACE)
     mind.plan(ALL, root=repo, space=SPACE)
-    mind.mirror(SPACE)
+    mind.data.mirror(SPACE)
 
 
 def imported(mind, tmp_path):
@@ -183,21 +185,21 @@ def imported(mind, tmp_path):
             json.loads(
                 json.dumps(row).replace("fact", json.dumps(LINES)[1:-1]).replace("title", ALL[:900])
             )
-            for row in other.export()
+            for row in other.data.export()
         ]
-    mind.import_(rows, skip_bad=True)
+    mind.data.import_(rows, skip_bad=True)
 
 
 def edited(mind, tmp_path):
     """What people write into pages of the mirror and into a shared file."""
     mind.remember("The staging server is called heron.", space=SPACE)
-    mind.mirror(SPACE)
+    mind.data.mirror(SPACE)
     [page] = (mind.settings.mirror_root).rglob("MEMORY.md")
     page.write_text(
         page.read_text().replace("heron.", f"heron, {ALL}.")
         + "".join(f"- {line}\n" for line in LINES.split("\n"))
     )
-    mind.mirror(SPACE)
+    mind.data.mirror(SPACE)
     shared = tmp_path / "shared.jsonl"
     rows = [
         {
@@ -210,29 +212,29 @@ def edited(mind, tmp_path):
         for n, line in enumerate(LINES.split("\n"))
     ]
     shared.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    mind.share(shared, space=SPACE)
+    mind.data.share(shared, space=SPACE)
 
 
 WAYS = (remembered, recorded, talked, intended, filed, imported, edited)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+@pytest.mark.proves("A106", "A107", "A110", "B119", "CC-89")
 def test_no_way_in_keeps_a_secret(tmp_path, clock, way):
-    """A106, A107, A110, B119, CC-89: every issuer's shape, through the verbs; nothing in database,
-    journal, indexes, pages or caches, not even its longest part in lower case.
+    """Every issuer's shape, through the verbs; nothing in database, journal, indexes, pages or
+    caches, not even its longest part in lower case.
     """
     with memory(tmp_path / "home", now=clock) as mind:
         way(mind, tmp_path)
         mind.settle()
-        mind.backup(tmp_path / "home/backups/reverie-20251009.db")
+        mind.data.backup(tmp_path / "home/backups/reverie-20251009.db")
     assert len(MADE) >= 40
     assert kept(tmp_path / "home") == []
 
 
+@pytest.mark.proves("A106")
 def test_a_space_is_not_named_after_a_secret(mind):
-    """A106: others would not find it again, so it is refused, and the message does not
-    repeat it.
-    """
+    """Others would not find it again, so it is refused, and the message does not repeat it."""
     for kind, shown, part in MADE:
         name = shown.replace("/", "-").replace("https:--", "")
         if kind not in ("sentry-dsn", "slack-webhook", "discord-webhook"):
@@ -242,22 +244,20 @@ def test_a_space_is_not_named_after_a_secret(mind):
 
 
 @pytest.mark.parametrize("name", others.MAKERS)
+@pytest.mark.proves("A106", "B108")
 def test_no_importer_keeps_a_secret(tmp_path, clock, monkeypatch, name):
-    """A106, B108: the files of every program that is known, with secrets of every type in their
-    texts.
-    """
+    """The files of every program that is known, with secrets of every type in their texts."""
     monkeypatch.setattr(others, "SECRET", ALL)
     path = others.MAKERS[name](tmp_path / "theirs")
     with memory(tmp_path / "home", now=clock) as mind:
-        mind.import_from(path, space=SPACE)
+        mind.data.import_from(path, space=SPACE)
         mind.settle()
     assert kept(tmp_path / "home") == []
 
 
+@pytest.mark.proves("A106", "B119")
 def test_no_hook_keeps_a_secret(tmp_path):
-    """A106, B119: every event of a host; before the desk has taken it in, the spool, and after it
-    the store.
-    """
+    """Every event of a host; before the desk has taken it in, the spool, and after it the store."""
     from reverie.interfaces.hooks.hook_consumer import HookConsumer
 
     home, project = toy_home(tmp_path), tmp_path / "project"
@@ -331,8 +331,9 @@ CALLS = {
 
 
 @pytest.mark.parametrize("profile", CALLS)
+@pytest.mark.proves("A106", "B119")
 def test_no_tool_set_keeps_a_secret(tmp_path, profile):
-    """A106, B119: the tools of every MCP profile, over the SDK's own client."""
+    """The tools of every MCP profile, over the SDK's own client."""
     pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
     from reverie.interfaces.mcp.server import build_server
     from reverie.interfaces.mcp.tool_context import ToolContext
@@ -343,7 +344,7 @@ def test_no_tool_set_keeps_a_secret(tmp_path, profile):
     try:
         answers(build_server(room, profile), *CALLS[profile])
         room.mind.settle()
-        assert room.mind.stats().memories or profile == "files"
+        assert room.mind.data.stats().memories or profile == "files"
     finally:
         room.close()
     assert kept(home) == []

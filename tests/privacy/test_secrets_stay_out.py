@@ -19,8 +19,9 @@ def on_disk(folder, text=SECRET):
     return any(text.encode() in part.read_bytes() for part in folder.rglob("*") if part.is_file())
 
 
+@pytest.mark.proves("CC-89", "A106")
 def test_no_argument_carries_a_secret_to_the_disk(tmp_path, clock):
-    """Reasons, sessions and roles too (CC-89, A106)."""
+    """Reasons, sessions and roles too."""
     with memory(tmp_path, now=clock, embedder="none") as mind:
         kept = mind.remember("heron", space=SPACE)
         mind.feedback(kept.id, helpful=True, session=f"session {SECRET}")
@@ -80,8 +81,9 @@ def test_secrets_at_a_cut_never_reach_the_disk(tmp_path, clock):
         )
 
 
+@pytest.mark.proves("CC-89")
 def test_secrets_at_a_cut_of_what_a_tool_answered_never_reach_the_disk(tmp_path, clock):
-    """Nor where a name stands on one side of the cut and its secret on the other (CC-89)."""
+    """Nor where a name stands on one side of the cut and its secret on the other."""
     with memory(tmp_path, now=clock, embedder="none") as mind:
         for shift in range(0, 140, 20):
             for most in (MAX_ANSWER_CHARS, MAX_VALUE_CHARS):
@@ -95,12 +97,12 @@ def test_secrets_at_a_cut_of_what_a_tool_answered_never_reach_the_disk(tmp_path,
                     )
                 label = "w " * ((MAX_LABEL_CHARS - shift) // 2) + SECRET + " word" * 3_000
                 mind.record_tool("Bash", {"command": "make"}, "made", task=label, space=SPACE)
-                mind.record_file("a.py", "read", task=label, space=SPACE)
-                mind.record_task(label, "success", space=SPACE)
-                mind.record_task(
+                mind.activity.record_file("a.py", "read", task=label, space=SPACE)
+                mind.activity.record_task(label, "success", space=SPACE)
+                mind.activity.record_task(
                     "release", "failure", summary=f"{head} {SECRET} " + "word " * 9_000, space=SPACE
                 )
-        kept = mind.deeds(space=SPACE, limit=100)
+        kept = mind.activity.events(space=SPACE, limit=100)
         assert kept and all(
             len(str(one.payload.get("result", ""))) < MAX_ANSWER_CHARS + 100 for one in kept
         )
@@ -112,8 +114,9 @@ def test_secrets_at_a_cut_of_what_a_tool_answered_never_reach_the_disk(tmp_path,
 
 
 @pytest.mark.parametrize("length", [30_000, 500_000])
+@pytest.mark.proves("A47")
 def test_the_end_of_a_long_message_is_learned_from(clock, length):
-    """ "Remember that…" stands below what was pasted (A47)."""
+    """ "Remember that…" stands below what was pasted."""
     with memory(now=clock, embedder="none") as mind, mind.companion(f"{SPACE}/s1") as companion:
         pasted = "log line\n" * (length // 9)
         companion.turn(
@@ -127,8 +130,9 @@ def test_the_end_of_a_long_message_is_learned_from(clock, length):
         ]
 
 
+@pytest.mark.proves("A107")
 def test_an_embedder_is_told_no_secret(clock):
-    """It may be far away (A107)."""
+    """An embedder may run on another machine: it gets redacted text only."""
     embedder = CountingEmbedder()
     with memory(now=clock, embedder=embedder) as mind:
         with mind.companion(f"{SPACE}/s1") as companion:

@@ -29,8 +29,9 @@ ORDINARY = st.sampled_from(
 
 
 @given(FOLDERS, NAMES, st.sampled_from(["/", "\\"]))
+@pytest.mark.proves("A112")
 def test_a_name_is_known_wherever_the_file_lies(folder, name, between):
-    """Of any folder, with either slash, in any case (A112)."""
+    """Of any folder, with either slash, in any case."""
     assert is_sensitive(f"{folder}/{name}".replace("/", between), DEFAULT_POLICY)
 
 
@@ -67,8 +68,9 @@ def test_a_line_that_is_no_pattern_is_refused():
     st.sampled_from(["path", "paths", "command", "file_path"]),
     st.sampled_from([".env", "a/id_rsa"]),
 )
+@pytest.mark.proves("A109", "A112")
 def test_nothing_of_a_run_that_names_one_is_left(given, name, path):
-    """Whatever a tool is given beside the path, and whatever it answers (A109, A112)."""
+    """Whatever a tool is given beside the path, and whatever it answers."""
     given = {
         **{key: value for key, value in given.items() if key not in ("file_path", "command")},
         name: path,
@@ -126,9 +128,10 @@ def test_lines_are_taken_once(text):
         ("see .env\n1:x", "see .env\n1:x"),
     ],
 )  # a list, and prose
+@pytest.mark.proves("A109")
 def test_searches_and_heads_of_several_files(text, left):
     """A search with headings, with lines around what it found, and `head` name the file in their
-    own ways (A109).
+    own ways.
     """
     assert (
         drop_sensitive_lines(text, DEFAULT_POLICY) == left
@@ -145,8 +148,9 @@ def test_searches_and_heads_of_several_files(text, left):
         "\ufeff---\n'sensitive': on\n---",
     ],
 )
+@pytest.mark.proves("A109")
 def test_front_matter_says_it(text):
-    """In the ways in which it is written, and as tools show it with line numbers (A109)."""
+    """In the ways in which it is written, and as tools show it with line numbers."""
     assert is_marked_sensitive(text)
 
 

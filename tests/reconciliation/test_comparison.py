@@ -41,8 +41,9 @@ def told(
         ("Never force-push to main.", "Force-pushing to main is forbidden."),
     ],
 )
+@pytest.mark.proves("A81", "CC-54")
 def test_other_words_for_the_same_are_the_same(old, new):
-    """A restatement is recognised across denial, units, synonyms and word order (A81, CC-54)."""
+    """A restatement is recognised across denial, units, synonyms and word order."""
     assert "same" == told(old, new)
 
 
@@ -68,10 +69,9 @@ def test_other_words_for_the_same_are_the_same(old, new):
         ),
     ],
 )
+@pytest.mark.proves("A82", "B105")
 def test_what_cannot_both_be_true_is_never_merged(old, new):
-    """However near the vectors are: another value, a denial, the other order are no repetition
-    (A82, B105).
-    """
+    """However near the vectors are: another value, a denial, the other order are no repetition."""
     assert "same" != told(old, new, 0.99)
     assert told(old, new, 0.97) in ("contradicts", "near")
 
@@ -110,8 +110,9 @@ def test_a_change_of_something_else_replaces_nothing(old, new):
     assert told(old, new, 0.7) not in ("updates", "same")
 
 
+@pytest.mark.proves("CC-56")
 def test_a_wording_joins_what_the_first_text_does_not():
-    """What was merged is known by all its wordings (CC-56)."""
+    """What was merged is known by all its wordings."""
     new = "User prefers test-driven development."
 
     assert "same" == told(
@@ -119,8 +120,9 @@ def test_a_wording_joins_what_the_first_text_does_not():
     )
 
 
+@pytest.mark.proves("B124")
 def test_a_verdict_says_why_in_words():
-    """A person who decides sees what stands against what (B124)."""
+    """A person who decides sees what stands against what."""
     eight, nine = (
         make_memory("The dev server runs on port 8080."),
         make_memory("The dev server runs on port 9090."),
@@ -133,8 +135,9 @@ def test_a_verdict_says_why_in_words():
     )
 
 
+@pytest.mark.proves("CC-55")
 def test_the_same_in_another_space_is_only_reported():
-    """A wish for every project must not vanish into one project's duplicate (CC-55)."""
+    """A wish for every project must not vanish into one project's duplicate."""
     text = "Always use tabs."
     here, everywhere = make_memory(text, space="me/demo"), make_memory(text, space="me")
 
@@ -169,8 +172,9 @@ def test_a_question_states_nothing():
     assert "apart" == told("Use tabs in Go.", "Should I use tabs in Go?")
 
 
+@pytest.mark.proves("CC-86")
 def test_without_an_embedder_words_decide():
-    """No cosine, no trouble (CC-86)."""
+    """No cosine, no trouble."""
     assert "same" == told(
         "We use pnpm in this repo.", "pnpm is what we use in this repository.", None
     )
@@ -186,8 +190,9 @@ def test_without_an_embedder_words_decide():
         ("We no longer deploy from the laptop.", "We deploy from the laptop."),
     ],
 )
+@pytest.mark.proves("CC-57")
 def test_what_is_no_more_is_not_what_is(denied, said):
-    """CC-57: what was given up and is said again later contradicts the giving up, also behind a
+    """What was given up and is said again later contradicts the giving up, also behind a
     preposition.
     """
     assert "contradicts" == told(denied, said, 0.9)
@@ -325,16 +330,16 @@ TESTS = (
         ("Run the tests before you push.", "near"),
     ],
 )
+@pytest.mark.proves("CC-56", "A81", "A86")
 def test_wordings_vote(new, relation):
-    """One more wording is told from what denies most of them, or speaks of something else (CC-56,
-    A81, A86).
-    """
+    """One more wording is told from what denies most of them, or speaks of something else."""
     found = told(TESTS[0], new, 0.8, TESTS[1:])
     assert found == relation or (relation == "near" and found not in ("same", "updates"))
 
 
+@pytest.mark.proves("A84", "A86")
 def test_what_was_said_often_is_not_replaced_in_passing():
-    """A memory of strength 3 steps back only for what names it as no longer so (A84, A86)."""
+    """A memory of strength 3 steps back only for what names it as no longer so."""
     old = make_memory("The dev server runs on port 8080.")._replace(strength=3)
     passing = "The dev server port changed, it runs on port 9090."
     named = "The dev server no longer runs on port 8080, it is on 9090 now."
@@ -359,17 +364,19 @@ def test_what_was_said_often_is_not_replaced_in_passing():
         ("Keep pull requests small.", "Small pull requests are a waste of time.", True),
     ],
 )
+@pytest.mark.proves("A86")
 def test_what_stands_against_it_is_seen(old, new, relation):
     """Big ones refused and small ones wanted is one wish; who calls it a waste of time does not
-    want it (A86).
+    want it.
     """
     assert (told(old, new, 0.8) == "contradicts") is relation
     assert told(old, new, 0.8) != "updates"
 
 
 @given(st.lists(st.sampled_from(RELATIONS), min_size=1, max_size=8), st.floats(0, 1))
+@pytest.mark.proves("A86")
 def test_votes_that_all_deny_never_merge(relations, likely):
-    """However likely each wording finds it, what most of them deny is not the same (A86)."""
+    """However likely each wording finds it, what most of them deny is not the same."""
     looks = [
         wording_vote.WordingVote(
             r,

@@ -68,10 +68,9 @@ def pair(**new):
 # Merging
 
 
+@pytest.mark.proves("CC-54", "A78", "A79", "A80", "A81", "B69")
 def test_the_same_makes_the_older_one_stronger(monkeypatch):
-    """Strength, breadcrumb, sources, the better trust, all tags; the new wording points to it
-    (CC-54, A78–A81, B69).
-    """
+    """Strength, breadcrumb, sources, the better trust, all tags; the new wording points to it."""
     old = make_memory("Use tabs.", tags=["a"], provenance="inferred", session="s1", files=["x.py"])
     new = make_memory(
         "Tabs, please.", tags=["b"], provenance="user_stated", session="s2", messages=(7, 8)
@@ -125,15 +124,17 @@ def test_a_new_wording_may_join_two(monkeypatch):
     assert (kept.strength, other.superseded_by, third.superseded_by) == (3, one.id, one.id)
 
 
+@pytest.mark.proves("CC-55", "X15")
 def test_the_global_request_survives_a_duplicate_in_a_project(monkeypatch):
-    """A new wish of the user's own never vanishes into a project's memory (CC-55, X15)."""
+    """A new wish of the user's own never vanishes into a project's memory."""
     project, own = make_memory("Use tabs.", space="me/demo"), make_memory("Use tabs.", space="me")
     assert met(monkeypatch, SAME, project, own).list_changes() == []
 
 
+@pytest.mark.proves("X15", "CC-11")
 def test_a_project_strengthens_the_global_memory_and_tells_it_nothing(monkeypatch):
     """Repeating the user's own in a project counts for it; nobody elsewhere learns which session
-    did (X15, CC-11).
+    did.
     """
     own = make_memory("Use tabs.", space="me", tags=["style"], session="s1")
     project = make_memory("Tabs.", space="me/demo", session="rocket", messages=(3, 4))
@@ -164,9 +165,10 @@ def test_a_project_strengthens_the_global_memory_and_tells_it_nothing(monkeypatc
         {"expires_at": NOON + 9},
     ],
 )
+@pytest.mark.proves("CC-55", "X15")
 def test_what_only_a_project_has_stays_there(monkeypatch, more):
     """A project's memory with patterns, files, tags or an end of its own stands beside the user's
-    own (CC-55, X15).
+    own.
     """
     own, project = (
         make_memory("Use tabs.", space="me"),
@@ -253,9 +255,10 @@ def test_what_a_user_asked_to_keep_is_no_talk():
         ),
     ],
 )
+@pytest.mark.proves("CC-55")
 def test_who_may_become_one(one, other, may):
     """Kinds of lasting knowledge may meet; others only their like, with the same steps and the same
-    time (CC-55).
+    time.
     """
     assert can_merge(make_memory("x", **one), make_memory("x", **other)) is may
 
@@ -292,15 +295,15 @@ def test_of_documents_only_the_same_words_are_the_same():
 @pytest.mark.parametrize(
     ("verdict", "old", "new", "outcome"),
     [
-        (UPDATE, "user_stated", "user_stated", "new"),  # A85: of equals the newer
-        (UPDATE, "observed", "user_stated", "new"),  # A84: the better source
-        (UPDATE, "user_stated", "inferred", "flagged"),  # CC-57: a weaker one replaces nothing
+        (UPDATE, "user_stated", "user_stated", "new"),  # of equals the newer
+        (UPDATE, "observed", "user_stated", "new"),  # the better source
+        (UPDATE, "user_stated", "inferred", "flagged"),  # a weaker one replaces nothing
         (
             UPDATE,
             "user_corrected",
             "user_stated",
             "flagged",
-        ),  # A83: nothing but a correction beats a correction
+        ),  # nothing but a correction beats a correction
         (UPDATE, "user_corrected", "user_corrected", "new"),
         (
             CONTRARY,
@@ -308,15 +311,14 @@ def test_of_documents_only_the_same_words_are_the_same():
             "user_stated",
             "flagged",
         ),  # nobody said that it replaces anything
-        (CONTRARY, "user_stated", "user_corrected", "new"),  # A83
+        (CONTRARY, "user_stated", "user_corrected", "new"),
         (Verdict("contradicts", 0.6, ""), "user_stated", "user_corrected", "flagged"),
         (Verdict("updates", 0.4, ""), "user_stated", "user_stated", "flagged"),
     ],
 )
+@pytest.mark.proves("A82", "A83", "A84", "A85", "A86", "B31", "B105", "CC-6", "CC-57")
 def test_who_is_believed(monkeypatch, verdict, old, new, outcome):
-    """Corrections win, then trust, then recency; else both stay and are flagged (A82–A86, B31,
-    B105, CC-6, CC-57).
-    """
+    """Corrections win, then trust, then recency; else both stay and are flagged."""
     before, after = pair(provenance=new)
     before = before._replace(provenance=old, trust=TRUST_BY_PROVENANCE[old])
     ledger = met(monkeypatch, verdict, before, after)
@@ -333,8 +335,9 @@ def test_who_is_believed(monkeypatch, verdict, old, new, outcome):
         }
 
 
+@pytest.mark.proves("A85")
 def test_news_of_yesterday_do_not_replace_those_of_today(monkeypatch):
-    """What was said earlier but is written down later is the one that steps back (A85)."""
+    """What was said earlier but is written down later is the one that steps back."""
     before, after = make_memory("Port 1 now.", at=NOON), make_memory("Port 2 now.", at=NOON - 99)
     one, other = made(met(monkeypatch, UPDATE, before, after).list_changes(), before, after)
     assert one.active and other.superseded_by == before.id
@@ -364,9 +367,10 @@ def test_a_correction_puts_one_thing_right(monkeypatch):
     assert first.active and first.conflicts_with == (new.id,) and second.superseded_by == new.id
 
 
+@pytest.mark.proves("CC-87")
 def test_a_flood_is_not_flagged_in_full(monkeypatch):
     """Whoever contradicts many is flagged with a few of them: a queue that nobody can read helps
-    nobody (CC-87).
+    nobody.
     """
     many = [make_memory(f"attempt {n}") for n in range(9)]
     new = make_memory("attempt 9")
@@ -398,8 +402,9 @@ def test_who_repeats_one_side_speaks_for_it(monkeypatch):
 # Reporting, and leaving alone
 
 
+@pytest.mark.proves("X42", "CC-86")
 def test_a_near_duplicate_is_tied_to_its_nearest(monkeypatch):
-    """Both stay; the nearest is named once, with how near it is (X42, CC-86)."""
+    """Both stay; the nearest is named once, with how near it is."""
     one, two, new = (
         make_memory(f"Deploys wait for the {who} review.") for who in ("first", "second", "last")
     )
@@ -428,18 +433,20 @@ PLAN = "Deploys wait for the release review."
         ({"kind": "preference"}, {}, 0.95, True),
     ],
 )
+@pytest.mark.proves("X42", "CC-87")
 def test_what_is_worth_a_persons_look(one, other, cosine, worth):
     """Near-duplicates are close in meaning or in words, share what they are about, and are of one
-    type (X42, CC-87).
+    type.
     """
     old, new = (make_memory(**{"text": PLAN, **fields}) for fields in (one, other))
     assert is_worth_review(old, new, cosine) is worth
 
 
 @pytest.mark.parametrize("verdict", [CONTRARY, CLOSE])
+@pytest.mark.proves("CC-87")
 def test_nobody_is_asked_about_one_memory_without_end(monkeypatch, verdict):
     """Of one that three open questions name only the first about what is new is asked, rather of
-    another (CC-87).
+    another.
     """
     monkeypatch.setattr(merge_rules, "compare_memories", lambda *_a, **_k: verdict)
     busy, busier, free, new = [make_memory(f"{PLAN} {n}") for n in range(4)]
@@ -452,8 +459,9 @@ def test_nobody_is_asked_about_one_memory_without_end(monkeypatch, verdict):
 
 
 @pytest.mark.parametrize("verdict", [SAME, CONTRARY, UPDATE, CLOSE])
+@pytest.mark.proves("X22")
 def test_what_somebody_has_decided_is_left_alone(monkeypatch, verdict):
-    """A pair that was reviewed, or that somebody took apart again, is not decided again (X22)."""
+    """A pair that was reviewed, or that somebody took apart again, is not decided again."""
     one, other = pair()
     assert (
         met(

@@ -47,8 +47,9 @@ def looked(
         ("I use zsh.", "I no longer use bash."),
     ],
 )
+@pytest.mark.proves("A87")
 def test_what_gives_up_something_else_leaves_the_old_one_alone(old, new):
-    """ "No longer" is about what its own clause names (A87)."""
+    """ "No longer" is about what its own clause names."""
     assert "apart" == looked(old, new, "updates").relation
 
 
@@ -110,8 +111,9 @@ def test_an_update_of_the_old_one_stands(old, new):
         ("The server is heron.", "Forget heron, the server is ibis now."),
     ],
 )
+@pytest.mark.proves("A83")
 def test_who_names_the_old_value_as_given_up_replaces_it(old, new):
-    """Taken for a repetition or for something else, it is an update, no surer than before (A83)."""
+    """Taken for a repetition or for something else, it is an update, no surer than before."""
     assert {"updates"} == {
         looked(old, new, relation).relation for relation in ("same", "near", "contradicts", "apart")
     }
@@ -158,8 +160,9 @@ def test_what_cannot_concern_the_old_one_stays_apart():
         ("The handler is parseInput.", "The handler is parseinput."),
     ],
 )
+@pytest.mark.proves("A82", "B105")
 def test_values_are_equal_to_the_letter_or_another_value(old, new):
-    """What is quoted, a path, an identifier or a name is not read by its stem (A82, B105)."""
+    """What is quoted, a path, an identifier or a name is not read by its stem."""
     assert "contradicts" == looked(old, new, "same").relation
     assert "contradicts" == looked(new, old, "same").relation
 
@@ -174,13 +177,15 @@ def test_values_are_equal_to_the_letter_or_another_value(old, new):
         ("We use postgres.", "We use PostgreSQL."),
     ],
 )
+@pytest.mark.proves("CC-54")
 def test_a_repetition_with_its_values_stays_one(old, new):
-    """Quotes, slashes and well-known spellings make no other value (CC-54)."""
+    """Quotes, slashes and well-known spellings make no other value."""
     assert "same" == looked(old, new, "same").relation
 
 
+@pytest.mark.proves("CC-56")
 def test_one_wording_with_the_value_is_enough():
-    """A memory is known by all its wordings (CC-56)."""
+    """A memory is known by all its wordings."""
     assert (
         "same"
         == looked(

@@ -70,7 +70,9 @@ def outcomes(mind):
 def state(mind):
     """Memories and links, without vectors."""
     return sorted(
-        json.dumps(row, sort_keys=True) for row in mind.export(log=False) if row["type"] != "vector"
+        json.dumps(row, sort_keys=True)
+        for row in mind.data.export(log=False)
+        if row["type"] != "vector"
     )
 
 
@@ -86,10 +88,9 @@ def state(mind):
         (says("apart", 0.5), "left", [NEW, OLD], ["resembles"]),
     ],
 )
+@pytest.mark.proves("A80", "A83", "A84", "A85", "A86", "CC-57", "CC-71")
 def test_an_opinion_and_what_follows(weighed, answer, outcome, left, ties):
-    """The question is answered, counted, and taken back by one undo (A80, A83–A86,
-    CC-57, CC-71).
-    """
+    """The question is answered, counted, and taken back by one undo."""
     with scripted(answer) as script:
         mind, old, new = weighed(script)
         assert (left, ties, [{outcome: 1}]) == (texts(mind), open_ties(mind), outcomes(mind))
@@ -103,11 +104,12 @@ def test_an_opinion_and_what_follows(weighed, answer, outcome, left, ties):
             assert [(), ()] == [m.conflicts_with for m in mind.get([old, new])]
         mind.settle()
         assert 1 == len(script.asked)
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
 
 
+@pytest.mark.proves("B135")
 def test_taking_it_back_is_the_way_back(weighed, clock):
-    """Undo leaves memories and links as they were before the model was asked (B135)."""
+    """Undo leaves memories and links as they were before the model was asked."""
     with scripted(Status(500), says("updates")) as script:
         mind, _, _ = weighed(script)
         before = state(mind)
@@ -138,10 +140,9 @@ def test_taking_it_back_is_the_way_back(weighed, clock):
         '{"relation": ["same"], "retire": ["mem_1"], "trust": 1}',
     ],
 )
+@pytest.mark.proves("CC-34", "CC-71")
 def test_a_useless_answer_changes_nothing(weighed, answer):
-    """Malformed, hostile, empty, rejected: counted, and the pair waits for a person as before
-    (CC-34, CC-71).
-    """
+    """Malformed, hostile, empty, rejected: counted, and the pair waits for a person as before."""
     with scripted(answer) as script:
         mind, _, _ = weighed(script)
         assert ([NEW, OLD], ["resembles"], [{"no answer": 1}]) == (
@@ -159,8 +160,9 @@ SOURCES = ["user_corrected", "user_stated", "observed", "extracted", "inferred"]
 
 @pytest.mark.parametrize("relation", ["same", "updates", "contradicts", "apart"])
 @pytest.mark.parametrize("place", range(1, len(SOURCES)))
+@pytest.mark.proves("CC-57", "CC-71")
 def test_nothing_weaker_takes_the_place_of_a_better_source(weighed, relation, place):
-    """Whatever a model says, who is better believed goes on to count (CC-57, CC-71)."""
+    """Whatever a model says, who is better believed goes on to count."""
     with scripted(says(relation, 1.0)) as script:
         mind, old, _ = weighed(
             script, one={"provenance": SOURCES[place - 1]}, other={"provenance": SOURCES[place]}
@@ -179,8 +181,9 @@ def test_the_better_source_stays_when_both_say_the_same(weighed):
         assert ("merged", new) == (mind.get([old])[0].retired_why, mind.get([old])[0].superseded_by)
 
 
+@pytest.mark.proves("B109", "B122")
 def test_what_is_said_only_once_is_not_merged_away(weighed):
-    """The one that stays holds every number of the other, whatever the model says (B109, B122)."""
+    """The one that stays holds every number of the other, whatever the model says."""
     with scripted(says("same")) as script:
         mind, _, _ = weighed(script, new=LATE)
         assert [LATE] == texts(mind)
@@ -201,13 +204,14 @@ def test_a_flag_that_was_wrong_is_taken_away(weighed):
         assert [(new,), (old,)] == [m.conflicts_with for m in mind.get([old, new])]
 
 
+@pytest.mark.proves("X22")
 def test_what_was_parted_is_not_asked_again(weighed):
-    """The pair is decided: neither sleep nor a review brings it up (X22)."""
+    """The pair is decided: neither sleep nor a review brings it up."""
     with scripted(says("apart")) as script:
         mind, _, _ = weighed(script)
         mind.sleep(["merge", "redundancy", "contradictions"], afresh=True)
         mind.settle()
-        assert ([], [], 1) == (open_ties(mind), mind.review(space=SPACE), len(script.asked))
+        assert ([], [], 1) == (open_ties(mind), mind.review.cases(space=SPACE), len(script.asked))
 
 
 def test_rules_that_are_sure_are_not_asked_about(weighed):
@@ -218,8 +222,9 @@ def test_rules_that_are_sure_are_not_asked_about(weighed):
 
 
 @pytest.mark.parametrize("answer", [Status(500), Status(429), Status(401)])
+@pytest.mark.proves("CC-63")
 def test_a_model_that_is_away_loses_nothing(weighed, clock, answer):
-    """The cursor stays; when the model is back, the pair is asked about (CC-63)."""
+    """The cursor stays; when the model is back, the pair is asked about."""
     with scripted(answer, says("same")) as script:
         mind, _, _ = weighed(script)
         before = mind.store.cursor(model_weighing.NAME)
@@ -323,7 +328,7 @@ def test_a_person_who_is_faster_is_not_overruled(weighed, clock, meanwhile):
 
     def late(_request):
         if meanwhile == "resolve":
-            mind.resolve(old, new, "both")
+            mind.review.resolve(old, new, "both")
         elif meanwhile == "revise":
             mind.revise(new, text="Do not push directly to the main branch, ask Ada.")
         else:
@@ -347,8 +352,8 @@ def test_what_is_read_again_includes_the_ties(weighed, clock, monkeypatch):
 
     def meddling(work, asked):
         decision = whole(work, asked)
-        if mind.review(space=SPACE):
-            mind.resolve(old, new, "both")
+        if mind.review.cases(space=SPACE):
+            mind.review.resolve(old, new, "both")
         return decision
 
     with scripted(Status(500), says("same")) as script:
@@ -389,7 +394,7 @@ def test_where_memory_is_off_nothing_is_sent(weighed, clock):
     """Switched off after the pair was tied: the model is not told of it."""
     with scripted(Status(500), says("same")) as script:
         mind, _, _ = weighed(script)
-        mind.settings = mind.settings._replace(off=(SPACE,))
+        mind.context.settings = mind.settings._replace(off=(SPACE,))
         clock.tick(600)
         mind.settle()
         assert 1 == len(script.asked)
@@ -414,7 +419,7 @@ def test_a_block_that_waits_loses_what_stepped_back(clock):
         with mind.companion(SPACE, session="s1") as companion:
             companion.turn([])
             assert companion.wait(20)
-            background = mind._background
+            background = mind.context.background
             background.withdraw_retired = lambda: gone.append(mind.get([old.id])[0].active)
             clock.tick(600)
             companion.turn([{"role": "user", "content": "What about main?"}])
@@ -425,8 +430,9 @@ def test_a_block_that_waits_loses_what_stepped_back(clock):
 # Gaps
 
 
+@pytest.mark.proves("B82")
 def test_a_session_answers_its_own_question(clock):
-    """B82: at its end, what was asked without an answer and said later becomes a memory; once."""
+    """At its end, what was asked without an answer and said later becomes a memory; once."""
     answer = '{"keep": [{"text": "Staging is called heron.", "kind": "entity", "from": 1, "reason": "its name"}]}'
     with scripted(answer) as script, memory(now=clock, llm=script.openai, embedder=Alike()) as mind:
         talk(mind)
@@ -452,8 +458,9 @@ def test_a_session_answers_its_own_question(clock):
 @pytest.mark.parametrize(
     "answer", ["", "nonsense", '{"keep": [{"text": "made up", "from": 99}]}', Status(400)]
 )
+@pytest.mark.proves("CC-71")
 def test_a_useless_answer_about_gaps_keeps_nothing(clock, answer):
-    """CC-71: the session is over, nothing is kept, nothing fails."""
+    """The session is over, nothing is kept, nothing fails."""
     with scripted(answer) as script, memory(now=clock, llm=script.openai, embedder=Alike()) as mind:
         talk(mind)
         mind.record("session_end", space=SPACE, session="s1")
@@ -464,8 +471,9 @@ def test_a_useless_answer_about_gaps_keeps_nothing(clock, answer):
         ]
 
 
+@pytest.mark.proves("CC-63")
 def test_gaps_wait_for_a_model_that_is_away(clock):
-    """CC-63."""
+    """While the model is away a question waits, and is answered when it is back."""
     answer = '{"keep": [{"text": "Staging is called heron.", "from": 1}]}'
     with (
         scripted(Status(500), answer) as script,

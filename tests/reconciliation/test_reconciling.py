@@ -74,9 +74,10 @@ def model():
 
 
 @pytest.mark.parametrize("group", ["test-first", "tabs", "small-prs"])
+@pytest.mark.proves("CC-56", "A81")
 def test_many_restatements_are_one_strong_memory(model, clock, group):
     """Said in ever other words, a wish is one memory that grows; nothing is lost or taken for
-    another (CC-56, A81).
+    another.
     """
     kind, texts = restatements()[group]
     with memory(now=clock, embedder=model) as mind:
@@ -90,12 +91,13 @@ def test_many_restatements_are_one_strong_memory(model, clock, group):
         assert strongest.strength + sum(m.strength for m in rest) == len(texts)
         assert len(strongest.sources) == strongest.strength
         assert {m.text for m in mind.browse(space=SPACE, active=None, limit=1000)} == set(texts)
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
+@pytest.mark.proves("CC-56", "A86")
 def test_what_contradicts_a_wish_is_not_merged_into_it(model):
     """Fifty wordings among ten texts against them, shuffled: no text of one side goes into the
-    other (CC-56, A86).
+    other.
     """
     passage = passed(fifties()["test-first"], model, 3)
 
@@ -103,8 +105,9 @@ def test_what_contradicts_a_wish_is_not_merged_into_it(model):
     assert passage.settled.strongest >= 47
 
 
+@pytest.mark.proves("A79")
 def test_a_short_name_finds_its_long_one(model, clock):
-    """Far apart by their vectors, near by their words: "PRs" are pull requests (A79)."""
+    """Far apart by their vectors, near by their words: "PRs" are pull requests."""
     with memory(now=clock, embedder=model) as mind:
         for text in ("Keep pull requests small.", "PRs should be small."):
             clock.tick()
@@ -113,16 +116,15 @@ def test_a_short_name_finds_its_long_one(model, clock):
         assert [m.strength for m in here(mind)] == [2]
 
 
+@pytest.mark.proves("CC-54", "CC-56", "B104")
 def test_the_same_words_fifty_times(mind):
-    """Fifty times the same: one memory of strength 50, of fifty sessions; every id is read (CC-54,
-    CC-56, B104).
-    """
+    """Fifty times the same: one memory of strength 50, of fifty sessions; every id is read."""
     ids = [keep(mind, TABS, session=f"s{n}").id for n in range(50)]
     mind.settle()
     (one,) = here(mind)
     assert (one.id, one.strength, len(one.sources)) == (ids[0], 50, 50)
     assert all(m.superseded_by == one.id and m.text == TABS for m in mind.get(ids[1:]))
-    assert mind.verify() == []
+    assert mind.data.verify() == []
 
 
 def test_the_same_in_one_go(mind):
@@ -134,8 +136,9 @@ def test_the_same_in_one_go(mind):
     assert [m.strength for m in here(mind)] == [2, 1]
 
 
+@pytest.mark.proves("B106")
 def test_nothing_is_said_before_it_settled(mind):
-    """`remember` looks for nothing and returns at once; the repetition is found later (B106)."""
+    """`remember` looks for nothing and returns at once; the repetition is found later."""
     keep(mind, TABS)
     again = keep(mind, TABS)
     assert again.active and mind.get(again.id)[0].active
@@ -143,8 +146,9 @@ def test_nothing_is_said_before_it_settled(mind):
     assert mind.get(again.id)[0].retired_why == "merged"
 
 
+@pytest.mark.proves("A80", "CC-54")
 def test_the_story_tells_all_wordings(mind):
-    """`explain` names what else was said; no text is lost (A80, CC-54)."""
+    """`explain` names what else was said; no text is lost."""
     one = keep(mind, "Never push to main.", kind="preference")
     keep(mind, "Never push to MAIN!", kind="preference")
     mind.settle()
@@ -160,7 +164,7 @@ def test_turns_of_talk_are_not_merged(mind):
     mind.settle()
     assert (
         len(here(mind)) == 3
-        and mind.stats().undecided == 0
+        and mind.data.stats().undecided == 0
         and not mind.store.events(verbs=["reconcile"])
     )
 
@@ -188,10 +192,9 @@ def test_a_text_that_was_revised_is_held_against_the_others(mind):
     assert [m.strength for m in here(mind)] == [2]
 
 
+@pytest.mark.proves("CC-55", "X15")
 def test_elsewhere_is_another_matter(mind):
-    """A new wish of the user's own survives its duplicate in a project, which then strengthens it
-    (CC-55, X15).
-    """
+    """A new wish of the user's own survives its duplicate in a project, which then strengthens it."""
     keep(mind, TABS)
     mind.settle()
     own = keep(mind, TABS, space="me")
@@ -202,10 +205,9 @@ def test_elsewhere_is_another_matter(mind):
     assert here(mind, "me/other") == [] and mind.get(own.id)[0].strength == 2
 
 
+@pytest.mark.proves("CC-55", "X15")
 def test_a_projects_trigger_survives(mind):
-    """A rule that a project ties to a pattern still warns there after the user's own rule met it
-    (CC-55, X15).
-    """
+    """A rule that a project ties to a pattern still warns there after the user's own rule met it."""
     rule = "Never use println in library code."
     keep(mind, rule, space="me", kind="negative")
     keep(mind, rule, space="me/z", kind="negative", triggers=["println!"])
@@ -217,9 +219,10 @@ def test_a_projects_trigger_survives(mind):
 # Undoing
 
 
+@pytest.mark.proves("A89", "X22")
 def test_undoing_brings_everything_back(mind):
     """Taking back what was done unasked leaves memories and edges as they were, and it is not done
-    again (A89, X22).
+    again.
     """
     keep(mind, TABS)
     before = keep(mind, TABS, tags=["style"])
@@ -236,9 +239,10 @@ def test_undoing_brings_everything_back(mind):
     assert len(here(mind)) == 2
 
 
+@pytest.mark.proves("A89")
 def test_restoring_a_wording_takes_it_out_of_the_other(mind):
     """What was merged stands by itself again: strength and breadcrumbs are as without it, and it
-    stays apart (A89).
+    stays apart.
     """
     one = keep(mind, TABS, session="s1")
     two = keep(mind, TABS + "!", session="s2")
@@ -268,10 +272,9 @@ def real(model, clock):
         yield mind
 
 
+@pytest.mark.proves("A85", "A87", "A88", "A89", "CC-5")
 def test_who_says_that_something_is_no_longer_so(real, clock):
-    """An explicit change replaces what it changes; that stays readable and can be brought back
-    (A85, A87–A89, CC-5).
-    """
+    """An explicit change replaces what it changes; that stays readable and can be brought back."""
     old = keep(real, PORT)
     clock.tick()
     new = keep(real, MOVED)
@@ -283,9 +286,10 @@ def test_who_says_that_something_is_no_longer_so(real, clock):
     assert len(here(real)) == 2
 
 
+@pytest.mark.proves("A83", "CC-57")
 def test_a_correction_wins(real, clock):
-    """What the user puts right replaces what was observed, with no sign but that it is a correction
-    (A83, CC-57).
+    """What the user puts right replaces what was observed, with no sign but that it is a
+    correction.
     """
     old = keep(real, PORT)
     clock.tick()
@@ -299,20 +303,21 @@ def test_a_correction_wins(real, clock):
 @pytest.mark.parametrize(
     ("old", "new"), [("user_stated", "inferred"), ("user_corrected", "user_stated")]
 )
+@pytest.mark.proves("CC-57", "CC-6", "A86", "B124")
 def test_a_weaker_source_is_flagged(real, old, new):
-    """Both stay and know of each other; the queue asks (CC-57, CC-6, A86, B124)."""
+    """Both stay and know of each other; the queue asks."""
     one = keep(real, PORT, provenance=old)
     other = keep(real, MOVED, provenance=new)
     real.settle()
     assert [m.conflicts_with for m in here(real)] == [(other.id,), (one.id,)]
-    (case,) = real.review(space=SPACE)
+    (case,) = real.review.cases(space=SPACE)
     assert (case.kind, case.one.id, case.other.id, case.event) == (
         "contradiction",
         one.id,
         other.id,
         last(real).seq,
     )
-    assert real.stats().undecided == 1
+    assert real.data.stats().undecided == 1
 
 
 # The queue
@@ -334,25 +339,25 @@ def asked(mind):
 @pytest.mark.parametrize(
     ("decision", "left"), [("one", [0]), ("other", [1]), ("both", [0, 1]), ("merge", [0])]
 )
+@pytest.mark.proves("B124", "B134")
 def test_a_decision_holds(mind, asked, decision, left):
     """Keep either, both or one of both: the pair is not asked about again, and all of it can be
-    undone (B124, B134).
+    undone.
     """
     before = copied(mind)
-    mind.resolve(*asked, decision)
+    mind.review.resolve(*asked, decision)
     assert [m.id for m in here(mind) if m.id in asked] == [asked[n] for n in left]
-    assert mind.review(space=SPACE) == [] and mind.stats().undecided == 0
+    assert mind.review.cases(space=SPACE) == [] and mind.data.stats().undecided == 0
     assert all(not m.conflicts_with for m in mind.get(list(asked)))
     assert last(mind, "review").payload["decision"] == decision
     mind.undo(last(mind, "review").seq)
-    assert copied(mind) == before and len(mind.review(space=SPACE)) == 1
+    assert copied(mind) == before and len(mind.review.cases(space=SPACE)) == 1
 
 
+@pytest.mark.proves("B134")
 def test_editing_makes_one_of_two(mind, asked):
-    """A new text for both: tags united, the old wordings readable, secrets taken out; one event
-    (B134).
-    """
-    mind.resolve(
+    """A new text for both: tags united, the old wordings readable, secrets taken out; one event."""
+    mind.review.resolve(
         *asked, "edit", text="Tabs, and spaces in YAML; the key is sk-ant-api03-" + "a1B2" * 24
     )
     one, other = mind.get(list(asked))
@@ -362,62 +367,63 @@ def test_editing_makes_one_of_two(mind, asked):
     assert [m.text for m in mind.get(list(asked))] == ["Tabs are used.", "Spaces are used."]
 
 
+@pytest.mark.proves("CC-14")
 def test_looking_changes_nothing(mind, asked):
-    """Reading the queue leaves no trace (CC-14)."""
+    """Reading the queue leaves no trace."""
     before = list(mind.store.dump())
-    mind.review(space=SPACE)
+    mind.review.cases(space=SPACE)
     assert list(mind.store.dump()) == before
 
 
+@pytest.mark.proves("X22")
 def test_a_pair_that_was_kept_is_left_alone(mind):
-    """Two that a person wants both are not merged later, whatever their words (X22)."""
+    """Two that a person wants both are not merged later, whatever their words."""
     one, other = keep(mind, TABS), keep(mind, "Deploy on fridays only.")
     mind.settle()
-    mind.resolve(one.id, other.id, "both")
+    mind.review.resolve(one.id, other.id, "both")
     mind.revise(other.id, text=TABS)
     mind.settle()
-    assert len(here(mind)) == 2 and mind.review(space=SPACE) == []
+    assert len(here(mind)) == 2 and mind.review.cases(space=SPACE) == []
 
 
+@pytest.mark.proves("CC-87")
 def test_the_queue_is_not_flooded(real):
-    """A list of much alike wishes asks about three a wish and seldom more, by day and by night
-    (CC-87).
-    """
+    """A list of much alike wishes asks about three a wish and seldom more, by day and by night."""
     real.remember_many(
         [{"text": f"I prefer option {n} for case {n}."} for n in range(40)], space=SPACE
     )
     real.settle()
     for _ in range(2):
-        cases = real.review(space=SPACE, limit=1000)
+        cases = real.review.cases(space=SPACE, limit=1000)
         asked = Counter(memory.id for case in cases for memory in (case.one, case.other))
         assert cases and max(asked.values()) <= 5 and len(cases) <= 1.5 * 40 + 5
         real.sleep()
 
 
+@pytest.mark.proves("CC-11", "CC-55")
 def test_nothing_vanishes_into_another_space(mind):
-    """What takes a memory's place must be seen wherever that was: in its space or above it (CC-11,
-    CC-55).
-    """
+    """What takes a memory's place must be seen wherever that was: in its space or above it."""
     one, other = keep(mind, TABS, space="me/y1"), keep(mind, "Spaces!", space="me/y2")
     own = keep(mind, "Tabs.", space="me")
     for old, new in ((one, other), (own, one)):
         for act in (
             lambda a, b: mind.supersede(a, b),
             lambda a, b: mind.link(b, a, "supersedes"),
-            lambda a, b: mind.resolve(b, a, "merge"),
-            lambda a, b: mind.resolve(b, a, "one"),
-            lambda a, b: mind.resolve(a, b, "other"),
-            lambda a, b: mind.resolve(b, a, "edit", text="Tab."),
+            lambda a, b: mind.review.resolve(b, a, "merge"),
+            lambda a, b: mind.review.resolve(b, a, "one"),
+            lambda a, b: mind.review.resolve(a, b, "other"),
+            lambda a, b: mind.review.resolve(b, a, "edit", text="Tab."),
         ):
             with pytest.raises(BadInput, match="could not see"):
                 act(old.id, new.id)
     assert all(memory.active for memory in mind.get([one.id, other.id, own.id]))
     mind.supersede(one.id, own.id)
-    assert mind.resolve(own.id, other.id, "both")
+    assert mind.review.resolve(own.id, other.id, "both")
 
 
+@pytest.mark.proves("CC-14")
 def test_the_queue_reads_a_history_once(mind, monkeypatch):
-    """However many questions name a memory, what was done to it is read once (CC-14)."""
+    """However many questions name a memory, what was done to it is read once."""
     one, *others = [
         keep(mind, text)
         for text in ("Tabs.", "Herons fly.", "Deploy on fridays.", "Cats like fish.")
@@ -429,19 +435,18 @@ def test_the_queue_reads_a_history_once(mind, monkeypatch):
     monkeypatch.setattr(
         type(mind.store), "history", lambda self, id: read.append(id) or history(self, id)
     )
-    cases = mind.review(space=SPACE)
+    cases = mind.review.cases(space=SPACE)
     assert (
         len(cases) == 3 and all(case.event for case in cases) and len(read) == len(set(read)) == 1
     )
 
 
+@pytest.mark.proves("X22")
 def test_a_decision_is_read_once(mind, monkeypatch):
-    """Who asks again what is decided reads only what came since; what is taken back is open again
-    (X22).
-    """
+    """Who asks again what is decided reads only what came since; what is taken back is open again."""
     one, other = keep(mind, TABS), keep(mind, "Deploy on fridays only.")
     mind.settle()
-    mind.resolve(one.id, other.id, "both")
+    mind.review.resolve(one.id, other.id, "both")
     pair = frozenset((one.id, other.id))
     assert load_settled_pairs(mind.store) == {pair}
     read = []
@@ -452,7 +457,7 @@ def test_a_decision_is_read_once(mind, monkeypatch):
     assert load_settled_pairs(mind.store) == {pair} and not any(read)
     mind.undo(last(mind, "review").seq)
     assert load_settled_pairs(mind.store) == set()
-    mind.resolve(one.id, other.id, "both")
+    mind.review.resolve(one.id, other.id, "both")
     assert load_settled_pairs(mind.store) == {pair}
 
 
@@ -466,29 +471,34 @@ def test_a_decision_is_read_once(mind, monkeypatch):
 )
 def test_a_decision_must_be_one(mind, asked, wrong):
     with pytest.raises(BadInput):
-        mind.resolve(*asked, **wrong)
+        mind.review.resolve(*asked, **wrong)
 
 
+@pytest.mark.proves("CC-13")
 def test_who_comes_too_late_decides_nothing(mind, asked):
-    """A memory that was forgotten while somebody looked at the queue stays forgotten (CC-13)."""
+    """A memory that was forgotten while somebody looked at the queue stays forgotten."""
     mind.forget(asked[1])
     with pytest.raises(BadInput, match="does not count"):
-        mind.resolve(*asked, "merge")
-    assert mind.review(space=SPACE) == []
+        mind.review.resolve(*asked, "merge")
+    assert mind.review.cases(space=SPACE) == []
 
 
 def test_another_space_is_not_asked_about(mind, asked):
     """The queue of a project shows that project and what lies above it."""
-    assert mind.review(space="me/else") == [] and len(mind.review(space=f"{SPACE}/session")) == 1
-    assert mind.review(space=SPACE, limit=0) == []
+    assert (
+        mind.review.cases(space="me/else") == []
+        and len(mind.review.cases(space=f"{SPACE}/session")) == 1
+    )
+    assert mind.review.cases(space=SPACE, limit=0) == []
 
 
 # Others at the same time
 
 
+@pytest.mark.proves("CC-13", "X45")
 def test_who_forgets_meanwhile_is_heeded(clock, monkeypatch):
     """What a decision rests on is looked at again: a memory that was just forgotten takes nothing
-    in (CC-13, X45).
+    in.
     """
     from reverie.reconciliation import reconcile_reader
 
@@ -542,10 +552,9 @@ with memory(sys.argv[1]) as mind:
 """
 
 
+@pytest.mark.proves("CC-12", "CC-56")
 def test_two_processes(tmp_path):
-    """Two processes that write and settle the same words leave one memory that counts them all
-    (CC-12, CC-56).
-    """
+    """Two processes that write and settle the same words leave one memory that counts them all."""
     running = [
         subprocess.Popen([sys.executable, "-c", REMEMBER, str(tmp_path / "h"), name])
         for name in "ab"
@@ -554,13 +563,12 @@ def test_two_processes(tmp_path):
     with memory(tmp_path / "h") as mind:
         mind.settle()
         (one,) = here(mind)
-        assert (one.strength, len(one.sources)) == (40, 40) and mind.verify() == []
+        assert (one.strength, len(one.sources)) == (40, 40) and mind.data.verify() == []
 
 
+@pytest.mark.proves("A83", "CC-57")
 def test_what_was_put_right_is_not_injected(clock):
-    """A block that was prepared before a belief was replaced does not bring it back
-    (A83, CC-57).
-    """
+    """A block that was prepared before a belief was replaced does not bring it back."""
     with memory(now=clock, embedder="none") as mind:
         old = keep(mind, "The staging server is called heron and its deploys need a ticket.")
         mind.settle()
@@ -595,10 +603,9 @@ def waiting(companion):
 # Without a model
 
 
+@pytest.mark.proves("CC-86")
 def test_words_decide_where_there_is_no_embedder(clock):
-    """Nothing waits for vectors that will never come; near repetitions are reported by their words
-    (CC-86).
-    """
+    """Nothing waits for vectors that will never come; near repetitions are reported by their words."""
     with memory(now=clock, embedder="none") as mind:
         one = keep(mind, "The staging server heron needs a ticket for every deploy.")
         other = keep(mind, "The staging server heron needs a ticket for each deploy.")
@@ -610,9 +617,10 @@ def test_words_decide_where_there_is_no_embedder(clock):
         assert merged or [(e.src, e.dst) for e in tied] == [(other.id, one.id)]
 
 
+@pytest.mark.proves("CC-87")
 def test_a_runaway_loop(clock):
     """83 times nearly the same, in an empty store: everything from the second on is told or taken
-    in (CC-87).
+    in.
     """
     with memory(now=clock, embedder="none") as mind:
         ids = [
@@ -626,12 +634,13 @@ def test_a_runaway_loop(clock):
         }
         merged = {m.id for m in mind.get(ids) if not m.active}
         assert set(ids[1:]) <= tied | merged
-        assert mind.stats().undecided <= 3 * 83
+        assert mind.data.stats().undecided <= 3 * 83
 
 
+@pytest.mark.proves("A98")
 def test_an_embedder_that_does_not_answer_is_waited_for_and_then_not(clock):
-    """An hour is given to a model that is not there; then words must do, and nothing waits for ever
-    (A98).
+    """An hour is given to a model that is not there; then words must do, and nothing waits for
+    ever.
     """
     with memory(now=clock, embedder=AbsentEmbedder()) as mind:
         keep(mind, TABS), keep(mind, TABS)
@@ -642,9 +651,10 @@ def test_an_embedder_that_does_not_answer_is_waited_for_and_then_not(clock):
         assert mind.settle().events == 0
 
 
+@pytest.mark.proves("A98")
 def test_offline_without_a_model_words_decide_at_once(clock):
     """Nothing may be fetched, so nothing is to be waited for; a vector that can be had is still
-    waited for (A98).
+    waited for.
     """
     with memory(now=clock, embedder=AbsentEmbedder()) as mind:
         keep(mind, TABS), keep(mind, TABS)
@@ -695,10 +705,9 @@ def test_the_nearest_of_many(monkeypatch):
 # On the command line
 
 
+@pytest.mark.proves("X43", "B124")
 def test_review_on_the_command_line(tmp_path, monkeypatch):
-    """List, decide by option, by key, and by a new text; --json everywhere; the count in status
-    (X43, B124).
-    """
+    """List, decide by option, by key, and by a new text; --json everywhere; the count in status."""
     from typer.testing import CliRunner
 
     from reverie.interfaces.cli.app import app
@@ -737,8 +746,9 @@ def test_review_on_the_command_line(tmp_path, monkeypatch):
     assert json.loads(run("status", "--json"))["to_decide"] == 0
 
 
+@pytest.mark.proves("CC-13")
 def test_undo_refuses_what_has_moved_on(mind):
-    """Undoing one of many repetitions would lose the others: restore does it (CC-13)."""
+    """Undoing one of many repetitions would lose the others: restore does it."""
     for _ in range(3):
         keep(mind, TABS)
     mind.settle()
@@ -747,9 +757,10 @@ def test_undo_refuses_what_has_moved_on(mind):
         mind.undo(first)
 
 
+@pytest.mark.proves("A87")
 def test_two_memories_cannot_replace_each_other(mind):
     """Neither would count, and nobody would know which was meant: the one that stepped back is
-    restored first (A87).
+    restored first.
     """
     one, two, three = (
         keep(mind, f"The server is called {name}.").id for name in ("heron", "crane", "stork")
@@ -766,16 +777,17 @@ def test_two_memories_cannot_replace_each_other(mind):
     assert [m.id for m in here(mind)] == [one]
 
 
+@pytest.mark.proves("X21")
 def test_undo_does_not_lead_two_memories_round_in_a_circle(mind):
     """One restored, the other merged into it, and then the restoring taken back: both would be out
-    of sight (X21).
+    of sight.
     """
     old = keep(mind, TABS)
     new = keep(mind, TABS)
     mind.settle()
     mind.restore(new.id)
     restoring = last(mind, "restore").seq
-    mind.resolve(new.id, old.id, "merge")
+    mind.review.resolve(new.id, old.id, "merge")
     with pytest.raises(Conflict, match="restore"):
         mind.undo(restoring)
     assert [m.id for m in here(mind)] == [new.id]

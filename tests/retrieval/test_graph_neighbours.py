@@ -29,8 +29,9 @@ def found(mind, question=ASK, **how):
     return {hit.memory.text: hit for hit in mind.recall(question, space=SPACE, **how)}
 
 
+@pytest.mark.proves("CC-16", "CC-20", "B3", "B45")
 def test_a_shared_tag_comes_along_below(mind):
-    """The hit, then what shares its tag, and why (CC-16, CC-20, B3, B45)."""
+    """The hit, then what shares its tag, and why."""
     mind.remember("Backups run at night.", space=SPACE, tags=["infra"])
     hits = mind.recall(ASK, space=SPACE)
 
@@ -39,8 +40,9 @@ def test_a_shared_tag_comes_along_below(mind):
     assert hits[1].score < hits[0].score
 
 
+@pytest.mark.proves("CC-21")
 def test_links_are_usable_from_both_ends(mind):
-    """Linked to or from the hit (CC-21)."""
+    """Linked to or from the hit."""
     to, by = mind.remember("Cats purr.", space=SPACE), mind.remember("Dogs bark.", space=SPACE)
     mind.link(mind.heron.id, to.id)
     mind.link(by.id, mind.heron.id, "derived_from")
@@ -49,10 +51,9 @@ def test_links_are_usable_from_both_ends(mind):
     assert found(mind)["Dogs bark."].why == (f"linked to {mind.heron.id} by derived_from",)
 
 
+@pytest.mark.proves("CC-21", "B4", "B36", "B2", "B10")
 def test_clusters_are_nodes_like_tags(mind):
-    """Members of a cluster bring each other along, and so do memories about one file (CC-21, B4,
-    B36, B2, B10).
-    """
+    """Members of a cluster bring each other along, and so do memories about one file."""
     cluster, file = (
         mind.remember("Cats purr.", space=SPACE),
         mind.remember("Dogs bark.", space=SPACE),
@@ -72,27 +73,27 @@ def test_clusters_are_nodes_like_tags(mind):
     assert hits["Cats purr."].why == (f"shares cluster:7 with {mind.heron.id}",)
     assert [hit.memory.id for hit in mind.similar(cluster.id)] == [
         mind.heron.id
-    ] and mind.verify() == []
+    ] and mind.data.verify() == []
 
 
+@pytest.mark.proves("CC-18", "B35", "B42")
 def test_depth_is_the_askers_choice(mind, clock):
-    """0, 1, 2 hops; two by default, or what the settings say (CC-18, B35, B42)."""
+    """0, 1, 2 hops; two by default, or what the settings say."""
     near, far = mind.remember("Cats purr.", space=SPACE), mind.remember("Dogs bark.", space=SPACE)
     mind.link(mind.heron.id, near.id)
     mind.link(near.id, far.id)
 
     assert [len(found(mind, depth=n)) for n in (0, 1, 2, None)] == [1, 2, 3, 3]
-    mind.settings = mind.settings._replace(depth=1)
+    mind.context.settings = mind.settings._replace(depth=1)
     assert len(found(mind)) == 2
     for odd in (-1, 99, 1.5):
         with pytest.raises(BadInput):
             found(mind, depth=odd)
 
 
+@pytest.mark.proves("B34", "B41", "B43")
 def test_the_ten_best_bring_others_along(mind):
-    """Ten answers unless more are asked for; the ten best lead on to their neighbours (B34, B41,
-    B43).
-    """
+    """Ten answers unless more are asked for; the ten best lead on to their neighbours."""
     for n in range(15):
         rule = mind.remember(f"The staging server has rule {n}.", space=SPACE)
         mind.link(rule.id, mind.remember(f"Cat {n} purrs.", space=SPACE).id)
@@ -102,9 +103,10 @@ def test_the_ten_best_bring_others_along(mind):
     assert sum(text.startswith("Cat") for text in found(mind, limit=99, depth=1)) == 10
 
 
+@pytest.mark.proves("B14")
 def test_a_procedure_comes_along_with_the_fact_it_is_made_of(mind):
-    """derived_from: what one does, from what one knows (B14)."""
-    done = mind.teach("Restart", ["log in", "run bin/up"], space=SPACE)
+    """A `derived_from` edge leads from what one knows to what one does."""
+    done = mind.procedures.teach("Restart", ["log in", "run bin/up"], space=SPACE)
     mind.link(done.id, mind.heron.id, "derived_from")
 
     assert [hit.why for hit in mind.recall(ASK, space=SPACE) if hit.memory.id == done.id] == [
@@ -112,23 +114,23 @@ def test_a_procedure_comes_along_with_the_fact_it_is_made_of(mind):
     ]
 
 
+@pytest.mark.proves("B44")
 def test_decay_is_a_setting(mind):
-    """What each hop keeps of a score (B44)."""
+    """What each hop keeps of a score."""
     other = mind.remember("Cats purr.", space=SPACE)
     mind.link(mind.heron.id, other.id, weight=1.0)
     for decay in (0.7, 0.35):
-        mind.settings = mind.settings._replace(decay=decay)
+        mind.context.settings = mind.settings._replace(decay=decay)
         hits = found(mind)
         assert hits["Cats purr."].score == pytest.approx(decay * hits[HERON].score)
-    mind.settings = mind.settings._replace(decay=1.5)
+    mind.context.settings = mind.settings._replace(decay=1.5)
     with pytest.raises(BadInput):
         found(mind)
 
 
+@pytest.mark.proves("CC-19")
 def test_what_does_not_count_never_comes_along(mind, clock):
-    """Forgotten, superseded, expired, a sibling's, outside the filters: whatever edge leads there
-    (CC-19).
-    """
+    """Forgotten, superseded, expired, a sibling's, outside the filters: whatever edge leads there."""
     texts = {
         name: mind.remember(f"{name} purrs.", space=SPACE, tags=["infra"], kind="note").id
         for name in ("forgotten", "superseded", "expired", "other kind", "seen")
@@ -161,9 +163,10 @@ def test_a_way_does_not_lead_through_what_may_not_be_seen(mind):
     assert not any(sibling.id in reason for reason in found(mind)[HERON].why)
 
 
+@pytest.mark.proves("B64", "B66")
 def test_a_disputed_belief_says_so(mind):
     """What contradicts an answer has a place in it, flagged on both sides, also behind better
-    answers (B64, B66).
+    answers.
     """
     against = mind.remember("No, it is named crane.", space=SPACE)
     mind.link(against.id, mind.heron.id, "contradicts")
@@ -178,8 +181,9 @@ def test_a_disputed_belief_says_so(mind):
     assert list(found(mind, limit=1)) == [HERON]
 
 
+@pytest.mark.proves("CC-5", "CC-25")
 def test_a_replacement_says_what_it_replaced(mind):
-    """The newer one names the older; the older does not come along (CC-5, CC-25)."""
+    """The newer one names the older; the older does not come along."""
     new = mind.remember("The staging server is called crane now.", space=SPACE)
     mind.supersede(mind.heron.id, new.id)
 
@@ -215,8 +219,9 @@ def test_without_edges_nothing_is_walked(mind, monkeypatch):
     assert len(asked) == 1
 
 
+@pytest.mark.proves("B30")
 def test_similar_by_meaning_and_by_ties(clock):
-    """More like this: close in meaning, or sharing a tag; never itself, best first (B30)."""
+    """More like this: close in meaning, or sharing a tag; never itself, best first."""
     with memory(now=clock) as mind:
         one = mind.remember("The staging server is called heron.", space=SPACE, tags=["infra"])
         alike = mind.remember("The staging server was called stork.", space=SPACE)
@@ -254,10 +259,9 @@ def test_neighbours_whatever_is_asked(mind):
 # Tags and links as nodes
 
 
+@pytest.mark.proves("CC-2", "CC-3", "CC-4", "B9")
 def test_tags_are_counted_nodes(mind):
-    """rust on two, async on one; tagging twice counts once, untagging and forgetting lower it
-    (CC-2–CC-4, B9).
-    """
+    """`rust` on two, `async` on one; tagging twice counts once, untagging and forgetting lower it."""
     one = mind.remember("one", space=SPACE, tags=["rust", "async"])
     two = mind.remember("two", space=SPACE, tags=["rust"])
     mind.tag(one.id, add=["rust"])
@@ -268,12 +272,13 @@ def test_tags_are_counted_nodes(mind):
     assert mind.tags(SPACE) == {"async": 1, "infra": 1, "rust": 1}
     mind.forget(two.id)
     assert mind.tags(SPACE) == {"async": 1, "infra": 1}
-    mind.purge([one.id, two.id])
+    mind.data.purge([one.id, two.id])
     assert mind.store.edges([one.id, two.id]) == [] and mind.tags(SPACE) == {"infra": 1}
 
 
+@pytest.mark.proves("B23")
 def test_a_category_is_a_kind_and_may_be_a_tag(mind):
-    """What is a preference is listed as such; a leading # belongs to no tag (B23)."""
+    """What is a preference is listed as such; a leading # belongs to no tag."""
     one = mind.remember("Tabs, please.", space=SPACE, kind="preference", tags=["#Preference"])
     mind.remember("Not so.", space=SPACE, kind="correction")
 
@@ -285,10 +290,9 @@ def test_a_category_is_a_kind_and_may_be_a_tag(mind):
     assert [one] == mind.browse(space=SPACE, tags=["#preference"])
 
 
+@pytest.mark.proves("CC-58", "B75", "B127", "B11")
 def test_linking_again_strengthens(mind):
-    """0.5, then +0.05 from either end up to 0.95, one edge; a weight that is given holds (CC-58,
-    B75, B127, B11).
-    """
+    """0.5, then +0.05 from either end up to 0.95, one edge; a weight that is given holds."""
     a, b = mind.heron.id, mind.remember("Cats purr.", space=SPACE).id
 
     assert [mind.link(a, b), mind.link(b, a)] == [0.5, pytest.approx(0.55)]

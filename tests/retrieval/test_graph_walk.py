@@ -30,8 +30,9 @@ def names(found):
     return [way.id for way in found]
 
 
+@pytest.mark.proves("CC-16", "B36", "B39")
 def test_a_tag_brings_its_other_memories():
-    """A – tag – B, A – tag – C: both come along, below A (CC-16, B36, B39)."""
+    """A – tag – B, A – tag – C: both come along, below A."""
     found = walk_cascade({"A": 1.0}, of(tag("A", "t"), tag("B", "t"), tag("C", "t")), depth=1)
 
     assert [(w.id, w.from_id, w.relation, w.via, w.hops) for w in found] == [
@@ -41,16 +42,18 @@ def test_a_tag_brings_its_other_memories():
     assert all(way.score == pytest.approx(0.8 * 0.7 / (1 + log(1.5))) for way in found)
 
 
+@pytest.mark.proves("CC-17")
 def test_links_fall_with_their_weight():
-    """A→B 0.9, A→C 0.8, A→D 0.7 at depth 1, three with A: strictly falling (CC-17)."""
+    """A→B 0.9, A→C 0.8, A→D 0.7 at depth 1, three with A: strictly falling."""
     edges = [Edge("A", "relates_to", other, w) for other, w in (("D", 0.7), ("B", 0.9), ("C", 0.8))]
     found = walk_cascade({"A": 1.0}, of(*edges), depth=1, most=2)
 
     assert [(way.id, round(way.score, 3)) for way in found] == [("B", 0.63), ("C", 0.56)]
 
 
+@pytest.mark.proves("CC-18", "B35", "B42")
 def test_depth_counts_memories_not_tags():
-    """A – t1 – B – t2 – C: one hop finds B, two find C (CC-18, B35, B42)."""
+    """A – t1 – B – t2 – C: one hop finds B, two find C."""
     edges = of(tag("A", "t1"), tag("B", "t1"), tag("B", "t2"), tag("C", "t2"))
 
     assert names(walk_cascade({"A": 1.0}, edges, depth=0)) == []
@@ -70,8 +73,9 @@ def test_depth_counts_memories_not_tags():
         ("resembles", 0.3),
     ],
 )
+@pytest.mark.proves("CC-21", "B37", "B38", "B44")
 def test_relations_hand_on_their_share_from_both_ends(rel, share):
-    """The weights of the table, and a link's own, times 0.7 per hop (CC-21, B37, B38, B44)."""
+    """The weights of the table, and a link's own, times 0.7 per hop."""
     edge = Edge("A", rel, "B", 0.45)
 
     for seed, other in (("A", "B"), ("B", "A")):
@@ -84,17 +88,16 @@ def test_relations_hand_on_their_share_from_both_ends(rel, share):
 
 
 @pytest.mark.parametrize(("rel", "share"), [("in_cluster", 0.6), ("has_tag", 0.8), ("about", 0.3)])
+@pytest.mark.proves("CC-21", "B4")
 def test_two_that_share_something_alone(rel, share):
-    """InCluster edges reach the other members, and so does a file that both are about
-    (CC-21, B4).
-    """
+    """InCluster edges reach the other members, and so does a file that both are about."""
     found = walk_cascade({"A": 1.0}, of(Edge("A", rel, "x:1"), Edge("B", rel, "x:1")), depth=1)
 
     assert [(w.id, w.score) for w in found] == [("B", pytest.approx(share * 0.7))]
 
 
 def test_supersedes_leads_only_to_the_newer():
-    """Whoever finds the older is led to what replaced it, never back (CONSTANTS row 18)."""
+    """Whoever finds the older is led to what replaced it, never back."""
     edge = Edge("new", "supersedes", "old")
 
     assert [(w.id, w.score) for w in walk_cascade({"old": 1.0}, of(edge), depth=2)] == [
@@ -103,8 +106,9 @@ def test_supersedes_leads_only_to_the_newer():
     assert walk_cascade({"new": 1.0}, of(edge), depth=2) == []
 
 
+@pytest.mark.proves("B39")
 def test_the_best_way_counts():
-    """Two good hops beat one bad one; each memory comes once (B39)."""
+    """Two good hops beat one bad one; each memory comes once."""
     edges = of(
         Edge("A", "relates_to", "C", 0.1),
         Edge("A", "relates_to", "B", 0.95),
@@ -119,16 +123,18 @@ def test_the_best_way_counts():
     ]
 
 
+@pytest.mark.proves("CC-22")
 def test_cycles_end_and_strangers_bring_nothing():
-    """A ring is walked once; a seed that nobody knows is ignored (CC-22)."""
+    """A ring is walked once; a seed that nobody knows is ignored."""
     ring = of(*(Edge(a, "relates_to", b, 0.9) for a, b in ("AB", "BC", "CA")))
 
     assert sorted(names(walk_cascade({"A": 1.0}, ring, depth=50))) == ["B", "C"]
     assert walk_cascade({"nobody": 1.0}, ring, depth=2) == [] == walk_cascade({}, ring, depth=2)
 
 
+@pytest.mark.proves("CC-20")
 def test_a_seed_may_be_raised_by_a_better_one():
-    """A weak hit that is tied to a strong one gains, and stays below it (CC-20)."""
+    """A weak hit that is tied to a strong one gains, and stays below it."""
     edges = of(Edge("A", "relates_to", "B", 0.9))
 
     assert [
@@ -179,9 +185,10 @@ def test_a_tag_on_five_thousand_memories_does_not_explode():
     st.integers(0, 5),
     st.randoms(),
 )
+@pytest.mark.proves("CC-20")
 def test_whatever_the_graph(edges, seeds, depth, random):
     """Each once, best first, below who brought it, never above the best seed; order of edges is
-    nothing (CC-20).
+    nothing.
     """
     edges = list({(e.src, e.rel, e.dst): e for e in edges if e.src != e.dst}.values())
     found = walk_cascade(seeds, of(*edges), depth=depth)
@@ -222,13 +229,15 @@ def test_fewer_are_the_best_of_more(edges, most, depth):
 
 
 @given(st.floats(0.01, 1.0))
+@pytest.mark.proves("CC-58")
 def test_linking_again_never_weakens(weight):
-    """+0.05 up to 0.95; what a user set higher stays (CC-58)."""
+    """+0.05 up to 0.95; what a user set higher stays."""
     assert weight <= strengthen_weight(weight) <= max(0.95, weight)
 
 
+@pytest.mark.proves("CC-58", "B75", "B127")
 def test_a_link_grows_in_small_steps():
-    """0.5 at first, 0.95 at most (CC-58, B75, B127)."""
+    """0.5 at first, 0.95 at most."""
     assert [strengthen_weight(w) for w in (None, 0.0, 0.5, 0.93, 1.0)] == [
         0.5,
         0.5,

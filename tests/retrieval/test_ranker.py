@@ -62,8 +62,9 @@ def test_coefficients_fit_the_columns():
 
 
 @pytest.mark.parametrize("length", [60, 300, 2_000])
+@pytest.mark.proves("CC-28")
 def test_a_better_match_by_meaning_ranks_higher(length):
-    """All else equal, the higher cosine wins (CC-28)."""
+    """All else equal, the higher cosine wins."""
     found = scores(
         pool([0.3, 0.6, 0.45], [2.0, 2.0, 2.0], typical=float(length), length=np.full(3, length))
     )
@@ -71,18 +72,18 @@ def test_a_better_match_by_meaning_ranks_higher(length):
 
 
 @pytest.mark.parametrize("length", [60, 300])
+@pytest.mark.proves("CC-28")
 def test_a_better_match_by_words_ranks_higher(length):
-    """All else equal, the better keyword match wins where texts are short (CC-28)."""
+    """All else equal, the better keyword match wins where texts are short."""
     found = scores(
         pool([0.4, 0.4, 0.4], [0.0, 8.0, 3.0], typical=float(length), length=np.full(3, length))
     )
     assert list(np.argsort(-found)) == [1, 2, 0]
 
 
+@pytest.mark.proves("CC-28")
 def test_found_by_both_is_not_below_found_by_one():
-    """A memory that words and meaning find is at least as high as one that only meaning finds
-    (CC-28).
-    """
+    """A memory that words and meaning find is at least as high as one that only meaning finds."""
     found = scores(pool([0.5, 0.5, 0.2], [5.0, 0.0, 0.0]))
     assert found[0] >= found[1] >= found[2]
 
@@ -127,8 +128,9 @@ def test_nothing_missing_is_an_error():
 
 
 @pytest.mark.parametrize("mode", FUSIONS)
+@pytest.mark.proves("CC-32")
 def test_every_fusion_gives_scores_between_0_and_1(mode):
-    """Scores of all modes share a scale and one list keeps its order (CC-32)."""
+    """Scores of all modes share a scale and one list keeps its order."""
     candidates = pool([0.9, 0.5, 0.1], [9.0, 5.0, 1.0])
     found = FUSIONS[mode](query(mode=mode), candidates)
     assert ((found >= 0) & (found <= 1)).all()
@@ -163,9 +165,10 @@ def unit(*values: float) -> np.ndarray:
     return vector / np.linalg.norm(vector)
 
 
+@pytest.mark.proves("CC-23")
 def test_a_rare_identifier_beats_resemblance(tmp_path):
     """A memory that holds the identifier asked for is first, though others resemble the question
-    more (CC-23).
+    more.
     """
     rng = np.random.default_rng(1)
     question = "why does XK-4471b fail in the worker?"
@@ -180,8 +183,9 @@ def test_a_rare_identifier_beats_resemblance(tmp_path):
         assert mind.recall(question, space="me/x")[0].memory.text == rare
 
 
+@pytest.mark.proves("CC-24")
 def test_no_common_word_still_finds_by_meaning(tmp_path):
-    """Without lexical overlap the closest vectors are returned (CC-24)."""
+    """Without lexical overlap the closest vectors are returned."""
     known = {"abc def": unit(1.0), "uvw xyz": unit(0.9, 0.2), "rst opq": unit(0.0, 1.0)}
     with reverie.open(settings=Settings(home=tmp_path), embedder=Fixed(known)) as mind:
         mind.remember_many([{"text": "uvw xyz"}, {"text": "rst opq"}], space="me/x")
@@ -192,10 +196,9 @@ def test_no_common_word_still_finds_by_meaning(tmp_path):
         ]
 
 
+@pytest.mark.proves("A14", "A100", "B40", "X1")
 def test_only_dense_asks_for_a_nearness(tmp_path):
-    """Vectors alone give ten with a cosine of 0.4 or more; words and meaning have no floor (A14,
-    A100, B40, X1).
-    """
+    """Vectors alone give ten with a cosine of 0.4 or more; words and meaning have no floor."""
     far, near = unit(0.39, 0.92), [unit(0.41 + n / 100, 0.9) for n in range(12)]
     known = {
         "abc def": unit(1.0),
@@ -212,20 +215,20 @@ def test_only_dense_asks_for_a_nearness(tmp_path):
         assert len(found(mode="dense")) == 10
         assert found(mode="dense", limit=50) == known.keys() - {"abc def", "rst far"}
         assert all("rst far" in found(mode=mode, limit=50) for mode in ("auto", "convex", "rrf"))
-        mind.settings = mind.settings._replace(floor=0.0)
+        mind.context.settings = mind.settings._replace(floor=0.0)
         assert "rst far" in found(mode="dense", limit=50)
 
 
+@pytest.mark.proves("X1")
 def test_reciprocal_ranks_are_added():
-    """1 / (60 + rank) by meaning and by words; what only one channel found counts
-    there alone (X1).
-    """
+    """1 / (60 + rank) by meaning and by words; what only one channel found counts there alone."""
     found = FUSIONS["rrf"](query(mode="rrf"), pool([0.9, 0.02, np.nan], [0.0, 5.0, 9.0]))
     assert found.tolist() == pytest.approx([61 / 61 / 2, 61 * (2 / 62) / 2, 61 / 61 / 2])
 
 
+@pytest.mark.proves("CC-26", "A40")
 def test_a_memory_without_a_vector_is_found_by_words(tmp_path):
-    """What has no vector yet, or one of another model, is still found by its words (CC-26, A40)."""
+    """What has no vector yet, or one of another model, is still found by its words."""
     known = {"abc def": unit(1.0), "uvw xyz": unit(0.9, 0.2)}
     with reverie.open(settings=Settings(home=tmp_path), embedder=Fixed(known)) as mind:
         mind.remember("uvw xyz", space="me/x")

@@ -14,8 +14,9 @@ def told(mind, query, **more):
     return [hit.memory.text for hit in mind.recall(query, space=SPACE, **more)]
 
 
+@pytest.mark.proves("A87", "A88")
 def test_a_superseded_belief_answers_for_its_own_time(mind, clock):
-    """A87, A88: why did it think so? Because then, that was what it knew."""
+    """Why did it think so? Because then, that was what it knew."""
     old = mind.remember("The staging server is heron", space=SPACE)
     before = clock() + DAY
     clock.tick(days=10)
@@ -60,8 +61,9 @@ def test_an_imported_conversation_counts_from_when_it_was_said(mind, clock):
     assert ["The database is Postgres"] == told(mind, "database", as_of=long_ago + 201 * DAY)
 
 
+@pytest.mark.proves("X48")
 def test_validity_in_the_world_is_obeyed(mind, clock):
-    """valid_from and valid_to say when it was true, whenever it was said (X48)."""
+    """`valid_from` and `valid_to` say when it was true, whenever it was said."""
     mind.remember(
         "The freeze is on", space=SPACE, valid_from=clock() + 5 * DAY, valid_to=clock() + 9 * DAY
     )
@@ -71,9 +73,10 @@ def test_validity_in_the_world_is_obeyed(mind, clock):
     assert [] == told(mind, "freeze", as_of=at + 10 * DAY)
 
 
+@pytest.mark.proves("B56")
 def test_a_season_has_its_time_and_its_name(mind, clock):
     """What holds in the release week comes up by itself in it, and is found by its label at any
-    time (B56).
+    time.
     """
     kept = mind.remember(
         "Only fixes are merged to release-main.",
@@ -95,9 +98,10 @@ def test_a_season_has_its_time_and_its_name(mind, clock):
     assert [[], [kept.id], []] == surfacing
 
 
+@pytest.mark.proves("B54")
 def test_what_concerns_one_conversation_is_seen_there_only(mind):
-    """me/demo/s1 sees its own and its project's; the project and the next conversation do not see
-    it (B54).
+    """A session sees its own and its project's memories; the project and the next session do not
+    see the session's.
     """
     kept = mind.remember("Heron is down just now.", space=f"{SPACE}/s1")
     where = {
@@ -120,8 +124,9 @@ def test_meaning_is_compared_as_it_was(mind, clock):
     assert any(why.startswith("meaning") for why in hit.why)
 
 
+@pytest.mark.proves("A58")
 def test_without_a_question_the_newest_of_that_time(mind, clock):
-    """A58, in the past."""
+    """Without a question, recall of a past moment lists what was the newest then."""
     first = mind.remember("One", space=SPACE)
     before = clock() + DAY
     clock.tick(days=5)
@@ -129,13 +134,14 @@ def test_without_a_question_the_newest_of_that_time(mind, clock):
     assert [first.id] == [hit.memory.id for hit in mind.recall("", space=SPACE, as_of=before)]
 
 
+@pytest.mark.proves("CC-14")
 def test_reading_the_past_alters_nothing(mind, clock):
-    """CC-14."""
+    """Recall of a past moment writes no row."""
     mind.remember("One fact of many", space=SPACE)
-    rows = list(mind.export())
+    rows = list(mind.data.export())
     clock.tick(days=1)
     mind.recall("fact", space=SPACE, as_of=clock())
-    assert rows[1:] == list(mind.export())[1:]
+    assert rows[1:] == list(mind.data.export())[1:]
 
 
 @pytest.mark.parametrize(

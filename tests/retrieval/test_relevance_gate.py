@@ -70,8 +70,9 @@ def test_chances_are_finite_and_bounded(rows, text):
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.lists(st.floats(0, 1), max_size=3), st.booleans())
+@pytest.mark.proves("CC-28")
 def test_a_higher_cosine_never_lowers_the_chance(one, other, rest, talk):
-    """All else equal, in a store of one memory or of several, in talk or not (CC-28)."""
+    """All else equal, in a store of one memory or of several, in talk or not."""
     low, high = sorted((one, other))
     text, memory = "which server is staging?", STAGING
     others = [GateSignals(cosine=value, z=10 * value - 1) for value in rest]
@@ -86,8 +87,9 @@ def test_a_higher_cosine_never_lowers_the_chance(one, other, rest, talk):
 
 
 @given(st.floats(0, 30), st.floats(0, 30), st.lists(st.floats(0, 30), max_size=3))
+@pytest.mark.proves("CC-28", "CC-30")
 def test_a_better_match_by_words_never_lowers_the_chance(one, other, rest):
-    """On the first turn, where there is no vector (CC-28, CC-30)."""
+    """On the first turn, where there is no vector."""
     low, high = sorted((one, other))
     others = [GateSignals(bm25=value) for value in rest]
     text = "which server is staging?"
@@ -97,25 +99,28 @@ def test_a_better_match_by_words_never_lowers_the_chance(one, other, rest):
     )
 
 
+@pytest.mark.proves("CC-32")
 def test_equal_chances_stand_in_order_of_id():
-    """Ties break by id (CC-32)."""
+    """Ties break by id."""
     found = hits("the same", "the same", "the same")
     assert [h.memory.id for h in judge_hits(found[::-1], [GateSignals(0.4)] * 3, "which?")] == [
         h.memory.id for h in found
     ]
 
 
+@pytest.mark.proves("A2")
 def test_what_kind_of_turn_it_is_matters():
-    """A question about this project opens, a word to go on does not, however alike (A2)."""
+    """A question about this project opens, a word to go on does not, however alike."""
     seen = GateSignals(cosine=0.55, z=3.0, bm25=3.0, likely=0.5, few=0.5)
     assert chance("which server is staging?", seen) > MIN_SHOWN_CHANCE
     assert chance("ok, staging server looks good", seen) < MIN_SHOWN_CHANCE
     assert chance("explain what a staging server is", seen) < MIN_SHOWN_CHANCE
 
 
+@pytest.mark.proves("A46")
 def test_a_design_discussion_calls_for_decisions():
-    """Who begins to build something is told what was decided about it; who renames something is not
-    (A46).
+    """Who begins to build something is told what was decided about it; who renames something is
+    not.
     """
     seen = GateSignals(cosine=0.5, z=2.5, bm25=2.0, likely=0.4, few=0.5)
     found = hits("Reports are rendered on the server, not in the browser.", kind="decision")
@@ -129,8 +134,9 @@ def test_a_design_discussion_calls_for_decisions():
     assert plan > MIN_SHOWN_CHANCE > edit
 
 
+@pytest.mark.proves("B91")
 def test_the_reason_is_said():
-    """A hit says how likely it is needed and what spoke for it (B91)."""
+    """A hit says how likely it is needed and what spoke for it."""
     found = judge_hits(hits(STAGING), [GateSignals(0.6, 3.0, 3.0, 1.0, 0.5)], "where is staging?")[
         0
     ]

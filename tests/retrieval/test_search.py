@@ -211,9 +211,10 @@ def test_triggers_keep_the_deadline(store):
     assert match_triggers([make_memory("x", triggers=("heron",))], "heron", end=0.0) == []
 
 
+@pytest.mark.proves("X48")
 def test_store_and_ranking_can_be_exchanged(monkeypatch, tmp_path):
     """A store is one row and what opens it, a way of ranking one row and a function; verbs know
-    neither (X48).
+    neither.
     """
     asked = []
 

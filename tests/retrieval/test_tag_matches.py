@@ -53,15 +53,15 @@ LONG = "the widget " + "goes on and on without an end " * 10 + "to the cache"
         ("缓存", "为什么缓存失效了", EXACT),
     ],
 )
+@pytest.mark.proves("E39", "E40", "CC-81", "X39")
 def test_a_prompt_speaks_of_a_tag(tag, prompt, grade):
-    """Whole tags anywhere, parts within one sentence of prose, exact before partial (E39, E40,
-    CC-81, X39).
-    """
+    """Whole tags anywhere, parts within one sentence of prose, exact before partial."""
     assert grade == grade_tag(tag, parse_tag_prompt(prompt))
 
 
+@pytest.mark.proves("E15", "E42", "E43", "E44")
 def test_keywords_are_words_that_say_something():
-    """Alphanumeric words of four letters and more, without stop words (E15, E42, E43, E44)."""
+    """Alphanumeric words of four letters and more, without stop words."""
     said = parse_tag_prompt("How would you refresh the OAuth2 token? It's for us!")
     assert {"oauth2", "token", "refresh"} == {
         word for words in said.sentences for word in select_keywords(words)

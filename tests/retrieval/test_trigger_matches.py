@@ -26,9 +26,10 @@ CASES = [
 
 
 @pytest.mark.parametrize(("pattern", "context", "expected"), CASES)
+@pytest.mark.proves("CC-66")
 def test_literals_anywhere_globs_on_words(pattern, context, expected):
-    """A literal is found anywhere in any case, a glob fits a whole word, an empty one meets nothing
-    (CC-66).
+    """A literal is found anywhere in any case, a glob fits a whole word, an empty one meets
+    nothing.
     """
     assert (
         bool(
@@ -51,8 +52,9 @@ def test_many_stars_are_not_slow():
     assert perf_counter() - start < 2.0
 
 
+@pytest.mark.proves("A2")
 def test_a_met_trigger_comes_first_and_says_why():
-    """It is stronger evidence than any resemblance; both reasons are kept (A2)."""
+    """It is stronger evidence than any resemblance; both reasons are kept."""
     called, other = make_memory("never println", triggers=["println!"]), make_memory("other")
     found = merge_triggered(
         [Hit(other, 0.99, ("words",)), Hit(called, 0.2, ("words",))],

@@ -49,10 +49,9 @@ def folder(tmp_path, clock):
         ({"role": "tool", "tool_call_id": "1", "content": "ok"}, None),
     ],
 )
+@pytest.mark.proves("C81")
 def test_a_block_stands_at_the_end(last, expected):
-    """C81: part of the user's last message, or a message of its own; what was given is
-    not altered.
-    """
+    """Part of the user's last message, or a message of its own; what was given is not altered."""
     given = [asked("first"), last]
     sent = append_block(given, BLOCK)
     assert sent[:-1] == (given[:-1] if expected else given)
@@ -61,9 +60,10 @@ def test_a_block_stands_at_the_end(last, expected):
     assert append_block(given, Block()) == given
 
 
+@pytest.mark.proves("C79", "C112")
 def test_a_conversation_begins_with_what_is_there(folder, clock):
-    """C79, C112: what happened lately, what is known of the task, what is due, and what people
-    edited meanwhile.
+    """What happened lately, what is known of the task, what is due, and what people edited
+    meanwhile.
     """
     folder.remember("The staging server is called heron.", space=SPACE)
     folder.remember("Ann deployed to production.", kind="event", space=SPACE)
@@ -87,9 +87,10 @@ def test_a_conversation_begins_with_what_is_there(folder, clock):
     assert "Rotate" not in loaded.block.text  # the first block gives it, once
 
 
+@pytest.mark.proves("C112", "C81")
 def test_what_is_due_is_given_before_the_first_call(folder, clock):
-    """C112, C81: the reminder stands in what is sent, at its end; the conversation to go on with is
-    without it.
+    """The reminder stands in what is sent, at its end; the conversation to go on with is without
+    it.
     """
     folder.remind("Rotate the keys", when="in 10 minutes", space=SPACE)
     clock.tick(minutes=20)
@@ -105,10 +106,9 @@ def test_what_is_due_is_given_before_the_first_call(folder, clock):
         )
 
 
+@pytest.mark.proves("C77", "C78", "C111", "D52")
 def test_a_full_context_is_condensed_before_the_call(mind, clock):
-    """C77, C78, C111, D52: at 80 % it is condensed before the model is asked; within the cooldown
-    it is cut.
-    """
+    """At 80 % it is condensed before the model is asked; within the cooldown it is cut."""
     with mind.conversation(SPACE, session="s1", limit=3_000, strategy="sliding-window") as talking:
         ready = talking.before(talk())
         assert ready.condensed.done and any(m["content"].startswith(MARK) for m in ready.messages)
@@ -119,10 +119,9 @@ def test_a_full_context_is_condensed_before_the_call(mind, clock):
         assert not again.trouble
 
 
+@pytest.mark.proves("C76", "C83", "C114")
 def test_what_comes_after_the_call_is_learned(mind, clock):
-    """C76, C83, C114: the answer and what tools returned are in the log before the next turn, and
-    nothing is given.
-    """
+    """The answer and what tools returned are in the log before the next turn, and nothing is given."""
     said = [
         asked("Never deploy on Fridays, please."),
         {"role": "assistant", "content": "I will not."},
@@ -137,10 +136,9 @@ def test_what_comes_after_the_call_is_learned(mind, clock):
         assert 2 == len(mind.store.events(verbs=("turn",)))
 
 
+@pytest.mark.proves("C80", "C115", "D3")
 def test_the_end_teaches_the_next_conversation(mind, clock):
-    """C80, C115, D3: what was said in one conversation is known in the next; after the end nothing
-    more is taken.
-    """
+    """What was said in one conversation is known in the next; after the end nothing more is taken."""
     with mind.conversation(SPACE, session="s1", limit=10_000) as talking:
         talking.before([asked("Remember that the staging server is called heron.")])
         talking.after(
@@ -163,9 +161,10 @@ def test_the_end_teaches_the_next_conversation(mind, clock):
         )
 
 
+@pytest.mark.proves("C76", "C79", "C15")
 def test_working_memory_lasts_as_long_as_the_conversation(mind):
-    """C76, C79, C15: the user's last words are held at each message; a conversation that goes on
-    begins with them and
+    """The user's last words are held at each message; a conversation that goes on begins with them
+    and
 
     with what the agent held; the end clears it, also while another conversation goes on.
     """
@@ -173,7 +172,7 @@ def test_working_memory_lasts_as_long_as_the_conversation(mind):
     talking.before([asked("Please repair the release script.")])
     talking.companion.wait()
     mind.settle()
-    mind.hold("Step 2 of 3: tests", session="s1", space=SPACE)
+    mind.sessions.hold("Step 2 of 3: tests", session="s1", space=SPACE)
     with mind.conversation(SPACE, session="s1", limit=10_000) as again:
         held = again.start().held
         assert ("Step 2 of 3: tests", "Please repair the release script.") == (
@@ -181,12 +180,13 @@ def test_working_memory_lasts_as_long_as_the_conversation(mind):
             held.turn,
         )
         again.before([asked("Go on.")])
-    assert not mind.held("s1", space=SPACE)
+    assert not mind.sessions.held("s1", space=SPACE)
 
 
+@pytest.mark.proves("C79", "C113")
 def test_how_it_is_done_is_there_from_the_beginning(mind):
-    """C79, C113: procedures whose trigger the task meets."""
-    mind.teach("Deploy", ["run the tests", "ship it"], triggers=["deploy"], space=SPACE)
+    """Procedures whose trigger the task meets."""
+    mind.procedures.teach("Deploy", ["run the tests", "ship it"], triggers=["deploy"], space=SPACE)
     with mind.conversation(SPACE, session="s1", limit=10_000) as talking:
         loaded = talking.start("please deploy to staging")
         assert ["Deploy"] == [m.title for m in loaded.procedures] and "ship it" in loaded.block.text
@@ -224,9 +224,9 @@ def agent():
     sys.path.remove(str(EXAMPLE.parent))
 
 
+@pytest.mark.proves("C116", "C82", "D1", "D2", "D3")
 def test_an_agent_works_for_two_days(agent, tmp_path, monkeypatch):
-    """C116, C82, D1–D3: it repairs a project beyond the room of its context, is reminded, and knows
-    on the next day
+    """It repairs a project beyond the room of its context, is reminded, and knows on the next day
 
     what it was told on the first.
     """
@@ -258,13 +258,14 @@ def test_an_agent_works_for_two_days(agent, tmp_path, monkeypatch):
             "shelf_2"
             in mind.recall("def shelf_2_0 label", space=agent.SPACE, limit=1)[0].memory.text
         )
-        assert {"monday", "tuesday"} == {past.session for past in mind.sessions(space=agent.SPACE)}
+        assert {"monday", "tuesday"} == {
+            past.session for past in mind.sessions.browse(space=agent.SPACE)
+        }
 
 
+@pytest.mark.proves("C109", "C110")
 def test_the_days_log_and_the_long_file_are_written(agent, tmp_path, monkeypatch):
-    """C109, C110: what a condensed conversation was about stands in the day's log, what it taught
-    in MEMORY.md.
-    """
+    """What a condensed conversation was about stands in the day's log, what it taught in MEMORY.md."""
     monkeypatch.setenv("REVERIE_EMBEDDER", "toy")
     agent.main(tmp_path)
     pages = {path.name: path.read_text("utf-8") for path in (tmp_path / "memory").rglob("*.md")}

@@ -62,8 +62,9 @@ CHAT = "good morning, lovely weather"
 # One turn late
 
 
+@pytest.mark.proves("CC-40", "A4", "A11", "B1", "B89")
 def test_what_a_turn_brings_up_comes_with_the_next(wordy, clock):
-    """Results of turn N are there at N+1, not at N (CC-40, A4, A11, B1, B89)."""
+    """Results of turn N are there at N+1, not at N."""
     with session(wordy) as companion:
         blocks = [turn(companion, text, clock=clock) for text in (CHAT, ASK, CHAT, CHAT)]
 
@@ -73,15 +74,14 @@ def test_what_a_turn_brings_up_comes_with_the_next(wordy, clock):
 
 
 def test_the_first_turn_is_answered_by_words(wordy, clock):
-    """A session's first turn is not empty when words alone find something (DESIGN §4)."""
+    """A session's first turn is not empty when words alone find something."""
     with session(wordy) as companion:
         assert turn(companion, ASK, clock=clock).ids == (wordy.heron.id,)
 
 
+@pytest.mark.proves("A2", "X6")
 def test_most_turns_bring_up_nothing(wordy, clock):
-    """Abstaining is a result: small talk is not answered with the least unfitting
-    memory (A2, X6).
-    """
+    """Abstaining is a result: small talk is not answered with the least unfitting memory."""
     with session(wordy) as companion:
         blocks = [turn(companion, f"{CHAT} {n}", clock=clock) for n in range(5)]
 
@@ -89,10 +89,9 @@ def test_most_turns_bring_up_nothing(wordy, clock):
     assert [block.text for block in blocks] == [""] * 5
 
 
+@pytest.mark.proves("CC-40", "A3", "A10", "B72", "B89")
 def test_the_caller_never_waits(clock):
-    """While the model hangs, every turn returns at once; the stop is clean after (CC-40, A3, A10,
-    B72, B89).
-    """
+    """While the model hangs, every turn returns at once; the stop is clean after."""
     embedder = BlockedEmbedder()
     with memory(now=clock, embedder=embedder) as mind:
         crowded(mind)
@@ -113,10 +112,9 @@ def test_the_caller_never_waits(clock):
     assert "reverie" not in {thread.name for thread in threading.enumerate()}
 
 
+@pytest.mark.proves("A9", "A21")
 def test_three_hundred_turns_may_wait(clock):
-    """Turns that outrun the model are all written down, in order; only the newest is prepared for
-    (A9, A21).
-    """
+    """Turns that outrun the model are all written down, in order; only the newest is prepared for."""
 
     class Slow(BlockedEmbedder, CountingEmbedder):
         def __init__(self):
@@ -139,7 +137,7 @@ def test_three_hundred_turns_may_wait(clock):
 
 
 def test_only_the_newest_turn_is_prepared_for(clock):
-    """A context that was overtaken is skipped for preparing, never for learning (DESIGN §4)."""
+    """A context that was overtaken is skipped for preparing, never for learning."""
 
     class Gate(ToyEmbedder):
         def __init__(self):
@@ -172,8 +170,9 @@ def test_only_the_newest_turn_is_prepared_for(clock):
         assert len(mind.recall("said while busy", space=SPACE, mode="words", limit=50)) == 20
 
 
+@pytest.mark.proves("A21", "CC-46")
 def test_nothing_grows_without_bound(wordy, clock):
-    """After 3,000 turns the queue, the window and the sets are as small as ever (A21, CC-46)."""
+    """After 3,000 turns the queue, the window and the sets are as small as ever."""
     with session(wordy) as companion:
         for n in range(3_000):
             clock.tick(30)
@@ -189,8 +188,9 @@ def test_nothing_grows_without_bound(wordy, clock):
     assert len(wordy.store.events(verbs=["turn"], limit=10_000)) == 3_000
 
 
+@pytest.mark.proves("CC-47", "A10", "B89")
 def test_a_full_queue_drops_counts_and_never_fails(clock, monkeypatch):
-    """No block, no exception; the number says how many were lost (CC-47, A10, B89)."""
+    """No block, no exception; the number says how many were lost."""
     monkeypatch.setattr(background_thread, "MAX_QUEUED_TURNS", 3)
     embedder = BlockedEmbedder()
     with memory(now=clock, embedder=embedder) as mind:
@@ -208,10 +208,9 @@ def test_a_full_queue_drops_counts_and_never_fails(clock, monkeypatch):
 # Shown once
 
 
+@pytest.mark.proves("CC-43", "A16", "A18", "X9", "A56")
 def test_the_same_memory_is_not_given_twice(wordy, clock):
-    """What was given counts as known for 45 minutes, then it may come again (CC-43, A16, A18, X9,
-    A56).
-    """
+    """What was given counts as known for 45 minutes, then it may come again."""
     with session(wordy) as companion:
         given = [
             minute
@@ -224,9 +223,10 @@ def test_the_same_memory_is_not_given_twice(wordy, clock):
     assert all(later - earlier >= 45 for earlier, later in pairwise(given))
 
 
+@pytest.mark.proves("CC-41")
 def test_a_block_that_waited_too_long_is_dropped_and_comes_again(wordy, clock):
     """Prepared more than ten minutes ago is not given any more; its memories are not lost to the
-    session (CC-41).
+    session.
     """
     with session(wordy) as companion:
         turn(companion, CHAT, clock=clock)
@@ -239,8 +239,9 @@ def test_a_block_that_waited_too_long_is_dropped_and_comes_again(wordy, clock):
     assert wordy.heron.id in (*soon.ids, *then.ids)
 
 
+@pytest.mark.proves("A42")
 def test_the_same_context_is_not_looked_at_twice(wordy, clock, monkeypatch):
-    """An identical context within 30 seconds is skipped (CONSTANTS, A42)."""
+    """An identical context within 30 seconds is skipped."""
     looked = []
     monkeypatch.setattr(
         prepare_block, "search_memories", lambda _, query: looked.append(query.text) or []
@@ -264,10 +265,9 @@ def at_work(companion, clock, *outputs, tick=10.0):
     return block
 
 
+@pytest.mark.proves("A42", "A43")
 def test_long_output_is_looked_at_now_and_then(wordy, clock, monkeypatch):
-    """Not at every answer of a tool, but every half minute, where design A counts tokens (A42,
-    A43).
-    """
+    """Not at every answer of a tool, but every half minute."""
     looked = []
     monkeypatch.setattr(
         prepare_block, "search_memories", lambda _, query: looked.append(clock()) or []
@@ -286,10 +286,9 @@ def test_long_output_is_looked_at_now_and_then(wordy, clock, monkeypatch):
         ("re:ModuleNotFound", "ModuleNotFoundError: No module named 'zork'"),
     ],
 )
+@pytest.mark.proves("A44", "A45")
 def test_what_tools_say_calls_up_its_memory_at_once(wordy, clock, trigger, output):
-    """Files of another type, an error: a pattern meets them though the user says nothing new; once
-    (A44, A45).
-    """
+    """Files of another type, an error: a pattern meets them though the user says nothing new; once."""
     lesson = wordy.remember("Ask Ann first.", space=SPACE, kind="learning", triggers=[trigger])
     with session(wordy, "quiet") as companion:
         assert not at_work(companion, clock, "ok", tick=3.0)
@@ -299,8 +298,9 @@ def test_what_tools_say_calls_up_its_memory_at_once(wordy, clock, trigger, outpu
         assert not at_work(companion, clock, output, "ok", output, tick=3.0)
 
 
+@pytest.mark.proves("B90", "A13", "A14")
 def test_the_order_of_preparing(wordy, clock, monkeypatch):
-    """Embed, topic check, search, render; then the block waits (B90, A13, A14)."""
+    """Embed, topic check, search, render; then the block waits."""
     steps = []
 
     def noted(owner, name):
@@ -330,10 +330,9 @@ def test_the_order_of_preparing(wordy, clock, monkeypatch):
     ]
 
 
+@pytest.mark.proves("X24")
 def test_restatements_do_not_take_the_places_of_others(wordy, clock):
-    """Of two that may say the same, one comes before and the other behind what else is needed
-    (X24).
-    """
+    """Of two that may say the same, one comes before and the other behind what else is needed."""
     one, again, other = (
         wordy.remember(f"Deploys of quokka to staging need a {thing}.", space=SPACE, kind="event")
         for thing in ("ticket", "token", "badge")
@@ -351,8 +350,9 @@ def test_restatements_do_not_take_the_places_of_others(wordy, clock):
 # Sessions
 
 
+@pytest.mark.proves("CC-42", "X8", "A20")
 def test_sessions_are_apart(wordy, clock):
-    """B never gets what A brought up, and A's end changes nothing for B (CC-42, X8, A20)."""
+    """B never gets what A brought up, and A's end changes nothing for B."""
     a, b = session(wordy, "a"), session(wordy, "b")
     for companion, text in ((a, CHAT), (b, CHAT), (a, ASK), (b, f"{CHAT} again")):
         turn(companion, text, clock=clock)
@@ -364,18 +364,18 @@ def test_sessions_are_apart(wordy, clock):
     assert (other.ids, own.ids) == ((), (wordy.crane.id,))
 
 
+@pytest.mark.proves("CC-11", "B86")
 def test_two_projects_are_apart(wordy, clock):
-    """A companion of another project is never told (CC-11, B86)."""
+    """A companion of another project is never told."""
     with session(wordy, "a", "me/elsewhere") as companion:
         blocks = [turn(companion, f"{ASK} {n}", clock=clock) for n in range(3)]
 
     assert not any(blocks)
 
 
+@pytest.mark.proves("CC-44", "X10", "A1")
 def test_what_a_session_taught_is_not_echoed_to_it(wordy, clock):
-    """Kept or learned in this session: not injected back into it, but into the next (CC-44, X10,
-    A1).
-    """
+    """Kept or learned in this session: not injected back into it, but into the next."""
     told = wordy.remember("The quokka pipeline needs Java 21.", space=SPACE, session="one")
     with session(wordy, "one") as one:
         blocks = [turn(one, "Remember that the wombat cluster is in Oslo.", clock=clock)]
@@ -397,9 +397,10 @@ def test_what_a_session_taught_is_not_echoed_to_it(wordy, clock):
 
 
 @pytest.mark.parametrize("embedder", [None, "none"])
+@pytest.mark.proves("X10", "CC-44")
 def test_a_session_of_the_same_name_elsewhere_is_another(clock, embedder):
-    """What "main" of one project put into the space above reaches "main" of another, and not itself
-    (X10, CC-44).
+    """What "main" of one project put into the space above reaches "main" of another, and not
+    itself.
     """
     question = "the quokka pipeline and java"
     with memory(now=clock, embedder=embedder) as mind:
@@ -428,10 +429,9 @@ def test_a_session_of_the_same_name_elsewhere_is_another(clock, embedder):
     assert lesson.id in {id for block in news for id in block.ids}
 
 
+@pytest.mark.proves("CC-45", "X11", "A12")
 def test_a_resumed_session_remembers_what_it_was_given(tmp_path, clock):
-    """In a new process the ids given before still block; another session is not affected (CC-45,
-    X11, A12).
-    """
+    """In a new process the ids given before still block; another session is not affected."""
     with memory(tmp_path, now=clock, embedder="none") as mind:
         heron, _ = crowded(mind)
         with session(mind) as companion:
@@ -449,8 +449,9 @@ def test_a_resumed_session_remembers_what_it_was_given(tmp_path, clock):
     assert fresh.ids == later.ids == (heron.id,)
 
 
+@pytest.mark.proves("A9", "A12")
 def test_a_short_lived_process_loses_nothing(tmp_path, clock):
-    """A hook that opens, says one turn and closes has written it down (A9, A12)."""
+    """A hook that opens, says one turn and closes has written it down."""
     for n in range(5):
         with memory(tmp_path, now=clock, embedder="none") as mind:
             session(mind).turn(make_conversation(f"turn {n}"))
@@ -497,10 +498,9 @@ def surfaced(companion):
     return list(companion.conversation.attention.surfaced)
 
 
+@pytest.mark.proves("CC-46", "A17", "B89")
 def test_a_topic_changes_on_two_turns_in_a_row(topical, clock):
-    """One odd remark changes nothing; two turns below 0.3 clear what surfaced, not what was given
-    (CC-46, A17, B89).
-    """
+    """One odd remark changes nothing; two turns below 0.3 clear what surfaced, not what was given."""
     with session(topical) as companion:
         turn(companion, "birds one", clock=clock)
         before = surfaced(companion)
@@ -516,8 +516,9 @@ def test_a_topic_changes_on_two_turns_in_a_row(topical, clock):
     assert later == [()] * 3
 
 
+@pytest.mark.proves("CC-46", "A19")
 def test_every_fifty_turns_what_surfaced_may_surface_again(topical, clock):
-    """Turn 50 clears what surfaced, not what was given (CC-46, A19)."""
+    """Turn 50 clears what surfaced, not what was given."""
     with session(topical) as companion:
         for n in range(49):
             turn(companion, f"birds {n}", clock=clock, tick=1.0)
@@ -531,8 +532,9 @@ def test_every_fifty_turns_what_surfaced_may_surface_again(topical, clock):
 # Beginning and end
 
 
+@pytest.mark.proves("A9")
 def test_closing_writes_down_what_is_queued(tmp_path, clock):
-    """`close` right after a burst of turns loses none of them (A9)."""
+    """`close` right after a burst of turns loses none of them."""
     with memory(tmp_path, now=clock, embedder="none") as mind:
         companion = session(mind)
         for n in range(200):
@@ -541,10 +543,9 @@ def test_closing_writes_down_what_is_queued(tmp_path, clock):
         assert len(mind.store.events(verbs=["turn"])) == 200
 
 
+@pytest.mark.proves("A7", "A8")
 def test_the_thread_ends_with_the_last_companion(wordy):
-    """One thread for all conversations of a mind, none after the last; a new one starts it again
-    (A7, A8).
-    """
+    """One thread for all conversations of a mind, none after the last; a new one starts it again."""
 
     def alive():
         return sum(thread.name == "reverie" for thread in threading.enumerate())
@@ -575,8 +576,9 @@ def test_closing_the_mind_ends_everything(clock):
     assert "reverie" not in {thread.name for thread in threading.enumerate()}
 
 
+@pytest.mark.proves("X7")
 def test_trouble_in_the_background_is_kept_and_the_next_turn_goes_on(wordy, clock, monkeypatch):
-    """An error while preparing is not swallowed and does not end the thread (X7)."""
+    """An error while preparing is not swallowed and does not end the thread."""
     with monkeypatch.context() as patched, session(wordy) as companion:
         patched.setattr(prepare_block, "search_memories", lambda *_: 1 / 0)
         turn(companion, "the staging server", clock=clock)
@@ -589,8 +591,9 @@ def test_trouble_in_the_background_is_kept_and_the_next_turn_goes_on(wordy, cloc
         assert turn(companion, CHAT, clock=clock).ids == (wordy.crane.id,)
 
 
+@pytest.mark.proves("A114")
 def test_switched_off_nothing_is_taken_in_and_nothing_given(clock):
-    """Disabled, wholly or for one project: no block, no event (A114)."""
+    """Disabled, wholly or for one project: no block, no event."""
     for settings in ({"enabled": False}, {"off": (SPACE,)}):
         with memory(now=clock, embedder="none", **settings) as mind, session(mind) as companion:
             assert not turn(companion, ASK, clock=clock)
@@ -601,8 +604,9 @@ def test_switched_off_nothing_is_taken_in_and_nothing_given(clock):
 # What is taken in
 
 
+@pytest.mark.proves("A9", "A47")
 def test_only_new_messages_are_written_down(wordy, clock):
-    """Hosts pass the whole conversation each time; each message is written once (A9, A47)."""
+    """Hosts pass the whole conversation each time; each message is written once."""
     with session(wordy) as companion:
         conversation = []
         for n in range(4):
@@ -620,16 +624,15 @@ def test_only_new_messages_are_written_down(wordy, clock):
     assert [e.payload["first"] for e in events] == [0, 2, 4, 6]
 
 
+@pytest.mark.proves("CC-89", "A106", "A107")
 def test_secrets_of_a_conversation_never_reach_the_disk(tmp_path, clock):
-    """Turns are redacted before they are written: database, journal, everything (CC-89, A106,
-    A107).
-    """
+    """Turns are redacted before they are written: database, journal, everything."""
     secret = "ghp_" + "a1B2c3D4e5" * 3 + "F6g7H8"
     with memory(tmp_path, now=clock, embedder="none") as mind:
         with session(mind) as companion:
             turn(companion, f"Remember that the token is {secret} for deploys.", clock=clock)
             mind.settle()
-        assert [one.reason for one in mind.rejected()] == [
+        assert [one.reason for one in mind.sessions.rejected()] == [
             "secret"
         ]  # without it there is nothing to know
         assert not any(
@@ -637,14 +640,13 @@ def test_secrets_of_a_conversation_never_reach_the_disk(tmp_path, clock):
         )
 
 
+@pytest.mark.proves("CC-62", "X10")
 def test_injected_text_is_not_learned_from(wordy, clock):
-    """A host that puts the block into the user's message does not teach us our own words (CC-62,
-    X10).
-    """
+    """A host that puts the block into the user's message does not teach us our own words."""
     with session(wordy, "a") as companion:
         block = turn(companion, ASK, clock=clock)
         assert block
-        before = wordy.stats().kinds["fact"]
+        before = wordy.data.stats().kinds["fact"]
         turn(companion, f"{block.text}\nthank you", clock=clock)
         turn(
             companion,
@@ -654,7 +656,8 @@ def test_injected_text_is_not_learned_from(wordy, clock):
         wordy.settle()
 
     assert (
-        wordy.stats().kinds.keys() <= {"fact", "scratch"} and wordy.stats().kinds["fact"] == before
+        wordy.data.stats().kinds.keys() <= {"fact", "scratch"}
+        and wordy.data.stats().kinds["fact"] == before
     )
 
 
@@ -669,9 +672,10 @@ def test_injected_text_is_not_learned_from(wordy, clock):
         20_000,
     ],
 )
+@pytest.mark.proves("CC-48")
 def test_wide_characters_at_every_cut(clock, length):
-    """4-byte characters just before, at and after each place where text is cut never break anything
-    (CC-48).
+    """4-byte characters just before, at and after each place where text is cut never break
+    anything.
     """
     with memory(now=clock) as mind, session(mind) as companion:
         for shift in range(-2, 3):
@@ -684,11 +688,12 @@ def test_wide_characters_at_every_cut(clock, length):
         companion.turn(make_conversation("🐦")).text.encode()
         assert companion.wait(20)
         mind.settle()
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
+@pytest.mark.proves("A47")
 def test_messages_of_either_shape(wordy, clock):
-    """Text of OpenAI- and Anthropic-shaped content; pictures and calls have none (A47)."""
+    """Text of OpenAI- and Anthropic-shaped content; pictures and calls have none."""
     parts = [
         {"type": "text", "text": "one"},
         {"type": "image", "source": {}},
@@ -725,7 +730,7 @@ def test_a_conversation_is_a_list(wordy):
 def test_a_clock_that_jumps_back_leaves_the_companion_whole(wordy):
     """Blocks and sets from the future are let go of; turns are still written and answered."""
     clock = Clock()
-    wordy._now = clock
+    wordy.context.now = clock
     with session(wordy) as companion:
         turn(companion, ASK, clock=clock)
         clock.tick(days=-2)

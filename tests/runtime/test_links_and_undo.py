@@ -19,8 +19,9 @@ def edges(mind, memory):
 
 
 @pytest.mark.parametrize("how", ["link", "supersede"])
+@pytest.mark.proves("A87")
 def test_what_does_not_count_takes_nobodys_place(mind, two, how):
-    """A87: or neither of the two would count."""
+    """Or neither of the two would count."""
     old, new = two
     mind.forget(new.id)
     with pytest.raises(BadInput, match="restore it first"):
@@ -56,20 +57,22 @@ def test_untying_says_what_it_cannot_do(mind, two):
 
 
 @pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.proves("A86", "CC-6")
 def test_a_contradiction_is_untied_from_both_ends(mind, two, turned):
-    """A86, CC-6: neither edge nor flag is left, and nobody is asked."""
+    """Neither edge nor flag is left, and nobody is asked."""
     one, other = two
     mind.link(one.id, other.id, "contradicts")
-    assert 1 == len(mind.review(space=SPACE))
+    assert 1 == len(mind.review.cases(space=SPACE))
     mind.link(*((other.id, one.id) if turned else (one.id, other.id)), "contradicts", 0)
     assert set() == edges(mind, one)
     assert ((), ()) == tuple(memory.conflicts_with for memory in mind.get([one.id, other.id]))
-    assert [] == mind.review(space=SPACE) and [] == mind.verify()
+    assert [] == mind.review.cases(space=SPACE) and [] == mind.data.verify()
 
 
 @pytest.mark.parametrize("rel", ["has_tag", "in_cluster", "about"])
+@pytest.mark.proves("B7", "B8")
 def test_ties_to_tags_clusters_and_files_are_no_ties_of_memories(mind, two, rel):
-    """B7, B8: a tag is put on with `tag`; an edge of that name between memories would be damage."""
+    """A tag is put on with `tag`; an edge of that name between memories would be damage."""
     with pytest.raises(BadInput, match="does not tie memories"):
         mind.link(two[0].id, two[1].id, rel)
 
@@ -81,34 +84,34 @@ def test_nobody_writes_reveries_own_events(mind, verb):
         mind.record(verb, {"of": "abc"}, space=SPACE)
 
 
+@pytest.mark.proves("B63")
 def test_a_procedure_taught_again_takes_the_place_of_the_old(mind):
-    """B63: its name says which; nothing contradicts, and the old steps can be asked for."""
-    old = mind.teach("release a version", ["bump", "tag"], space=SPACE)
-    new = mind.teach("Release a version", ["bump", "tag", "push"], space=SPACE)
+    """Its name says which; nothing contradicts, and the old steps can be asked for."""
+    old = mind.procedures.teach("release a version", ["bump", "tag"], space=SPACE)
+    new = mind.procedures.teach("Release a version", ["bump", "tag", "push"], space=SPACE)
     mind.settle()
     was = mind.get(old.id)[0]
     assert (was.retired_why, was.superseded_by) == ("superseded", new.id)
-    assert [] == mind.review(space=SPACE)
+    assert [] == mind.review.cases(space=SPACE)
 
 
 def test_a_procedure_that_was_rewritten_has_no_other_steps(mind):
     """The text that somebody wrote is what holds; how it went so far stays."""
-    kept = mind.teach("release", ["one", "two"], space=SPACE)
-    mind.outcome(kept.id, True)
+    kept = mind.procedures.teach("release", ["one", "two"], space=SPACE)
+    mind.procedures.outcome(kept.id, True)
     after = mind.revise(kept.id, text="release: 1. three.")
     assert "steps" not in after.details and 1 == after.details["worked"]
 
 
+@pytest.mark.proves("CC-63")
 def test_two_files_of_one_name_are_two_conversations(mind):
-    """CC-63: neither loses a message nor lends its own to the other; the same again
-    adds nothing.
-    """
+    """Neither loses a message nor lends its own to the other; the same again adds nothing."""
     one = [{"role": "user", "content": "Remember that the build uses bazel."}]
     other = [{"role": "user", "content": "Remember that the deploy host is heron."}]
     first, second = (mind.learn(talk, space=SPACE, session="chat") for talk in (one, other))
     assert "chat" == first.session != second.session
     assert ["Remember that the deploy host is heron."] == [
-        line.text for line in mind.session(second.session, space=SPACE).lines
+        line.text for line in mind.sessions.read(second.session, space=SPACE).lines
     ]
     assert all(mind.learn(talk, space=SPACE, session="chat").known for talk in (one, other))
     grown = mind.learn(
@@ -117,5 +120,5 @@ def test_two_files_of_one_name_are_two_conversations(mind):
         session="chat",
     )
     assert second.session == grown.session and 2 == len(
-        mind.session(grown.session, space=SPACE).lines
+        mind.sessions.read(grown.session, space=SPACE).lines
     )

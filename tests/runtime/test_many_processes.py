@@ -86,15 +86,17 @@ def crowd(tmp_path_factory):
     return home, [json.loads(out) for out, _ in answers]
 
 
+@pytest.mark.proves("CC-12")
 def test_no_caller_meets_a_lock(crowd):
-    """2,000 operations in 8 processes: not one error reaches a caller (CC-12)."""
+    """2,000 operations in 8 processes: not one error reaches a caller."""
     _, reports = crowd
 
     assert [trouble for report in reports for trouble in report["trouble"]] == []
 
 
+@pytest.mark.proves("CC-12", "CC-13", "X45")
 def test_nothing_is_lost(crowd):
-    """Everything that was kept, revised, forgotten and recorded is so (CC-12, CC-13, X45)."""
+    """Everything that was kept, revised, forgotten and recorded is so."""
     home, reports = crowd
     with memory(home) as mind:
         for report in reports:
@@ -106,13 +108,12 @@ def test_nothing_is_lost(crowd):
                 report["events"]
             )
         total = sum(len(r["kept"]) + len(r["gone"]) for r in reports)
-        assert mind.stats().memories + mind.stats().retired == total
+        assert mind.data.stats().memories + mind.data.stats().retired == total
 
 
+@pytest.mark.proves("A7", "A8", "B89")
 def test_one_settles_at_a_time(crowd):
-    """No step of settling overlaps another one's, and each was made by whoever held the lease (A7,
-    A8, B89).
-    """
+    """No step of settling overlaps another one's, and each was made by whoever held the lease."""
     _, reports = crowd
     spans = sorted(tuple(span) for report in reports for span in report["spans"])
 
@@ -126,7 +127,7 @@ def test_the_crowd_leaves_it_clean(crowd):
     """Afterwards `verify` has nothing to say, and one more settling finishes the work."""
     home, _ = crowd
     with memory(home, now=now) as mind:
-        before = mind.verify()
+        before = mind.data.verify()
         mind.settle()
 
-        assert (before, mind.verify(), mind.stats().waiting) == ([], [], 0)
+        assert (before, mind.data.verify(), mind.data.stats().waiting) == ([], [], 0)

@@ -17,6 +17,7 @@ import tempfile
 from collections import deque
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -154,7 +155,9 @@ class Reverie(RuleBasedStateMachine):
 
     def state(self, *types):
         """Everything canonical without the log, or only rows of some types."""
-        return [row for row in self.mind.export(log=False) if not types or row["type"] in types]
+        return [
+            row for row in self.mind.data.export(log=False) if not types or row["type"] in types
+        ]
 
     def resync(self):
         """The oracle learns from the store."""
@@ -200,7 +203,7 @@ class Reverie(RuleBasedStateMachine):
                 self.clock.tick(100)  # the lease of who crashed ends
         if again and self.folder:
             self.open_afresh()
-        assert self.mind.verify() == []
+        assert self.mind.data.verify() == []
         return result, crashed
 
     def does(self, verb, changed=None, added=(), removed=()):
@@ -301,13 +304,17 @@ class Reverie(RuleBasedStateMachine):
                 )
 
             taught = self.unpredicted(
-                lambda: self.mind.teach("Release", [step], triggers=["release"], space=space),
+                lambda: self.mind.procedures.teach(
+                    "Release", [step], triggers=["release"], space=space
+                ),
                 well=replaced,
             )
             assert taught is None or {self.there()[id].superseded_by for id in old} == {taught.id}
             return taught.id if taught else None
         done = self.does(
-            lambda: self.mind.teach("Release", [step], triggers=["release"], space=space),
+            lambda: self.mind.procedures.teach(
+                "Release", [step], triggers=["release"], space=space
+            ),
             added=[new(f"Release: 1. {step}", space, kind="procedure")],
         )
         return done[1][0] if done else None
@@ -402,13 +409,13 @@ class Reverie(RuleBasedStateMachine):
         if id in self.kept and self.kept[id]["kind"] == "procedure":
             well, badly = self.kept[id]["record"]
             self.does(
-                lambda: self.mind.outcome(id, worked),
+                lambda: self.mind.procedures.outcome(id, worked),
                 {id: {"record": (well + worked, badly + (not worked))}},
             )
 
     @rule(one=ids, other=ids)
     def link(self, one, other):
-        """Linked again, from either end, it is the same link, stronger (CC-58)."""
+        """Linked again, from either end, it is the same link, stronger."""
         if one in self.kept and other in self.kept and one != other:
             ends = frozenset((one, other))
             weight = min(0.95, self.ties[ends] + 0.05) if ends in self.ties else 0.5
@@ -433,9 +440,9 @@ class Reverie(RuleBasedStateMachine):
         decision=st.sampled_from(("one", "other", "both", "merge", "edit")),
     )
     def resolve(self, space, place, decision):
-        """A decision does what it says, and the pair is not asked about again (CC-14, X22)."""
+        """A decision does what it says, and the pair is not asked about again."""
         before = self.state()
-        cases = self.mind.review(space=space, limit=100)
+        cases = self.mind.review.cases(space=space, limit=100)
         assert self.state() == before
         if not cases:
             return
@@ -445,7 +452,7 @@ class Reverie(RuleBasedStateMachine):
         text = self.worded("") if decision == "edit" else ""
         strength = self.kept[one]["strength"] + self.kept[other]["strength"]
         try:
-            self.mind.resolve(one, other, decision, text=text)
+            self.mind.review.resolve(one, other, decision, text=text)
         except BadInput:  # who stays could not be seen where the other was
             stays, goes = (other, one) if decision == "other" else (one, other)
             assert self.kept[stays]["space"] not in visible_spaces(self.kept[goes]["space"])
@@ -466,7 +473,7 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(space=spaces)
     def review(self, space):
-        for case in self.mind.review(space=space, limit=100):
+        for case in self.mind.review.cases(space=space, limit=100):
             assert {case.one.id, case.other.id} <= self.visible(space)
             assert frozenset((case.one.id, case.other.id)) not in self.decided, "asked about again"
 
@@ -516,9 +523,7 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(place=st.integers(0, 30))
     def undo_any(self, place):
-        """Any event is taken back or refused; taking that back gives the very state
-        before (X21).
-        """
+        """Any event is taken back or refused; taking that back gives the very state before."""
         store = self.mind.store
         events = [e.seq for e in store.events(newest=True, limit=31) if store.changes_of(e.seq)]
         if not events:
@@ -547,7 +552,7 @@ class Reverie(RuleBasedStateMachine):
         """
         if id not in self.kept:
             return
-        gone = {id, *(memory.id for memory in self.mind.wordings(id))} & self.kept.keys()
+        gone = {id, *(memory.id for memory in self.mind.data.wordings(id))} & self.kept.keys()
         rest = set().union(*(self.ever_said(other) for other in self.kept if other not in gone))
         said = set().union(*map(self.ever_said, gone)) - rest
         texts = PassageEraser(list_past_texts(self.mind.store, self.mind.get(sorted(gone))))
@@ -561,7 +566,7 @@ class Reverie(RuleBasedStateMachine):
                 other not in gone and m["kind"] == "event"
             ):  # a record of what was said is blanked as the log is
                 others[other] = {**others.get(other, {}), "text": texts.scrub_text(m["text"])[0]}
-        done = self.does(lambda: self.mind.purge(id), others, removed=tuple(sorted(gone)))
+        done = self.does(lambda: self.mind.data.purge(id), others, removed=tuple(sorted(gone)))
         self.relearn_ties()
         self.last = None
         if done:
@@ -571,7 +576,7 @@ class Reverie(RuleBasedStateMachine):
             self.purged(id, said)
 
     def purged(self, id, said):
-        exported = json.dumps(list(self.mind.export()))
+        exported = json.dumps(list(self.mind.data.export()))
         assert id not in exported
         assert not [word for word in said if word in exported]
         if self.folder:
@@ -589,7 +594,7 @@ class Reverie(RuleBasedStateMachine):
     @rule()
     def settle(self):
         if self.unpredicted(self.mind.settle):
-            assert self.mind.stats().waiting == 0
+            assert self.mind.data.stats().waiting == 0
 
     @rule(space=st.sampled_from(("me/a", "me/b")), text=texts, asks=st.booleans())
     def turn(self, space, text, asks):
@@ -614,7 +619,7 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(afresh=st.booleans(), back=st.booleans())
     def sleep(self, afresh, back):
-        """Whatever a night did, taking it back gives the very state before it (X43)."""
+        """Whatever a night did, taking it back gives the very state before it."""
         self.leave()
         before, whole = self.state(), not find_unfinished_run(self.mind.store)
         slept = self.unpredicted(lambda: self.mind.sleep(NIGHT, afresh=afresh))
@@ -636,17 +641,17 @@ class Reverie(RuleBasedStateMachine):
     @rule()
     def import_its_own(self):
         """Taking in one's own export changes nothing."""
-        self.does(lambda: self.mind.import_(list(self.mind.export())))
+        self.does(lambda: self.mind.data.import_(list(self.mind.data.export())))
         self.last = None
 
     @rule()
     def export_to_another(self):
-        """Everything out and into an empty store is the same (CC-90)."""
+        """Everything out and into an empty store is the same."""
         with memory(now=self.clock) as other:
-            other.import_(json.loads(json.dumps(list(self.mind.export()))))
-            assert other.verify() == []
-            assert list(map(json.dumps, other.export())) == list(
-                map(json.dumps, self.mind.export())
+            other.data.import_(json.loads(json.dumps(list(self.mind.data.export()))))
+            assert other.data.verify() == []
+            assert list(map(json.dumps, other.data.export())) == list(
+                map(json.dumps, self.mind.data.export())
             )
             assert {m.id for m in self.there().values()} == {
                 m.id for m in other.get(list(self.kept))
@@ -666,9 +671,7 @@ class Reverie(RuleBasedStateMachine):
         depth=st.integers(0, 2),
     )
     def recall(self, word, space, mode, depth):
-        """Nothing of another space, nothing that counts no longer or has expired (CC-11, CC-19,
-        CC-25).
-        """
+        """Nothing of another space, nothing that counts no longer or has expired."""
         hits = self.mind.recall(word, space=space, mode=mode, depth=depth, limit=99)
         assert {hit.memory.id for hit in hits} <= self.unexpired(self.visible(space))
         assert all(told(hit.memory) == self.kept[hit.memory.id] for hit in hits)
@@ -722,7 +725,7 @@ class Reverie(RuleBasedStateMachine):
     def is_as_the_oracle_says(self):
         if not hasattr(self, "mind"):
             return
-        assert self.mind.verify() == []
+        assert self.mind.data.verify() == []
         assert {id: told(m) for id, m in self.there().items()} == self.kept
         for id in self.kept:
             successors(self.kept, id)
@@ -760,7 +763,10 @@ Reverie.TestCase.settings = settings(
     stateful_step_count=40,
     suppress_health_check=list(HealthCheck),
 )
-TestReverie = Reverie.TestCase
-TestReverie.__doc__ = """Any order of verbs and crashes leaves what the oracle says, findable and clean.
-
-CC-1–CC-5, CC-10, CC-11, CC-14, CC-19, CC-25, CC-58, CC-90, X20, X21, X43."""
+TestReverie = pytest.mark.proves(
+    *("CC-1", "CC-2", "CC-3", "CC-4", "CC-5", "CC-10", "CC-11", "CC-14", "CC-19", "CC-25", "CC-58"),
+    *("CC-90", "X20", "X21", "X22", "X43"),
+)(Reverie.TestCase)
+TestReverie.__doc__ = (
+    "Any order of verbs and crashes leaves what the oracle says, findable and clean."
+)

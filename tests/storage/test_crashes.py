@@ -128,10 +128,9 @@ def live(home, at, seed, _acks):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+@pytest.mark.proves("CC-10", "X20", "X43")
 def test_killed_while_it_settles_and_sleeps(tmp_path):
-    """After each of 40 kills nothing is lost or half-merged, and settling and sleep go on (CC-10,
-    X20, X43).
-    """
+    """After each of 40 kills nothing is lost or half-merged, and settling and sleep go on."""
     chance, retired = random.Random(40), 0
     with Nursery(NIGHTS) as nursery:
         for kill in range(40):
@@ -144,12 +143,12 @@ def test_killed_while_it_settles_and_sleeps(tmp_path):
             clock.tick(100)
             with memory(folder, now=clock) as mind:
                 after = everything(mind.store)
-                assert mind.verify() == [], f"after kill {kill}"
+                assert mind.data.verify() == [], f"after kill {kill}"
                 reconciled_well(before, after)
                 if kill % 10 == 9:
                     mind.settle()
                     mind.sleep(NIGHT)
-                    assert mind.verify() == []
+                    assert mind.data.verify() == []
                     reconciled_well(after, everything(mind.store))
                     retired += sum(not m.active for m in after.values())
     assert retired > 40
@@ -183,16 +182,15 @@ def broken_promises(home, acks, clock, *, settled):
                 f"not learned {name}" for name in promised["turn"] if f"Lesson {name} " not in texts
             ]
             wrong += [f"still waiting {id}" for id, _ in mind.store.unembedded_texts(3)]
-        wrong += [str(problem) for problem in mind.verify()]
+        wrong += [str(problem) for problem in mind.data.verify()]
     return wrong
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+@pytest.mark.proves("CC-10", "X20")
 def test_killed_at_any_point_nothing_acknowledged_is_lost(tmp_path):
-    """After each of 200 kills: every acknowledged memory is there, nothing twice, verify() clean
-    (CC-10, X20).
-    """
+    """After each of 200 kills: every acknowledged memory is there, nothing twice, verify() clean."""
     seed = int(os.environ.get("REVERIE_SEED") or time.time())
     print(f"REVERIE_SEED={seed}")  # noqa: T201 - shown when it fails
     chance, acknowledged = random.Random(seed), 0
@@ -220,9 +218,10 @@ while True:
 """
 
 
+@pytest.mark.proves("X20")
 def test_an_interrupt_leaves_a_usable_home(tmp_path):
-    """Ctrl-C in the middle of remembering and settling: the home opens, is clean and can be written
-    (X20).
+    """Ctrl-C in the middle of remembering and settling: the home opens, is clean and can be
+    written.
     """
     for n in range(5):
         child = subprocess.Popen(
@@ -237,14 +236,13 @@ def test_an_interrupt_leaves_a_usable_home(tmp_path):
         child.communicate()
         with memory(tmp_path) as mind:
             mind.remember("still works", space="me/demo")
-            assert mind.verify() == []
+            assert mind.data.verify() == []
 
 
 @pytest.mark.parametrize("done", ["half a record", "rubbish"])
+@pytest.mark.proves("CC-10", "X20")
 def test_a_torn_journal_is_read_as_far_as_it_is_whole(tmp_path, done):
-    """A power cut in the middle of a write leaves the state before it, never a part of it (CC-10,
-    X20).
-    """
+    """A power cut in the middle of a write leaves the state before it, never a part of it."""
     live = tmp_path / "live"
     with memory(live) as mind:
         first = mind.remember("first", space="me/demo")
@@ -260,6 +258,6 @@ def test_a_torn_journal_is_read_as_far_as_it_is_whole(tmp_path, done):
     )
     with memory(tmp_path / "cut") as mind:
         assert [m.id for m in mind.get([first.id, second.id])] == [first.id]
-        assert mind.verify() == []
+        assert mind.data.verify() == []
         mind.remember("third", space="me/demo")
-        assert mind.verify() == []
+        assert mind.data.verify() == []

@@ -45,7 +45,7 @@ def filled(home, count=400):
         early = mind.remember_many(
             [{"text": f"early note {n} " + "x" * 200} for n in range(count // 2)], space=SPACE
         )
-        mind.backup(home / "backups" / "early.db")
+        mind.data.backup(home / "backups" / "early.db")
         late = mind.remember_many(
             [{"text": f"late note {n} " + "y" * 200} for n in range(count // 2)], space=SPACE
         )
@@ -103,9 +103,10 @@ def mended(home):
 
 
 @pytest.mark.parametrize("damage", DAMAGE, ids=lambda d: d.__name__)
+@pytest.mark.proves("X20", "CC-9")
 def test_a_damaged_file_says_so_and_can_be_mended(tmp_path, damage):
     """Damage is StoreDamaged or a finding of `verify`, never silence; repairing keeps what is
-    readable, takes the rest from the backup, and keeps the damaged file (X20, CC-9).
+    readable, takes the rest from the backup, and keeps the damaged file.
     """
     early, late = filled(tmp_path)
     path = tmp_path / "reverie.db"
@@ -113,7 +114,7 @@ def test_a_damaged_file_says_so_and_can_be_mended(tmp_path, damage):
     broken = path.read_bytes()
     try:
         with memory(tmp_path) as mind:
-            found = [p.message for p in mind.verify()]
+            found = [p.message for p in mind.data.verify()]
     except StoreDamaged as err:
         found = [str(err)]
     assert found
@@ -126,20 +127,19 @@ def test_a_damaged_file_says_so_and_can_be_mended(tmp_path, damage):
         assert set(early) <= there
         if damage in (garbage_in_the_middle, garbage_in_the_table):
             assert len(there) >= 360
-        assert mind.verify() == []
+        assert mind.data.verify() == []
         assert "damaged-stamp" in problems[0].message
         assert len(mind.recall("early note 7", space=SPACE, mode="words")) == 10
         mind.settle()
         mind.remember("goes on", space=SPACE)
-        assert mind.stats().waiting == 1
+        assert mind.data.stats().waiting == 1
     assert kept == broken
     assert not list(tmp_path.glob("*.part*"))
 
 
+@pytest.mark.proves("X20")
 def test_an_unharmed_file_survives_a_repair(tmp_path):
-    """Repairing what is whole loses nothing: memories, history, events and cursors are the same
-    (X20).
-    """
+    """Repairing what is whole loses nothing: memories, history, events and cursors are the same."""
     filled(tmp_path, 40)
     with memory(tmp_path) as mind:
         mind.forget(mind.browse(space=SPACE)[0].id)
@@ -147,7 +147,7 @@ def test_an_unharmed_file_survives_a_repair(tmp_path):
     mended(tmp_path)
     with memory(tmp_path) as mind:
         assert [row for row in mind.store.dump() if row["type"] != "vector"] == before
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
 def test_an_empty_file_is_a_new_memory_and_the_backup_fills_it(tmp_path):
@@ -164,7 +164,7 @@ def test_an_empty_file_is_a_new_memory_and_the_backup_fills_it(tmp_path):
     with memory(tmp_path) as mind:
         assert len(mind.get(early)) == len(early)
         assert mind.history(early[0])
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
 def test_there_is_nothing_to_repair_where_nothing_is(tmp_path):
@@ -195,24 +195,24 @@ def fill(mind):
     return kept
 
 
+@pytest.mark.proves("X20")
 def test_a_full_database_keeps_what_was_promised(tmp_path):
-    """StoreFull reaches the caller, nothing is half-written, and with room it works again (X20)."""
+    """StoreFull reaches the caller, nothing is half-written, and with room it works again."""
     with memory(tmp_path) as mind:
         writer = mind.store._db.writer
         writer.execute("pragma max_page_count = 150")
         kept = fill(mind)
-        assert len(mind.get(kept)) == len(kept) == mind.stats().memories
+        assert len(mind.get(kept)) == len(kept) == mind.data.stats().memories
         assert len(mind.store.events(verbs=["remember"], limit=9_999)) == len(kept)
         writer.execute("pragma max_page_count = 1000000")
-        assert mind.verify() == []
+        assert mind.data.verify() == []
         kept.append(mind.remember("there is room again", space=SPACE).id)
         assert len(mind.get(kept)) == len(kept)
 
 
+@pytest.mark.proves("X20")
 def test_a_full_disk_keeps_what_was_promised(tmp_path):
-    """The same on a real file system without room: another file is removed, and it works again
-    (X20).
-    """
+    """The same on a real file system without room: another file is removed, and it works again."""
     with mounted("-t", "tmpfs", "-o", "size=3m", "reverie-test", tmp_path / "small") as small:
         (small / "ballast").write_bytes(b"x" * 1_000_000)
         with memory(small / "home") as mind:
@@ -222,9 +222,9 @@ def test_a_full_disk_keeps_what_was_promised(tmp_path):
                 mind.remember("y" * 900_000, space=SPACE)
             (small / "ballast").unlink()
             kept.append(mind.remember("there is room again", space=SPACE).id)
-            assert mind.verify() == []
+            assert mind.data.verify() == []
         with memory(small / "home") as mind:
-            assert len(mind.get(kept)) == len(kept) == mind.stats().memories
+            assert len(mind.get(kept)) == len(kept) == mind.data.stats().memories
 
 
 def test_a_full_disk_does_not_stop_a_conversation(tmp_path):
@@ -244,7 +244,7 @@ def test_a_full_disk_does_not_stop_a_conversation(tmp_path):
 
 
 def test_a_home_that_cannot_be_made_says_where():
-    """The message names the path and what to do (issue 2)."""
+    """The message names the path and what to do."""
     for place in ("/proc/reverie", "/dev/null/reverie"):
         with pytest.raises(StoreReadOnly, match="REVERIE_HOME"):
             memory(place)
@@ -267,9 +267,9 @@ def test_a_read_only_home_can_be_read(tmp_path):
         assert len(mind.get(ids)) == 3
         assert len(mind.recall("note", space=SPACE, mode="words")) == 3
         assert len(mind.recall("note 2", space=SPACE, mode="dense")) == 3
-        assert mind.verify() == []
-        assert len(list(mind.export())) > 3
-        mind.backup(tmp_path / "copy.db")
+        assert mind.data.verify() == []
+        assert len(list(mind.data.export())) > 3
+        mind.data.backup(tmp_path / "copy.db")
         with mind.companion(f"{SPACE}/s") as companion:
             companion.turn(make_conversation("note 2"))
     with read_only(crashed, tmp_path / "mount") as place, pytest.raises(StoreReadOnly):
@@ -312,13 +312,13 @@ def test_everything_goes_on_when_the_clock_jumps(tmp_path):
         mind.store.release("settle", "somebody")
         mind.settle()
 
-        assert mind.stats().waiting == 0
+        assert mind.data.stats().waiting == 0
         assert len(mind.store.events(verbs=["turn"])) == 4
         found = mind.recall("heron", space=SPACE, mode="words", limit=20)
         assert [2] * 4 == [
             hit.memory.strength for hit in found
         ]  # what was said again in other words is one memory
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
 # Texts
@@ -340,10 +340,9 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("what", TEXTS)
+@pytest.mark.proves("A57", "CC-29")
 def test_any_text_can_be_kept_and_found(home, what):
-    """Kept, found, shown, exported and purged; only what cannot be stored is replaced
-    (A57, CC-29).
-    """
+    """Kept, found, shown, exported and purged; only what cannot be stored is replaced."""
     memory_ = home.remember(
         TEXTS[what], space=SPACE, title=TEXTS[what][:80], speaker=TEXTS[what][:30]
     )
@@ -359,9 +358,9 @@ def test_any_text_can_be_kept_and_found(home, what):
         what == "one character"
         or home.recall("heron", space=SPACE, mode="words")[0].memory.id == memory_.id
     )
-    assert home.verify() == []
-    assert home.purge(memory_.id)[:2] == (1, ())
-    assert home.verify() == []
+    assert home.data.verify() == []
+    assert home.data.purge(memory_.id)[:2] == (1, ())
+    assert home.data.verify() == []
 
 
 @pytest.mark.parametrize(
@@ -381,10 +380,9 @@ def test_any_text_can_be_kept_and_found(home, what):
     ],
 )
 @pytest.mark.parametrize("mode", ["words", "auto"])
+@pytest.mark.proves("A58", "CC-29", "CC-32")
 def test_any_query_is_answered(mind, query, mode):
-    """No query is an error; an empty one gives the newest, a limit of nothing gives nothing (A58,
-    CC-29, CC-32).
-    """
+    """No query is an error; an empty one gives the newest, a limit of nothing gives nothing."""
     first, second = mind.remember("the heron", space=SPACE), mind.remember("the crane", space=SPACE)
     mind.settle()
     found = mind.recall(query, space=SPACE, mode=mode)
@@ -437,7 +435,7 @@ BAD = [
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda b: str(b)[:40])
 def test_what_cannot_be_kept_is_refused_whole(mind, bad):
-    """The error says which; nothing is half-kept, also not by `remember_many` (issue 2)."""
+    """The error says which; nothing is half-kept, also not by `remember_many`."""
     if "deep" in bad.get("details", ()):
         deep = bad = {"details": {}}
         for _ in range(20_000):
@@ -449,21 +447,22 @@ def test_what_cannot_be_kept_is_refused_whole(mind, bad):
     with pytest.raises(BadInput, match="Item 1"):
         mind.remember_many([good, {**good, **bad}], space=SPACE)
 
-    assert (mind.stats().memories, mind.stats().events) == (0, 0)
+    assert (mind.data.stats().memories, mind.data.stats().events) == (0, 0)
 
 
+@pytest.mark.proves("X44")
 def test_what_may_not_be_kept_here_is_kept_nowhere(mind):
     """Where memory is switched off, keeping is an error; it is not done in a space above or below
-    instead (X44).
+    instead.
     """
-    mind.settings = mind.settings._replace(off=(SPACE,))
+    mind.context.settings = mind.settings._replace(off=(SPACE,))
     for space in (SPACE, f"{SPACE}/session"):
         with pytest.raises(Disabled):
             mind.remember("fine", space=space)
         with pytest.raises(Disabled):
             mind.remember_many([{"text": "fine"}, {"text": "fine", "space": space}], space="me")
 
-    assert (mind.stats().memories, mind.stats().events) == (0, 0)
+    assert (mind.data.stats().memories, mind.data.stats().events) == (0, 0)
 
 
 def test_an_unknown_id_is_named(mind):
@@ -471,7 +470,7 @@ def test_an_unknown_id_is_named(mind):
     for verb in (
         mind.forget,
         mind.restore,
-        mind.purge,
+        mind.data.purge,
         mind.explain,
         mind.history,
         mind.revise,
@@ -496,10 +495,9 @@ def corrupt(cache):
 
 
 @pytest.mark.parametrize("spoil", [lambda _: None, corrupt], ids=["missing", "corrupt"])
+@pytest.mark.proves("CC-30", "A93")
 def test_without_a_model_words_keep_working(tmp_path, spoil):
-    """A missing or corrupt model is named by `settle`; remembering and finding by words go on
-    (CC-30, A93).
-    """
+    """A missing or corrupt model is named by `settle`; remembering and finding by words go on."""
     settings = Settings(home=tmp_path, offline=True)
     spoil(settings.cache)
     with reverie.open(tmp_path, settings=settings) as mind:
@@ -521,18 +519,19 @@ def test_without_a_model_words_keep_working(tmp_path, spoil):
                 in companion.turn(make_conversation("which staging server is there?")).ids
             )
             assert companion.wait(10)
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
+@pytest.mark.proves("X13")
 def test_a_model_that_comes_later_catches_up(tmp_path):
     """What was kept without a model gets its vectors when there is one; another model embeds all
-    anew (X13).
+    anew.
     """
     with memory(tmp_path, embedder=AbsentEmbedder()) as mind:
         mind.remember("heron", space=SPACE)
         assert mind.settle().waiting == 1
     with memory(tmp_path) as mind:
-        assert (mind.settle().embedded, mind.stats().waiting) == (1, 0)
+        assert (mind.settle().embedded, mind.data.stats().waiting) == (1, 0)
 
 
 def test_every_message_is_for_a_person():

@@ -81,9 +81,10 @@ def test_the_schema_is_the_sum_of_its_steps():
         "select * from edge where dst = ? and rel = 'in_cluster'",
     ],
 )
+@pytest.mark.proves("B15")
 def test_every_end_of_the_graph_has_an_index(asked):
     """A memory by id, its edges from either end, what carries a tag or lies in a cluster: none
-    reads all (B15).
+    reads all.
     """
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         db.executescript(SCHEMA.read_text("utf-8"))
@@ -92,10 +93,9 @@ def test_every_end_of_the_graph_has_an_index(asked):
     assert plan.startswith("SEARCH") and "INDEX" in plan.replace("PRIMARY KEY", "INDEX")
 
 
+@pytest.mark.proves("B15", "CC-39")
 def test_what_belongs_to_a_session_is_read_by_its_index(store, path):
-    """Events and memories of one session are found without a look at those of others
-    (B15, CC-39).
-    """
+    """Events and memories of one session are found without a look at those of others."""
     keep(store, "one")
     asked = []
     with closing(sqlite3.connect(path)) as db:
@@ -118,8 +118,9 @@ def test_the_latest_step_is_the_last_file():
     )
 
 
+@pytest.mark.proves("CC-8")
 def test_a_newer_file_is_left_alone(store, path):
-    """A store written by a newer Reverie says so and is not touched (CC-8)."""
+    """A store written by a newer Reverie says so and is not touched."""
     keep(store, "one")
     store.close()
     with closing(sqlite3.connect(path)) as db:
@@ -172,10 +173,9 @@ def version_1(path, model):
 @pytest.mark.parametrize(
     ("model", "waits"), [("", ["mem_2"]), ("model/1", ["mem_2"]), ("model/2", ["mem_2", "mem_1"])]
 )
+@pytest.mark.proves("CC-8", "CC-26")
 def test_an_older_file_keeps_its_vectors(path, model, waits):
-    """A file of version 1 opens with every vector in place, and what waited goes on waiting (CC-8,
-    CC-26).
-    """
+    """A file of version 1 opens with every vector in place, and what waited goes on waiting."""
     version_1(path, model)
     with closing(open_store(f"sqlite:///{path}")) as store:
         assert store.verify() == []
@@ -191,9 +191,10 @@ def test_an_older_file_keeps_its_vectors(path, model, waits):
         assert store.verify() == []
 
 
+@pytest.mark.proves("X20")
 def test_it_is_durable_before_it_returns(store):
-    """WAL with synchronous=FULL: what was acknowledged survives a power cut (X20;
-    docs/why-durability.md).
+    """WAL with synchronous=FULL: what was acknowledged survives a power cut
+    (docs/why-durability.md).
     """
     writer = store._db.writer
     pragmas = {
@@ -228,9 +229,10 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.proves("A94")
 def test_faults_are_found_and_mended(store, path, fault):
     """Each seeded fault of what is derived is reported without `repair`, mended with it, and gone
-    after it (A94).
+    after it.
     """
     heron, crane, stork, ibis = keep(store, "heron", "crane", "stork", "ibis", tags=("bird",))
     store.await_vectors("model/1")
@@ -289,8 +291,9 @@ def test_canonical_faults_are_reported_and_left(store, path, fault):
 # Connections
 
 
+@pytest.mark.proves("A21")
 def test_threads_that_ended_leave_no_connection(store):
-    """A server with a thread a request does not run out of files (A21)."""
+    """A server with a thread a request does not run out of files."""
     keep(store, "heron")
     for _ in range(30):
         thread = threading.Thread(target=find, args=(store, "heron"))
@@ -309,8 +312,9 @@ def test_a_closed_store_says_so(store):
         keep(store, "one")
 
 
+@pytest.mark.proves("CC-4", "A106")
 def test_a_purged_text_is_not_in_the_file(store, path):
-    """Neither the database nor its journal holds what was purged (CC-4, A106)."""
+    """Neither the database nor its journal holds what was purged."""
     kept, gone = keep(store, "visible", "unmistakable zanzibar")
     store.apply([Link(edge=Edge(src=kept.id, rel="relates_to", dst=gone.id))], make_event("link"))
     there = [b"zanzibar" in part.read_bytes() for part in path.parent.glob("store.db*")]
@@ -342,8 +346,9 @@ store.close()
 """
 
 
+@pytest.mark.proves("CC-12")
 def test_many_processes_may_open_a_new_home_at_once(path):
-    """Eight processes that create the same store at the same moment all succeed (CC-12)."""
+    """Eight processes that create the same store at the same moment all succeed."""
     command = [sys.executable, "-c", OPENING, f"sqlite:///{path}"]
     children = [
         subprocess.Popen(

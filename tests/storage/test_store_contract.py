@@ -140,8 +140,9 @@ def broken(old):
 
 
 @pytest.mark.parametrize("case", range(4))
+@pytest.mark.proves("X20")
 def test_all_or_nothing(store, case):
-    """A change that cannot be made leaves nothing: no event, no earlier change, no cursor (X20)."""
+    """A change that cannot be made leaves nothing: no event, no earlier change, no cursor."""
     old = keep(store, "the old text")
     before = (store.stats(), store.get([old.id]), store.events(), store.history(old.id))
 
@@ -152,8 +153,9 @@ def test_all_or_nothing(store, case):
     assert (store.cursor("reader"), find(store, "other one two"), store.verify()) == (0, [], [])
 
 
+@pytest.mark.proves("X20")
 def test_an_interrupt_leaves_nothing(store, monkeypatch):
-    """Ctrl-C in the middle of a transaction takes all of it back, and the store goes on (X20)."""
+    """Ctrl-C in the middle of a transaction takes all of it back, and the store goes on."""
 
     class Interrupting(dict):
         def items(self):
@@ -171,7 +173,7 @@ def test_an_interrupt_leaves_nothing(store, monkeypatch):
 
 
 def test_everything_commits_together(store):
-    """Changes, their event and the reader's cursor are there together (DESIGN law 2)."""
+    """Changes, their event and the reader's cursor are there together."""
     one, two = make_memory("one"), make_memory("two")
     seq = store.apply(
         [Add(memory=one), Add(memory=two)], make_event("learn", payload={"n": 2}), done=("learn", 7)
@@ -195,8 +197,33 @@ def test_events_append_all_or_none(store):
 # Memories
 
 
+@pytest.mark.proves(
+    "CC-1",
+    "A26",
+    "A27",
+    "A28",
+    "A29",
+    "A30",
+    "A31",
+    "A32",
+    "A33",
+    "A34",
+    "A35",
+    "A36",
+    "A37",
+    "A38",
+    "A39",
+    "B46",
+    "B47",
+    "B48",
+    "B49",
+    "B50",
+    "B51",
+    "B52",
+    "B53",
+)
 def test_every_field_comes_back(store):
-    """Nothing of a memory is lost on the way to the disk and back (CC-1, A26–A39, B46–B53)."""
+    """Nothing of a memory is lost on the way to the disk and back."""
     memory = Memory(
         id=new_id(),
         text="text",
@@ -234,8 +261,9 @@ def test_every_field_comes_back(store):
     assert store.get([memory.id]) == [memory]
 
 
+@pytest.mark.proves("CC-1", "A26", "A33", "A34", "A37")
 def test_a_new_memory_is_fresh(store):
-    """Strength 1, never used, active, named mem_… (CC-1, A26, A33, A34, A37)."""
+    """Strength 1, never used, active, named mem_…."""
     memory = store.get([keep(store, "fresh").id])[0]
 
     assert (memory.strength, memory.access_count, memory.active, memory.id[:4]) == (
@@ -255,10 +283,9 @@ def test_an_id_is_used_once(store):
     assert store.get([first.id]) == [first]
 
 
+@pytest.mark.proves("A87", "E51")
 def test_history_keeps_what_was_there_before(store):
-    """Each change is appended with its event and the old values; what was written before stays
-    (A87, E51).
-    """
+    """Each change is appended with its event and the old values; what was written before stays."""
     memory = keep(store, "old", tags=("a",))
     store.apply(
         [Revise(id=memory.id, fields={"text": "new", "tags": ("b",), "title": ""})],
@@ -299,10 +326,9 @@ def test_what_is_not_there_cannot_be_changed(store):
 # Tags, edges, superseding
 
 
+@pytest.mark.proves("CC-2", "B95", "E37")
 def test_tags_are_counted(store):
-    """Tags make edges, are counted, and lead to memories, of this space and above it only (CC-2,
-    B95, E37).
-    """
+    """Tags make edges, are counted, and lead to memories, of this space and above it only."""
     one, two = keep(store, "one", tags=("rust", "async")), keep(store, "two", tags=("rust",))
     keep(store, "three", tags=("rust",), space="me/other")
 
@@ -312,8 +338,9 @@ def test_tags_are_counted(store):
     assert {m.id for m in store.browse(Filter(spaces=(SPACE,), tags=("async",)))} == {one.id}
 
 
+@pytest.mark.proves("CC-3")
 def test_tagging_twice_counts_once(store):
-    """The same tag again adds nothing; untagging lowers the count (CC-3)."""
+    """The same tag again adds nothing; untagging lowers the count."""
     memory = keep(store, "one", tags=("rust",))
     store.apply([Revise(id=memory.id, fields={"tags": ("rust", "async")})], make_event("tag"))
     store.apply([Revise(id=memory.id, fields={"tags": ("rust", "async")})], make_event("tag"))
@@ -325,8 +352,9 @@ def test_tagging_twice_counts_once(store):
     assert store.verify() == []
 
 
+@pytest.mark.proves("CC-4")
 def test_purging_takes_edges_and_counts_along(store):
-    """What is purged leaves no edge, no count, no word, no vector, no text behind (CC-4)."""
+    """What is purged leaves no edge, no count, no word, no vector, no text behind."""
     one, two = keep(store, "the heron secretly nests", "two", tags=("rust",))
     store.apply(
         [
@@ -377,10 +405,9 @@ def test_purging_one_leaves_the_others_whole(store):
     assert store.verify() == []
 
 
+@pytest.mark.proves("CC-5", "A38", "X25")
 def test_superseding_keeps_the_older_readable(store):
-    """The older no longer counts, names its successor, and is still there by id (CC-5,
-    A38, X25).
-    """
+    """The older no longer counts, names its successor, and is still there by id."""
     old, new = keep(store, "vim", "helix")
     store.apply(
         [
@@ -396,10 +423,9 @@ def test_superseding_keeps_the_older_readable(store):
     assert find(store, "vim") == []
 
 
+@pytest.mark.proves("CC-58")
 def test_linking_again_sets_the_weight(store):
-    """A pair has one edge per relation; weight 0 takes it away; the history has what was before
-    (CC-58).
-    """
+    """A pair has one edge per relation; weight 0 takes it away; the history has what was before."""
     one, two = keep(store, "one", "two")
     for weight in (0.5, 0.6, 0.0):
         store.apply(
@@ -422,9 +448,10 @@ def test_cursors_never_move_back(store):
     assert (store.cursor("reader"), store.cursor("another")) == (5, 0)
 
 
+@pytest.mark.proves("A8")
 def test_a_lesson_is_learned_once(store):
     """Who comes second to the same event changes nothing: a settler that slept too long cannot
-    learn it again (A8).
+    learn it again.
     """
     store.apply([Add(memory=make_memory("lesson"))], make_event("learn"), done=("learn", 4))
     with pytest.raises(Conflict):
@@ -433,8 +460,9 @@ def test_a_lesson_is_learned_once(store):
     assert (store.stats().memories, store.stats().events, store.cursor("learn")) == (1, 1, 4)
 
 
+@pytest.mark.proves("A8")
 def test_one_holder_at_a_time(store):
-    """A lease is for one; the holder renews it, another waits until it ends (A8)."""
+    """A lease is for one; the holder renews it, another waits until it ends."""
     assert store.acquire("settle", "one", 30, NOON)
     assert store.acquire("settle", "one", 30, NOON + 10)
     assert not store.acquire("settle", "two", 30, NOON + 39)
@@ -498,10 +526,9 @@ def test_events_are_found_by_session_verb_and_order(store):
     assert store.event(10_000) is None
 
 
+@pytest.mark.proves("X23", "B88")
 def test_conversations_are_listed_with_what_they_hold(store):
-    """The latest first, of a space and below it, never of a sibling; every text occurs somewhere
-    (X23, B88).
-    """
+    """The latest first, of a space and below it, never of a sibling; every text occurs somewhere."""
     talks = [
         ("s1", "me/demo", "the Heron"),
         ("s2", "me/demo/x", "a crane"),
@@ -541,10 +568,9 @@ def test_events_between_two_numbers(store):
     ]
 
 
+@pytest.mark.proves("D15")
 def test_many_deeds_are_given_as_they_are_kept(store):
-    """One verb between two numbers, oldest first, in a space, above it and below it, in parts
-    (D15).
-    """
+    """One verb between two numbers, oldest first, in a space, above it and below it, in parts."""
     spaces = ("me", "me/demo", "me/demo/s", "me/demolition", "me/demo")
     store.append(
         [
@@ -567,9 +593,10 @@ def test_many_deeds_are_given_as_they_are_kept(store):
     assert [row[0] for row in store.event_rows("tool", after=1, until=9, limit=2)] == [3, 5]
 
 
+@pytest.mark.proves("D7", "D11")
 def test_deeds_are_looked_through(store):
     """By verb, space (above and below, never beside), words as they were written, and time; newest
-    first (D7, D11).
+    first.
     """
     rows = [
         ("tool", "me/demo", 30.0, "make test"),
@@ -597,8 +624,9 @@ def test_deeds_are_looked_through(store):
     assert at(limit=1) == [40.0] and at(limit=0) == []
 
 
+@pytest.mark.proves("CC-14")
 def test_reading_the_queue_does_not_change_it(store):
-    """Asking what waits, twice, gives the same and moves nothing (CC-14)."""
+    """Asking what waits, twice, gives the same and moves nothing."""
     kept = keep(store, "one", "two", "three")
     store.append([make_event("turn")])
     before = (store.unembedded_texts(10), store.events(), store.cursor("learn"), store.stats())
@@ -615,8 +643,9 @@ def test_reading_the_queue_does_not_change_it(store):
 # Browsing
 
 
+@pytest.mark.proves("A60")
 def test_browsing_filters_combine(store):
-    """By space, kind, all tags, session, state; newest first (A60)."""
+    """By space, kind, all tags, session, state; newest first."""
     a = keep(store, "a", tags=("x", "y"), kind="fact", session="s")
     b = keep(store, "b", tags=("x",), kind="note", session="s")
     c = keep(store, "c", space="me")
@@ -663,10 +692,9 @@ def test_triggered_memories_of_the_lineage(store):
 # Words
 
 
+@pytest.mark.proves("CC-11", "B85", "B86", "B87", "B88")
 def test_words_stay_in_their_space(store):
-    """A reader sees its space and those above, never a sibling or what lies below
-    (CC-11, B85–B88).
-    """
+    """A reader sees its space and those above, never a sibling or what lies below."""
     for space in ("me", "me/demo", "me/demo/s1", "me/demo/s2", "me/demonstration", "you"):
         keep(store, f"heron in {space}", space=space)
 
@@ -679,8 +707,9 @@ def test_words_stay_in_their_space(store):
     assert seen("you/x") == {"you"}
 
 
+@pytest.mark.proves("CC-25", "X25")
 def test_what_no_longer_counts_is_not_found(store):
-    """Retired and superseded memories never surface; restored ones do (CC-25, X25)."""
+    """Retired and superseded memories never surface; restored ones do."""
     memory = keep(store, "heron")
     store.apply([Retire(id=memory.id, at=NOON)], make_event("forget"))
     gone = find(store, "heron")
@@ -692,8 +721,9 @@ def test_what_no_longer_counts_is_not_found(store):
     assert (gone, find(store, "heron")) == ([], [memory.id])
 
 
+@pytest.mark.proves("CC-32")
 def test_equal_scores_stand_in_order_of_id(store):
-    """The same question gives the same answer; nothing wanted, nothing given (CC-32)."""
+    """The same question gives the same answer; nothing wanted, nothing given."""
     kept = keep(store, *["the heron nests"] * 5)
     found = find(store, "heron nests")
 
@@ -703,8 +733,9 @@ def test_equal_scores_stand_in_order_of_id(store):
     assert len(find(store, "heron", limit=2)) == 2
 
 
+@pytest.mark.proves("CC-28", "CC-23")
 def test_a_better_match_scores_higher(store):
-    """More of the words, and rarer ones, score higher (CC-28, CC-23)."""
+    """More of the words, and rarer ones, score higher."""
     both, one = keep(store, "staging deploys to heron", "staging deploys to crane")
     keep(store, "staging deploys often", "staging deploys at night")
     found = store.search_words(tokenize_query("deploys heron"), [SPACE], 10)
@@ -749,8 +780,9 @@ ODD = [
 
 
 @pytest.mark.parametrize("odd", ODD)
+@pytest.mark.proves("CC-29")
 def test_any_query_is_safe(store, odd):
-    """No text is an operator, an error, or a way into the database (CC-29)."""
+    """No text is an operator, an error, or a way into the database."""
     keep(store, "a heron")
 
     assert isinstance(find(store, odd), list)
@@ -772,15 +804,17 @@ def test_any_query_is_safe(store, odd):
         "  ERROR   handler ",
     ],
 )
+@pytest.mark.proves("CC-31")
 def test_separators_do_not_matter(store, text, asked):
-    """`-`, `_`, `/`, `.` and spaces find the same memory (CC-31)."""
+    """`-`, `_`, `/`, `.` and spaces find the same memory."""
     memory = keep(store, f"see the {text} first")
 
     assert find(store, asked) == [memory.id]
 
 
+@pytest.mark.proves("CC-30")
 def test_title_tags_and_files_are_words_too(store):
-    """A memory is found by all that it says, and by what it says now (CC-30)."""
+    """A memory is found by all that it says, and by what it says now."""
     memory = keep(store, "body", title="headline", tags=("tagword",), files=("src/filename.py",))
     found = [find(store, word) for word in ("headline", "tagword", "filename", "body")]
     store.apply(
@@ -811,10 +845,9 @@ def test_a_search_out_of_time_finds_nothing(store):
 # Vectors
 
 
+@pytest.mark.proves("CC-26", "X13")
 def test_models_are_never_mixed(store):
-    """A vector of another model is not compared; its memory is still found by words
-    (CC-26, X13).
-    """
+    """A vector of another model is not compared; its memory is still found by words."""
     old, new = keep(store, "old heron", "new heron")
     embed(store, old, 1, 0, model="model/1")
     embed(store, new, 0, 1, model="model/2")
@@ -824,8 +857,9 @@ def test_models_are_never_mixed(store):
     assert find(store, "heron") == sorted([old.id, new.id])
 
 
+@pytest.mark.proves("X13")
 def test_a_change_of_model_queues_everything(store):
-    """Each text waits for its vector of the new model (X13)."""
+    """Each text waits for its vector of the new model."""
     one, two = keep(store, "one", "two")
     embed(store, one, 1)
     embed(store, two, 1)
@@ -844,8 +878,9 @@ def test_a_change_of_model_queues_everything(store):
     assert store.unembedded_texts(9) == [(two.id, "two")]
 
 
+@pytest.mark.proves("CC-26", "X13")
 def test_two_models_share_a_store(store, other_or_same):
-    """Each model has its queue and its vectors; neither throws the other's away (CC-26, X13)."""
+    """Each model has its queue and its vectors; neither throws the other's away."""
     one, two = keep(store, "one", "two")
     assert (store.await_vectors("model/1"), other_or_same.await_vectors("model/2")) == (2, 2)
     for memory in (one, two):
@@ -875,10 +910,9 @@ def test_two_models_share_a_store(store, other_or_same):
     )
 
 
+@pytest.mark.proves("CC-4", "CC-26", "A25", "B93")
 def test_every_vector_goes_with_its_text(store, empty):
-    """Revising or purging takes the vectors of all models along, and every model waits anew (CC-4,
-    CC-26, A25, B93).
-    """
+    """Revising or purging takes the vectors of all models along, and every model waits anew."""
     revised, purged, kept = keep(store, "old", "gone", "kept")
     for model in ("model/1", "model/2"):
         store.await_vectors(model)
@@ -893,7 +927,7 @@ def test_every_vector_goes_with_its_text(store, empty):
     assert empty.load(store.dump())["vector"] == 2
     assert [json.dumps(row) for row in empty.dump()] == [json.dumps(row) for row in store.dump()]
     assert empty.await_vectors("model/2") == 1
-    assert (store.verify(), empty.verify()) == ([], [])
+    assert (store.verify(), empty.data.verify()) == ([], [])
 
 
 def test_a_stale_vector_is_refused(store):
@@ -913,8 +947,9 @@ def test_a_stale_vector_is_refused(store):
     assert store.verify() == []
 
 
+@pytest.mark.proves("C71")
 def test_a_text_is_embedded_once(store):
-    """Vectors are found again by the hash of their text, for the same model only (C71)."""
+    """Vectors are found again by the hash of their text, for the same model only."""
     memory = keep(store, "text")
     embed(store, memory, 3, 4)
     hash = fingerprint_text("text")
@@ -923,10 +958,9 @@ def test_a_text_is_embedded_once(store):
     assert store.known_vectors("model/2", [hash]) == {} == store.known_vectors(MODEL, [])
 
 
+@pytest.mark.proves("C71", "CC-26")
 def test_vectors_are_given_by_id(store):
-    """Those of the model asked about, whatever the memory's state; what is missing is left out
-    (C71, CC-26).
-    """
+    """Those of the model asked about, whatever the memory's state; what is missing is left out."""
     one, two, bare = keep(store, "one", "two", "bare")
     embed(store, one, 3, 4)
     embed(store, two, 0, 1)
@@ -954,10 +988,11 @@ def test_vectors_of_very_many_are_given_at_once(store):
     }
 
 
+@pytest.mark.proves("E38")
 def test_columns_follow_every_change(store):
     """Added, embedded, revised, retired, restored, moved, purged: the corpus is up to date at once.
 
-    It is what is held in memory of each memory, and no text (E38).
+    It is what is held in memory of each memory, and no text.
     """
     one, two = keep(store, "one", "two")
     embed(store, one, 1, 0)
@@ -988,8 +1023,9 @@ def test_columns_follow_every_change(store):
     assert "uno" not in repr(store.corpus(MODEL, (SPACE,)))
 
 
+@pytest.mark.proves("CC-12")
 def test_columns_follow_other_processes(store, other):
-    """What another store object does is seen at the next question (CC-12)."""
+    """What another store object does is seen at the next question."""
     one = keep(store, "one")
     assert columns(other) == {one.id: None}
 
@@ -1005,8 +1041,9 @@ def test_columns_follow_other_processes(store, other):
     assert find(other, "one two") == []
 
 
+@pytest.mark.proves("CC-12")
 def test_many_threads_read_and_write_at_once(store):
-    """Threads share a store: nothing is lost, no question fails (CC-12)."""
+    """Threads share a store: nothing is lost, no question fails."""
     trouble = []
 
     def work(name):
@@ -1053,10 +1090,9 @@ def filled(store):
     return one, two, three
 
 
+@pytest.mark.proves("CC-7", "CC-90", "A94", "B6", "B16")
 def test_export_and_import_are_identical(store, empty):
-    """Memories, edges, history, events, vectors, cursors return the same to the letter (CC-7,
-    CC-90, A94, B6, B16).
-    """
+    """Memories, edges, history, events, vectors, cursors return the same to the letter."""
     filled(store)
     rows = list(store.dump())
     through_json = [json.loads(json.dumps(row)) for row in rows]
@@ -1067,11 +1103,12 @@ def test_export_and_import_are_identical(store, empty):
     assert new["vector"] == 1
     assert columns(empty) == columns(store)
     assert find(empty, "three") == find(store, "three")
-    assert empty.verify() == []
+    assert empty.data.verify() == []
 
 
+@pytest.mark.proves("CC-8", "CC-90")
 def test_importing_twice_adds_nothing(store, empty):
-    """What is already there is left alone, whatever happened to it since (CC-8, CC-90)."""
+    """What is already there is left alone, whatever happened to it since."""
     one, *_ = filled(store)
     rows = list(store.dump())
     empty.load(rows)
@@ -1086,8 +1123,9 @@ def test_importing_twice_adds_nothing(store, empty):
     assert store.verify() == []
 
 
+@pytest.mark.proves("CC-12")
 def test_two_exports_come_together(store, empty):
-    """Importing into a store that has something keeps both, with both histories (CC-12)."""
+    """Importing into a store that has something keeps both, with both histories."""
     mine = keep(empty, "mine")
     theirs, *_ = filled(store)
     empty.load(store.dump())
@@ -1095,12 +1133,13 @@ def test_two_exports_come_together(store, empty):
     assert {m.text for m in empty.browse(Filter())} == {"mine", "uno", "three"}
     assert [r.op for r in empty.history(theirs.id)] == [r.op for r in store.history(theirs.id)]
     assert len(empty.history(mine.id)) == 1
-    assert empty.verify() == []
+    assert empty.data.verify() == []
 
 
+@pytest.mark.proves("CC-9")
 def test_one_bad_row_never_loses_the_others(store, empty):
     """Unknown keys are ignored, missing ones get defaults, broken rows are counted, the rest is
-    kept (CC-9).
+    kept.
     """
     one, *_ = filled(store)
     rows = list(store.dump())
@@ -1146,7 +1185,7 @@ def test_one_bad_row_never_loses_the_others(store, empty):
         "fact",
         1,
     )
-    assert empty.verify() == []
+    assert empty.data.verify() == []
 
 
 def test_an_export_is_one_moment(store, other):
@@ -1160,9 +1199,10 @@ def test_an_export_is_one_moment(store, other):
     assert len([r for r in (first, *rest) if r["type"] == "memory"]) == 2
 
 
+@pytest.mark.proves("X20")
 def test_a_backup_is_whole_and_refuses_to_overwrite(store, tmp_path):
     """A copy taken while others write opens by itself with everything in it; a file that exists is
-    kept (X20).
+    kept.
     """
     filled(store)
     target = tmp_path / "copy.db"
@@ -1172,8 +1212,8 @@ def test_a_backup_is_whole_and_refuses_to_overwrite(store, tmp_path):
         store.backup(target)
     copy = open_store(f"sqlite:///{target}")
     try:
-        assert copy.stats().memories == store.stats().memories - 1
-        assert copy.verify() == []
+        assert copy.data.stats().memories == store.stats().memories - 1
+        assert copy.data.verify() == []
     finally:
         copy.close()
     assert [p.name for p in tmp_path.glob("copy.db*")] == ["copy.db"]
@@ -1280,9 +1320,10 @@ def tie(store, src, rel, dst, weight=1.0):
     return Edge(src=src, rel=rel, dst=dst, weight=weight)
 
 
+@pytest.mark.proves("CC-19")
 def test_around_shows_what_may_be_seen(store):
     """Edges to memories that count, in the spaces of the asker; never a sibling's, never what was
-    let go of (CC-19).
+    let go of.
     """
     here, above, gone = keep(store, "here"), keep(store, "above", space="me"), keep(store, "gone")
     elsewhere = keep(store, "elsewhere", space="me/other")
@@ -1348,10 +1389,9 @@ def test_around_a_tag_of_thousands(store):
     assert [e.src for e in store.edges_around(["tag:t"], [SPACE], 5)] == [old.id]
 
 
+@pytest.mark.proves("B124", "X43")
 def test_pairs_that_wait(store):
-    """Pairs of memories that both count, each once, newest first, in the asked spaces only (B124,
-    X43).
-    """
+    """Pairs of memories that both count, each once, newest first, in the asked spaces only."""
     one, two, three, far = (
         make_memory("a"),
         make_memory("b"),
@@ -1376,10 +1416,9 @@ def test_pairs_that_wait(store):
     assert store.stats().undecided == 2 and store.edges_between(("resembles",), (one.space,)) == []
 
 
+@pytest.mark.proves("CC-65")
 def test_a_filter_by_time_and_kind(store):
-    """CC-65: both ends of a range belong to it; newest by when it happened, whenever it was written
-    down.
-    """
+    """Both ends of a range belong to it; newest by when it happened, whenever it was written down."""
     late, early, other = (
         make_memory(text, kind=kind, at=at)
         for text, kind, at in (
@@ -1398,8 +1437,9 @@ def test_a_filter_by_time_and_kind(store):
     assert ["early", "late"] == told(without=("fact",))
 
 
+@pytest.mark.proves("CC-68")
 def test_a_filter_by_what_stands_in_the_details(store):
-    """CC-68: a name in the details is looked for as it is, whatever characters it has."""
+    """A name in the details is looked for as it is, whatever characters it has."""
     odd = 'a "quoted" $.name'
     for text, details in (
         ("none", None),
@@ -1430,8 +1470,9 @@ def test_a_filter_by_path(store):
     assert 4 == len(told(below="/memories"))
 
 
+@pytest.mark.proves("CC-64")
 def test_words_without_some_kinds(store):
-    """CC-64: what is left out by kind is not found by its words."""
+    """What is left out by kind is not found by its words."""
     store.apply(
         [Add(make_memory("heron pad", kind="scratch")), Add(fact := make_memory("heron fact"))],
         make_event(),

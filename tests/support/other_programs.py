@@ -1,6 +1,4 @@
-"""Files as the four original systems, Claude Code, mem0 and Basic Memory write them. All made up
-(SEED-FORMATS).
-"""
+"""Files as the four original systems, Claude Code, mem0 and Basic Memory write them. All made up."""
 
 import json
 import sqlite3

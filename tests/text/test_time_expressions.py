@@ -98,8 +98,9 @@ REFUSED = (
 
 
 @pytest.mark.parametrize("phrase", MEANT)
+@pytest.mark.proves("C39")
 def test_phrases_mean_a_moment(phrase):
-    """C39: times in natural language and ISO 8601."""
+    """Times in natural language and ISO 8601."""
     assert (
         format_wall_time(parse_time_ahead(phrase, NOW, BERLIN), BERLIN)
         == f"{MEANT[phrase]} {BERLIN}"
@@ -133,8 +134,9 @@ TODAY = {  # said on Friday, 20 November 2026, at eight o'clock
 
 
 @pytest.mark.parametrize("phrase", TODAY)
+@pytest.mark.proves("C39")
 def test_a_day_that_is_today_means_today_while_that_is_to_come(phrase):
-    """C39: on a Friday morning "Friday 14:00" is this afternoon, and "next Friday" next week."""
+    """On a Friday morning "Friday 14:00" is this afternoon, and "next Friday" next week."""
     now = from_wall_time(datetime(2026, 11, 20, 8), BERLIN)
     assert (
         format_wall_time(parse_time_ahead(phrase, now, BERLIN), BERLIN)
@@ -286,10 +288,9 @@ EVERY = {
 
 
 @pytest.mark.parametrize("phrase", EVERY)
+@pytest.mark.proves("C39")
 def test_phrases_that_recur(phrase):
-    """C39: cron-like recurrence; a rule is a phrase for itself, so that it survives a second
-    reading.
-    """
+    """Cron-like recurrence; a rule is a phrase for itself, so that it survives a second reading."""
     rule = parse_recurrence(phrase, NOW, BERLIN)
     assert rule == EVERY[phrase] == parse_recurrence(rule, NOW, BERLIN)
     assert first_occurrence(rule, NOW, BERLIN) > NOW

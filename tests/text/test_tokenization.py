@@ -51,8 +51,9 @@ def found() -> Iterator[object]:
         ("ﬁle system", "file"),
     ],
 )
+@pytest.mark.proves("CC-31")
 def test_what_is_there_is_found(found, text, query):
-    """Variants of writing, identifiers and scripts without spaces find the same memory (CC-31)."""
+    """Variants of writing, identifiers and scripts without spaces find the same memory."""
     assert found(text, query)
 
 
@@ -77,8 +78,9 @@ def test_what_is_there_is_found(found, text, query):
         "שלום עולם",
     ],
 )
+@pytest.mark.proves("CC-29")
 def test_no_query_is_an_error(found, query):
-    """Quotes, operators and odd characters are text, never syntax (CC-29)."""
+    """Quotes, operators and odd characters are text, never syntax."""
     found("anything", query)
 
 
@@ -108,6 +110,7 @@ def test_indexing_never_fails_and_gives_text_that_sqlite_holds(text):
 
 
 @given(st.text(), st.text())
+@pytest.mark.proves("C71")
 def test_fingerprints_tell_texts_apart(one, other):
-    """Equal texts share a fingerprint and different ones do not (C71)."""
+    """Equal texts share a fingerprint and different ones do not."""
     assert (fingerprint_text(one) == fingerprint_text(other)) == (one == other)
