@@ -21,10 +21,12 @@ def test_versions_are_dated_and_the_newest_comes_first():
 
 def test_changes_are_grouped():
     """Groups have their names, each once in a version, and every change is in one."""
-    seen, group = set(), ""
+    seen: set[str] = set()
+    group = ""
     for line in LINES[LINES.index("## [Unreleased]") :]:
         if line.startswith("## "):
-            seen, group = set(), ""
+            seen: set[str] = set()
+    group = ""
         elif line.startswith("### "):
             group = line.removeprefix("### ")
             assert group in GROUPS and group not in seen, line
