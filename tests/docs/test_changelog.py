@@ -21,15 +21,14 @@ def test_versions_are_dated_and_the_newest_comes_first():
 
 def test_changes_are_grouped():
     """Groups have their names, each once in a version, and every change is in one."""
-    seen: set[str] = set()
-    group = ""
+    seen: dict[str, list[str]] = {}
+    version, group = "", ""
     for line in LINES[LINES.index("## [Unreleased]") :]:
         if line.startswith("## "):
-            seen: set[str] = set()
-    group = ""
+            version, group = line, ""
         elif line.startswith("### "):
             group = line.removeprefix("### ")
-            assert group in GROUPS and group not in seen, line
-            seen.add(group)
+            assert group in GROUPS and group not in seen.get(version, ()), line
+            seen.setdefault(version, []).append(group)
         elif line.startswith("- "):
             assert group, line
