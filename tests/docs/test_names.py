@@ -90,6 +90,35 @@ def test_tests_and_files_that_a_page_names_exist(page):
     assert [] == [place for place in places if not (ROOT / place).exists()]
 
 
+WRITTEN = [
+    page
+    for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+    if page.parent.name != "reference"
+]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.name)
+def test_commands_that_a_page_names_exist(page):
+    """Every `reverie …` in backticks or after `$` is a command of today, by its present name."""
+    import typer
+
+    from reverie.interfaces.cli.app import app
+
+    commands = vars(typer.main.get_command(app))["commands"]
+    unknown = []
+    for told in re.findall(
+        r"(?:^\$ |`)reverie ([a-z][^`\n]*)", page.read_text("utf-8"), re.MULTILINE
+    ):
+        first, *others = told.split()
+        command = commands.get(first)
+        inner = vars(command).get("commands") if command else None  # of a group
+        if inner and others and others[0].isalpha():
+            command = inner.get(others[0])
+        if command is None or command.hidden:
+            unknown.append(told)
+    assert [] == unknown
+
+
 def test_names_are_told_from_what_is_not_there():
     """The check itself: a module, a function and a method are found, invented ones are not."""
     assert exists("core/model") and exists("core.model.visible_spaces")
