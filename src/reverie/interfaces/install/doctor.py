@@ -290,7 +290,7 @@ def examine_work(settings: Settings) -> Iterator[DoctorFinding]:
             False, f"{folder} is a file: hooks can write nothing down.", "Move it away."
         )
         return
-    waiting, worker = len(room.waiting()), is_worker_alive(room.lock)
+    waiting, worker = len(room.list_events()), is_worker_alive(room.lock)
     if settings.idle <= 0:
         yield DoctorFinding(
             not waiting,
