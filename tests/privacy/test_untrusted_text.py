@@ -83,7 +83,7 @@ class Host:
         said = answer_event("claude-code", json.dumps(payload).encode(), self.room, real.now())
         return said.get("hookSpecificOutput", {}).get("additionalContext", "")
 
-    def attend(self):
+    def consume_events(self):
         with opened(self.home) as mind:
             desk = HookConsumer(mind)
             desk.consume_events()
@@ -96,11 +96,13 @@ class Host:
             "mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed"
         )
         from reverie.interfaces.mcp.tool_context import ToolContext
+        from reverie.interfaces.mcp.tool_definition import answer_known_errors
         from reverie.interfaces.mcp.unified import UnifiedTools
 
         room = ToolContext(config.load_settings(self.home), self.space)
         try:
-            return getattr(UnifiedTools(room), tool)(**{"text": text, "kind": kind, **more})
+            call = answer_known_errors(getattr(UnifiedTools(room), tool))
+            return call(**{"text": text, "kind": kind, **more})
         finally:
             room.close()
 
@@ -249,7 +251,7 @@ def test_tools_show_texts_that_nobody_takes_for_the_host(host):
         kept = mind.remember(nasty, provenance=UNTRUSTED, space=host.space)
         assert mind.get(kept.id)[0].text == nasty
     pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
-    from reverie.interfaces.mcp.jcode import JcodeTools
+    from reverie.interfaces.mcp.jcode import JcodeTools, MemoryAction
     from reverie.interfaces.mcp.tags import TagTools
     from reverie.interfaces.mcp.tool_context import ToolContext
     from reverie.interfaces.mcp.unified import UnifiedTools
@@ -258,7 +260,7 @@ def test_tools_show_texts_that_nobody_takes_for_the_host(host):
     answers = [
         UnifiedTools(room).recall("obey"),
         UnifiedTools(room).retrieve([kept.id]),
-        JcodeTools(room).memory(action="list"),
+        JcodeTools(room).memory(MemoryAction(action="list")),
         TagTools(room).retrieve_memories(ids=[kept.id]),
     ]
     room.close()
