@@ -23,19 +23,16 @@ from reverie.code.import_resolution import ModuleIndex
 from reverie.code.languages import BY_NAME
 from reverie.code.name_resolution import (
     ALL_TOP_NAMES,
+    FILE_KEY,
+    MEMBERS_KEY,
+    NAME_IN_FILE_KEY,
+    NAME_KEY,
     NameResolver,
     find_assigning_method,
     list_import_modules,
 )
 from reverie.code.parsed_facts import NO_SYMBOL, FileFacts, strip_qualifiers
-from reverie.code.reference_resolution import (
-    FILE_KEY,
-    MEMBERS_KEY,
-    NAME_IN_FILE_KEY,
-    NAME_KEY,
-    link_files,
-    resolve_mention,
-)
+from reverie.code.reference_resolution import link_files, resolve_mention
 from reverie.code.symbol_tables import (
     FactSource,
     IndexedFacts,

@@ -140,9 +140,14 @@ def detect_language(path: str) -> Language | None:
     return BY_SUFFIX.get(f".{suffix}") if dot else None
 
 
+def family_of(name: str) -> str:
+    """What languages have in common that share their names: C and C++, say."""
+    return BY_NAME[name].family or name
+
+
 def can_share_names(first: str, second: str) -> bool:
     """True if code in one of two languages, given by name, may call code in the other."""
-    return first == second or BY_NAME[first].family == BY_NAME[second].family != ""
+    return family_of(first) == family_of(second)
 
 
 @cache

@@ -158,14 +158,14 @@ class GramField:
 
     def bm25(self, question: Mapping[str, float]) -> Column:
         """How well each document answers a question in pieces, as `Bm25Field.bm25` says."""
-        docs, terms, counts = [np.zeros(0)], [np.zeros(0)], [np.zeros(0)]
+        # rows: documents, terms, counts
+        columns = [np.zeros((3, 0))]
         for number, piece in enumerate(question):
             for place, times in self._find_words(piece).items():
                 holders, count = self._words.having(self._known[place])
-                docs.append(holders)
-                terms.append(np.full(len(holders), number))
-                counts.append(count * times)
-        entries = TermEntries(*map(np.concatenate, (docs, terms, counts)))
+                terms = np.full(len(holders), number)
+                columns.append(np.vstack([holders, terms, count * times]))
+        entries = TermEntries(*np.concatenate(columns, axis=1))
         numbers = {piece: number for number, piece in enumerate(question)}
         field = build_field_from_entries(numbers, len(self._sizes), entries)
         # a document is as long as all its pieces, not only as those that were looked up

@@ -249,7 +249,7 @@ def score_chunks(tree: FileTree, question: Mapping[str, float], name: str) -> di
 
     def average_best(most: int) -> Column:
         best = place < most
-        return np.bincount(file[best], ranked[best] / most, len(tree))
+        return np.bincount(file[best], ranked[best] / most, len(tree)).astype(np.float64)
 
     return {
         name: average_best(1),

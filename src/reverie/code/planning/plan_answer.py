@@ -73,7 +73,7 @@ class TaskPlan(NamedTuple):
         """
         plan = self
         for part in ("together", "past", "memories", "fixes", "files"):
-            whole: tuple[object, ...] = getattr(plan, part)
+            whole = getattr(plan, part)
             shorter = [plan._replace(**{part: whole[:count]}) for count in range(len(whole) + 1)]
             # of the files the likeliest stays
             shorter = shorter[part == "files" :] or shorter
