@@ -13,7 +13,7 @@ tree that is not there any more pass on to the project.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,9 +32,7 @@ from reverie.core.code_anchors import (
 from reverie.core.errors import BadInput, NotFound, ReverieError
 from reverie.core.kinds import is_conversation_turn
 from reverie.core.model import (
-    EMPTY_MAPPING,
     Change,
-    Edge,
     Event,
     Filter,
     Link,
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
     from reverie.code.anchor_tracking import RepositoryView, RepositoryViews
     from reverie.code.code_mentions import CodeWords
     from reverie.storage import Store
+    from reverie.storage.code_index_port import Symbol
 
 ADDING_VERBS = ("remember", "learn", "gather", "extract", "answer", "revise", "mirror", "import")
 # held by who parses: the work is done once
@@ -67,17 +66,16 @@ MAX_EVENT_PLACES = 20
 
 def replace_anchors(memory: Memory, anchors: Sequence[CodeAnchor], now: float) -> list[Change]:
     """The changes that give a memory these anchors instead of those it has."""
-    details = details_with_anchors(memory, anchors)
-    if details == memory.details:
+    if details_with_anchors(memory, anchors) == memory.details:
         return []
     kept = anchors[:MAX_ANCHORS]
+    details = details_with_anchors(memory, kept)
     old = about_edges(memory, anchors_of(memory))
     new = about_edges(memory, kept)
-    return [
-        Revise(memory.id, {"details": details_with_anchors(memory, kept), "updated_at": now}),
-        *(Link(edge._replace(weight=0.0)) for node, edge in old.items() if node not in new),
-        *(Link(edge) for node, edge in new.items() if node not in old),
-    ]
+    changes: list[Change] = [Revise(memory.id, {"details": details, "updated_at": now})]
+    changes += (Link(old[node]._replace(weight=0.0)) for node in old if node not in new)
+    changes += (Link(new[node]) for node in new if node not in old)
+    return changes
 
 
 # Making
@@ -97,7 +95,7 @@ def anchor_named_code(work: WorkContext, event: Event) -> ReaderDecision:
         said_at = event.at if event.verb == "revise" else memory.at
         anchors = find_text_anchors(work, memory, roots, views, said_at)
         changes += replace_anchors(memory, anchors, work.now)
-    record_change_roots(work.store, changes)
+    record_anchored_roots(work.store, list_revised_anchors(changes))
     return ReaderDecision(changes, memories)
 
 
@@ -129,16 +127,14 @@ def find_text_anchors(
     words = words._replace(paths=tuple(dict.fromkeys((*words.paths, *memory.files))))
     if not words:
         return others
-    by_root = [
-        find_anchors_in_root(work, root, words, views, said_at)
-        for root in list_space_roots(memory.space, roots)
-    ]
-    candidates = [anchors for anchors in by_root if anchors]
-    if not candidates:
-        return others
+    candidates: list[list[CodeAnchor]] = []
+    for root in list_space_roots(memory.space, roots):
+        anchors = find_anchors_in_root(work, root, words, views, said_at)
+        if anchors:
+            candidates.append(anchors)
     # work trees that differ would each say something else of the memory
-    looks = [[(one.path, one.symbol, one.shape) for one in anchors] for anchors in candidates]
-    if any(look != looks[0] for look in looks):
+    looks = {tuple((one.path, one.symbol, one.shape) for one in found) for found in candidates}
+    if len(looks) != 1:
         return others
     known = {anchor.location for anchor in others}
     return others + [one for one in candidates[0] if one.location not in known]
@@ -169,21 +165,19 @@ def find_anchors_in_root(
     return anchors
 
 
-def record_change_roots(store: Store, changes: Sequence[Change]) -> None:
-    """Keep in which repositories there are anchors, once these changes are made."""
-    revisions = [change for change in changes if isinstance(change, Revise)]
-    roots: set[str] = set()
-    for revision in revisions:
-        anchors = anchors_in(revision.fields.get("details", EMPTY_MAPPING))
-        roots.update(anchor.root for anchor in anchors)
-    record_anchored_roots(store, roots)
+def list_revised_anchors(changes: Sequence[Change]) -> Iterator[CodeAnchor]:
+    """The anchors that memories have once these changes are made."""
+    for change in changes:
+        if isinstance(change, Revise):
+            yield from anchors_in(change.fields["details"])
 
 
-def record_anchored_roots(store: Store, roots: set[str]) -> None:
-    """Keep that there are anchors in these repositories."""
+def record_anchored_roots(store: Store, anchors: Iterable[CodeAnchor]) -> None:
+    """Keep in which repositories these anchors are."""
     known = set(load_anchored_roots(store))
-    if not roots <= known:
-        store.set_meta(ROOTS_META, json.dumps(sorted(known | roots)))
+    roots = known.union(anchor.root for anchor in anchors)
+    if roots != known:
+        store.set_meta(ROOTS_META, json.dumps(sorted(roots)))
 
 
 def load_anchored_roots(store: Store) -> list[str]:
@@ -204,7 +198,7 @@ def anchor_places(work: WorkContext, places: Sequence[str]) -> list[CodeAnchor]:
         )
     views: RepositoryViews = {}
     anchors = [anchor_place(work, place, views) for place in places]
-    record_anchored_roots(work.store, {anchor.root for anchor in anchors})
+    record_anchored_roots(work.store, anchors)
     return anchors
 
 
@@ -224,24 +218,28 @@ def anchor_place(work: WorkContext, text: str, views: RepositoryViews) -> CodeAn
             f"{place} is no file that memory may read. "
             "Name a file, or a symbol of it: path:Class.method"
         )
-    names = sorted(
-        {
-            one.qual
-            for one in file.symbols
-            if name in (one.qual, one.name) or one.qual.endswith(f".{name}")
-        }
-    )
-    if name and name not in names:
-        if len(names) != 1:
-            several = f"; it has {', '.join(names[:5])}" if names else ""
-            raise NotFound(
-                f"{inside} does not define {name}{several}. "
-                f"`reverie symbol {name}` tells where it is"
-            )
-        name = names[0]
+    if name:
+        name = find_symbol_name(inside, file.symbols, name)
     anchor = observe_anchor(view, inside, name)
     assert anchor is not None
     return anchor
+
+
+def find_symbol_name(path: str, symbols: Sequence[Symbol], name: str) -> str:
+    """The qualified name of the one symbol of a file that a name means; NotFound if none or several.
+
+    A qualified name means all that bear it; another one is looked for as the end of one.
+    """
+    ending = f".{name}"
+    names = {one.qual for one in symbols if one.name == name or f".{one.qual}".endswith(ending)}
+    if name in names:
+        return name
+    if len(names) == 1:
+        return names.pop()
+    several = f"; it has {', '.join(sorted(names)[:5])}" if names else ""
+    raise NotFound(
+        f"{path} does not define {name}{several}. `reverie symbol {name}` tells where it is"
+    )
 
 
 # Checking
@@ -257,7 +255,13 @@ def check_repository_anchors(work: WorkContext, root: str) -> None:
         edges = set(work.store.edges([memory.id for memory in memories], ("about",)))
         changes: list[Change] = []
         for memory in memories:
-            changes += check_memory_anchors(view, memory, edges, work.now)
+            anchors = refresh_anchors(view, memory)
+            renewed = replace_anchors(memory, anchors, work.now)
+            changes += renewed
+            # A memory that took in another one has its anchors, but perhaps not its edges.
+            known = edges.union(change.edge for change in renewed if isinstance(change, Link))
+            wanted = about_edges(memory, anchors).values()
+            changes += (Link(edge) for edge in wanted if edge not in known)
         return changes
 
     for page in find_anchored_memories(work, root):
@@ -304,24 +308,10 @@ def apply_when_unchanged(
             return
         with work.store.transaction():
             if work.store.get(ids) == memories:
-                record_change_roots(work.store, changes)
+                record_anchored_roots(work.store, list_revised_anchors(changes))
                 payload = {"code": describe_anchor_changes(changes)}
                 work.store.apply(changes, Event("anchor", space, work.now, payload=payload))
                 return
-
-
-def check_memory_anchors(
-    view: RepositoryView, memory: Memory, edges: set[Edge], now: float
-) -> list[Change]:
-    """What becomes of a memory whose code may have changed, given the `about` edges that there are.
-
-    A memory that took in another one has its anchors, but perhaps not its edges.
-    """
-    anchors = refresh_anchors(view, memory)
-    changes = replace_anchors(memory, anchors, now)
-    known = edges | {change.edge for change in changes if isinstance(change, Link)}
-    missing = [edge for edge in about_edges(memory, anchors).values() if edge not in known]
-    return [*changes, *map(Link, missing)]
 
 
 def refresh_anchors(view: RepositoryView, memory: Memory) -> list[CodeAnchor]:
@@ -338,11 +328,8 @@ def refresh_anchors(view: RepositoryView, memory: Memory) -> list[CodeAnchor]:
 
 def describe_anchor_changes(changes: Sequence[Change]) -> list[str]:
     """What happened to the code, in words, as an event keeps it."""
-    lines: dict[str, None] = {}
-    for change in changes:
-        if isinstance(change, Revise):
-            for anchor in anchors_in(change.fields["details"]):
-                lines[f"{anchor.location} {anchor.state or 'holds'}"] = None
+    anchors = list_revised_anchors(changes)
+    lines = dict.fromkeys(f"{one.location} {one.state or 'holds'}" for one in anchors)
     return list(lines)[:MAX_EVENT_PLACES]
 
 
@@ -380,7 +367,10 @@ def confirm_anchors(work: WorkContext, anchors: Sequence[CodeAnchor]) -> list[Co
 
 
 def renew_code_index(
-    work: WorkContext, root: str, holder: str, check_going: Callable[[], object]
+    work: WorkContext,
+    root: str,
+    holder: str,
+    check_going: Callable[[], object],
 ) -> bool:
     """Renew the index of a repository; False if it is not there, or somebody else is at it.
 
@@ -390,11 +380,14 @@ def renew_code_index(
 
     store = work.store
 
+    def acquire_lease() -> bool:
+        return store.acquire(LEASE, holder, LEASE_SECONDS, clock.now())
+
     def report_progress(_stage: str, _done: int, _total: int | None) -> None:
-        store.acquire(LEASE, holder, LEASE_SECONDS, clock.now())
+        acquire_lease()
         check_going()
 
-    if not Path(root).is_dir() or not store.acquire(LEASE, holder, LEASE_SECONDS, clock.now()):
+    if not Path(root).is_dir() or not acquire_lease():
         return False
     try:
         update_code_index(store.code, root, clock.now, report_progress, work.policy)
