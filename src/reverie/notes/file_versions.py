@@ -16,7 +16,7 @@ from typing import NamedTuple
 from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.model import Event
-from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
+from reverie.core.privacy_policy import Policy
 from reverie.privacy import MARK_PATTERN, redact
 
 # the verb of events that tell of a file written
@@ -109,9 +109,7 @@ def list_versions(events: Iterable[Event], path: str) -> list[FileVersion]:
     ]
 
 
-def compose_file_update(
-    old: bytes | None, text: str, mode: str, policy: Policy = DEFAULT_POLICY
-) -> bytes:
+def compose_file_update(old: bytes | None, text: str, mode: str, policy: Policy) -> bytes:
     """A file's bytes after redacted text was appended to it or put in its place.
 
     Appended text begins on a line of its own and ends with a line break; new lines end as most of
