@@ -64,7 +64,11 @@ PAGE_SIZE = 500
 MAX_EVENT_PLACES = 20
 
 
-def replace_anchors(memory: Memory, anchors: Sequence[CodeAnchor], now: float) -> list[Change]:
+def replace_anchors(
+    memory: Memory,
+    anchors: Sequence[CodeAnchor],
+    now: float,
+) -> list[Change]:
     """The changes that give a memory these anchors instead of those it has."""
     if details_with_anchors(memory, anchors) == memory.details:
         return []
@@ -93,7 +97,13 @@ def anchor_named_code(work: WorkContext, event: Event) -> ReaderDecision:
     changes: list[Change] = []
     for memory in memories:
         said_at = event.at if event.verb == "revise" else memory.at
-        anchors = find_text_anchors(work, memory, roots, views, said_at)
+        anchors = find_text_anchors(
+            work,
+            memory,
+            roots,
+            views,
+            said_at,
+        )
         changes += replace_anchors(memory, anchors, work.now)
     record_anchored_roots(work.store, list_revised_anchors(changes))
     return ReaderDecision(changes, memories)
@@ -129,7 +139,13 @@ def find_text_anchors(
         return others
     candidates: list[list[CodeAnchor]] = []
     for root in list_space_roots(memory.space, roots):
-        anchors = find_anchors_in_root(work, root, words, views, said_at)
+        anchors = find_anchors_in_root(
+            work,
+            root,
+            words,
+            views,
+            said_at,
+        )
         if anchors:
             candidates.append(anchors)
     # work trees that differ would each say something else of the memory
@@ -148,13 +164,23 @@ def list_space_roots(space: str, roots: Sequence[str]) -> list[str]:
 
 
 def find_anchors_in_root(
-    work: WorkContext, root: str, words: CodeWords, views: RepositoryViews, said_at: float
+    work: WorkContext,
+    root: str,
+    words: CodeWords,
+    views: RepositoryViews,
+    said_at: float,
 ) -> list[CodeAnchor]:
     """What words mean in one repository, in files that have not been altered since `said_at`."""
     from reverie.code.anchor_tracking import observe_anchor, view_repository
     from reverie.code.code_mentions import resolve_code_words
 
-    view = view_repository(work.store.code, root, work.now, views, work.policy)
+    view = view_repository(
+        work.store.code,
+        root,
+        work.now,
+        views,
+        work.policy,
+    )
     anchors: list[CodeAnchor] = []
     for place in resolve_code_words(work.store.code, root, words, view.known):
         file = view.file(place.path)
@@ -202,7 +228,11 @@ def anchor_places(work: WorkContext, places: Sequence[str]) -> list[CodeAnchor]:
     return anchors
 
 
-def anchor_place(work: WorkContext, text: str, views: RepositoryViews) -> CodeAnchor:
+def anchor_place(
+    work: WorkContext,
+    text: str,
+    views: RepositoryViews,
+) -> CodeAnchor:
     """An anchor at one file or symbol as it looks now."""
     from reverie.code.anchor_tracking import observe_anchor, view_repository
     from reverie.storage.code_index_port import find_indexed_root
@@ -211,7 +241,13 @@ def anchor_place(work: WorkContext, text: str, views: RepositoryViews) -> CodeAn
     place = (config.working_directory() / Path(path).expanduser()).resolve()
     root = find_indexed_root(work.store.code, place)
     inside, name = place.relative_to(root).as_posix(), symbol.strip().removesuffix("()")
-    view = view_repository(work.store.code, root, work.now, views, work.policy)
+    view = view_repository(
+        work.store.code,
+        root,
+        work.now,
+        views,
+        work.policy,
+    )
     file = view.file(inside)
     if file is None:
         raise NotFound(
@@ -225,7 +261,11 @@ def anchor_place(work: WorkContext, text: str, views: RepositoryViews) -> CodeAn
     return anchor
 
 
-def find_symbol_name(path: str, symbols: Sequence[Symbol], name: str) -> str:
+def find_symbol_name(
+    path: str,
+    symbols: Sequence[Symbol],
+    name: str,
+) -> str:
     """The qualified name of the one symbol of a file that a name means; NotFound if none or several.
 
     A qualified name means all that bear it; another one is looked for as the end of one.
@@ -281,7 +321,11 @@ def find_anchored_memories(work: WorkContext, root: str) -> Iterator[list[Memory
         ]
 
 
-def is_anchor_in(anchor: CodeAnchor, memory: Memory, root: str) -> bool:
+def is_anchor_in(
+    anchor: CodeAnchor,
+    memory: Memory,
+    root: str,
+) -> bool:
     """True if an anchor is in this repository, or in a work tree of it that is gone."""
     if anchor.root == root:
         return True
@@ -342,7 +386,13 @@ def anchor_existing_memories(work: WorkContext, root: str) -> None:
         changes: list[Change] = []
         for memory in memories:
             if can_have_anchors(work, memory) and not anchors_of(memory):
-                anchors = find_text_anchors(work, memory, [root], views, memory.at)
+                anchors = find_text_anchors(
+                    work,
+                    memory,
+                    [root],
+                    views,
+                    memory.at,
+                )
                 changes += replace_anchors(memory, anchors, work.now)
         return changes
 
@@ -359,7 +409,13 @@ def confirm_anchors(work: WorkContext, anchors: Sequence[CodeAnchor]) -> list[Co
     views: RepositoryViews = {}
     confirmed: list[CodeAnchor] = []
     for one in anchors:
-        view = view_repository(work.store.code, one.root, work.now, views, work.policy)
+        view = view_repository(
+            work.store.code,
+            one.root,
+            work.now,
+            views,
+            work.policy,
+        )
         anchor = observe_anchor(view, one.path, one.symbol, one.by)
         if anchor is not None:
             confirmed.append(anchor)
@@ -383,20 +439,34 @@ def renew_code_index(
     def acquire_lease() -> bool:
         return store.acquire(LEASE, holder, LEASE_SECONDS, clock.now())
 
-    def report_progress(_stage: str, _done: int, _total: int | None) -> None:
+    def report_progress(
+        _stage: str,
+        _done: int,
+        _total: int | None,
+    ) -> None:
         acquire_lease()
         check_going()
 
     if not Path(root).is_dir() or not acquire_lease():
         return False
     try:
-        update_code_index(store.code, root, clock.now, report_progress, work.policy)
+        update_code_index(
+            store.code,
+            root,
+            clock.now,
+            report_progress,
+            work.policy,
+        )
     finally:
         store.release(LEASE, holder)
     return True
 
 
-def check_anchors_if_due(work: WorkContext, holder: str, check_going: Callable[[], object]) -> None:
+def check_anchors_if_due(
+    work: WorkContext,
+    holder: str,
+    check_going: Callable[[], object],
+) -> None:
     """Check the anchors of all repositories, unless that was done within the last minute."""
     roots = load_anchored_roots(work.store)
     if not roots or work.now - float(work.store.meta(LAST_CHECK_META) or 0.0) < CHECK_INTERVAL:

@@ -87,7 +87,11 @@ class RepositoryView:
     """The files of a repository, each opened at most once, and what the index says of them."""
 
     def __init__(
-        self, index: CodeIndex, root: str, now: float, policy: Policy = DEFAULT_POLICY
+        self,
+        index: CodeIndex,
+        root: str,
+        now: float,
+        policy: Policy = DEFAULT_POLICY,
     ) -> None:
         self.index, self.root, self.now, self.policy = index, root, now, policy
         self.known = index.indexed_files(root)
@@ -111,9 +115,21 @@ class RepositoryView:
         data = content.text.encode("utf-8", "replace")
         language = detect_language(path)
         if language is None:
-            return FileView(content.hash, mtime, data, "", ())
+            return FileView(
+                content.hash,
+                mtime,
+                data,
+                "",
+                (),
+            )
         symbols = parse_file(data, language.name).symbols
-        return FileView(content.hash, mtime, data, language.name, symbols)
+        return FileView(
+            content.hash,
+            mtime,
+            data,
+            language.name,
+            symbols,
+        )
 
     def tree(self, path: str, file: FileView) -> Node:
         """The syntax tree of a file."""
@@ -199,7 +215,12 @@ def observe_anchor(
     )
 
 
-def observe_file_anchor(view: RepositoryView, path: str, file: FileView, by: str) -> CodeAnchor:
+def observe_file_anchor(
+    view: RepositoryView,
+    path: str,
+    file: FileView,
+    by: str,
+) -> CodeAnchor:
     """An anchor at a file as it looks now."""
     same_content = sum(one.hash == file.hash for one in view.known.values())
     if file.language:
@@ -314,7 +335,9 @@ def follow_anchor(view: RepositoryView, anchor: CodeAnchor) -> CodeAnchor | None
 
 
 def observe_found(
-    view: RepositoryView, place: CodePlace | None, anchor: CodeAnchor
+    view: RepositoryView,
+    place: CodePlace | None,
+    anchor: CodeAnchor,
 ) -> CodeAnchor | None:
     """An anchor at what was found for another one; None if nothing was."""
     return observe_anchor(view, *place, anchor.by) if place else None
@@ -396,14 +419,22 @@ def find_standout(
     return found[0][1:]
 
 
-def can_have_moved_to(anchor: CodeAnchor, path: str, symbol: Symbol) -> bool:
+def can_have_moved_to(
+    anchor: CodeAnchor,
+    path: str,
+    symbol: Symbol,
+) -> bool:
     """True if a definition may be the anchored one: of a like kind, and not there before."""
     if was_known_before(anchor, path, symbol.qual):
         return False
     return any(symbol.kind in group and anchor.kind in group for group in KIND_GROUPS)
 
 
-def was_known_before(anchor: CodeAnchor, path: str, symbol: str) -> bool:
+def was_known_before(
+    anchor: CodeAnchor,
+    path: str,
+    symbol: str,
+) -> bool:
     """True if a definition stood there when the anchor was made, as far as the anchor knows."""
     if path == anchor.path:
         return digest_name(symbol) in split_digests(anchor.beside)

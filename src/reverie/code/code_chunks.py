@@ -35,7 +35,7 @@ LEADING_MARKS = ("@", "#", "//", "/*", "*", "[")
 MAX_SMALL_CHARS = 200
 # parts of a path that stand in a heading
 HEADING_PARTS = 2
-# as often as a term counts in one chunk, at most: the index has a byte for it
+# as often as a term counts in one chunk, at most
 MAX_TERM_COUNT = 255
 # chunks of a file whose terms are counted
 MAX_COUNTED_CHUNKS = 2_000
@@ -52,7 +52,11 @@ class LineRange(NamedTuple):
     is_rest: bool
 
 
-def chunk_code(path: str, text: str, symbols: Sequence[Symbol]) -> list[Chunk]:
+def chunk_code(
+    path: str,
+    text: str,
+    symbols: Sequence[Symbol],
+) -> list[Chunk]:
     """The chunks of a file in order.
 
     The text should be redacted already, with every line still in its place.
@@ -161,7 +165,13 @@ def update_code_chunks(
         for place in index.symbols(root, list(symbols)):
             symbols[place.path].append(place.symbol)
         read = (
-            read_chunk_entry(root, known[path], defined, now(), policy)
+            read_chunk_entry(
+                root,
+                known[path],
+                defined,
+                now(),
+                policy,
+            )
             for path, defined in symbols.items()
         )
         entries = [entry for entry in read if entry is not None]
@@ -182,7 +192,11 @@ def count_chunk_terms(entry: ChunkedFile) -> TermBag:
 
 
 def read_chunk_entry(
-    root: str, file: IndexedFile, symbols: Sequence[Symbol], now: float, policy: Policy
+    root: str,
+    file: IndexedFile,
+    symbols: Sequence[Symbol],
+    now: float,
+    policy: Policy,
 ) -> ChunkedFile | None:
     """A file with its chunks; None if it is not what was parsed any more."""
     content = read_current_content(root, file.path, now, policy)
@@ -193,7 +207,12 @@ def read_chunk_entry(
     return ChunkedFile(file, chunk_code(file.path, redact_code(content.text), symbols))
 
 
-def read_current_content(root: str, path: str, now: float, policy: Policy) -> FileContent | None:
+def read_current_content(
+    root: str,
+    path: str,
+    now: float,
+    policy: Policy,
+) -> FileContent | None:
     """A file's bytes and text; None if it cannot be read."""
     try:
         return read_text_file(Path(root, path), now, policy)

@@ -98,7 +98,13 @@ def update_code_index(
             skipped[reason] += 1
         else:
             files.append(file)
-    run = SyncRun(root, index.indexed_files(root), now, skipped, policy)
+    run = SyncRun(
+        root,
+        index.indexed_files(root),
+        now,
+        skipped,
+        policy,
+    )
     plan = plan_sync(run.known, listing._replace(files=files))
     counts = apply_plan(index, run, plan, progress)
     return CodeIndexReport(
@@ -152,7 +158,11 @@ def resolve_all_files(index: CodeIndex, run: SyncRun) -> None:
     index.link(run.root, link_files(resolver, sorted(facts)))
 
 
-def amend_index(index: CodeIndex, run: SyncRun, plan: SyncPlan) -> ParseCounts | None:
+def amend_index(
+    index: CodeIndex,
+    run: SyncRun,
+    plan: SyncPlan,
+) -> ParseCounts | None:
     """Bring the index up to date after a few files changed, in one transaction.
 
     None, with nothing done, if that alters too much.
@@ -164,7 +174,15 @@ def amend_index(index: CodeIndex, run: SyncRun, plan: SyncPlan) -> ParseCounts |
     fresh = {file.path: one for file, one in facts.items()}
     name = read_repository_name(run)
     most = max_amended_files(run.known)
-    amendment = amend_edges(index, run.root, name, run.known, fresh, gone, most)
+    amendment = amend_edges(
+        index,
+        run.root,
+        name,
+        run.known,
+        fresh,
+        gone,
+        most,
+    )
     if amendment is None:
         return None
     run.skipped.update(tried.skipped - run.skipped)
@@ -202,7 +220,11 @@ def parse_opened_files(run: SyncRun, found: OpenedFiles) -> dict[IndexedFile, Fi
 def to_parsed_file(file: IndexedFile, facts: FileFacts) -> ParsedFile:
     """A file as it is indexed."""
     return ParsedFile(
-        file, facts.language, facts.symbols, facts_to_json(facts), list_file_modules(facts)
+        file,
+        facts.language,
+        facts.symbols,
+        facts_to_json(facts),
+        list_file_modules(facts),
     )
 
 

@@ -69,7 +69,15 @@ class MatchingFile(NamedTuple):
 def to_found_symbol(place: SymbolLocation, *why: str) -> FoundSymbol:
     """A symbol as an answer."""
     one = place.symbol
-    return FoundSymbol(place.path, one.first, one.last, one.kind, one.qual, one.head, why)
+    return FoundSymbol(
+        place.path,
+        one.first,
+        one.last,
+        one.kind,
+        one.qual,
+        one.head,
+        why,
+    )
 
 
 def strip_path(name: str) -> str:
@@ -94,7 +102,12 @@ def find_places_named(
     return [one for one in places if f"/{one.path}".endswith(f"/{path}")][:limit]
 
 
-def find_symbols(index: CodeIndex, root: str, name: str, limit: int) -> list[FoundSymbol]:
+def find_symbols(
+    index: CodeIndex,
+    root: str,
+    name: str,
+    limit: int,
+) -> list[FoundSymbol]:
     """The symbols of a name as answers, as `find_places_named` finds them."""
     plain = strip_path(name)
     found = []
@@ -104,7 +117,11 @@ def find_symbols(index: CodeIndex, root: str, name: str, limit: int) -> list[Fou
     return found
 
 
-def list_file_contents(index: CodeIndex, root: str, path: str) -> list[FoundSymbol]:
+def list_file_contents(
+    index: CodeIndex,
+    root: str,
+    path: str,
+) -> list[FoundSymbol]:
     """What a file contains, by line; `why` names what it stands in."""
     places = index.symbols(root, [path])
     contents = []
@@ -132,7 +149,11 @@ def find_callers(
     return to_symbol_uses(index, root, keep_calls(edges), strip_path(name))
 
 
-def find_callees(index: CodeIndex, root: str, name: str) -> list[SymbolUse]:
+def find_callees(
+    index: CodeIndex,
+    root: str,
+    name: str,
+) -> list[SymbolUse]:
     """What the functions of a name call; a class calls what its methods do."""
     places = find_places_named(index, root, name)
     symbols = index.symbols(root, sorted({one.path for one in places}))
@@ -180,14 +201,20 @@ def to_symbol_uses(
 
 
 def load_symbols(
-    index: CodeIndex, root: str, paths: Iterable[str]
+    index: CodeIndex,
+    root: str,
+    paths: Iterable[str],
 ) -> dict[tuple[str, int], Symbol]:
     """The symbols of some files, by file and number; there are none of no file."""
     places = index.symbols(root, sorted({path for path in paths if path}))
     return {(one.path, one.num): one.symbol for one in places}
 
 
-def list_dependencies(index: CodeIndex, root: str, path: str) -> list[FileDependency]:
+def list_dependencies(
+    index: CodeIndex,
+    root: str,
+    path: str,
+) -> list[FileDependency]:
     """What a file imports, by line: from this repository and from outside."""
     edges = index.edges_of_file(root, path, "imports")
     symbols = load_symbols(index, root, (edge.to for edge in edges))
@@ -196,13 +223,24 @@ def list_dependencies(index: CodeIndex, root: str, path: str) -> list[FileDepend
         target = symbols.get((edge.to, edge.symbol))
         name = target.qual if target else ""
         dependencies.append(
-            FileDependency(path, edge.line, edge.name, edge.to, name, edge.kind, (edge.how,))
+            FileDependency(
+                path,
+                edge.line,
+                edge.name,
+                edge.to,
+                name,
+                edge.kind,
+                (edge.how,),
+            )
         )
     return dependencies
 
 
 def find_matching_files(
-    index: CodeIndex, root: str, keywords: str, limit: int
+    index: CodeIndex,
+    root: str,
+    keywords: str,
+    limit: int,
 ) -> list[MatchingFile]:
     """Files in whose path or names the keywords occur, best first, with the symbols so named."""
     terms = tokenize_query(keywords)
@@ -223,5 +261,15 @@ def find_matching_files(
         text = "\n".join((path, *(one.name for one in symbols))).lower()
         met = sorted({term for term in terms if term in text})
         why = tuple(met) or ("words of its names",)
-        files.append(MatchingFile(path, 1, last, "file", score, tuple(symbols), why))
+        files.append(
+            MatchingFile(
+                path,
+                1,
+                last,
+                "file",
+                score,
+                tuple(symbols),
+                why,
+            )
+        )
     return files

@@ -117,7 +117,13 @@ def parse_file(data: bytes, language: str) -> FileFacts:
     # this adds variables and attributes to the symbols, which mentions are looked up in
     bindings = list(collect_bindings(scopes))
     mentions = collect_mentions(scopes, imports)
-    return FileFacts(language, redact_heads(scopes.symbols), imports, mentions, bindings)
+    return FileFacts(
+        language,
+        redact_heads(scopes.symbols),
+        imports,
+        mentions,
+        bindings,
+    )
 
 
 def line_of(node: Node) -> int:
@@ -137,7 +143,13 @@ def collect_areas(source: CapturedSource) -> Iterator[ScopeArea]:
             continue
         seen.add(key)
         owner = source.text(captures, "of").partition("<")[0].replace("::", ".")
-        yield ScopeArea(node, role, name, owner, parse_type_chain(source.text(captures, "type")))
+        yield ScopeArea(
+            node,
+            role,
+            name,
+            owner,
+            parse_type_chain(source.text(captures, "type")),
+        )
 
 
 class ScopeTable:
@@ -218,7 +230,12 @@ class ScopeTable:
             scope = self.symbols[scope].parent
         return scope
 
-    def add_variable(self, node: Node, head: str, binding: NameBinding) -> None:
+    def add_variable(
+        self,
+        node: Node,
+        head: str,
+        binding: NameBinding,
+    ) -> None:
         """Add a variable of the file or attribute of a class, which is the scope of the binding.
 
         If it is there already, only the type and value that it lacks are taken.
@@ -266,12 +283,24 @@ def collect_imports(source: CapturedSource) -> Iterator[Import]:
         line = line_of(next(captures[role][0] for role in IMPORT_CAPTURES if role in captures))
         if "tree" in captures:
             for base, leaf, leaf_alias in parse_use_tree(source.text(captures, "tree")):
-                yield Import(base, leaf, leaf_alias, line, leaf == "*")
+                yield Import(
+                    base,
+                    leaf,
+                    leaf_alias,
+                    line,
+                    leaf == "*",
+                )
         elif "path" in captures:
             base, _, leaf = source.text(captures, "path").strip("\\").rpartition("\\")
             yield Import(base, leaf, alias or leaf, line)
         elif "star" in captures or "file" in captures:
-            yield Import(module, "", "", line, every=True)
+            yield Import(
+                module,
+                "",
+                "",
+                line,
+                every=True,
+            )
         elif "local" in captures or "main" in captures:
             yield Import(THIS_FILE, name, alias or "default", line)
         elif "default" in captures:
@@ -320,7 +349,13 @@ def collect_mentions(scopes: ScopeTable, imports: Iterable[Import]) -> list[Ment
     source = scopes.source
     # where a mention begins that is known for something else already
     taken = set(scopes.named)
-    defining = source.nodes(["import", "binding"], "name", "alias", "bound", "module")
+    defining = source.nodes(
+        ["import", "binding"],
+        "name",
+        "alias",
+        "bound",
+        "module",
+    )
     taken.update(node.start_byte for node in defining)
     mentions: list[Mention] = []
     for captures in source.matches["mention"]:
@@ -332,7 +367,12 @@ def collect_mentions(scopes: ScopeTable, imports: Iterable[Import]) -> list[Ment
     return [*mentions, *collect_uses(scopes, imports, taken)]
 
 
-def build_mention(scopes: ScopeTable, captures: Captures, kind: str, node: Node) -> Mention:
+def build_mention(
+    scopes: ScopeTable,
+    captures: Captures,
+    kind: str,
+    node: Node,
+) -> Mention:
     """A mention with what stands before its name."""
     source = scopes.source
     name = source.node_text(node)
@@ -341,11 +381,19 @@ def build_mention(scopes: ScopeTable, captures: Captures, kind: str, node: Node)
     else:
         chain = parse_type_chain(name) if kind == "inherits" else parse_chain(name)
         receiver, _, name = (chain or name).rpartition(".")
-    return Mention(kind, name, receiver, scopes.at(node.start_byte), line_of(node))
+    return Mention(
+        kind,
+        name,
+        receiver,
+        scopes.at(node.start_byte),
+        line_of(node),
+    )
 
 
 def collect_uses(
-    scopes: ScopeTable, imports: Iterable[Import], taken: set[int]
+    scopes: ScopeTable,
+    imports: Iterable[Import],
+    taken: set[int],
 ) -> Iterator[Mention]:
     """Names used as values or types that this file, or one it imports, defines; each once a symbol.
 
@@ -378,7 +426,13 @@ def collect_uses(
             place = bisect_right(spans, start, key=itemgetter(0)) - 1
             if place >= 0 and start < spans[place][1]:
                 kind = "references"
-            yield Mention(kind, name, receiver, scope, line_of(node))
+            yield Mention(
+                kind,
+                name,
+                receiver,
+                scope,
+                line_of(node),
+            )
 
 
 def redact_heads(symbols: list[Symbol]) -> list[Symbol]:

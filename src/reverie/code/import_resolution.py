@@ -90,7 +90,12 @@ class ModuleIndex:
         for folder in self.folders:
             self.by_end[basename(folder)].append(folder)
 
-    def locate(self, module: str, path: str, language: Language) -> list[str]:
+    def locate(
+        self,
+        module: str,
+        path: str,
+        language: Language,
+    ) -> list[str]:
         """The files that a module's name means in the file at `path`; empty if it lies outside."""
         if language.locate == "path":
             return self._locate_path(module, path)
@@ -127,7 +132,12 @@ class ModuleIndex:
         ]
         return pick_nearest_file(found, path)
 
-    def _is_importable(self, parts: Parts, wanted: Sequence[str], path: str) -> bool:
+    def _is_importable(
+        self,
+        parts: Parts,
+        wanted: Sequence[str],
+        path: str,
+    ) -> bool:
         """True if the Python module with these parts is known as `wanted` at `path`."""
         if len(parts) == len(wanted):
             return True
@@ -173,7 +183,12 @@ class ModuleIndex:
             files = [file for file in files if file.endswith(tail)]
         return pick_nearest_file(files, path)
 
-    def _locate_dotted(self, module: str, path: str, language: Language) -> list[str]:
+    def _locate_dotted(
+        self,
+        module: str,
+        path: str,
+        language: Language,
+    ) -> list[str]:
         """A module by the end of a file's or folder's path, as much of it as there is."""
         parts = [part for part in MODULE_SEPARATOR.split(module) if part]
         if parts[:1] in (["super"], ["self"]):

@@ -78,8 +78,20 @@ def amend_edges(
     `name` is that of the repository's folder; `known` are the files in the index. None if more than
     `most` files would have to be resolved.
     """
-    before = IndexedFacts(index, root, known, {}, ())
-    after = IndexedFacts(index, root, known, fresh, gone)
+    before = IndexedFacts(
+        index,
+        root,
+        known,
+        {},
+        (),
+    )
+    after = IndexedFacts(
+        index,
+        root,
+        known,
+        fresh,
+        gone,
+    )
     seen = {path: (before.facts(path), after.facts(path)) for path in {*fresh, *gone}}
     shifts: dict[str, SymbolShift] = {}
     for path, pair in seen.items():
@@ -227,7 +239,11 @@ def match_symbols(less: FileFacts, more: FileFacts) -> list[int] | None:
     return places if select_visible_facts(less) == select_visible_facts(common) else None
 
 
-def stands_alone(less: FileFacts, more: FileFacts, place: Mapping[int, int]) -> bool:
+def stands_alone(
+    less: FileFacts,
+    more: FileFacts,
+    place: Mapping[int, int],
+) -> bool:
     """True if what there is more has nothing to do with what is in both.
 
     `place` has the numbers in `more` of what is in both.

@@ -77,17 +77,49 @@ LANGUAGES = (
         implicit=False,
     ),
     Language(
-        "tsx", (".tsx",), "tree_sitter_typescript", "path", "language_tsx", "js", implicit=False
+        "tsx",
+        (".tsx",),
+        "tree_sitter_typescript",
+        "path",
+        "language_tsx",
+        "js",
+        implicit=False,
     ),
     Language(
-        "go", (".go",), "tree_sitter_go", "dots", own=(), above=(), implicit=False, package=True
+        "go",
+        (".go",),
+        "tree_sitter_go",
+        "dots",
+        own=(),
+        above=(),
+        implicit=False,
+        package=True,
     ),
     Language(
-        "rust", (".rs",), "tree_sitter_rust", "dots", own=("self", "Self"), above=(), implicit=False
+        "rust",
+        (".rs",),
+        "tree_sitter_rust",
+        "dots",
+        own=("self", "Self"),
+        above=(),
+        implicit=False,
     ),
-    Language("java", (".java",), "tree_sitter_java", "dots", package=True),
     Language(
-        "c", (".c", ".h"), "tree_sitter_c", "path", family="c", own=(), above=(), global_names=True
+        "java",
+        (".java",),
+        "tree_sitter_java",
+        "dots",
+        package=True,
+    ),
+    Language(
+        "c",
+        (".c", ".h"),
+        "tree_sitter_c",
+        "path",
+        family="c",
+        own=(),
+        above=(),
+        global_names=True,
     ),
     Language(
         "cpp",
@@ -127,7 +159,13 @@ LANGUAGES = (
         global_names=True,
     ),
     Language(
-        "bash", (".sh", ".bash"), "tree_sitter_bash", "path", own=(), above=(), global_names=True
+        "bash",
+        (".sh", ".bash"),
+        "tree_sitter_bash",
+        "path",
+        own=(),
+        above=(),
+        global_names=True,
     ),
 )
 BY_NAME = {language.name: language for language in LANGUAGES}

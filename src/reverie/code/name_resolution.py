@@ -124,7 +124,12 @@ class ClassBases(NamedTuple):
 class NameResolver:
     """The files of a repository, and what names mean in them."""
 
-    def __init__(self, root: str, source: FactSource, resolve_mention: ResolveMention) -> None:
+    def __init__(
+        self,
+        root: str,
+        source: FactSource,
+        resolve_mention: ResolveMention,
+    ) -> None:
         """`root` is the name of the repository's folder; `resolve_mention` is for base classes."""
         self.modules = ModuleIndex(root, source.paths())
         self.asked = LookupLog()
@@ -213,7 +218,12 @@ class NameResolver:
             or self._resolve_without_import(path, name, language)
         )
 
-    def _resolve_own(self, path: str, name: str, depth: int) -> ResolvedName | None:
+    def _resolve_own(
+        self,
+        path: str,
+        name: str,
+        depth: int,
+    ) -> ResolvedName | None:
         """A name that the file itself defines, or imports by name."""
         file = self.file(path)
         self.note_lookup(NAME_IN_FILE_KEY, path, name)
@@ -227,7 +237,12 @@ class NameResolver:
             return next(filter(is_inside, imported), imported[0])
         return own if is_symbol(own) else None
 
-    def _resolve_starred(self, path: str, name: str, depth: int) -> ResolvedName | None:
+    def _resolve_starred(
+        self,
+        path: str,
+        name: str,
+        depth: int,
+    ) -> ResolvedName | None:
         """A name of a module whose names are all imported, here or on the way."""
         files = self._list_star_files(path)
         for file in files:
@@ -260,7 +275,10 @@ class NameResolver:
         return self._star_files[path]
 
     def _resolve_without_import(
-        self, path: str, name: str, language: Language
+        self,
+        path: str,
+        name: str,
+        language: Language,
     ) -> ResolvedName | None:
         """A name that needs no import: of the same folder, or the only one in the repository."""
         if language.package:
@@ -271,7 +289,12 @@ class NameResolver:
             return self.find_only(name, language, lambda one: not one.owner)
         return None
 
-    def resolve_import(self, path: str, one: Import, depth: int = 0) -> ResolvedName | None:
+    def resolve_import(
+        self,
+        path: str,
+        one: Import,
+        depth: int = 0,
+    ) -> ResolvedName | None:
         """What an import makes known. A name that nothing is found for lies outside."""
         if one.module == THIS_FILE:
             if one.name == one.alias:
@@ -285,7 +308,11 @@ class NameResolver:
         return self._resolve_imported_name(path, one, files, depth)
 
     def _resolve_imported_name(
-        self, path: str, one: Import, files: list[str], depth: int
+        self,
+        path: str,
+        one: Import,
+        files: list[str],
+        depth: int,
     ) -> ResolvedName:
         """What an imported name means, given the files of its module."""
         for file in files:
@@ -351,7 +378,12 @@ class NameResolver:
             return path, here
         return self._find_far_class(path, name, file.language.name)
 
-    def _find_far_class(self, path: str, name: str, language: str) -> SymbolRef | None:
+    def _find_far_class(
+        self,
+        path: str,
+        name: str,
+        language: str,
+    ) -> SymbolRef | None:
         """The class of that name in other files: in the same folder, or the only one."""
         namesakes = self.list_namesakes(name, language)
         places = [to_symbol_ref(one) for one in namesakes if one.kind == "class"]

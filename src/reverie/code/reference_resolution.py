@@ -68,7 +68,11 @@ def link_files(resolver: NameResolver, paths: Iterable[str]) -> Iterator[LinkedF
         yield LinkedFile(path, edges, rests_on)
 
 
-def resolve_mention(resolver: NameResolver, path: str, mention: Mention) -> ResolvedName | None:
+def resolve_mention(
+    resolver: NameResolver,
+    path: str,
+    mention: Mention,
+) -> ResolvedName | None:
     """What a mention in a file means."""
     return MentionResolver(resolver, path).resolve(mention)
 
@@ -80,7 +84,13 @@ def find_file_edges(resolver: NameResolver, path: str) -> Iterator[CodeEdge]:
         yield from find_import_edges(resolver, path, one)
     for mention in mentions.file.facts.mentions:
         found = mentions.resolve(mention)
-        edge = CodeEdge(path, mention.scope, mention.kind, mention.name, mention.line)
+        edge = CodeEdge(
+            path,
+            mention.scope,
+            mention.kind,
+            mention.name,
+            mention.line,
+        )
         if is_inside(found):
             # what uses itself is no use, but what calls itself is recursion
             if mention.kind == "calls" or found.place != (path, mention.scope):
@@ -91,12 +101,22 @@ def find_file_edges(resolver: NameResolver, path: str) -> Iterator[CodeEdge]:
             yield edge._replace(how=UNRESOLVED)
 
 
-def find_import_edges(resolver: NameResolver, path: str, one: Import) -> Iterator[CodeEdge]:
+def find_import_edges(
+    resolver: NameResolver,
+    path: str,
+    one: Import,
+) -> Iterator[CodeEdge]:
     """Where an import leads: to a symbol, to files, or outside."""
     if one.module == THIS_FILE:
         return
     written = f"{one.module}.{one.name}" if one.name not in ("", "default") else one.module
-    edge = CodeEdge(path, NO_SYMBOL, "imports", written, one.line)
+    edge = CodeEdge(
+        path,
+        NO_SYMBOL,
+        "imports",
+        written,
+        one.line,
+    )
     found = resolver.resolve_import(path, one)
     if is_inside(found):
         yield edge._replace(to=found.path, symbol=found.num, how="import")
@@ -112,7 +132,12 @@ def find_import_edges(resolver: NameResolver, path: str, one: Import) -> Iterato
 class MentionResolver:
     """Resolves the mentions of one file; `depth` is how many look-ups led here."""
 
-    def __init__(self, resolver: NameResolver, path: str, depth: int = 0) -> None:
+    def __init__(
+        self,
+        resolver: NameResolver,
+        path: str,
+        depth: int = 0,
+    ) -> None:
         self.resolver = resolver
         self.path = path
         self.depth = depth

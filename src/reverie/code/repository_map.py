@@ -43,7 +43,12 @@ class RepositoryMap(NamedTuple):
     left: int  # functions and classes that had no room
 
 
-def map_repository(index: CodeIndex, root: str, focus: Sequence[str], budget: int) -> RepositoryMap:
+def map_repository(
+    index: CodeIndex,
+    root: str,
+    focus: Sequence[str],
+    budget: int,
+) -> RepositoryMap:
     """The map of a repository, seen from `focus`, within `budget` tokens."""
     graph = index.graph(root)
     nodes = GraphNodes(graph)
@@ -131,7 +136,11 @@ def rank_nodes(
     return ranks
 
 
-def fit_symbols(best: Iterable[FoundSymbol], count: int, budget: int) -> RepositoryMap:
+def fit_symbols(
+    best: Iterable[FoundSymbol],
+    count: int,
+    budget: int,
+) -> RepositoryMap:
     """The map of as many of the best as fit, each under its file.
 
     What is too long for the rest is passed over; `count` is how many there are.

@@ -50,7 +50,10 @@ class SimilarChunk(NamedTuple):
 
 
 def search_similar_code(
-    index: FileIndex, query: NoteQuery, now: float, policy: Policy
+    index: FileIndex,
+    query: NoteQuery,
+    now: float,
+    policy: Policy,
 ) -> list[SimilarChunk]:
     """The best chunks of a repository, best first; of each symbol its best one only."""
     files = CurrentFiles(now, policy)
@@ -128,7 +131,9 @@ class CurrentFiles:
 
 
 def to_similar_chunk(
-    score: float, candidate: NoteCandidate, files: CurrentFiles
+    score: float,
+    candidate: NoteCandidate,
+    files: CurrentFiles,
 ) -> SimilarChunk | None:
     """A candidate as an answer; None if it is gone."""
     found = candidate.found

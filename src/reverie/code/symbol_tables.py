@@ -115,10 +115,22 @@ def list_joining_members(path: str, facts: FileFacts) -> Iterator[tuple[str, Sym
         yield name, to_definition(path, num, facts)
 
 
-def to_definition(path: str, num: int, facts: FileFacts) -> SymbolDefinition:
+def to_definition(
+    path: str,
+    num: int,
+    facts: FileFacts,
+) -> SymbolDefinition:
     """A symbol of a file as a definition."""
     one = facts.symbols[num]
-    return SymbolDefinition(path, num, facts.language, one.name, one.kind, one.owner, one.parent)
+    return SymbolDefinition(
+        path,
+        num,
+        facts.language,
+        one.name,
+        one.kind,
+        one.owner,
+        one.parent,
+    )
 
 
 class LoadedFacts:

@@ -109,7 +109,12 @@ def list_versions(events: Iterable[Event], path: str) -> list[FileVersion]:
     ]
 
 
-def compose_file_update(old: bytes | None, text: str, mode: str, policy: Policy) -> bytes:
+def compose_file_update(
+    old: bytes | None,
+    text: str,
+    mode: str,
+    policy: Policy,
+) -> bytes:
     """A file's bytes after redacted text was appended to it or put in its place.
 
     Appended text begins on a line of its own and ends with a line break; new lines end as most of

@@ -131,7 +131,9 @@ class RootRules(NamedTuple):
 
 
 def walk_folder(
-    root: WatchedRoot, counts: NameTest | None = None, policy: Policy = DEFAULT_POLICY
+    root: WatchedRoot,
+    counts: NameTest | None = None,
+    policy: Policy = DEFAULT_POLICY,
 ) -> FolderListing:
     """Every file of a root that counts, by path. Raises NotFound if there is no such folder.
 
@@ -160,7 +162,14 @@ def walk_folder(
             own_rules = load_folder_rules(root, folder, base)
             invalid_lines += sum(rule.invalid_lines for rule in own_rules)
             rules = (*rules, *own_rules)
-        inner = scan_entries(root, folder, entries, base._replace(rules=rules), found, names)
+        inner = scan_entries(
+            root,
+            folder,
+            entries,
+            base._replace(rules=rules),
+            found,
+            names,
+        )
         waiting += [(path, rules) for path in sorted(inner, reverse=True)]
     found.files.sort()
     found.skipped[INVALID_PATTERNS] += invalid_lines
@@ -183,7 +192,13 @@ def scan_entries(
             if entry.is_symlink():
                 why = "symbolic link"
             else:
-                why = explain_exclusion(root, path, is_folder, here, names)
+                why = explain_exclusion(
+                    root,
+                    path,
+                    is_folder,
+                    here,
+                    names,
+                )
             if why:
                 found.skipped[why] += not is_folder
                 continue
@@ -213,7 +228,11 @@ def is_linked_worktree(listed: Sequence[os.DirEntry[str]]) -> bool:
 
 
 def explain_exclusion(
-    root: WatchedRoot, path: str, is_folder: bool, here: RootRules, names: NameFilter
+    root: WatchedRoot,
+    path: str,
+    is_folder: bool,
+    here: RootRules,
+    names: NameFilter,
 ) -> str:
     """Why a file or folder does not count, going by its name; empty if it does."""
     name = path.rpartition("/")[2]
@@ -250,7 +269,11 @@ def to_stamp(what: os.stat_result) -> FileStamp:
     return FileStamp(what.st_size, what.st_mtime_ns, what.st_ino)
 
 
-def is_ignored(path: str, is_folder: bool, rules: IgnoreRules) -> bool:
+def is_ignored(
+    path: str,
+    is_folder: bool,
+    rules: IgnoreRules,
+) -> bool:
     """True if ignore files name a path; as in git, the innermost that says anything decides."""
     for rule in reversed(rules):
         inner = path[len(rule.folder) + 1 :] if rule.folder else path
@@ -278,7 +301,11 @@ def load_root_rules(root: WatchedRoot) -> RootRules:
     return RootRules(within, (*rules, *read_ignore_files(top, within)))
 
 
-def load_folder_rules(root: WatchedRoot, folder: str, ground: RootRules) -> IgnoreRules:
+def load_folder_rules(
+    root: WatchedRoot,
+    folder: str,
+    ground: RootRules,
+) -> IgnoreRules:
     """The rules of the ignore files in a folder below a root."""
     top = Path(root.path[: len(root.path) - len(ground.within)])
     return read_ignore_files(top, ground.locate(folder))
@@ -327,7 +354,10 @@ def relative_to_root(root: WatchedRoot, path: Path) -> str | None:
 
 
 def admit_path(
-    root: WatchedRoot, path: str, counts: NameTest | None = None, policy: Policy = DEFAULT_POLICY
+    root: WatchedRoot,
+    path: str,
+    counts: NameTest | None = None,
+    policy: Policy = DEFAULT_POLICY,
 ) -> Path:
     """The place of a file that counts; it need not exist. Raises BadInput with the reason if not.
 
@@ -342,7 +372,13 @@ def admit_path(
         if place.is_symlink():
             why = "a symbolic link"
         else:
-            why = explain_exclusion(root, step, not is_last, here, names)
+            why = explain_exclusion(
+                root,
+                step,
+                not is_last,
+                here,
+                names,
+            )
         if why:
             raise BadInput(
                 f"{Path(root.path, path)} is not among the files that memory may read or write: "
@@ -357,7 +393,11 @@ def admit_path(
     return place
 
 
-def read_text_file(place: Path, now: float, policy: Policy = DEFAULT_POLICY) -> FileContent:
+def read_text_file(
+    place: Path,
+    now: float,
+    policy: Policy = DEFAULT_POLICY,
+) -> FileContent:
     """A file's text with its stamp, without private passages and personal data.
 
     Secrets are taken out by whoever keeps some of the text. The stamp is UNSURE_STAMP if the file

@@ -104,7 +104,11 @@ def rate_cut(pieces: Sequence[LinePiece], place: int) -> tuple[int, int]:
     return kind, crc32(f"{before}\n{after}".encode("utf-8", "surrogatepass"))
 
 
-def build_chunk(pieces: Sequence[LinePiece], start: int, end: int) -> Chunk | None:
+def build_chunk(
+    pieces: Sequence[LinePiece],
+    start: int,
+    end: int,
+) -> Chunk | None:
     """The chunk of these new pieces, with whole lines from before; None if they are blank."""
     while end > start and not pieces[end - 1].text.strip():
         end -= 1

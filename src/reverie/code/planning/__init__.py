@@ -69,7 +69,16 @@ def rank_files(
     weights = load_coefficients()[name_coefficient_set(cosines)]
     likely = compute_likelihoods(columns, weights, len(files))
     likeness = past_tasks.score_task_similarity(past, task, cosines.tasks)
-    return RankedFiles(files, past, task, cosines, likely, columns, weights, likeness)
+    return RankedFiles(
+        files,
+        past,
+        task,
+        cosines,
+        likely,
+        columns,
+        weights,
+        likeness,
+    )
 
 
 def name_coefficient_set(cosines: TaskCosines) -> str:

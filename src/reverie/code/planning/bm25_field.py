@@ -20,6 +20,9 @@ Column = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 LongInts = npt.NDArray[np.int64]
 
+# a number for each file, by the name of what it says
+Signals = dict[str, Column]
+
 # Robertson & Zaragoza's own values; nothing here was tuned
 K1, B = 1.2, 0.75
 # letters of a piece of a word
@@ -51,6 +54,11 @@ class Bm25Field(NamedTuple):
     counts: Column
     # of each document: the sum of its counts
     sizes: Column
+
+    @property
+    def terms(self) -> LongInts:
+        """The term of each entry, by number."""
+        return number_members(self.starts)
 
     def having(self, term: str) -> tuple[Ints, Column]:
         """The documents that a term is in, and how often."""
@@ -112,7 +120,9 @@ def build_field(docs: Iterable[Mapping[str, float]]) -> Bm25Field:
 
 
 def build_field_from_entries(
-    numbers: Mapping[str, int], size: int, entries: TermEntries
+    numbers: Mapping[str, int],
+    size: int,
+    entries: TermEntries,
 ) -> Bm25Field:
     """The field of `size` documents."""
     docs, terms = (np.asarray(column, np.int64) for column in entries[:2])
@@ -128,7 +138,22 @@ def build_field_from_entries(
     term_count = max(numbers.values(), default=-1) + 1
     starts = np.searchsorted(terms, np.arange(term_count + 1))
     sizes = np.bincount(docs, totals, minlength=size).astype(np.float64)
-    return Bm25Field(numbers, starts, docs.astype(np.int32), totals, sizes)
+    return Bm25Field(
+        numbers,
+        starts,
+        docs.astype(np.int32),
+        totals,
+        sizes,
+    )
+
+
+def number_members(starts: LongInts) -> LongInts:
+    """For each member the number of its group, where group i is from starts[i] to starts[i + 1].
+
+    >>> number_members(np.array([0, 2, 2, 3])).tolist()
+    [0, 0, 2]
+    """
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
 def count_within_groups(sizes: LongInts) -> LongInts:
@@ -152,7 +177,7 @@ class GramField:
         self._text = "\n".join(("", *self._known, ""))
         self._starts = list(accumulate((len(word) + 1 for word in self._known), initial=1))
         piece_counts = [max(1, len(word) - GRAM_LENGTH + 2) for word in self._known]
-        pieces = np.repeat(np.array(piece_counts, np.float64), np.diff(field.starts))
+        pieces = np.array(piece_counts, np.float64)[field.terms]
         sizes = np.bincount(field.docs, field.counts * pieces, len(field.sizes))
         self._sizes: Column = sizes.astype(np.float64)
 

@@ -27,11 +27,13 @@ from reverie.code.planning.bm25_field import (
     Column,
     GramField,
     LongInts,
+    Signals,
     TermEntries,
     build_field,
     build_field_from_entries,
     count_grams,
     count_within_groups,
+    number_members,
 )
 from reverie.code.planning.task_query import TaskQuery, to_whole_term
 from reverie.storage.code_index_port import TermColumns
@@ -71,8 +73,7 @@ class FileTree:
         """What stands in the files, and in their paths."""
         # That of the chunks goes first: its entries are ordered, and sums of floats depend on it.
         chunks = self.chunks
-        file_of = np.repeat(np.arange(len(self)), np.diff(self.chunk_starts))
-        chunk_terms = np.repeat(np.arange(len(chunks.starts) - 1), np.diff(chunks.starts))
+        file_of = number_members(self.chunk_starts)
         # Words that stand in paths alone get numbers, too; those of the index may have gaps.
         free = count(len(chunks.starts) - 1)
         numbers = defaultdict(free.__next__, self._bags.terms)
@@ -86,7 +87,7 @@ class FileTree:
                 counts.append(PATH_WEIGHT * times)
         entries = TermEntries(
             np.concatenate([file_of[chunks.docs], files]),
-            np.concatenate([chunk_terms, terms]),
+            np.concatenate([chunks.terms, terms]),
             np.concatenate([chunks.counts, counts]),
         )
         return build_field_from_entries(dict(numbers), len(self), entries)
@@ -195,7 +196,7 @@ def split_name_words(names: Iterable[str]) -> list[str]:
     return list(split_into_word_parts(word for name in names for word in re.split(r"[-_.]", name)))
 
 
-def compute_word_signals(tree: FileTree, task: TaskQuery) -> dict[str, Column]:
+def compute_word_signals(tree: FileTree, task: TaskQuery) -> Signals:
     """What the words of a task have to do with each file."""
     content = tree.content.bm25(task.terms)
     grams = count_grams(task.words)
@@ -237,7 +238,11 @@ def find_term_holders(tree: FileTree, names: Iterable[str]) -> Iterator[Collecti
         yield tree.content.having(term)[0]
 
 
-def score_chunks(tree: FileTree, question: Mapping[str, float], name: str) -> dict[str, Column]:
+def score_chunks(
+    tree: FileTree,
+    question: Mapping[str, float],
+    name: str,
+) -> Signals:
     """How well the best chunk of each file answers, the best three, and all."""
     scores = tree.chunks.bm25(question)
     hits = np.flatnonzero(scores)
@@ -305,7 +310,7 @@ def score_rare_names(tree: FileTree, names: Iterable[str]) -> Column:
     return scores
 
 
-def score_code_cosines(tree: FileTree, cosines: Mapping[str, Sequence[float]]) -> dict[str, Column]:
+def score_code_cosines(tree: FileTree, cosines: Mapping[str, Sequence[float]]) -> Signals:
     """The cosine of the nearest chunk of each file, and of the nearest three; zeros if not known.
 
     `cosines` has those of chunks by their file's path.
@@ -321,7 +326,7 @@ def score_code_cosines(tree: FileTree, cosines: Mapping[str, Sequence[float]]) -
     return {"code": best, "code three": three}
 
 
-def score_folders(tree: FileTree, content: Column) -> dict[str, Column]:
+def score_folders(tree: FileTree, content: Column) -> Signals:
     """How well the best three files of each file's folder answer, and how many it has."""
     # by folder, the best file of each first
     order = np.lexsort((-content, tree.folder))

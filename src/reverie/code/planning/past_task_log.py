@@ -65,7 +65,13 @@ def task_from_commit(event: Event, moved: FileRenames) -> PastTask:
     paths = list_changed_paths(event)
     files = dict.fromkeys(resolve_present_path(path, event.at, moved) for path in paths)
     key = f"{COMMIT} {event.payload.get('commit')}"
-    return PastTask(key, event.at, text, tokenize_task_cached(text), tuple(files))
+    return PastTask(
+        key,
+        event.at,
+        text,
+        tokenize_task_cached(text),
+        tuple(files),
+    )
 
 
 def task_from_record(name: str, events: Sequence[Event]) -> PastTask:
@@ -76,10 +82,20 @@ def task_from_record(name: str, events: Sequence[Event]) -> PastTask:
         if event.verb == TASK:
             parts += [str(event.payload.get(part) or "") for part in ("summary", "error")]
     text = "\n".join(dict.fromkeys(filter(None, parts)))[:MAX_TASK_CHARS]
-    return PastTask(f"{TASK} {name}", events[-1].at, text, tokenize_task_cached(text), ())
+    return PastTask(
+        f"{TASK} {name}",
+        events[-1].at,
+        text,
+        tokenize_task_cached(text),
+        (),
+    )
 
 
-def list_task_edits(name: str, events: Iterable[Event], moved: FileRenames) -> list[FileChange]:
+def list_task_edits(
+    name: str,
+    events: Iterable[Event],
+    moved: FileRenames,
+) -> list[FileChange]:
     """The files that were edited under one name, by their present names."""
     edits = []
     for event in events:
@@ -91,7 +107,9 @@ def list_task_edits(name: str, events: Iterable[Event], moved: FileRenames) -> l
 
 
 def attribute_changes(
-    commits: Sequence[PastTask], tasks: Sequence[PastTask], edits: Sequence[FileChange]
+    commits: Sequence[PastTask],
+    tasks: Sequence[PastTask],
+    edits: Sequence[FileChange],
 ) -> Iterator[PastTask]:
     """Commits and tasks, with each change in one of them.
 

@@ -18,6 +18,7 @@ from reverie.code.planning.bm25_field import (
     Bm25Field,
     Column,
     LongInts,
+    Signals,
     TermEntries,
     build_field,
     build_field_from_entries,
@@ -120,33 +121,33 @@ class TaskHistory:
     def _entries_by_task(self) -> tuple[LongInts, Column, LongInts]:
         """The entries of the texts ordered by task: terms, counts, and where each task begins."""
         texts = self.texts
-        terms = np.repeat(np.arange(len(texts.starts) - 1), np.diff(texts.starts))
         order = np.argsort(texts.docs, kind="stable")
-        sizes = np.bincount(texts.docs, minlength=len(self))
-        return terms[order], texts.counts[order], np.concatenate([[0], np.cumsum(sizes)])
+        starts = np.searchsorted(texts.docs[order], np.arange(len(self) + 1))
+        return texts.terms[order], texts.counts[order], starts
 
     @cached_property
     def changes(self) -> LongInts:
         """How many tasks changed each file."""
         return np.bincount(self.file, minlength=len(self.tree))
 
-    def votes(self, scores: Column, most: int) -> tuple[LongInts, Column]:
-        """The changes of the best-scored tasks, with their scores."""
+    def votes(self, scores: Column, most: int) -> tuple[LongInts, Column, LongInts]:
+        """The changes of the best-scored tasks, with their scores and how many files these have."""
         order = np.argsort(-scores, kind="stable")[:most]
         chosen = np.zeros(len(self))
         chosen[order] = np.maximum(scores[order], 0.0)
         hit = np.flatnonzero(chosen[self.task] > 0)
-        return hit, chosen[self.task[hit]]
+        tasks = self.task[hit]
+        return hit, chosen[tasks], self.here[tasks]
 
     def spread(self, scores: Column) -> Column:
         """The files of the best-scored tasks, each task's score shared by its files."""
-        hit, score = self.votes(scores, MAX_VOTING_TASKS)
-        return self.sum_by_file(score / np.sqrt(self.here[self.task[hit]]), hit)
+        hit, score, here = self.votes(scores, MAX_VOTING_TASKS)
+        return self.sum_by_file(score / np.sqrt(here), hit)
 
     def spread_recent(self, scores: Column, half_life: float) -> Column:
         """The same, of more tasks, less for those of long ago; `half_life` in tasks."""
-        hit, score = self.votes(scores, MAX_WEIGHED_TASKS)
-        weight = 0.5 ** (self.since[hit] / half_life) / np.sqrt(self.here[self.task[hit]])
+        hit, score, here = self.votes(scores, MAX_WEIGHED_TASKS)
+        weight = 0.5 ** (self.since[hit] / half_life) / np.sqrt(here)
         return self.sum_by_file(score * weight, hit)
 
     def sum_by_file(self, worth: Column, changes: LongInts | Mask | slice = EVERY_CHANGE) -> Column:
@@ -155,14 +156,16 @@ class TaskHistory:
 
     def best(self, scores: Column) -> Column:
         """For each file the score of the best task that changed it, less if that changed many."""
-        hit, score = self.votes(scores, MAX_WEIGHED_TASKS)
+        hit, score, here = self.votes(scores, MAX_WEIGHED_TASKS)
         best = np.zeros(len(self.tree))
-        np.maximum.at(best, self.file[hit], score / (1.0 + 0.1 * self.here[self.task[hit]]))
+        np.maximum.at(best, self.file[hit], score / (1.0 + 0.1 * here))
         return best
 
 
 def score_task_similarity(
-    past: TaskHistory, task: TaskQuery, cosines: Mapping[str, float] | None
+    past: TaskHistory,
+    task: TaskQuery,
+    cosines: Mapping[str, float] | None,
 ) -> Column:
     """How similar each past task is: its words (the most similar 1) and, if near, its cosine."""
     words = past.texts.bm25(task.terms)
@@ -178,8 +181,10 @@ def to_cosine_column(past: TaskHistory, cosines: Mapping[str, float] | None) -> 
 
 
 def compute_history_signals(
-    past: TaskHistory, task: TaskQuery, cosines: Mapping[str, float] | None
-) -> dict[str, Column]:
+    past: TaskHistory,
+    task: TaskQuery,
+    cosines: Mapping[str, float] | None,
+) -> Signals:
     """What past tasks say of each file; `cosines` are those of the nearest tasks, by key."""
     return {
         **score_history_words(past, task),
@@ -188,7 +193,7 @@ def compute_history_signals(
     }
 
 
-def score_history_words(past: TaskHistory, task: TaskQuery) -> dict[str, Column]:
+def score_history_words(past: TaskHistory, task: TaskQuery) -> Signals:
     """Past tasks with the same words, and the words that went with each file."""
     signals = {
         "history": past.of_files.bm25(task.terms),
@@ -230,7 +235,7 @@ def score_word_company(past: TaskHistory, task: TaskQuery) -> Column:
     return scores
 
 
-def score_task_cosines(past: TaskHistory, cosines: Mapping[str, float] | None) -> dict[str, Column]:
+def score_task_cosines(past: TaskHistory, cosines: Mapping[str, float] | None) -> Signals:
     """Files of past tasks that are near; zeros if none is known to be."""
     near = to_cosine_column(past, cosines)
     if not near.any():
@@ -245,7 +250,7 @@ def score_task_cosines(past: TaskHistory, cosines: Mapping[str, float] | None) -
     }
 
 
-def score_change_times(past: TaskHistory) -> dict[str, Column]:
+def score_change_times(past: TaskHistory) -> Signals:
     """How often, how lately and with how many others each file was changed."""
     size = len(past.tree)
     # the number of the first and of the last task that changed a file
@@ -255,9 +260,11 @@ def score_change_times(past: TaskHistory) -> dict[str, Column]:
     np.maximum.at(last, past.file, past.task)
     ever = past.changes > 0
     share = 1.0 / past.width[past.task]
+    # a file that nobody changed has neither; its `first` is infinite
+    first[~ever] = len(past)
     signals = {
         "lately": np.where(ever, 1.0 / np.maximum(len(past) - last, 1.0), 0.0),
-        "age": np.where(ever, np.log1p(len(past) - np.where(ever, first, 0.0)), 0.0),
+        "age": np.log1p(len(past) - first),
         "changes": np.log1p(past.changes),
         "alone": past.sum_by_file(share) / np.maximum(past.changes, 1),
     }

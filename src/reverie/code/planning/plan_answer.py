@@ -83,7 +83,9 @@ class TaskPlan(NamedTuple):
 
 
 def suggest_files(
-    found: RankedFiles, parts: dict[str, tuple[FilePart, ...]], most: int
+    found: RankedFiles,
+    parts: dict[str, tuple[FilePart, ...]],
+    most: int,
 ) -> tuple[FileSuggestion, ...]:
     """The likeliest files, each with its parts and reasons."""
     suggestions = []

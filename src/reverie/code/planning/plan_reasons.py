@@ -69,7 +69,11 @@ def to_signal_name(column: str) -> str:
     return column
 
 
-def describe_reason(found: RankedFiles, place: int, kind: str) -> str:
+def describe_reason(
+    found: RankedFiles,
+    place: int,
+    kind: str,
+) -> str:
     """One reason in words; empty if there is nothing to show for it."""
     match kind:
         case "means":
@@ -98,7 +102,11 @@ def is_code_near(found: RankedFiles, place: int) -> bool:
     return max(cosines, default=0.0) >= MIN_COSINE
 
 
-def list_shared_words(found: RankedFiles, place: int, kind: str) -> list[str]:
+def list_shared_words(
+    found: RankedFiles,
+    place: int,
+    kind: str,
+) -> list[str]:
     """Words of the task that a file has, in its text or in its path, the rarest first."""
     field = found.tree.content if kind == "says" else found.tree.ways
     terms = {word: tokenize_identifier(word) for word in list_telling_words(found.task)}
@@ -120,7 +128,11 @@ def list_telling_words(task: TaskQuery) -> list[str]:
     return [word for word in words if word not in STOP_WORDS and word not in TASK_STOP_WORDS]
 
 
-def pick_rarest(field: Bm25Field, place: int, terms: Mapping[str, Iterable[str]]) -> list[str]:
+def pick_rarest(
+    field: Bm25Field,
+    place: int,
+    terms: Mapping[str, Iterable[str]],
+) -> list[str]:
     """The few of these words, given with their terms, whose terms in a file are worth most."""
     rarities: dict[str, float] = {}
     for word, own in terms.items():
