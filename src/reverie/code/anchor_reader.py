@@ -402,7 +402,10 @@ def anchor_existing_memories(work: WorkContext, root: str) -> None:
             apply_when_unchanged(work, space, [memory.id for memory in page], decide)
 
 
-def confirm_anchors(work: WorkContext, anchors: Sequence[CodeAnchor]) -> list[CodeAnchor]:
+def confirm_anchors(
+    work: WorkContext,
+    anchors: Sequence[CodeAnchor],
+) -> list[CodeAnchor]:
     """Anchors at what the code is now, for a memory found to be so; none at what is gone."""
     from reverie.code.anchor_tracking import observe_anchor, view_repository
 

@@ -378,7 +378,10 @@ def find_same_text(view: RepositoryView, anchor: CodeAnchor) -> CodePlace | None
     return (only.path, only.symbol.qual) if only else None
 
 
-def find_similar_text(view: RepositoryView, anchor: CodeAnchor) -> CodePlace | None:
+def find_similar_text(
+    view: RepositoryView,
+    anchor: CodeAnchor,
+) -> CodePlace | None:
     """The definition most similar to the one that is gone, if it stands out."""
     elsewhere: dict[str, Symbol] = {}
     # of a name that many files have, it is not known who was there before
@@ -441,7 +444,10 @@ def was_known_before(
     return symbol == anchor.symbol and path in anchor.namesakes
 
 
-def find_same_content(view: RepositoryView, anchor: CodeAnchor) -> CodePlace | None:
+def find_same_content(
+    view: RepositoryView,
+    anchor: CodeAnchor,
+) -> CodePlace | None:
     """The one file with the content of the anchored one; None if there is none, or several."""
     found = [path for path, file in view.known.items() if has_content(file, anchor)]
     # what is no code is in no index: it is looked for in the folder

@@ -87,7 +87,10 @@ def read_heading_symbol(text: str) -> str:
     return text.partition("\n")[0].rpartition("/")[2].partition(" ")[2]
 
 
-def split_into_ranges(lines: Sequence[str], symbols: Sequence[Symbol]) -> Iterator[LineRange]:
+def split_into_ranges(
+    lines: Sequence[str],
+    symbols: Sequence[Symbol],
+) -> Iterator[LineRange]:
     """Stretches of lines with one owner, in order; blank ones around them are left out."""
     owners = enumerate(find_line_owners(lines, symbols), start=1)
     for owner, run in groupby(owners, key=itemgetter(1)):
@@ -125,7 +128,10 @@ def find_line_owners(lines: Sequence[str], symbols: Sequence[Symbol]) -> list[in
     return owners
 
 
-def join_small_rests(ranges: Iterable[LineRange], lines: Sequence[str]) -> list[LineRange]:
+def join_small_rests(
+    ranges: Iterable[LineRange],
+    lines: Sequence[str],
+) -> list[LineRange]:
     """The ranges, each with the few lines around definitions that follow it."""
     joined: list[LineRange] = []
     for one in ranges:

@@ -208,7 +208,10 @@ def max_amended_files(known: Mapping[str, IndexedFile]) -> int:
     return max(ALWAYS_AMENDED, len(known) // AMENDED_SHARE)
 
 
-def parse_opened_files(run: SyncRun, found: OpenedFiles) -> dict[IndexedFile, FileFacts]:
+def parse_opened_files(
+    run: SyncRun,
+    found: OpenedFiles,
+) -> dict[IndexedFile, FileFacts]:
     """The facts of those of some files that have changed."""
     facts: dict[IndexedFile, FileFacts] = {}
     for file, text in found.fresh:

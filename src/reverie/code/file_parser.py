@@ -344,7 +344,10 @@ def extract_line(data: bytes, node: Node) -> str:
     return text.partition(b"\n")[0].decode("utf-8", "replace").strip()
 
 
-def collect_mentions(scopes: ScopeTable, imports: Iterable[Import]) -> list[Mention]:
+def collect_mentions(
+    scopes: ScopeTable,
+    imports: Iterable[Import],
+) -> list[Mention]:
     """Where names are used: every call and base class, and each other use once a symbol."""
     source = scopes.source
     # where a mention begins that is known for something else already

@@ -34,8 +34,8 @@ from reverie.code.name_resolution import (
 from reverie.code.parsed_facts import NO_SYMBOL, FileFacts, strip_qualifiers
 from reverie.code.reference_resolution import link_files, resolve_mention
 from reverie.code.symbol_tables import (
-    FactSource,
     IndexedFacts,
+    LoadedFacts,
     list_definitions,
     list_joining_members,
     summarize_definitions,
@@ -117,8 +117,8 @@ def amend_edges(
 
 
 def list_changed_keys(
-    before: FactSource,
-    after: FactSource,
+    before: LoadedFacts,
+    after: LoadedFacts,
     seen: Mapping[str, FactPair],
     shifts: Mapping[str, SymbolShift],
 ) -> Iterator[str]:
@@ -141,20 +141,16 @@ def list_changed_keys(
             for class_name, _ in (*old_members, *new_members):
                 yield MEMBERS_KEY.format(class_name)
     for name in names:
-        renumbered = [renumber_definition(one, shifts) for one in before.definitions(name)]
+        renumbered: list[SymbolDefinition] = []
+        for one in before.definitions(name):
+            shift = shifts.get(one.path)
+            renumbered.append(one._replace(num=shift.moved[one.num]) if shift else one)
         was = summarize_definitions(renumbered)
         now = summarize_definitions(after.definitions(name))
         if was != now:
             yield NAME_KEY.format(name)
         if was.classes != now.classes:
             yield MEMBERS_KEY.format(name)
-
-
-def renumber_definition(
-    one: SymbolDefinition, shifts: Mapping[str, SymbolShift]
-) -> SymbolDefinition:
-    """A definition by the number that it has now."""
-    return one._replace(num=shifts[one.path].moved[one.num]) if one.path in shifts else one
 
 
 def select_visible_facts(facts: FileFacts | None) -> Any:
@@ -186,7 +182,10 @@ def select_visible_facts(facts: FileFacts | None) -> Any:
     )
 
 
-def find_symbol_shift(old: FileFacts | None, new: FileFacts | None) -> SymbolShift | None:
+def find_symbol_shift(
+    old: FileFacts | None,
+    new: FileFacts | None,
+) -> SymbolShift | None:
     """What was added to a file or taken out, if nothing else that others see has changed."""
     if old is None or new is None or len(old.symbols) == len(new.symbols):
         return None

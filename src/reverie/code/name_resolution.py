@@ -20,8 +20,8 @@ from reverie.code.languages import Language, can_share_names
 from reverie.code.parsed_facts import NO_SYMBOL, THIS_FILE, Import, Mention, strip_qualifiers
 from reverie.code.symbol_tables import (
     NAMED_KINDS,
-    FactSource,
     FileTables,
+    LoadedFacts,
     SymbolRef,
     to_definition,
     to_symbol_ref,
@@ -127,7 +127,7 @@ class NameResolver:
     def __init__(
         self,
         root: str,
-        source: FactSource,
+        source: LoadedFacts,
         resolve_mention: ResolveMention,
     ) -> None:
         """`root` is the name of the repository's folder; `resolve_mention` is for base classes."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from reverie.code.planning.past_task_log import tokenize_task_cached
 from reverie.code.planning.past_tasks import PastTask
@@ -82,7 +83,7 @@ def find_nearest_cosines(
     index: FileIndex,
     root: str,
     model: str,
-    vector: object,
+    vector: Any,
     most: int,
 ) -> dict[str, list[float]] | None:
     """The cosines of the nearest chunks under a root by their file's path.
@@ -100,7 +101,7 @@ def find_nearest_cosines(
             most,
             0.0,
         )
-    )  # type: ignore[arg-type]
+    )
     cosines: dict[str, list[float]] = {}
     for one in index.chunks(list(nearest)):
         cosines.setdefault(one.file.path, []).append(nearest[one.num])

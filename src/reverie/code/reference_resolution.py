@@ -50,14 +50,20 @@ SELF_TYPES = ("Self", "self", "static", "t.Self", "te.Self", "typing.Self")
 CLASS_NAMES = ("cls", "Self", "static")
 
 
-def resolve_repository(root: str, files: Mapping[str, FileFacts]) -> Iterator[CodeEdge]:
+def resolve_repository(
+    root: str,
+    files: Mapping[str, FileFacts],
+) -> Iterator[CodeEdge]:
     """The edges of a repository whose folder has that name, in the order of files and lines."""
     resolver = NameResolver(root, LoadedFacts(files), resolve_mention)
     for one in link_files(resolver, sorted(files)):
         yield from one.edges
 
 
-def link_files(resolver: NameResolver, paths: Iterable[str]) -> Iterator[LinkedFile]:
+def link_files(
+    resolver: NameResolver,
+    paths: Iterable[str],
+) -> Iterator[LinkedFile]:
     """The edges that begin in each of these files, and the keys of what they rest on."""
     for path in paths:
         resolver.asked = LookupLog()
@@ -264,7 +270,11 @@ class MentionResolver:
                 found = self.resolve_call(found)
         return found
 
-    def _follow_first_step(self, steps: list[str], scope: int) -> ResolvedName | None:
+    def _follow_first_step(
+        self,
+        steps: list[str],
+        scope: int,
+    ) -> ResolvedName | None:
         """What the first step of a chain leads to; steps that it takes in leave the list."""
         first = steps[0].replace("\0", "()")
         name = first.removesuffix("()")
@@ -295,7 +305,11 @@ class MentionResolver:
                     return found
         return None
 
-    def resolve_member(self, before: ResolvedName, name: str) -> ResolvedName | None:
+    def resolve_member(
+        self,
+        before: ResolvedName,
+        name: str,
+    ) -> ResolvedName | None:
         """What a name after a dot means."""
         if not before.path:
             return before
@@ -319,7 +333,11 @@ class MentionResolver:
         submodule = None if found else self.resolver.find_submodule(path, name)
         return found._replace(how="import") if found else submodule
 
-    def _resolve_class_member(self, before: ResolvedName, name: str) -> ResolvedName | None:
+    def _resolve_class_member(
+        self,
+        before: ResolvedName,
+        name: str,
+    ) -> ResolvedName | None:
         """A member of a class, or a class within it."""
         resolver = self.resolver
         place = resolver.find_member(before.place, name, skip_own=before.bases_only)

@@ -72,7 +72,10 @@ def search_similar_code(
     return answers
 
 
-def rank_code_chunks(index: FileIndex, query: NoteQuery) -> list[tuple[float, NoteCandidate]]:
+def rank_code_chunks(
+    index: FileIndex,
+    query: NoteQuery,
+) -> list[tuple[float, NoteCandidate]]:
     """The candidates of words and vectors with their scores, best first."""
     candidates = gather_note_candidates(index, query)
 

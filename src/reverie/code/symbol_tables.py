@@ -1,7 +1,7 @@
 """What resolving reads: one file's facts as tables, and where a name is defined.
 
-A `FactSource` gives both for a whole repository. `LoadedFacts` has all facts in memory;
-`IndexedFacts` asks the index and can show it as it will be once some files have changed.
+`LoadedFacts` gives both for a whole repository whose facts are in memory; `IndexedFacts` asks the
+index besides, and can show it as it will be once some files have changed.
 A `NameSummary` is all that resolving ever learns from a name alone: as long as that is the same,
 nothing that was resolved by the name changes.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from reverie.code.languages import BY_NAME, family_of
 from reverie.code.parsed_facts import NO_SYMBOL, FileFacts, facts_from_json, strip_qualifiers
@@ -81,26 +81,6 @@ def group_by_key(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
     return dict(groups)
 
 
-class FactSource(Protocol):
-    """The files of a repository, for resolving."""
-
-    def paths(self) -> Collection[str]:
-        """All files."""
-        ...
-
-    def facts(self, path: str) -> FileFacts | None:
-        """The facts of a file; None if there is no such file."""
-        ...
-
-    def definitions(self, name: str) -> Sequence[SymbolDefinition]:
-        """What has a name, without attributes and local names; by path and index."""
-        ...
-
-    def detached_members(self, name: str) -> Sequence[SymbolDefinition]:
-        """Members of a class of that name in files without such a class; by path and index."""
-        ...
-
-
 def list_definitions(path: str, facts: FileFacts) -> Iterator[SymbolDefinition]:
     """The definitions that a file adds to the names of a repository."""
     for num, one in enumerate(facts.symbols):
@@ -109,7 +89,10 @@ def list_definitions(path: str, facts: FileFacts) -> Iterator[SymbolDefinition]:
             yield definition
 
 
-def list_joining_members(path: str, facts: FileFacts) -> Iterator[tuple[str, SymbolDefinition]]:
+def list_joining_members(
+    path: str,
+    facts: FileFacts,
+) -> Iterator[tuple[str, SymbolDefinition]]:
     """(name of the class, member) of members whose class stands in another file."""
     for name, num in find_detached_members(facts.symbols):
         yield name, to_definition(path, num, facts)
@@ -155,16 +138,19 @@ class LoadedFacts:
         return self._files.get(path)
 
     def definitions(self, name: str) -> Sequence[SymbolDefinition]:
-        """What has a name."""
+        """What has a name, without attributes and local names; by path and index."""
         return self._definitions.get(name, ())
 
     def detached_members(self, name: str) -> Sequence[SymbolDefinition]:
-        """Members of a class of that name in files without one."""
+        """Members of a class of that name in files without such a class; by path and index."""
         return self._detached.get(name, ())
 
 
-class IndexedFacts:
-    """A repository as its index has it, but with some files `fresh` and some `gone`."""
+class IndexedFacts(LoadedFacts):
+    """A repository as its index has it, but with some files `fresh` and some `gone`.
+
+    The facts of fresh files are in memory, those of all others are read when they are asked for.
+    """
 
     def __init__(
         self,
@@ -175,13 +161,12 @@ class IndexedFacts:
         gone: Collection[str],
     ) -> None:
         """`known` are the files in the index."""
+        super().__init__(fresh)
         self._index = index
         self._root = root
-        self._fresh = fresh
         self._unaltered = set(known).difference(fresh, gone)
         self._paths = self._unaltered.union(fresh).difference(gone)
-        self._fresh_facts = LoadedFacts(fresh)
-        self._definitions: dict[str, list[SymbolDefinition]] = {}
+        self._merged: dict[str, list[SymbolDefinition]] = {}
 
     def paths(self) -> Collection[str]:
         """All files."""
@@ -189,30 +174,28 @@ class IndexedFacts:
 
     def facts(self, path: str) -> FileFacts | None:
         """The facts of a file; None if there is no such file."""
-        if path in self._unaltered:
-            return facts_from_json(self._index.facts(self._root, [path])[path])
-        return self._fresh.get(path)
+        if path not in self._unaltered:
+            return super().facts(path)
+        return facts_from_json(self._index.facts(self._root, [path])[path])
 
     def definitions(self, name: str) -> Sequence[SymbolDefinition]:
         """What has a name."""
-        if name not in self._definitions:
+        if name not in self._merged:
             old = self._index.definitions(self._root, name)
-            self._definitions[name] = self._merge(old, self._fresh_facts.definitions(name))
-        return self._definitions[name]
+            self._merged[name] = self._merge(old, super().definitions(name))
+        return self._merged[name]
 
     def detached_members(self, name: str) -> Sequence[SymbolDefinition]:
         """Members of a class of that name in files without one."""
         old = self._index.detached_members(self._root, name)
-        return self._merge(old, self._fresh_facts.detached_members(name))
+        return self._merge(old, super().detached_members(name))
 
     def _merge(
-        self,
-        old: Iterable[SymbolDefinition],
-        new: Iterable[SymbolDefinition],
+        self, old: Sequence[SymbolDefinition], new: Sequence[SymbolDefinition]
     ) -> list[SymbolDefinition]:
         """The old ones of unaltered files and the new ones, by path and index."""
-        valid = (one for one in old if one.path in self._unaltered)
-        return sorted((*valid, *new), key=to_symbol_ref)
+        valid = [one for one in old if one.path in self._unaltered]
+        return sorted([*valid, *new], key=to_symbol_ref)
 
 
 class NameSummary(NamedTuple):

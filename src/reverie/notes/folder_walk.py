@@ -111,7 +111,12 @@ IgnoreRules = tuple[IgnoreRule, ...]  # outermost first
 class RootFilter:
     """What of a root counts, going by names and by ignore files."""
 
-    def __init__(self, root: WatchedRoot, counts: NameTest | None, policy: Policy) -> None:
+    def __init__(
+        self,
+        root: WatchedRoot,
+        counts: NameTest | None,
+        policy: Policy,
+    ) -> None:
         self.root = root
         self.policy = policy
         self._counts = counts or is_text_name
@@ -146,7 +151,12 @@ class RootFilter:
         """The rules of the ignore files in a folder below the root."""
         return read_ignore_files(self._top, self._from_top(folder))
 
-    def explain_exclusion(self, path: str, is_folder: bool, rules: IgnoreRules) -> str:
+    def explain_exclusion(
+        self,
+        path: str,
+        is_folder: bool,
+        rules: IgnoreRules,
+    ) -> str:
         """Why a file or folder does not count, going by its name; empty if it does."""
         name = path.rpartition("/")[2]
         if self.root.own:

@@ -79,7 +79,11 @@ def split_long_line(line: str) -> Iterator[str]:
     yield line[start:]
 
 
-def find_chunk_end(pieces: Sequence[LinePiece], lengths: Sequence[int], start: int) -> int:
+def find_chunk_end(
+    pieces: Sequence[LinePiece],
+    lengths: Sequence[int],
+    start: int,
+) -> int:
     """Where the new pieces of the chunk end that begins at `start`: at the best place to cut.
 
     `lengths` are the characters before each piece, and in all.

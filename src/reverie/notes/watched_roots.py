@@ -58,7 +58,10 @@ def list_roots(
     return roots
 
 
-def list_added_roots(events: Iterable[Event], spaces: Sequence[str]) -> list[WatchedRoot]:
+def list_added_roots(
+    events: Iterable[Event],
+    spaces: Sequence[str],
+) -> list[WatchedRoot]:
     """The roots that were added to these spaces and not removed since."""
     found: dict[WatchedRoot, bool] = {}
     for event in events:

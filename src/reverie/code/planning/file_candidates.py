@@ -7,7 +7,7 @@ are worth together is learned (`file_ranker`). Pure.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import count
@@ -16,10 +16,10 @@ from pathlib import PurePosixPath
 import numpy as np
 
 from reverie.code.code_terms import (
+    count_terms,
     is_code_like,
     normalize_identifier,
     split_into_word_parts,
-    tokenize_identifier,
     tokenize_path,
 )
 from reverie.code.planning.bm25_field import (
@@ -55,7 +55,11 @@ Definers = Mapping[str, Collection[int]]
 class FileTree:
     """The indexed files of one repository; what is derived of them is made when first asked for."""
 
-    def __init__(self, bags: TermColumns, names: Iterable[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        bags: TermColumns,
+        names: Iterable[tuple[str, str]],
+    ) -> None:
         """`names` are (path, name) of what files define."""
         self._bags = bags
         self.paths = bags.paths
@@ -109,10 +113,7 @@ class FileTree:
     @cached_property
     def named(self) -> Bm25Field:
         """The names that files define, in parts."""
-        return build_field(
-            Counter(term for name in self.names[path] for term in tokenize_identifier(name))
-            for path in self.paths
-        )
+        return build_field(count_terms(self.names[path]) for path in self.paths)
 
     @cached_property
     def bases(self) -> Bm25Field:
@@ -231,7 +232,10 @@ def compute_word_signals(tree: FileTree, task: TaskQuery) -> Signals:
     }
 
 
-def find_term_holders(tree: FileTree, names: Iterable[str]) -> Iterator[Collection[int]]:
+def find_term_holders(
+    tree: FileTree,
+    names: Iterable[str],
+) -> Iterator[Collection[int]]:
     """The files that each name stands in, as it is or as the term that it is indexed under."""
     for name in names:
         term = name if name in tree.content.numbers else to_whole_term(name)
@@ -310,7 +314,10 @@ def score_rare_names(tree: FileTree, names: Iterable[str]) -> Column:
     return scores
 
 
-def score_code_cosines(tree: FileTree, cosines: Mapping[str, Sequence[float]]) -> Signals:
+def score_code_cosines(
+    tree: FileTree,
+    cosines: Mapping[str, Sequence[float]],
+) -> Signals:
     """The cosine of the nearest chunk of each file, and of the nearest three; zeros if not known.
 
     `cosines` has those of chunks by their file's path.

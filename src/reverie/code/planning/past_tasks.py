@@ -130,7 +130,11 @@ class TaskHistory:
         """How many tasks changed each file."""
         return np.bincount(self.file, minlength=len(self.tree))
 
-    def votes(self, scores: Column, most: int) -> tuple[LongInts, Column, LongInts]:
+    def votes(
+        self,
+        scores: Column,
+        most: int,
+    ) -> tuple[LongInts, Column, LongInts]:
         """The changes of the best-scored tasks, with their scores and how many files these have."""
         order = np.argsort(-scores, kind="stable")[:most]
         chosen = np.zeros(len(self))
@@ -150,7 +154,11 @@ class TaskHistory:
         weight = 0.5 ** (self.since[hit] / half_life) / np.sqrt(here)
         return self.sum_by_file(score * weight, hit)
 
-    def sum_by_file(self, worth: Column, changes: LongInts | Mask | slice = EVERY_CHANGE) -> Column:
+    def sum_by_file(
+        self,
+        worth: Column,
+        changes: LongInts | Mask | slice = EVERY_CHANGE,
+    ) -> Column:
         """What some changes are worth, for each file."""
         return np.bincount(self.file[changes], worth, len(self.tree)).astype(np.float64)
 
@@ -174,7 +182,10 @@ def score_task_similarity(
     return share + np.where(near >= MIN_COSINE, near, 0.0)
 
 
-def to_cosine_column(past: TaskHistory, cosines: Mapping[str, float] | None) -> Column:
+def to_cosine_column(
+    past: TaskHistory,
+    cosines: Mapping[str, float] | None,
+) -> Column:
     """The cosine of each past task that is near; 0 for the others, or if none is known."""
     known = cosines or {}
     return np.array([known.get(one.key, 0.0) for one in past.done], np.float64)
@@ -208,7 +219,10 @@ def score_history_words(past: TaskHistory, task: TaskQuery) -> Signals:
     return {**signals, "went with": score_word_company(past, task)}
 
 
-def estimate_highest_score(past: TaskHistory, question: Mapping[str, float]) -> float:
+def estimate_highest_score(
+    past: TaskHistory,
+    question: Mapping[str, float],
+) -> float:
     """About the score of a past task with all the terms of a question; 1 for an empty one."""
     total = 0.0
     for term, times in question.items():
@@ -235,7 +249,10 @@ def score_word_company(past: TaskHistory, task: TaskQuery) -> Column:
     return scores
 
 
-def score_task_cosines(past: TaskHistory, cosines: Mapping[str, float] | None) -> Signals:
+def score_task_cosines(
+    past: TaskHistory,
+    cosines: Mapping[str, float] | None,
+) -> Signals:
     """Files of past tasks that are near; zeros if none is known to be."""
     near = to_cosine_column(past, cosines)
     if not near.any():
