@@ -97,13 +97,7 @@ def anchor_named_code(work: WorkContext, event: Event) -> ReaderDecision:
     changes: list[Change] = []
     for memory in memories:
         said_at = event.at if event.verb == "revise" else memory.at
-        anchors = find_text_anchors(
-            work,
-            memory,
-            roots,
-            views,
-            said_at,
-        )
+        anchors = find_text_anchors(work, memory, roots, views, said_at)
         changes += replace_anchors(memory, anchors, work.now)
     record_anchored_roots(work.store, list_revised_anchors(changes))
     return ReaderDecision(changes, memories)
@@ -139,13 +133,7 @@ def find_text_anchors(
         return others
     candidates: list[list[CodeAnchor]] = []
     for root in list_space_roots(memory.space, roots):
-        anchors = find_anchors_in_root(
-            work,
-            root,
-            words,
-            views,
-            said_at,
-        )
+        anchors = find_anchors_in_root(work, root, words, views, said_at)
         if anchors:
             candidates.append(anchors)
     # work trees that differ would each say something else of the memory
@@ -154,6 +142,13 @@ def find_text_anchors(
         return others
     known = {anchor.location for anchor in others}
     return others + [one for one in candidates[0] if one.location not in known]
+
+
+def open_view(work: WorkContext, root: str, views: RepositoryViews) -> RepositoryView:
+    """The view of one repository: the same for all who share `views`."""
+    from reverie.code.anchor_tracking import view_repository
+
+    return view_repository(work.store.code, root, work.now, views, work.policy)
 
 
 def list_space_roots(space: str, roots: Sequence[str]) -> list[str]:
@@ -171,16 +166,10 @@ def find_anchors_in_root(
     said_at: float,
 ) -> list[CodeAnchor]:
     """What words mean in one repository, in files that have not been altered since `said_at`."""
-    from reverie.code.anchor_tracking import observe_anchor, view_repository
+    from reverie.code.anchor_tracking import observe_anchor
     from reverie.code.code_mentions import resolve_code_words
 
-    view = view_repository(
-        work.store.code,
-        root,
-        work.now,
-        views,
-        work.policy,
-    )
+    view = open_view(work, root, views)
     anchors: list[CodeAnchor] = []
     for place in resolve_code_words(work.store.code, root, words, view.known):
         file = view.file(place.path)
@@ -234,20 +223,14 @@ def anchor_place(
     views: RepositoryViews,
 ) -> CodeAnchor:
     """An anchor at one file or symbol as it looks now."""
-    from reverie.code.anchor_tracking import observe_anchor, view_repository
+    from reverie.code.anchor_tracking import observe_anchor
     from reverie.storage.code_index_port import find_indexed_root
 
     path, _, symbol = text.strip().replace("::", ":").partition(":")
     place = (config.working_directory() / Path(path).expanduser()).resolve()
     root = find_indexed_root(work.store.code, place)
     inside, name = place.relative_to(root).as_posix(), symbol.strip().removesuffix("()")
-    view = view_repository(
-        work.store.code,
-        root,
-        work.now,
-        views,
-        work.policy,
-    )
+    view = open_view(work, root, views)
     file = view.file(inside)
     if file is None:
         raise NotFound(
@@ -287,9 +270,7 @@ def find_symbol_name(
 
 def check_repository_anchors(work: WorkContext, root: str) -> None:
     """Hold every anchor of a repository against its index, which must be up to date."""
-    from reverie.code.anchor_tracking import RepositoryView
-
-    view = RepositoryView(work.store.code, root, work.now, work.policy)
+    view = open_view(work, root, {})
 
     def decide(memories: Sequence[Memory]) -> list[Change]:
         edges = set(work.store.edges([memory.id for memory in memories], ("about",)))
@@ -386,13 +367,7 @@ def anchor_existing_memories(work: WorkContext, root: str) -> None:
         changes: list[Change] = []
         for memory in memories:
             if can_have_anchors(work, memory) and not anchors_of(memory):
-                anchors = find_text_anchors(
-                    work,
-                    memory,
-                    [root],
-                    views,
-                    memory.at,
-                )
+                anchors = find_text_anchors(work, memory, [root], views, memory.at)
                 changes += replace_anchors(memory, anchors, work.now)
         return changes
 
@@ -407,18 +382,12 @@ def confirm_anchors(
     anchors: Sequence[CodeAnchor],
 ) -> list[CodeAnchor]:
     """Anchors at what the code is now, for a memory found to be so; none at what is gone."""
-    from reverie.code.anchor_tracking import observe_anchor, view_repository
+    from reverie.code.anchor_tracking import observe_anchor
 
     views: RepositoryViews = {}
     confirmed: list[CodeAnchor] = []
     for one in anchors:
-        view = view_repository(
-            work.store.code,
-            one.root,
-            work.now,
-            views,
-            work.policy,
-        )
+        view = open_view(work, one.root, views)
         anchor = observe_anchor(view, one.path, one.symbol, one.by)
         if anchor is not None:
             confirmed.append(anchor)
@@ -453,13 +422,7 @@ def renew_code_index(
     if not Path(root).is_dir() or not acquire_lease():
         return False
     try:
-        update_code_index(
-            store.code,
-            root,
-            clock.now,
-            report_progress,
-            work.policy,
-        )
+        update_code_index(store.code, root, clock.now, report_progress, work.policy)
     finally:
         store.release(LEASE, holder)
     return True

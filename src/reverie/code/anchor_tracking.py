@@ -115,21 +115,9 @@ class RepositoryView:
         data = content.text.encode("utf-8", "replace")
         language = detect_language(path)
         if language is None:
-            return FileView(
-                content.hash,
-                mtime,
-                data,
-                "",
-                (),
-            )
+            return FileView(content.hash, mtime, data, "", ())
         symbols = parse_file(data, language.name).symbols
-        return FileView(
-            content.hash,
-            mtime,
-            data,
-            language.name,
-            symbols,
-        )
+        return FileView(content.hash, mtime, data, language.name, symbols)
 
     def tree(self, path: str, file: FileView) -> Node:
         """The syntax tree of a file."""

@@ -171,13 +171,7 @@ def update_code_chunks(
         for place in index.symbols(root, list(symbols)):
             symbols[place.path].append(place.symbol)
         read = (
-            read_chunk_entry(
-                root,
-                known[path],
-                defined,
-                now(),
-                policy,
-            )
+            read_chunk_entry(root, known[path], defined, now(), policy)
             for path, defined in symbols.items()
         )
         entries = [entry for entry in read if entry is not None]

@@ -98,13 +98,7 @@ def update_code_index(
             skipped[reason] += 1
         else:
             files.append(file)
-    run = SyncRun(
-        root,
-        index.indexed_files(root),
-        now,
-        skipped,
-        policy,
-    )
+    run = SyncRun(root, index.indexed_files(root), now, skipped, policy)
     plan = plan_sync(run.known, listing._replace(files=files))
     counts = apply_plan(index, run, plan, progress)
     return CodeIndexReport(
@@ -174,15 +168,7 @@ def amend_index(
     fresh = {file.path: one for file, one in facts.items()}
     name = read_repository_name(run)
     most = max_amended_files(run.known)
-    amendment = amend_edges(
-        index,
-        run.root,
-        name,
-        run.known,
-        fresh,
-        gone,
-        most,
-    )
+    amendment = amend_edges(index, run.root, name, run.known, fresh, gone, most)
     if amendment is None:
         return None
     run.skipped.update(tried.skipped - run.skipped)

@@ -261,15 +261,5 @@ def find_matching_files(
         text = "\n".join((path, *(one.name for one in symbols))).lower()
         met = sorted({term for term in terms if term in text})
         why = tuple(met) or ("words of its names",)
-        files.append(
-            MatchingFile(
-                path,
-                1,
-                last,
-                "file",
-                score,
-                tuple(symbols),
-                why,
-            )
-        )
+        files.append(MatchingFile(path, 1, last, "file", score, tuple(symbols), why))
     return files

@@ -117,13 +117,7 @@ def parse_file(data: bytes, language: str) -> FileFacts:
     # this adds variables and attributes to the symbols, which mentions are looked up in
     bindings = list(collect_bindings(scopes))
     mentions = collect_mentions(scopes, imports)
-    return FileFacts(
-        language,
-        redact_heads(scopes.symbols),
-        imports,
-        mentions,
-        bindings,
-    )
+    return FileFacts(language, redact_heads(scopes.symbols), imports, mentions, bindings)
 
 
 def line_of(node: Node) -> int:
@@ -283,24 +277,12 @@ def collect_imports(source: CapturedSource) -> Iterator[Import]:
         line = line_of(next(captures[role][0] for role in IMPORT_CAPTURES if role in captures))
         if "tree" in captures:
             for base, leaf, leaf_alias in parse_use_tree(source.text(captures, "tree")):
-                yield Import(
-                    base,
-                    leaf,
-                    leaf_alias,
-                    line,
-                    leaf == "*",
-                )
+                yield Import(base, leaf, leaf_alias, line, leaf == "*")
         elif "path" in captures:
             base, _, leaf = source.text(captures, "path").strip("\\").rpartition("\\")
             yield Import(base, leaf, alias or leaf, line)
         elif "star" in captures or "file" in captures:
-            yield Import(
-                module,
-                "",
-                "",
-                line,
-                every=True,
-            )
+            yield Import(module, "", "", line, every=True)
         elif "local" in captures or "main" in captures:
             yield Import(THIS_FILE, name, alias or "default", line)
         elif "default" in captures:
@@ -352,13 +334,7 @@ def collect_mentions(
     source = scopes.source
     # where a mention begins that is known for something else already
     taken = set(scopes.named)
-    defining = source.nodes(
-        ["import", "binding"],
-        "name",
-        "alias",
-        "bound",
-        "module",
-    )
+    defining = source.nodes(["import", "binding"], "name", "alias", "bound", "module")
     taken.update(node.start_byte for node in defining)
     mentions: list[Mention] = []
     for captures in source.matches["mention"]:
@@ -384,13 +360,7 @@ def build_mention(
     else:
         chain = parse_type_chain(name) if kind == "inherits" else parse_chain(name)
         receiver, _, name = (chain or name).rpartition(".")
-    return Mention(
-        kind,
-        name,
-        receiver,
-        scopes.at(node.start_byte),
-        line_of(node),
-    )
+    return Mention(kind, name, receiver, scopes.at(node.start_byte), line_of(node))
 
 
 def collect_uses(
@@ -429,13 +399,7 @@ def collect_uses(
             place = bisect_right(spans, start, key=itemgetter(0)) - 1
             if place >= 0 and start < spans[place][1]:
                 kind = "references"
-            yield Mention(
-                kind,
-                name,
-                receiver,
-                scope,
-                line_of(node),
-            )
+            yield Mention(kind, name, receiver, scope, line_of(node))
 
 
 def redact_heads(symbols: list[Symbol]) -> list[Symbol]:

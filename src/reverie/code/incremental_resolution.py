@@ -78,20 +78,8 @@ def amend_edges(
     `name` is that of the repository's folder; `known` are the files in the index. None if more than
     `most` files would have to be resolved.
     """
-    before = IndexedFacts(
-        index,
-        root,
-        known,
-        {},
-        (),
-    )
-    after = IndexedFacts(
-        index,
-        root,
-        known,
-        fresh,
-        gone,
-    )
+    before = IndexedFacts(index, root, known, {}, ())
+    after = IndexedFacts(index, root, known, fresh, gone)
     seen = {path: (before.facts(path), after.facts(path)) for path in {*fresh, *gone}}
     shifts: dict[str, SymbolShift] = {}
     for path, pair in seen.items():

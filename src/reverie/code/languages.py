@@ -104,13 +104,7 @@ LANGUAGES = (
         above=(),
         implicit=False,
     ),
-    Language(
-        "java",
-        (".java",),
-        "tree_sitter_java",
-        "dots",
-        package=True,
-    ),
+    Language("java", (".java",), "tree_sitter_java", "dots", package=True),
     Language(
         "c",
         (".c", ".h"),

@@ -93,15 +93,7 @@ def find_nearest_cosines(
     count = index.count([root], model)
     if count.waiting > MAX_WAITING_SHARE * count.chunks:
         return None
-    nearest = dict(
-        index.nearest(
-            model,
-            vector,
-            [root],
-            most,
-            0.0,
-        )
-    )
+    nearest = dict(index.nearest(model, vector, [root], most, 0.0))
     cosines: dict[str, list[float]] = {}
     for one in index.chunks(list(nearest)):
         cosines.setdefault(one.file.path, []).append(nearest[one.num])

@@ -90,13 +90,7 @@ def find_file_edges(resolver: NameResolver, path: str) -> Iterator[CodeEdge]:
         yield from find_import_edges(resolver, path, one)
     for mention in mentions.file.facts.mentions:
         found = mentions.resolve(mention)
-        edge = CodeEdge(
-            path,
-            mention.scope,
-            mention.kind,
-            mention.name,
-            mention.line,
-        )
+        edge = CodeEdge(path, mention.scope, mention.kind, mention.name, mention.line)
         if is_inside(found):
             # what uses itself is no use, but what calls itself is recursion
             if mention.kind == "calls" or found.place != (path, mention.scope):
@@ -116,13 +110,7 @@ def find_import_edges(
     if one.module == THIS_FILE:
         return
     written = f"{one.module}.{one.name}" if one.name not in ("", "default") else one.module
-    edge = CodeEdge(
-        path,
-        NO_SYMBOL,
-        "imports",
-        written,
-        one.line,
-    )
+    edge = CodeEdge(path, NO_SYMBOL, "imports", written, one.line)
     found = resolver.resolve_import(path, one)
     if is_inside(found):
         yield edge._replace(to=found.path, symbol=found.num, how="import")

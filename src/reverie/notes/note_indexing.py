@@ -162,13 +162,7 @@ def sync_root(
         return IndexReport(missing=(root.path,))
     skipped = found.skipped.copy()
     skipped["unreadable"] += len(found.unreadable)
-    run = SyncRun(
-        root.path,
-        index.indexed_files(root.path),
-        now,
-        skipped,
-        policy,
-    )
+    run = SyncRun(root.path, index.indexed_files(root.path), now, skipped, policy)
     plan = plan_sync(run.known, found)
     total = sum(file.stamp.size for file in plan.changed)
     done = IndexReport(len(found.files))
@@ -206,13 +200,7 @@ def reindex_file(
     policy: Policy,
 ) -> None:
     """Bring the index of one file that was just written up to date."""
-    run = SyncRun(
-        root.path,
-        index.indexed_files(root.path),
-        now,
-        Counter(),
-        policy,
-    )
+    run = SyncRun(root.path, index.indexed_files(root.path), now, Counter(), policy)
     # UNSURE_STAMP is like no other, so the file is read.
     index_files(index, run, [ListedFile(path, UNSURE_STAMP)])
 

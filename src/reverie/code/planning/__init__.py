@@ -60,25 +60,17 @@ def rank_files(
     cosines: TaskCosines = NO_COSINES,
 ) -> RankedFiles:
     """The likelihood of every file of a repository for a task."""
+    near = past_tasks.to_cosine_column(past, cosines.tasks or {})
     signals = {
         **file_candidates.compute_word_signals(files, task),
         **file_candidates.score_code_cosines(files, cosines.code or {}),
-        **past_tasks.compute_history_signals(past, task, cosines.tasks),
+        **past_tasks.compute_history_signals(past, task, near),
     }
     columns = expand_signal_forms(signals)
     weights = load_coefficients()[name_coefficient_set(cosines)]
     likely = compute_likelihoods(columns, weights, len(files))
-    likeness = past_tasks.score_task_similarity(past, task, cosines.tasks)
-    return RankedFiles(
-        files,
-        past,
-        task,
-        cosines,
-        likely,
-        columns,
-        weights,
-        likeness,
-    )
+    likeness = past_tasks.score_task_similarity(past, task, near)
+    return RankedFiles(files, past, task, cosines, likely, columns, weights, likeness)
 
 
 def name_coefficient_set(cosines: TaskCosines) -> str:

@@ -20,6 +20,8 @@ Column = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 LongInts = npt.NDArray[np.int64]
 
+# how often which terms occur, perhaps weighted
+TermCounts = Mapping[str, float]
 # a number for each file, by the name of what it says
 Signals = dict[str, Column]
 
@@ -73,7 +75,7 @@ class Bm25Field(NamedTuple):
         others = len(self.sizes) - holders
         return float(np.log(1.0 + (others + 0.5) / (holders + 0.5)))
 
-    def bm25(self, question: Mapping[str, float]) -> Column:
+    def bm25(self, question: TermCounts) -> Column:
         """How well each document answers; 0 for one without any of the terms."""
         scores = np.zeros(len(self.sizes))
         mean_size = max(float(self.sizes.mean()), 1e-9) if len(scores) else 1.0
@@ -83,7 +85,7 @@ class Bm25Field(NamedTuple):
             scores[docs] += worth * counts * (K1 + 1.0) / (counts + norm[docs])
         return scores
 
-    def matches(self, question: Mapping[str, float]) -> Iterator[tuple[Ints, Column, float]]:
+    def matches(self, question: TermCounts) -> Iterator[tuple[Ints, Column, float]]:
         """(documents, counts, times) of each term of the question that is in some document.
 
         `times` is how often the question says it.
@@ -93,7 +95,7 @@ class Bm25Field(NamedTuple):
             if len(docs):
                 yield docs, counts, times
 
-    def coverage(self, question: Mapping[str, float]) -> Column:
+    def coverage(self, question: TermCounts) -> Column:
         """The part of the question's rarity that each document has, 0..1."""
         scores = np.zeros(len(self.sizes))
         total = 0.0
@@ -104,7 +106,7 @@ class Bm25Field(NamedTuple):
         return scores / total if total else scores
 
 
-def build_field(docs: Iterable[Mapping[str, float]]) -> Bm25Field:
+def build_field(docs: Iterable[TermCounts]) -> Bm25Field:
     """The field of some documents, given by their terms."""
     numbers: dict[str, int] = {}
     rows: list[int] = []
@@ -138,13 +140,7 @@ def build_field_from_entries(
     term_count = max(numbers.values(), default=-1) + 1
     starts = np.searchsorted(terms, np.arange(term_count + 1))
     sizes = np.bincount(docs, totals, minlength=size).astype(np.float64)
-    return Bm25Field(
-        numbers,
-        starts,
-        docs.astype(np.int32),
-        totals,
-        sizes,
-    )
+    return Bm25Field(numbers, starts, docs.astype(np.int32), totals, sizes)
 
 
 def number_members(starts: LongInts) -> LongInts:
@@ -181,7 +177,7 @@ class GramField:
         sizes = np.bincount(field.docs, field.counts * pieces, len(field.sizes))
         self._sizes: Column = sizes.astype(np.float64)
 
-    def bm25(self, question: Mapping[str, float]) -> Column:
+    def bm25(self, question: TermCounts) -> Column:
         """How well each document answers a question in pieces, as `Bm25Field.bm25` says."""
         # rows: documents, terms, counts
         columns = [np.zeros((3, 0))]

@@ -28,6 +28,7 @@ from reverie.code.planning.bm25_field import (
     GramField,
     LongInts,
     Signals,
+    TermCounts,
     TermEntries,
     build_field,
     build_field_from_entries,
@@ -244,7 +245,7 @@ def find_term_holders(
 
 def score_chunks(
     tree: FileTree,
-    question: Mapping[str, float],
+    question: TermCounts,
     name: str,
 ) -> Signals:
     """How well the best chunk of each file answers, the best three, and all."""

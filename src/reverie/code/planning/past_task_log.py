@@ -65,13 +65,7 @@ def task_from_commit(event: Event, moved: FileRenames) -> PastTask:
     paths = list_changed_paths(event)
     files = dict.fromkeys(resolve_present_path(path, event.at, moved) for path in paths)
     key = f"{COMMIT} {event.payload.get('commit')}"
-    return PastTask(
-        key,
-        event.at,
-        text,
-        tokenize_task_cached(text),
-        tuple(files),
-    )
+    return PastTask(key, event.at, text, tokenize_task_cached(text), tuple(files))
 
 
 def task_from_record(name: str, events: Sequence[Event]) -> PastTask:

@@ -19,6 +19,7 @@ from reverie.code.planning.bm25_field import (
     Column,
     LongInts,
     Signals,
+    TermCounts,
     TermEntries,
     build_field,
     build_field_from_entries,
@@ -54,7 +55,7 @@ class PastTask(NamedTuple):
     key: str  # of the commit, or the name of the task
     at: float
     text: str
-    terms: Mapping[str, float]
+    terms: TermCounts
     files: tuple[str, ...]  # that it changed, by their present names
 
 
@@ -170,36 +171,23 @@ class TaskHistory:
         return best
 
 
-def score_task_similarity(
-    past: TaskHistory,
-    task: TaskQuery,
-    cosines: Mapping[str, float] | None,
-) -> Column:
+def score_task_similarity(past: TaskHistory, task: TaskQuery, near: Column) -> Column:
     """How similar each past task is: its words (the most similar 1) and, if near, its cosine."""
     words = past.texts.bm25(task.terms)
-    near = to_cosine_column(past, cosines)
     share = words / max(float(words.max(initial=0.0)), 1e-9)
     return share + np.where(near >= MIN_COSINE, near, 0.0)
 
 
-def to_cosine_column(
-    past: TaskHistory,
-    cosines: Mapping[str, float] | None,
-) -> Column:
-    """The cosine of each past task that is near; 0 for the others, or if none is known."""
-    known = cosines or {}
-    return np.array([known.get(one.key, 0.0) for one in past.done], np.float64)
+def to_cosine_column(past: TaskHistory, cosines: Mapping[str, float]) -> Column:
+    """The cosine of each past task, given by key, that is near; 0 for the others."""
+    return np.array([cosines.get(one.key, 0.0) for one in past.done], np.float64)
 
 
-def compute_history_signals(
-    past: TaskHistory,
-    task: TaskQuery,
-    cosines: Mapping[str, float] | None,
-) -> Signals:
-    """What past tasks say of each file; `cosines` are those of the nearest tasks, by key."""
+def compute_history_signals(past: TaskHistory, task: TaskQuery, near: Column) -> Signals:
+    """What past tasks say of each file; `near` has their cosines, 0 where none is known."""
     return {
         **score_history_words(past, task),
-        **score_task_cosines(past, cosines),
+        **score_task_cosines(past, near),
         **score_change_times(past),
     }
 
@@ -221,7 +209,7 @@ def score_history_words(past: TaskHistory, task: TaskQuery) -> Signals:
 
 def estimate_highest_score(
     past: TaskHistory,
-    question: Mapping[str, float],
+    question: TermCounts,
 ) -> float:
     """About the score of a past task with all the terms of a question; 1 for an empty one."""
     total = 0.0
@@ -249,12 +237,8 @@ def score_word_company(past: TaskHistory, task: TaskQuery) -> Column:
     return scores
 
 
-def score_task_cosines(
-    past: TaskHistory,
-    cosines: Mapping[str, float] | None,
-) -> Signals:
+def score_task_cosines(past: TaskHistory, near: Column) -> Signals:
     """Files of past tasks that are near; zeros if none is known to be."""
-    near = to_cosine_column(past, cosines)
     if not near.any():
         return dict.fromkeys(("meant", "meant best", "meant lately"), np.zeros(len(past.tree)))
     floor = np.sort(near)[-min(MAX_VOTING_TASKS, len(near))]
