@@ -249,7 +249,7 @@ def find_symbol_name(
     symbols: Sequence[Symbol],
     name: str,
 ) -> str:
-    """The qualified name of the one symbol of a file that a name means; NotFound if none or several.
+    """The qualified name of the symbol of a file that a name means; NotFound if none or several.
 
     A qualified name means all that bear it; another one is looked for as the end of one.
     """

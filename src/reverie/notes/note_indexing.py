@@ -130,9 +130,11 @@ def open_changed_files(run: SyncRun, files: Iterable[ListedFile]) -> OpenedFiles
                 raise FileSkipped(why="a secret in its name")
             content = read_text_file(Path(run.root, file.path), run.now(), run.policy)
         except FileNotFoundError:
+            # it has gone since the folder was walked: the next sync drops it
             continue
         except FileSkipped as err:
             run.skipped[err.why] += 1
+            # what was indexed before somebody marked it as private must go
             left += [file.path] if before else []
             continue
         except OSError:

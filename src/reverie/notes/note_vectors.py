@@ -63,6 +63,7 @@ def embed_index_batch(
     size: int,
 ) -> int:
     """Embed up to `size` texts of one index's chunks; how many."""
+    # a text that stands in several files is embedded once
     batch = index.unembedded_texts(embedder.model, size)
     if not batch:
         return 0

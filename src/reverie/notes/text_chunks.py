@@ -54,6 +54,7 @@ def chunk_text(text: str) -> list[Chunk]:
 
 def split_lines(text: str) -> list[str]:
     """The lines as an editor numbers them: ended by LF, CR LF or CR, and by nothing else."""
+    # `splitlines` also cuts at form feeds and U+2028, which no editor counts
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
@@ -109,6 +110,7 @@ def rate_cut(pieces: Sequence[LinePiece], place: int) -> tuple[int, int]:
         kind = 1
     else:
         kind = 0
+    # not `hash`: every process has to cut a text in the same places
     return kind, crc32(f"{before}\n{after}".encode("utf-8", "surrogatepass"))
 
 
