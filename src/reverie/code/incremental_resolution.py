@@ -2,8 +2,8 @@
 
 The result is the same as if all files were resolved anew.
 
-Every file's edges rest on what was asked while they were resolved (`LookupLog`): files, names, and
-members that other files give to a class. What has changed is told by the same keys:
+Every file's edges rest on what was asked while they were resolved (`NameResolver.asked`): files,
+names, and members that other files give to a class. What has changed is told by the same keys:
 
 - a file, if what others see of it has changed (`select_visible_facts`), if it came or went, or if a
   module's name in it leads elsewhere now;

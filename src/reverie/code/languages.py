@@ -173,13 +173,8 @@ def detect_language(path: str) -> Language | None:
 
 
 def family_of(name: str) -> str:
-    """What languages have in common that share their names: C and C++, say."""
+    """What languages have in common whose code may call each other: C and C++, say."""
     return BY_NAME[name].family or name
-
-
-def can_share_names(first: str, second: str) -> bool:
-    """True if code in one of two languages, given by name, may call code in the other."""
-    return family_of(first) == family_of(second)
 
 
 @cache

@@ -1,6 +1,6 @@
 """Where names are defined in a repository, and what is reached from there.
 
-A `NameResolver` reads files when it first needs them and notes what was asked of it (`LookupLog`).
+A `NameResolver` reads files when it first needs them and notes what was asked of it (`asked`).
 What a file's edges are depends on the answers and on nothing else, so an edge can only change with
 one of them (`incremental_resolution`). Always true: the same facts give the same answers, in
 whatever order one asks; among equals the first by path and line decides.
@@ -16,7 +16,7 @@ from posixpath import dirname
 from typing import NamedTuple, TypeGuard
 
 from reverie.code.import_resolution import ModuleIndex
-from reverie.code.languages import Language, can_share_names
+from reverie.code.languages import Language, family_of
 from reverie.code.parsed_facts import NO_SYMBOL, THIS_FILE, Import, Mention, strip_qualifiers
 from reverie.code.symbol_tables import (
     NAMED_KINDS,
@@ -98,16 +98,9 @@ def as_instance(found: ResolvedName | None) -> ResolvedName | None:
     return found._replace(is_instance=True, how="type") if is_inside(found) else found
 
 
-class LookupLog:
-    """What was asked of a resolver."""
-
-    def __init__(self) -> None:
-        # each a template of a key, and what it is filled with
-        self.keys: set[tuple[str, ...]] = set()
-        # classes whose bases were asked for, so that what they rest on is in here
-        self.classes: set[SymbolRef] = set()
-
-
+# a question that was asked: the template of its key, and what that is filled with
+Lookup = tuple[str, ...]
+DefinitionTest = Callable[[SymbolDefinition], bool]
 # what a mention in a file means
 ResolveMention = Callable[["NameResolver", str, Mention], ResolvedName | None]
 
@@ -118,7 +111,7 @@ class ClassBases(NamedTuple):
     bases: Sequence[SymbolRef] = ()
     # one of its bases is not in the repository
     has_outside: bool = False
-    asked: frozenset[tuple[str, ...]] = frozenset()
+    asked: frozenset[Lookup] = frozenset()
 
 
 class NameResolver:
@@ -132,7 +125,8 @@ class NameResolver:
     ) -> None:
         """`root` is the name of the repository's folder; `resolve_mention` is for base classes."""
         self.modules = ModuleIndex(root, source.paths())
-        self.asked = LookupLog()
+        # what was asked so far; who resolves a file begins anew
+        self.asked: set[Lookup] = set()
         self._source = source
         self._resolve_mention = resolve_mention
         self._tables: dict[str, FileTables | None] = {}
@@ -146,11 +140,12 @@ class NameResolver:
 
     def note_lookup(self, template: str, *parts: str) -> None:
         """Note that edges rest on the answer to a question."""
-        self.asked.keys.add((template, *parts))
+        self.asked.add((template, *parts))
 
     def find_file(self, path: str) -> FileTables | None:
         """The tables of a file; None if there is no such file."""
-        self.note_lookup(FILE_KEY, path)
+        # not by `note_lookup`: every step of resolving passes here
+        self.asked.add((FILE_KEY, path))
         if path not in self._tables:
             facts = self._source.facts(path)
             self._tables[path] = FileTables(facts) if facts else None
@@ -172,10 +167,20 @@ class NameResolver:
         self.note_lookup(NAME_KEY, name)
         return self._source.definitions(name)
 
-    def list_namesakes(self, name: str, language: str) -> list[SymbolDefinition]:
-        """What has a name in the languages that share their names with one of them."""
-        found = self.definitions(name)
-        return [one for one in found if can_share_names(one.language, language)]
+    def list_namesakes(
+        self,
+        name: str,
+        language: str,
+        counts: DefinitionTest,
+    ) -> list[SymbolDefinition]:
+        """What has a name and counts, in the languages that share their names with this one."""
+        family = family_of(language)
+        # most definitions do not count, which is said sooner than their family
+        return [
+            one
+            for one in self.definitions(name)
+            if counts(one) and family_of(one.language) == family
+        ]
 
     def is_defined(self, name: str) -> bool:
         """True if a function, method or class has this name."""
@@ -185,11 +190,12 @@ class NameResolver:
         self,
         name: str,
         language: Language,
-        counts: Callable[[SymbolDefinition], bool],
+        counts: DefinitionTest,
     ) -> ResolvedName | None:
         """The only function, method or class of a name that counts; None if none or several do."""
-        namesakes = self.list_namesakes(name, language.name)
-        found = [one for one in namesakes if one.kind in NAMED_KINDS and counts(one)]
+        found = self.list_namesakes(
+            name, language.name, lambda one: one.kind in NAMED_KINDS and counts(one)
+        )
         if len(found) != 1:
             return None
         return ResolvedName(*to_symbol_ref(found[0]), how="only one of that name")
@@ -282,9 +288,12 @@ class NameResolver:
     ) -> ResolvedName | None:
         """A name that needs no import: of the same folder, or the only one in the repository."""
         if language.package:
-            for one in self.list_namesakes(name, language.name):
-                if one.top and dirname(one.path) == dirname(path):
-                    return ResolvedName(*to_symbol_ref(one), how="same folder")
+            folder = dirname(path)
+            near = self.list_namesakes(
+                name, language.name, lambda one: one.top and dirname(one.path) == folder
+            )
+            if near:
+                return ResolvedName(*to_symbol_ref(near[0]), how="same folder")
         if language.global_names:
             return self.find_only(name, language, lambda one: not one.owner)
         return None
@@ -385,8 +394,8 @@ class NameResolver:
         language: str,
     ) -> SymbolRef | None:
         """The class of that name in other files: in the same folder, or the only one."""
-        namesakes = self.list_namesakes(name, language)
-        places = [to_symbol_ref(one) for one in namesakes if one.kind == "class"]
+        classes = self.list_namesakes(name, language, lambda one: one.kind == "class")
+        places = [to_symbol_ref(one) for one in classes]
         for place in places:
             if dirname(place[0]) == dirname(path):
                 return place
@@ -430,17 +439,14 @@ class NameResolver:
             if self._met_circle:
                 # it depends on where one began: not to be kept
                 self._met_circle = bool(self._open)
-                self.asked.keys |= known.asked
-                return known
-            self._bases[place] = known
-        if place not in self.asked.classes:
-            self.asked.classes.add(place)
-            self.asked.keys |= known.asked
+            else:
+                self._bases[place] = known
+        self.asked |= known.asked
         return known
 
     def _read_bases(self, place: SymbolRef) -> ClassBases:
         """The bases of a class, with all that is asked meanwhile in a log of its own."""
-        before, self.asked = self.asked, LookupLog()
+        before, self.asked = self.asked, set()
         self._open.append(place)
         path, index = place
         mentions = self.file(path).base_mentions.get(index, ())
@@ -448,7 +454,7 @@ class NameResolver:
         bases = [base.place for base in found if is_symbol(base)]
         self._open.pop()
         asked, self.asked = self.asked, before
-        return ClassBases(bases, len(bases) < len(found), frozenset(asked.keys))
+        return ClassBases(bases, len(bases) < len(found), frozenset(asked))
 
     def inheritance_line(self, place: SymbolRef) -> list[SymbolRef]:
         """A class and all that it inherits from, nearest first."""

@@ -28,7 +28,6 @@ from reverie.code.name_resolution import (
     NAME_IN_FILE_KEY,
     OUTSIDE,
     UNRESOLVED,
-    LookupLog,
     NameResolver,
     ResolvedName,
     as_instance,
@@ -66,10 +65,10 @@ def link_files(
 ) -> Iterator[LinkedFile]:
     """The edges that begin in each of these files, and the keys of what they rest on."""
     for path in paths:
-        resolver.asked = LookupLog()
+        resolver.asked = set()
         edges = tuple(find_file_edges(resolver, path))
         # its own names go without saying: a file that changed is resolved anew
-        keys = (key for key in resolver.asked.keys if key[:2] != (NAME_IN_FILE_KEY, path))
+        keys = (key for key in resolver.asked if key[:2] != (NAME_IN_FILE_KEY, path))
         rests_on = frozenset(template.format(*parts) for template, *parts in keys)
         yield LinkedFile(path, edges, rests_on)
 
