@@ -28,10 +28,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from reverie.core.kinds import kind_of
+from reverie.core.kinds import DAY, kind_of
 from reverie.core.model import Memory
+from reverie.reconciliation.paraphrase.concept_vocabulary import Concepts, format_concepts
 from reverie.reconciliation.paraphrase.merge_guard import guard_verdict
 from reverie.reconciliation.paraphrase.similarity_features import (
+    Features,
     StatementSimilarity,
     compare_statements,
 )
@@ -61,7 +63,14 @@ FIRST_WORDINGS = 3
 OFTEN_SAID = 3
 # Below this overlap of words only a plain clash is a conflict.
 LITTLE_OVERLAP = 0.40
-DAY = 86_400.0
+# Features by which a text says itself that the old one no longer holds.
+CHANGES_OF_THE_OLD = (
+    "change × gives up",
+    "change × turned",
+    "change × swap",
+    "soft × gives up",
+    "soft × turned",
+)
 REASON_CLAUSE = re.compile(
     r"[,;]?\s+(?:because|since|as (?:we|it|our|the|this|that|they|an?)|so that|otherwise)\b"
     r"[^.!?]*[.!?]*\s*$",
@@ -84,10 +93,10 @@ class Verdict(NamedTuple):
 class RelationScorer(NamedTuple):
     """What one of each feature adds to each relation; `start` is where all begin."""
 
-    adds: dict[str, tuple[float, ...]]
-    start: tuple[float, ...]
+    adds: Mapping[str, tuple[float, ...]]
+    start: Sequence[float]
 
-    def estimate(self, features: Mapping[str, float]) -> dict[str, float]:
+    def estimate(self, features: Features) -> Features:
         """The probability of each relation, together 1 (a softmax)."""
         sums = list(self.start)
         for name, value in features.items():
@@ -165,18 +174,15 @@ def protect_repeated(old: Memory, seen: StatementSimilarity, verdict: Verdict) -
     """The verdict, but what was said time and again is replaced only by what names it ("no longer
     X", "instead of X"); else a person decides.
     """
-    if (
-        verdict.relation == "updates"
-        and old.strength >= OFTEN_SAID
-        and not seen.features["gives up"]
-    ):
+    is_often_said = old.strength >= OFTEN_SAID and not seen.features["gives up"]
+    if verdict.relation == "updates" and is_often_said:
         return verdict._replace(relation="contradicts")
     return verdict
 
 
-def collect_concepts(known: Sequence[Statement]) -> frozenset[str]:
+def collect_concepts(known: Sequence[Statement]) -> Concepts:
     """Everything that a memory is known to speak of, in any of its wordings."""
-    return frozenset().union(*(statement.concepts for statement in known))
+    return Concepts().union(*(statement.concepts for statement in known))
 
 
 def read_claim(text: str) -> Statement:
@@ -232,14 +238,14 @@ def pick_nearest_wordings(known: Sequence[Statement], claim: Statement) -> list[
     return ranked[:MAX_VOTING]
 
 
-def estimate_relations(seen: StatementSimilarity, cosine: float | None) -> dict[str, float]:
+def estimate_relations(seen: StatementSimilarity, cosine: float | None) -> Features:
     """The probability of each relation of two compared statements."""
     return load_scorer("without" if cosine is None else "with cosine").estimate(seen.features)
 
 
 def decide_relation(
     seen: StatementSimilarity,
-    likely: Mapping[str, float],
+    likely: Features,
     sure: float = MIN_LIKELIHOOD["same"],
 ) -> Verdict:
     """The likeliest relation that nothing forbids; `sure` is how likely a repetition must be."""
@@ -280,7 +286,7 @@ def explain_barred(relation: str, seen: StatementSimilarity) -> str:
     return next((why for why, value in find_objections(seen).items() if value > 0), "")
 
 
-def find_against_same(seen: StatementSimilarity) -> dict[str, float]:
+def find_against_same(seen: StatementSimilarity) -> Features:
     """What shows that it is no repetition: each reason with a number above 0 if it applies."""
     f = seen.features
     return {
@@ -303,30 +309,19 @@ def find_against_same(seen: StatementSimilarity) -> dict[str, float]:
         "a question": f["asks differs"],
         "it announces a change": f["change told"],
         "it adds something": f["and new"] * f["extra"],
-        "another subject": float(f["extra subject"] > 0 and f["jaccard"] < SUBJECT_OVERLAP),
+        "another subject": f["extra subject"] > 0 and f["jaccard"] < SUBJECT_OVERLAP,
         "nothing in common": f["shares nothing"],
-        "too little in common": float(_shares_little(seen)),
+        "too little in common": _shares_little(seen),
     }
 
 
-def find_against_update(seen: StatementSimilarity) -> dict[str, float]:
+def find_against_update(seen: StatementSimilarity) -> Features:
     """What shows that it does not replace the old one, as `find_against_same`."""
     f = seen.features
-    about = sum(
-        f[name]
-        for name in (
-            "change × gives up",
-            "change × turned",
-            "change × swap",
-            "soft × gives up",
-            "soft × turned",
-        )
-    )
-    other = f["extra subject"] * f["missing"] * (1 - f["change"])
     return {
-        "it announces no change": float(not about),
-        "it speaks of something else": other,
-        "too much is said": float(f["parts"] > 0 and f["jaccard"] < LITTLE_OVERLAP),
+        "it announces no change": not any(f[name] for name in CHANGES_OF_THE_OLD),
+        "it speaks of something else": f["extra subject"] * f["missing"] * (1 - f["change"]),
+        "too much is said": f["parts"] > 0 and f["jaccard"] < LITTLE_OVERLAP,
         "another place": f["other place"],
         "someone else's": f["whose differs"],
         "a question": f["asks differs"],
@@ -335,23 +330,17 @@ def find_against_update(seen: StatementSimilarity) -> dict[str, float]:
     }
 
 
-def find_against_conflict(seen: StatementSimilarity) -> dict[str, float]:
+def find_against_conflict(seen: StatementSimilarity) -> Features:
     """What shows that both can be true, as `find_against_same`."""
     f = seen.features
     differ = seen.swaps or seen.turned or seen.extra or seen.missing
-    other = (
-        f["clash"]
-        + f["bars differ"]
-        + f["order crossed"]
-        + f["only differs"]
-        + f["limit new"]
-        + f["limit old"]
-    )
-    clash = f["clash"] + f["swaps"] + f["many swaps"] + f["bars differ"]
+    limits = f["only differs"] + f["limit new"] + f["limit old"]
+    against = f["clash"] + f["bars differ"]
+    clash = against + f["swaps"] + f["many swaps"]
     return {
-        "nothing stands against it": float(not differ and not other),
-        "too little in common": float(f["jaccard"] < LITTLE_OVERLAP and not clash),
-        "too much is said": float(f["parts"] > 0 and f["jaccard"] < SUBJECT_OVERLAP),
+        "nothing stands against it": not (differ or against or f["order crossed"] or limits),
+        "too little in common": f["jaccard"] < LITTLE_OVERLAP and not clash,
+        "too much is said": f["parts"] > 0 and f["jaccard"] < SUBJECT_OVERLAP,
         "another place": f["other place"],
         "another condition": f["condition crossed"],
         "other roles": f["roles"] * (1 - f["any turned"]),
@@ -359,7 +348,7 @@ def find_against_conflict(seen: StatementSimilarity) -> dict[str, float]:
     }
 
 
-FORBIDS: dict[str, Callable[[StatementSimilarity], dict[str, float]]] = {
+FORBIDS: Mapping[str, Callable[[StatementSimilarity], Features]] = {
     "same": find_against_same,
     "updates": find_against_update,
     "contradicts": find_against_conflict,
@@ -375,16 +364,15 @@ def _shares_little(seen: StatementSimilarity) -> bool:
 
 def limit_verdict(old: Memory, new: Memory, verdict: Verdict) -> Verdict:
     """The verdict, or "near" where two cannot become one: read in part, of two spaces or kinds."""
-    if verdict.relation in ("same", "updates"):
+    relation, sure, why = verdict
+    if relation in ("same", "updates"):
         truncated = read_statement(old.text).is_truncated or read_statement(new.text).is_truncated
         if truncated and fold_text(old.text) != fold_text(new.text):
-            return Verdict("near", verdict.confidence, "alike as far as they were read")
-    if verdict.relation == "same" and old.space != new.space:
-        return Verdict("near", verdict.confidence, f"{verdict.why}, but in another space")
-    if verdict.relation == "same" and not is_mergeable_kind(old.kind, new.kind):
-        return Verdict(
-            "near", verdict.confidence, f"{verdict.why}, but as {new.kind} and not as {old.kind}"
-        )
+            return Verdict("near", sure, "alike as far as they were read")
+    if relation == "same" and old.space != new.space:
+        return Verdict("near", sure, f"{why}, but in another space")
+    if relation == "same" and not is_mergeable_kind(old.kind, new.kind):
+        return Verdict("near", sure, f"{why}, but as {new.kind} and not as {old.kind}")
     return verdict
 
 
@@ -401,7 +389,7 @@ def is_mergeable_kind(one: str, other: str) -> bool:
 
 def explain_verdict(relation: str, seen: StatementSimilarity) -> str:
     """The reason of a verdict, for a person."""
-    common = ", ".join(sorted(seen.shared)[:4]) or "nothing"
+    common = format_concepts(seen.shared) or "nothing"
     if relation == "updates":
         return f"it says itself what it replaces: {_explain_conflict(seen, common)}"
     if relation == "contradicts":
@@ -409,7 +397,7 @@ def explain_verdict(relation: str, seen: StatementSimilarity) -> str:
     if relation == "same":
         return f"the same in other words: {common}"
     if relation == "near":
-        more = f"; it adds {', '.join(sorted(seen.extra)[:4])}" if seen.extra else ""
+        more = f"; it adds {format_concepts(seen.extra)}" if seen.extra else ""
         return f"nearly the same: {common}{more}"
     return f"something else; in common: {common}"
 
@@ -419,5 +407,5 @@ def _explain_conflict(seen: StatementSimilarity, common: str) -> str:
     if swaps:
         return f"different value: {', '.join(swaps)}"
     if seen.turned:
-        return f"one denies what the other says: {', '.join(sorted(seen.turned)[:4])}"
+        return f"one denies what the other says: {format_concepts(seen.turned)}"
     return f"the opposite about {common}"
