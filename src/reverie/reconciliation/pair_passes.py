@@ -10,7 +10,7 @@ if the other holds its every number, identifier and name. What is less sure beco
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from reverie.core.model import UNDECIDED_RELATIONS, Add, Change, Edge, Link, Memory, visible_spaces
@@ -20,16 +20,20 @@ from reverie.reconciliation.merge_rules import (
     MIN_COSINE,
     NEAR_COSINE,
     RELATES_WEIGHT,
+    SURE_OPINION,
+    KnownMemory,
     PairRuling,
     can_merge,
+    can_replace,
     diff_memory,
+    find_marks,
+    holds_marks,
     is_mixed_authorship,
     is_same_family,
     is_worth_review,
     mark_retired,
     plan_merge,
 )
-from reverie.reconciliation.model_opinion import MIN_CONFIDENCE
 from reverie.reconciliation.paraphrase.statement_comparison import Verdict, compare_memories
 from reverie.reconciliation.paraphrase.wording_vote import OPPOSED_RELATIONS
 from reverie.reconciliation.pass_view import (
@@ -40,7 +44,6 @@ from reverie.reconciliation.pass_view import (
     has_edge,
     visit_pairs,
 )
-from reverie.reconciliation.stand_in_rules import can_replace, find_marks, holds_marks
 from reverie.text.tokenization import tokenize_query
 
 # Cosines from which pairs are looked at to merge, to find contradictions, to relate them.
@@ -96,29 +99,37 @@ def flag_contradictions(view: PassView) -> list[PassStep]:
 
 def relate_memories(view: PassView, relate: RelateMemories | None = None) -> list[PassStep]:
     """Steps that tie what belongs together; with `relate`, also where no word is shared."""
-    return visit_pairs(
-        view, lambda current, one, other, _cosine: relate_pair(current, one, other, relate)
-    )
 
+    def judge(current: PassView, one: Memory, other: Memory, _cosine: float) -> PassStep | None:
+        return relate_pair(current, one, other, relate)
 
-# Merging
+    return visit_pairs(view, judge)
 
 
 def compare_in_order(
     view: PassView, one: Memory, other: Memory, cosine: float
 ) -> tuple[Memory, Memory, Verdict]:
     """The older, the newer, and what the newer is to the older."""
-    old, new = (one, other) if (one.at, one.id) <= (other.at, other.id) else (other, one)
-    wordings = view.wordings.get(old.id, ())
-    return old, new, compare_memories(old, new, cosine, wordings=wordings)
+    old, new = sorted((one, other), key=lambda memory: (memory.at, memory.id))
+    return old, new, compare_memories(old, new, cosine, wordings=view.wordings.get(old.id, ()))
+
+
+def make_pair_step(
+    old: Memory, new: Memory, relation: str, changes: Sequence[Change], why: str
+) -> PassStep:
+    """The step that notes what the newer of two memories is to the older."""
+    return PassStep(tuple(changes), (old.id, new.id), why, PairRuling(new.id, old.id, relation))
+
+
+# Merging
 
 
 def is_same_by_wordings(view: PassView, one: Memory, other: Memory, cosine: float) -> bool:
     """True if the wordings of two memories show that they are the same, and nothing is flagged."""
     if has_edge(view.edges, one.id, other.id, "contradicts", "supersedes"):
         return False
-    wordings = view.wordings
-    return is_same_family(one, wordings.get(one.id, ()), other, wordings.get(other.id, ()), cosine)
+    ones, others = (KnownMemory(m, view.wordings.get(m.id, ())) for m in (one, other))
+    return is_same_family(ones, others, cosine)
 
 
 def merge_pair(view: PassView, one: Memory, other: Memory, cosine: float) -> PassStep | None:
@@ -130,17 +141,13 @@ def merge_pair(view: PassView, one: Memory, other: Memory, cosine: float) -> Pas
         return None
     if verdict.relation != "same" and not is_same_by_wordings(view, old, new, cosine):
         return None
-    directions = sorted(
-        ((old, new), (new, old)), key=lambda pair: (-pair[0].trust, -pair[0].strength)
-    )
-    for keep, gone in directions:
+    # The better source stays, then what was said more often, then the older.
+    ranked = sorted((old, new), key=lambda memory: (-memory.trust, -memory.strength))
+    for keep, gone in (ranked, ranked[::-1]):
         if can_replace(keep, gone, view.wordings.get(keep.id, ())):
-            return PassStep(
-                (*plan_merge(keep, gone, view.now), *move_edges(keep, gone, view.edges)),
-                (keep.id, gone.id),
-                f"the same ({cosine:.2f})",
-                PairRuling(new.id, old.id, "same"),
-            )
+            changes = *plan_merge(keep, gone, view.now), *move_edges(keep, gone, view.edges)
+            step = make_pair_step(old, new, "same", changes, f"the same ({cosine:.2f})")
+            return step._replace(rests_on=(keep.id, gone.id))
     return None
 
 
@@ -153,8 +160,8 @@ def move_edges(keep: Memory, gone: Memory, edges: EdgeWeights) -> list[Change]:
         other = dst if src == gone.id else src
         if has_edge(edges, keep.id, other, rel):
             continue
-        ends = (keep.id, rel, dst) if src == gone.id else (src, rel, keep.id)
-        moved.append(Link(Edge(*ends, weight)))
+        ends = (keep.id, dst) if src == gone.id else (src, keep.id)
+        moved.append(Link(Edge(ends[0], rel, ends[1], weight)))
     return moved
 
 
@@ -173,7 +180,7 @@ def unite_pair(
     believed; what the user said stays in the user's own words.
     """
     old, new, verdict = compare_in_order(view, one, other, cosine)
-    same_frame = old.space == new.space and old.kind == new.kind and old.trust == new.trust
+    same_frame = (old.space, old.kind, old.trust) == (new.space, new.kind, new.trust)
     if not same_frame or verdict.relation != "same" or not can_merge(old, new):
         return None
     if {old.provenance, new.provenance} & USER_PROVENANCES:
@@ -193,12 +200,7 @@ def unite_pair(
         changes += diff_memory(memory, mark_retired(memory, view.now, "merged", united.id))
         changes.append(Link(Edge(united.id, "derived_from", memory.id)))
         changes += move_edges(united, memory, view.edges)
-    return PassStep(
-        tuple(changes),
-        (old.id, new.id),
-        f"two wordings of one thing ({cosine:.2f})",
-        PairRuling(new.id, old.id, "same"),
-    )
+    return make_pair_step(old, new, "same", changes, f"two wordings of one thing ({cosine:.2f})")
 
 
 # Questions for a person
@@ -238,12 +240,9 @@ def flag_resembling_pair(
         return None
     if any(src == new.id and rel == "resembles" for src, rel, _ in view.edges):
         return None
-    return PassStep(
-        (Link(Edge(new.id, "resembles", old.id, round(min(1.0, cosine), 2))),),
-        (old.id, new.id),
-        f"may say the same ({cosine:.2f}): {verdict.why}",
-        PairRuling(new.id, old.id, "near"),
-    )
+    tie = Edge(new.id, "resembles", old.id, round(min(1.0, cosine), 2))
+    why = f"may say the same ({cosine:.2f}): {verdict.why}"
+    return make_pair_step(old, new, "near", [Link(tie)], why)
 
 
 @lru_cache(maxsize=8_192)
@@ -268,12 +267,8 @@ def flag_conflicting_pair(
     old, new, verdict = compare_in_order(view, one, other, cosine)
     if verdict.relation not in OPPOSED_RELATIONS or has_enough_questions(view, one, other):
         return None
-    return PassStep(
-        tuple(flag_contradiction(new, old, view.now)),
-        (old.id, new.id),
-        verdict.why,
-        PairRuling(new.id, old.id, verdict.relation),
-    )
+    changes = flag_contradiction(new, old, view.now)
+    return make_pair_step(old, new, verdict.relation, changes, verdict.why)
 
 
 # Relations
@@ -292,33 +287,20 @@ def relate_pair(
     """
     if not one.session or one.session == other.session or not is_visible_together(one, other):
         return None
-    if any({src, dst} == {one.id, other.id} for src, _, dst in view.edges):
-        return None
+    tied = any({src, dst} == {one.id, other.id} for src, _, dst in view.edges)
     common = set(one.files) & set(other.files) or find_marks(one.text) & find_marks(other.text)
-    if common:
-        return tie_memories(
-            one, other, f"two sessions, one subject: {', '.join(sorted(common)[:3])}"
-        )
-    return relate_by_judgement(view, one, other, relate(one, other) if relate else None)
-
-
-def relate_by_judgement(
-    view: PassView, one: Memory, other: Memory, judgement: tuple[str, float, str] | None
-) -> PassStep | None:
-    """The step that follows from a `relate` answer: a tie, or flags on both for a person."""
+    if common and not tied:
+        shown = ", ".join(sorted(common)[:3])
+        return tie_memories(one, other, f"two sessions, one subject: {shown}")
+    judgement = relate(one, other) if relate and not tied else None
     relation, confidence, why = judgement or ("none", 0.0, "")
-    if confidence < MIN_CONFIDENCE or relation == "none":
+    if confidence < SURE_OPINION or relation == "none":
         return None
     if relation == "relates_to":
         return tie_memories(one, other, why)
     if is_unquestioned(one, other) or has_enough_questions(view, one, other):
         return None
-    return PassStep(
-        tuple(flag_contradiction(other, one, view.now)),
-        (one.id, other.id),
-        why,
-        PairRuling(other.id, one.id, relation),
-    )
+    return make_pair_step(one, other, relation, flag_contradiction(other, one, view.now), why)
 
 
 def tie_memories(one: Memory, other: Memory, why: str) -> PassStep:

@@ -15,7 +15,7 @@
 
 Only the first two make a memory disappear from sight, so they have to be sure: a scorer over
 readable features (`similarity_features`) proposes, its coefficients are in `comparer.json`, and
-what it proposes must pass plain rules (`explain_barred`), which name what forbids it. When in doubt
+what it proposes must pass plain rules (`is_barred`). When in doubt
 the answer is "contradicts" or "near", which only ask for a look.
 
 We would notice it going wrong in `python -m bench.reconcile`, which counts what would wrongly be
@@ -24,7 +24,7 @@ retired.
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -63,6 +63,34 @@ FIRST_WORDINGS = 3
 OFTEN_SAID = 3
 # Below this overlap of words only a plain clash is a conflict.
 LITTLE_OVERLAP = 0.40
+# Features each of which forbids to call two texts the same, …
+AGAINST_SAME = (
+    "extra value",
+    "extra name",
+    "swap opposite",
+    "any turned",
+    "denies more",
+    "order crossed",
+    "roles",
+    "unbound",
+    "not all",
+    "more places",
+    "fewer places",
+    "whose differs",
+    "when differs",
+    "condition crossed",
+    "condition of its own",
+    "hedge new",
+    "limit new",
+    "limit old",
+    "asks differs",
+    "change told",
+    "shares nothing",
+)
+# … one the successor of the other, …
+AGAINST_UPDATE = ("other place", "whose differs", "asks differs", "shares nothing", "hedge new")
+# … or two that cannot both be true.
+AGAINST_CONFLICT = ("other place", "condition crossed", "when differs")
 # Features by which a text says itself that the old one no longer holds.
 CHANGES_OF_THE_OLD = (
     "change × gives up",
@@ -225,7 +253,7 @@ def cast_vote(seen: StatementSimilarity, cosine: float | None) -> WordingVote:
         verdict.relation,
         verdict.confidence,
         likely,
-        explain_barred("same", seen),
+        is_barred("same", seen),
         bool(seen.features["gives up"]),
         len(seen.extra),
     )
@@ -250,7 +278,7 @@ def decide_relation(
 ) -> Verdict:
     """The likeliest relation that nothing forbids; `sure` is how likely a repetition must be."""
     for relation in sorted(likely, key=lambda relation: (-likely[relation], relation)):
-        if explain_barred(relation, seen):
+        if is_barred(relation, seen):
             continue
         if likely[relation] >= (sure if relation == "same" else MIN_LIKELIHOOD[relation]):
             return Verdict(relation, round(likely[relation], 3), explain_verdict(relation, seen))
@@ -278,81 +306,64 @@ def explain_apart(old: Memory, new: Memory, claim: Statement) -> str:
     return ""
 
 
-def explain_barred(relation: str, seen: StatementSimilarity) -> str:
-    """What forbids to call it that; "" if nothing does."""
-    find_objections = FORBIDS.get(relation)
-    if find_objections is None:
-        return ""
-    return next((why for why, value in find_objections(seen).items() if value > 0), "")
+def is_barred(relation: str, seen: StatementSimilarity) -> bool:
+    """True if something forbids to call it that, however likely the scorer finds it."""
+    match relation:
+        case "same":
+            return _cannot_repeat(seen)
+        case "updates":
+            return _cannot_replace(seen)
+        case "contradicts":
+            return _can_both_be_true(seen)
+        case _:
+            return False
 
 
-def find_against_same(seen: StatementSimilarity) -> Features:
-    """What shows that it is no repetition: each reason with a number above 0 if it applies."""
+def _cannot_repeat(seen: StatementSimilarity) -> bool:
+    """True if it is no repetition: it adds, denies or limits something, or is about another case."""
     f = seen.features
-    return {
-        "it adds a value": f["extra value"],
-        "it adds a name": f["extra name"],
-        "a value differs": f["swaps"] + f["many swaps"] - f["swap slot"] - f["swap end slot"],
-        "an opposite": f["swap opposite"],
-        "one denies what the other says": f["any turned"] + f["denies more"],
-        "another order": f["order crossed"] + seen.elsewhere,
-        "other roles": f["roles"],
-        "paired otherwise": f["unbound"],
-        "not of all": f["not all"],
-        "another place": f["more places"] + f["fewer places"],
-        "someone else's": f["whose differs"],
-        "another day": f["when differs"],
-        "another time": f["will differs"] * f["past differs"],
-        "another condition": f["condition crossed"] + f["condition of its own"],
-        "less sure": f["hedge new"],
-        "a limit": f["limit new"] + f["limit old"],
-        "a question": f["asks differs"],
-        "it announces a change": f["change told"],
-        "it adds something": f["and new"] * f["extra"],
-        "another subject": f["extra subject"] > 0 and f["jaccard"] < SUBJECT_OVERLAP,
-        "nothing in common": f["shares nothing"],
-        "too little in common": _shares_little(seen),
-    }
+    # A word in the same surroundings may be only another word for it.
+    has_other_value = f["swaps"] + f["many swaps"] > f["swap slot"] + f["swap end slot"]
+    other_subject = f["extra subject"] > 0 and f["jaccard"] < SUBJECT_OVERLAP
+    return (
+        any(f[name] for name in AGAINST_SAME)
+        or has_other_value
+        or seen.elsewhere
+        or bool(f["will differs"] and f["past differs"])
+        or bool(f["and new"] and f["extra"])
+        or other_subject
+        or _shares_little(seen)
+    )
 
 
-def find_against_update(seen: StatementSimilarity) -> Features:
-    """What shows that it does not replace the old one, as `find_against_same`."""
+def _cannot_replace(seen: StatementSimilarity) -> bool:
+    """True if it does not replace the old one: it announces no change of it."""
     f = seen.features
-    return {
-        "it announces no change": not any(f[name] for name in CHANGES_OF_THE_OLD),
-        "it speaks of something else": f["extra subject"] * f["missing"] * (1 - f["change"]),
-        "too much is said": f["parts"] > 0 and f["jaccard"] < LITTLE_OVERLAP,
-        "another place": f["other place"],
-        "someone else's": f["whose differs"],
-        "a question": f["asks differs"],
-        "nothing in common": f["shares nothing"],
-        "it is unsure": f["hedge new"],
-    }
+    other_subject = f["extra subject"] and f["missing"] and not f["change"]
+    says_too_much = f["parts"] > 0 and f["jaccard"] < LITTLE_OVERLAP
+    return (
+        any(f[name] for name in AGAINST_UPDATE)
+        or not any(f[name] for name in CHANGES_OF_THE_OLD)
+        or bool(other_subject)
+        or says_too_much
+    )
 
 
-def find_against_conflict(seen: StatementSimilarity) -> Features:
-    """What shows that both can be true, as `find_against_same`."""
+def _can_both_be_true(seen: StatementSimilarity) -> bool:
+    """True if nothing stands against the old one, or it is about another case."""
     f = seen.features
-    differ = seen.swaps or seen.turned or seen.extra or seen.missing
-    limits = f["only differs"] + f["limit new"] + f["limit old"]
-    against = f["clash"] + f["bars differ"]
-    clash = against + f["swaps"] + f["many swaps"]
-    return {
-        "nothing stands against it": not (differ or against or f["order crossed"] or limits),
-        "too little in common": f["jaccard"] < LITTLE_OVERLAP and not clash,
-        "too much is said": f["parts"] > 0 and f["jaccard"] < SUBJECT_OVERLAP,
-        "another place": f["other place"],
-        "another condition": f["condition crossed"],
-        "other roles": f["roles"] * (1 - f["any turned"]),
-        "another day": f["when differs"],
-    }
-
-
-FORBIDS: Mapping[str, Callable[[StatementSimilarity], Features]] = {
-    "same": find_against_same,
-    "updates": find_against_update,
-    "contradicts": find_against_conflict,
-}
+    clash = any(f[name] for name in ("clash", "swaps", "many swaps", "bars differ"))
+    differs = seen.swaps or seen.turned or seen.extra or seen.missing
+    limits = any(f[name] for name in ("order crossed", "only differs", "limit new", "limit old"))
+    shares_little = f["jaccard"] < LITTLE_OVERLAP and not clash
+    says_too_much = f["parts"] > 0 and f["jaccard"] < SUBJECT_OVERLAP
+    return (
+        any(f[name] for name in AGAINST_CONFLICT)
+        or not (differs or clash or limits)
+        or shares_little
+        or says_too_much
+        or bool(f["roles"] and not f["any turned"])
+    )
 
 
 def _shares_little(seen: StatementSimilarity) -> bool:

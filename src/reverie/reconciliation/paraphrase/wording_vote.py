@@ -40,7 +40,7 @@ class WordingVote(NamedTuple):
     relation: str  # as `compare` would say of that wording alone
     confidence: float
     likelihoods: Mapping[str, float]  # how likely each relation is
-    barred: str  # what forbids to call it the same; "" if nothing
+    barred: bool  # whether something forbids to call it the same
     gives_up: bool  # whether it says that what this wording says is no more
     new_words: int  # what it says that no wording says
 
@@ -84,7 +84,7 @@ def decide_vote(looks: Sequence[WordingVote]) -> tuple[str, float]:
     anything else is a contradiction, about which a person decides.
     """
     likely = estimate_same(looks)
-    barred = sum(bool(look.barred) for look in looks)
+    barred = sum(look.barred for look in looks)
     if likely >= NEAR_LIKELIHOOD and barred > UPDATE_SHARE * len(looks):
         return "near", likely
     if likely >= SAME_LIKELIHOOD:
