@@ -174,6 +174,11 @@ def make_tool_payload(run: ToolRunRecord) -> dict[str, Any]:
         "duration": run.duration,
         "task": keep_label_start(str(run.task)),
     }
+    return without_empty_values(payload)
+
+
+def without_empty_values(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """A payload without what says nothing; False and 0 do."""
     return {name: value for name, value in payload.items() if value not in (None, "", {}, [])}
 
 
@@ -215,7 +220,7 @@ def make_file_payload(
         "task": keep_label_start(task),
         "context": keep_label_start(context),
     }
-    return {name: value for name, value in payload.items() if value not in ("", [])}
+    return without_empty_values(payload)
 
 
 def check_line_range(lines: Sequence[int] | None) -> list[int]:
@@ -257,7 +262,12 @@ def list_parameter_texts(event: Event) -> list[str]:
 
 def get_event_task(event: Event) -> str:
     """The task that an event belongs to; empty if it names none."""
-    return get_payload_task(event.payload)
+    return str(event.payload.get("task") or "")
+
+
+def sort_events(events: Iterable[Event], *, newest_first: bool = False) -> list[Event]:
+    """Events in the order in which things happened; of one moment, in that of the log."""
+    return sorted(events, key=lambda event: (event.at, event.seq), reverse=newest_first)
 
 
 def get_run_command(event: Event) -> str:
@@ -317,16 +327,11 @@ def derive_file_payload(payload: Mapping[str, Any]) -> dict[str, Any] | None:
     operation = FILE_TOOLS.get(tool.lower())
     given = payload.get("parameters")
     paths = [given.get(name) for name in PATH_PARAMETERS] if isinstance(given, Mapping) else []
-    path = next((path for path in paths if isinstance(path, str) and path.strip()), None)
+    path = first_text(path for path in paths if str(path).strip())
     if not operation or not path:
         return None
-    ok, task = payload.get("ok") is True, get_payload_task(payload)
+    ok, task = payload.get("ok") is True, str(payload.get("task") or "")
     return make_file_payload(path, operation, None, "", ok, task, tool)
-
-
-def get_payload_task(payload: Mapping[str, Any]) -> str:
-    """The task that a payload names; empty if none."""
-    return str(payload.get("task") or "")
 
 
 class ToolStats(NamedTuple):
@@ -353,7 +358,7 @@ class WorkStatistics(NamedTuple):
 
 def measure_work(events: Iterable[Event]) -> WorkStatistics:
     """Statistics of these activity events, most used tools first."""
-    ordered = sorted(events, key=lambda event: (event.at, event.seq))
+    ordered = sort_events(events)
     runs: dict[str, list[Event]] = {}
     met = Counter[str]()
     for event in ordered:
@@ -393,11 +398,8 @@ def measure_tool_runs(tool: str, runs: Sequence[Event]) -> ToolStats:
     outcomes = [read_success(event.payload) for event in runs]
     known = [outcome for outcome in outcomes if outcome is not None]
     durations = [event.payload.get("duration") for event in runs]
-    seconds = sorted(
-        float(value)
-        for value in durations
-        if isinstance(value, (int, float)) and math.isfinite(value)
-    )
+    numbers = [float(value) for value in durations if isinstance(value, (int, float))]
+    seconds = sorted(filter(math.isfinite, numbers))
     return ToolStats(
         tool,
         len(runs),

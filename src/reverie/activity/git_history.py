@@ -33,7 +33,9 @@ from reverie.memory.memory_validation import to_clean_json
 from reverie.pipeline.event_reader import WorkContext
 from reverie.privacy.redacted_text import redact_short_text
 
-GIT_COMMAND = (
+# No hook, file system monitor, signature check or remote of the repository's own may run, whatever
+# its configuration says; paths come as they are, and renames are looked for in 200 files at most.
+GIT_COMMAND = [
     "git",
     "--no-pager",
     "--no-optional-locks",
@@ -50,18 +52,10 @@ GIT_COMMAND = (
     "core.quotePath=false",
     "-c",
     "diff.renameLimit=200",
-)
+]
 LOG_ARGUMENTS = (
-    "log",
-    "-z",
-    "--numstat",
-    "-M",
-    "--reverse",
-    "--no-merges",
-    "--no-ext-diff",
-    "--no-textconv",
-    "--no-color",
-    "--no-show-signature",
+    *["log", "-z", "--numstat", "-M", "--reverse", "--no-merges"],
+    *["--no-ext-diff", "--no-textconv", "--no-color", "--no-show-signature"],
     f"--format={GIT_LOG_FORMAT}",
 )
 MAX_KNOWN_COMMITS = 1_000_000
@@ -84,10 +78,11 @@ def import_git_history(work: WorkContext, folder: Path, space: str) -> GitImport
     else is at it.
     """
     roots = list_root_commits(folder)
+    first = roots[0]
     seen = work.store.search_events(
-        (COMMIT,), space=space, containing=[roots[0]], limit=MAX_KNOWN_COMMITS
+        (COMMIT,), space=space, containing=[first], limit=MAX_KNOWN_COMMITS
     )
-    known = [event for event in seen if event.payload.get("repository") == roots[0]]
+    known = [event for event in seen if event.payload.get("repository") == first]
     # The roots of a shallow clone seem to have made all files at once.
     left_out = list(roots) if is_shallow_clone(folder) else []
     if known:
@@ -95,7 +90,7 @@ def import_git_history(work: WorkContext, folder: Path, space: str) -> GitImport
         if last and is_ancestor_commit(folder, last):
             left_out.append(last)
     commits = list(read_git_commits(folder, tuple(f"^{id}" for id in left_out)))
-    done = GitImport(roots[0], known=len(known))
+    done = GitImport(first, known=len(known))
     if not commits:
         return done
     with work.store.transaction():
@@ -115,7 +110,12 @@ def append_new_commits(
         event = to_commit_event(commit, done.repository, space, work.policy)
         if commit.id not in known_ids and get_rewrite_key(event.payload) not in known_keys:
             new.append(event)
-            done = count_commit(done, commit, event)
+            done = done._replace(
+                commits=done.commits + 1,
+                files=done.files + len(commit.files),
+                fixes=done.fixes + commit.fixes,
+                left_out=done.left_out + ("left_out" in event.payload),
+            )
     work.store.append(new)
     return done
 
@@ -196,13 +196,3 @@ def to_commit_event(commit: Commit, repository: str, space: str, policy: Policy)
         names = [redact_short_text(name, policy) for name in before]
         files.append([redact_short_text(path, policy), added, deleted, *names])
     return Event(verb=COMMIT, space=space, at=commit.at, payload={**payload, "files": files})
-
-
-def count_commit(done: GitImport, commit: Commit, event: Event) -> GitImport:
-    """The tally with one more commit."""
-    return done._replace(
-        commits=done.commits + 1,
-        files=done.files + len(commit.files),
-        fixes=done.fixes + commit.fixes,
-        left_out=done.left_out + ("left_out" in event.payload),
-    )

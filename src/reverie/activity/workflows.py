@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.activity import TOOL
-from reverie.activity.activity_events import get_event_task, get_run_command
+from reverie.activity.activity_events import get_event_task, get_run_command, sort_events
 from reverie.activity.error_lessons import is_read_command, strip_command_noise
 from reverie.activity.failure_signature import normalize_error_line
 from reverie.core.model import Event
@@ -26,9 +26,10 @@ MAX_COMMAND_CHARS = 160
 # in the details of a procedure that a workflow became: the commands without what changes
 SHAPE_DETAIL = "workflow"
 
-QUOTED_TEXT = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
+QUOTED_ARGUMENT = re.compile(r"\"(?:\\.|[^\"\\])*\"|'[^']*'")
 
 
+# Commands without what changes from time to time.
 Shape = tuple[str, ...]
 
 
@@ -46,12 +47,12 @@ class CommandWorkflow(NamedTuple):
     steps: tuple[str, ...]  # as they were last run
     occasions: int  # pieces of work in which they were
     last_at: float
-    shape: tuple[str, ...]  # without what changes
+    shape: Shape
 
 
 def normalize_step(command: str) -> str:
     """A command without what changes from time to time."""
-    return normalize_error_line(QUOTED_TEXT.sub("…", command))
+    return normalize_error_line(QUOTED_ARGUMENT.sub("…", command))
 
 
 def find_workflows(events: Iterable[Event], least: int = MIN_OCCASIONS) -> list[CommandWorkflow]:
@@ -61,18 +62,15 @@ def find_workflows(events: Iterable[Event], least: int = MIN_OCCASIONS) -> list[
         for run in iterate_step_runs(steps):
             found[tuple(step.shape for step in run)][work] = run
     often = {shape: runs for shape, runs in found.items() if len(runs) >= least}
-    workflows = [
-        make_workflow(shape, runs)
-        for shape, runs in often.items()
-        if not is_part_of_longer(shape, often)
-    ]
+    whole = [shape for shape in often if not is_part_of_longer(shape, often)]
+    workflows = [make_workflow(shape, often[shape]) for shape in whole]
     return sorted(workflows, key=lambda one: (-one.occasions, -len(one.steps), one.steps))
 
 
 def collect_steps(events: Iterable[Event]) -> dict[str, list[CommandStep]]:
     """For each piece of work the commands that went well and did something, repetitions once."""
     works: dict[str, list[CommandStep]] = defaultdict(list)
-    for event in sorted(events, key=lambda event: (event.at, event.seq)):
+    for event in sort_events(events):
         command = strip_command_noise(get_run_command(event))
         work = get_event_task(event) or event.session
         if event.verb != TOOL or not work or not command or is_read_command(command):
@@ -89,12 +87,9 @@ def is_part_of_longer(
     shape: Shape, often: Mapping[Shape, Mapping[str, Sequence[CommandStep]]]
 ) -> bool:
     """True if a sequence is part of a longer one that occurs as often."""
-    return any(
-        len(other) > len(shape)
-        and len(often[other]) >= len(often[shape])
-        and is_subsequence(shape, other)
-        for other in often
-    )
+    longer = [other for other in often if len(other) > len(shape)]
+    as_often = [other for other in longer if len(often[other]) >= len(often[shape])]
+    return any(is_subsequence(shape, other) for other in as_often)
 
 
 def iterate_step_runs(steps: Sequence[CommandStep]) -> Iterator[Sequence[CommandStep]]:

@@ -9,7 +9,7 @@ both forget with time, and hold MAX_IDS ids at most.
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
-from reverie.context_window import EMPTY_BLOCK, Block
+from reverie.context_window import Block
 from reverie.core.model import Event, Filter, Record, visible_spaces
 from reverie.storage import Store
 
@@ -208,13 +208,3 @@ def _remember_ids(ids: OrderedDict[str, float], new: Iterable[str], now: float) 
         ids.move_to_end(id)
     while len(ids) > MAX_IDS:
         ids.popitem(last=False)
-
-
-__all__ = [
-    "EMPTY_BLOCK",
-    "Block",
-    "InjectionHistory",
-    "compute_overlap",
-    "replaces_waiting_block",
-    "resume_history",
-]

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 from reverie.context_window.context_items import SYSTEM, ContextItem
 from reverie.context_window.message_parts import (
-    MESSAGE_OVERHEAD,
     SPEAKER_ROLES,
     SYSTEM_ROLES,
     TOOL_ROLES,
@@ -43,25 +42,6 @@ from reverie.text.host_messages import (
     role_of,
 )
 from reverie.text.token_counts import Tokenizer
-
-__all__ = [
-    "MESSAGE_OVERHEAD",
-    "SPEAKER_ROLES",
-    "SYSTEM_ROLES",
-    "TOOL_ROLES",
-    "MessageFacts",
-    "ProviderToolCall",
-    "as_sequence",
-    "count_message_tokens",
-    "describe_calls",
-    "get_message_text",
-    "group_messages",
-    "has_strict_turns",
-    "keep_alternation",
-    "list_answered_ids",
-    "list_call_ids",
-    "split_context_items",
-]
 
 # Newest messages that stay whatever they weigh.
 NEWEST_KEPT = 4

@@ -16,10 +16,9 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from reverie.context_window.context_items import ContextItem
+from reverie.context_window.message_parts import count_message_tokens, get_message_text
 from reverie.context_window.provider_messages import (
     MessageFacts,
-    count_message_tokens,
-    get_message_text,
     has_strict_turns,
     list_answered_ids,
     list_call_ids,

@@ -15,7 +15,6 @@ from reverie.context_window.condensing.condense_strategies import (
     CondenseStrategy,
     get_condense_strategy,
 )
-from reverie.context_window.condensing.sentence_ranking import rank_summary_lines
 from reverie.context_window.condensing.summary_lines import (
     MARK,
     NOTE,
@@ -26,12 +25,13 @@ from reverie.context_window.condensing.summary_lines import (
     is_summary,
     list_frequent_names,
     order_summary_lines,
+    rank_summary_lines,
     render_condensed_summary,
     render_summary_head,
 )
 from reverie.context_window.context_items import ContextItem
+from reverie.context_window.message_parts import MESSAGE_OVERHEAD
 from reverie.context_window.provider_messages import (
-    MESSAGE_OVERHEAD,
     MessageFacts,
     has_strict_turns,
     split_context_items,

@@ -8,12 +8,10 @@ replaced first, so "isn't" is "is not" when "is not allowed" is looked for. Only
 # Pattern (letter case apart) → what it is read as.
 PHRASES = {
     r"(?-i:\bGo\b)(?! (?:to|ahead|on|for)\b)": "golang",
-    r"\b(team|class|group|option|plan|variant|phase|part|room|type|server|"
-    r"zone) (?-i:([A-Z]))\b": r"\1-\2",
+    r"\b(team|class|group|option|plan|variant|phase|part|room|type|server|zone) (?-i:([A-Z]))\b": r"\1-\2",
     r"\bback to\b": "CHANGE back to",
     r"\bat most\b|\bup to\b|\b(?:no|not) more than\b|\bor (?:less|fewer|lower|below)\b": "ATMOST",
-    r"\bat least\b|\b(?:no|not) (?:less|fewer) than\b|\bor (?:later|newer|higher|more|above|"
-    r"up)\b": "ATLEAST",
+    r"\bat least\b|\b(?:no|not) (?:less|fewer) than\b|\bor (?:later|newer|higher|more|above|up)\b": "ATLEAST",
     r"^\s*(?:no|nope|wrong|actually|well|sorry)\b[,.:;!]+ ": "",
     "(?:can|could) ?(?:not|n't|'t) (?:stand|bear)": "hate",
     r"\bwhy (?:not|don't (?:we|you))\b": "please",
@@ -44,8 +42,7 @@ PHRASES = {
     r"\b(?:it|that) was (\w+) (?:before|until now|so far)\b": r"USEDTO \1",
     r"(\d[\w.]*) ?(?:->|→) ?(?=\d)": r"CHANGE from \1 to ",
     r"\bfrom (\S+(?: \S+)?) (?:down |up )?to (?=\S)": r"CHANGE from \1 to ",
-    r"\bfrom now on(?:wards)?\b|\bgoing forward\b|\bin (?:the )?future\b|"
-    r"\bfrom today(?: on)?\b": "FROMNOW",
+    r"\bfrom now on(?:wards)?\b|\bgoing forward\b|\bin (?:the )?future\b|\bfrom today(?: on)?\b": "FROMNOW",
     r"\bas of (?:today|now|this \w+|\w+day)\b|\bsince (?:today|yesterday|this \w+)\b": "FROMNOW",
     r"\bnot any ": "no ",
     r"\btook over\b": "TAKEOVER",
@@ -64,14 +61,12 @@ PHRASES = {
     r"\bonly (?:after|once|when)\b|\bafter(?:wards)?\b": "AFTER",
     r"\b(?:tdd|red-green-refactor)\b|\btest[- ]driven(?:[- ]development)?\b"
     r"|\btest[- ]first(?: development)?\b": "test BEFORE code",
-    r"\b(?:is|are) (?:not allowed|not ok|not okay|not fine|not permitted|forbidden|"
-    r"prohibited|banned"
-    r"|taboo|a no-?go)\b": "FORBIDDEN",
-    r"\b(?:is|are|'s) (?:not (?:for|good for) (?:me|us)|not (?:my|our) (?:thing|cup of tea|way)"
-    r"|a (?:complete |total |pure )?waste(?: of (?:time|effort|money))?|pointless|useless|"
-    r"nonsense|overrated"
-    r"|a (?:bad|terrible) idea|not a good idea"
-    r"|not worth (?:it|the (?:effort|time|trouble))|out of the question|to be avoided)\b": "FORBIDDEN",
+    r"\b(?:is|are) (?:not allowed|not ok|not okay|not fine|not permitted|forbidden|prohibited|"
+    r"banned|taboo|a no-?go)\b": "FORBIDDEN",
+    r"\b(?:is|are|'s) (?:not (?:for|good for) (?:me|us)|not (?:my|our) (?:thing|cup of tea|way)|"
+    r"a (?:complete |total |pure )?waste(?: of (?:time|effort|money))?|pointless|useless|nonsense|"
+    r"overrated|a (?:bad|terrible) idea|not a good idea|not worth (?:it|the (?:effort|time|"
+    r"trouble))|out of the question|to be avoided)\b": "FORBIDDEN",
     r"\b(?:should|must|shall|(?:has|have|needs?|ought|is|are) to) be"
     r" (?:avoided|skipped|split(?: up)?|broken (?:up|down))(?: into)?\b": "FORBIDDEN,",
     r"\bso (?=\w+ *(?:[.,;!?]|$))": "",

@@ -115,9 +115,8 @@ _IDENTIFIER = re.compile(
     r"[A-Za-z].*\d|\d.*[A-Za-z]|\w_\w|[a-z][A-Z]|[/@#]\w|\w\.\w|\(\)$|\w:\w|^[A-Z]{2,}$"
 )
 _REQUEST = re.compile(
-    r"\b(?:could|would|can|will) you\b|\bcan we (?:please|agree)\b"
-    r"|\b(?:should|can|could|do)n't (?:we|you)\b"
-    r"|\bwhy (?:not|don't (?:we|you))\b",
+    r"\b(?:could|would|can|will) you\b|\bcan we (?:please|agree)\b|\b(?:should|can|could|"
+    r"do)n't (?:we|you)\b|\bwhy (?:not|don't (?:we|you))\b",
     re.IGNORECASE,
 )  # a wish, politely
 _PERSON, _WHEN, _VERBS = load_words("PERSONS"), load_words("WHEN"), load_words("VERBS")
