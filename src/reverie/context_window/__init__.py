@@ -20,24 +20,15 @@ from reverie.context_window.injection_block import (
     render_memory_hints,
     render_memory_line,
 )
-from reverie.text.escaping import escape_line, escape_text
-from reverie.text.injection_fence import FENCE, FENCE_END, remove_injections
-from reverie.text.token_counts import estimate_tokens
 
 __all__ = [
     "EMPTY_BLOCK",
-    "FENCE",
-    "FENCE_END",
     "HEAD",
     "LABEL",
     "MAX_LINE_CHARS",
     "SAID_BY",
     "Block",
-    "escape_line",
-    "escape_text",
-    "estimate_tokens",
     "format_time_ago",
-    "remove_injections",
     "render_block",
     "render_memory_hints",
     "render_memory_line",

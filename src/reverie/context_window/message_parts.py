@@ -174,24 +174,22 @@ def count_part_tokens(part: Any, tokenizer: Tokenizer, depth: int) -> int:
         return PICTURE_TOKENS if inner is None else count_nontext_tokens(inner, tokenizer, depth)
     if isinstance(inner := get_field(part, "content") or get_field(part, "output"), (list, tuple)):
         return count_nontext_tokens(inner, tokenizer, depth)
-    return (
-        0
-        if kind in TEXT_PART_TYPES or get_part_text(part, 1)
-        else tokenizer.count(to_counted_json(part))
-    )
+    if kind in TEXT_PART_TYPES or get_part_text(part, 1):
+        return 0
+    return tokenizer.count(to_counted_json(part))
 
 
 def count_pictures(content: Any, depth: int = MAX_DEPTH) -> int:
     """How many pictures, recordings and documents a content holds that are no text."""
-    if not depth:
-        return 0
-    return sum(
-        get_document_source(part) is None
-        if get_field(part, "type") in tuple(OPAQUE_PARTS)
-        else count_pictures(get_field(part, "content"), depth - 1)
-        for part in list_parts(content)
-        if not isinstance(part, str)
-    )
+    count = 0
+    for part in list_parts(content) if depth else ():
+        if isinstance(part, str):
+            continue
+        if get_field(part, "type") in tuple(OPAQUE_PARTS):
+            count += get_document_source(part) is None
+        else:
+            count += count_pictures(get_field(part, "content"), depth - 1)
+    return count
 
 
 def list_parts(content: Any) -> Sequence[Any]:

@@ -48,26 +48,15 @@ NEWEST_KEPT = 4
 # Stands for the id of a call or an answer that has none.
 NO_ID = ""
 # Types of parts that an assistant's plain answer is made of.
-ANSWER_PART_TYPES = (
-    "text",
-    "output_text",
-)
+ANSWER_PART_TYPES = ("text", "output_text")
 # Outputs that may be any words.
-TEXT_OUTPUT_TYPES = (
-    "function_call_output",
-    "custom_tool_call_output",
-)
-PLANNING_TOOL = re.compile(r"todo|plan|task", re.IGNORECASE)
-READING_TOOL = re.compile(r"read|view|open|cat\b|get_file|file_content", re.IGNORECASE)
-MAPPING_TOOL = re.compile(r"graph|symbol|callers|references|code_map", re.IGNORECASE)
-
-
-# Types by the names of the tools that were called; the first that fits.
-TOOL_TYPES = (
-    (PLANNING_TOOL, "task_state"),
-    (MAPPING_TOOL, "graph_result"),
-    (READING_TOOL, "code_snippet"),
-)
+TEXT_OUTPUT_TYPES = ("function_call_output", "custom_tool_call_output")
+# Types by the names of the tools that were called, whatever their case; the first that fits.
+TOOL_TYPES = {
+    "task_state": r"todo|plan|task",
+    "graph_result": r"graph|symbol|callers|references|code_map",
+    "code_snippet": r"read|view|open|cat\b|get_file|file_content",
+}
 ROLE_TYPES = {
     "system": SYSTEM,
     "developer": SYSTEM,
@@ -111,14 +100,18 @@ def make_context_item(
     members = [messages[place] for place in span]
     facts = [known(place) for place in span]
     texts = [get_message_text(message) for message in members]
+    weights = [
+        count_message_tokens(message, text, tokenizer)
+        for message, text in zip(members, texts, strict=True)
+    ]
     tool: list[str] = []
-    contents: list[Any] = []
-    if len(members) > 1:
-        calls = [line for message in members for line in describe_calls(message)]
-        tool = list(dict.fromkeys(calls))
-        contents = list_shortenable_contents(members) if tool else []
-    else:
+    if len(members) == 1:
         contents = get_plain_answer(members[0])
+    else:
+        for message in members:
+            tool += describe_calls(message)
+        tool = list(dict.fromkeys(tool))
+        contents = list_shortenable_contents(members) if tool else []
     answers = [get_content_text(content) for content in contents]
     beside_text = sum(count_nontext_tokens(content, tokenizer) for content in contents)
     if not sticky and any(fact.sticky for fact in facts):
@@ -128,10 +121,7 @@ def make_context_item(
         tuple(span),
         classify_item(members, tool),
         "\n".join(texts),
-        tokens=sum(
-            count_message_tokens(message, text, tokenizer)
-            for message, text in zip(members, texts, strict=True)
-        ),
+        tokens=sum(weights),
         at=max(fact.at for fact in facts),
         task=facts[-1].task,
         sticky=sticky,
@@ -213,20 +203,24 @@ def list_tool_calls(message: Any) -> list[ProviderToolCall]:
     calls = []
     for call in as_sequence(get_field(message, "tool_calls")):
         function = get_field(call, "function") or get_field(call, "custom")
-        name, given = get_field(function, "name"), get_field(function, "arguments")
-        calls.append(ProviderToolCall(get_call_id(call, "id"), name, given))
-    for part in as_sequence(get_field(message, "content")):
-        if get_field(part, "type") == "tool_use":
-            name, given = get_field(part, "name"), get_field(part, "input")
-            calls.append(ProviderToolCall(get_call_id(part, "id"), name, given))
+        calls.append(read_tool_call(get_call_id(call, "id"), function, "arguments"))
+    parts = as_sequence(get_field(message, "content"))
+    uses = [part for part in parts if get_field(part, "type") == "tool_use"]
+    calls += [read_tool_call(get_call_id(part, "id"), part, "input") for part in uses]
     function = get_field(message, "function_call")
     if function is not None:
-        name, given = get_field(function, "name"), get_field(function, "arguments")
-        calls.append(ProviderToolCall(f"function {name}", name, given))
+        # The older shape has no ids: a function's answer names the function.
+        id = f"function {get_field(function, 'name')}"
+        calls.append(read_tool_call(id, function, "arguments"))
     item = parse_item_call(message)
     if item is not None:
         calls.append(ProviderToolCall(get_call_id(message, "call_id"), *item))
     return calls
+
+
+def read_tool_call(id: str, call: Any, arguments: str) -> ProviderToolCall:
+    """A call with its name and what stands under `arguments`."""
+    return ProviderToolCall(id, get_field(call, "name"), get_field(call, arguments))
 
 
 def get_call_id(thing: Any, name: str) -> str:
@@ -249,9 +243,8 @@ def list_answered_ids(message: Any) -> list[str]:
     """The ids of the calls that a message answers."""
     role = role_of(message)
     if role == "tool":
-        return [
-            get_call_id(message, "tool_call_id" if item_type_of(message) is None else "call_id")
-        ]
+        is_item = item_type_of(message) is not None
+        return [get_call_id(message, "call_id" if is_item else "tool_call_id")]
     if role == "function":
         return [f"function {get_field(message, 'name')}"]
     if role != "user":
@@ -375,8 +368,8 @@ def classify_item(members: Sequence[Any], tool: Sequence[str]) -> str:
     if any(role_of(message) == "user" and has_own_words(message) for message in members[1:]):
         return "user_message"
     names = [line[1:].split(" ", 1)[0].rstrip("]") for line in tool]
-    for pattern, type in TOOL_TYPES:
-        if all(pattern.search(name) for name in names):
+    for type, pattern in TOOL_TYPES.items():
+        if all(re.search(pattern, name, re.IGNORECASE) for name in names):
             return type
     return "tool_result"
 
