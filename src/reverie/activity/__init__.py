@@ -3,7 +3,7 @@
 `activity_events` are the events of the log that tell of work, and how their payloads are read and
 written. What is learned from them is worked out by `failure_signature` (which errors are the same),
 `remedies` (what made an error go away), `co_change` (files that change together), `workflows`
-(commands that recur) and `commit_history` (a repository's history as events).
+(commands that recur) and `git_history` (a repository's history as events).
 
 Only remedies are stored, as memories of kind `learning`: they surface, fade, are retired and
 exported like any other. The rest is worked out from the log whenever somebody asks: nothing can be

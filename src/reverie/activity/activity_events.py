@@ -9,8 +9,6 @@ Payloads are bounded before anything else is done with them, so that a tool that
 gigabyte costs as little as one that answers with a word.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

@@ -12,8 +12,6 @@ nothing of any two. Where a commit renamed a file, what was known of the old nam
 one.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict

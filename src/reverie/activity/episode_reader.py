@@ -4,8 +4,6 @@
 test that fails fifty times is not fifty memories.
 """
 
-from __future__ import annotations
-
 from reverie.core import clock
 from reverie.core.model import Add, Event, Filter, Memory, visible_spaces
 from reverie.memory import episodes

@@ -8,8 +8,6 @@ number, an address, or several words.
 `python -m bench.errors` measures this on real outputs of compilers, interpreters and tools.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from typing import NamedTuple

@@ -6,8 +6,6 @@ followed. After a change, the next run of a command that had gone well before, i
 conversation, and now fails is what the change broke. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence

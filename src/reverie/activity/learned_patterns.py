@@ -7,8 +7,6 @@
 | `workflow` | steps, approved, memory | that of the procedure | pieces of work |
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 

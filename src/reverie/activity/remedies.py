@@ -10,8 +10,6 @@ Whoever asks about an error gets remedies of errors that are the same, with thei
 What conversations taught about errors (`error_lessons`) is searched too. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -7,8 +7,6 @@ sequences of commands that recur become procedures that wait in `pending`: they 
 somebody approves, unless `settings.curate` is "off".
 """
 
-from __future__ import annotations
-
 from reverie.activity import FILE, TASK, TOOL, remedies
 from reverie.activity.activity_events import get_run_command
 from reverie.activity.episode_reader import get_event_project

@@ -6,8 +6,6 @@ that occurs in at least three pieces of work (tasks, or conversations) is a work
 part of a longer one, as often, is not listed by itself. Pure.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

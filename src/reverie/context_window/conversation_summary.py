@@ -9,8 +9,8 @@ from the turns, as always, and so only once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.context_window.condensing.condense_strategies import get_condense_strategy
 from reverie.context_window.condensing.summary_draft import (
@@ -22,8 +22,8 @@ from reverie.context_window.condensing.summary_draft import (
     leave_unchanged,
 )
 from reverie.context_window.condensing.summary_lines import MAX_LINE_CHARS, SummaryLine, is_summary
-from reverie.context_window.message_parts import count_message_tokens, get_message_text
-from reverie.context_window.provider_messages import MessageFacts
+from reverie.context_window.message_parts import Messages, count_message_tokens, get_message_text
+from reverie.context_window.provider_messages import MessageLookup
 from reverie.context_window.stub_lines import cut_at_word
 from reverie.context_window.window_fitting import FitRequest, check_message_list
 from reverie.core import clock
@@ -56,7 +56,7 @@ class ConversationFacts(NamedTuple):
     space: str
     session: str = ""
     last: float | None = None  # when it was condensed last
-    known: Callable[[int], MessageFacts] | None = None
+    known: MessageLookup | None = None
     numbers: Sequence[int] = ()
 
 
@@ -70,7 +70,7 @@ class CondensedEpisode(NamedTuple):
 
 
 def condense_messages(
-    messages: Sequence[Any],
+    messages: Messages,
     wish: FitRequest,
     about: ConversationFacts,
     now: float,

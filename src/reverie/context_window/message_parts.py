@@ -7,7 +7,7 @@ room that its JSON takes.
 
 from collections.abc import Sequence
 from json import dumps
-from typing import Any
+from typing import Any, TypeAlias
 
 from reverie.text.host_messages import (
     CALL_TYPES,
@@ -20,6 +20,9 @@ from reverie.text.host_messages import (
     role_of,
 )
 from reverie.text.token_counts import Tokenizer
+
+Messages: TypeAlias = Sequence[Any]
+"""A conversation as a host passes it: mappings, or objects of the host's own classes."""
 
 # Tokens that a message takes beside its text.
 MESSAGE_OVERHEAD = 4

@@ -16,13 +16,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from reverie.context_window.context_items import SYSTEM, ContextItem
 from reverie.context_window.message_parts import (
     SPEAKER_ROLES,
     SYSTEM_ROLES,
     TOOL_ROLES,
+    Messages,
     as_sequence,
     count_message_tokens,
     count_nontext_tokens,
@@ -75,8 +76,12 @@ class MessageFacts(NamedTuple):
     sticky: bool = False
 
 
+MessageLookup: TypeAlias = Callable[[int], MessageFacts]
+"""What is known of the message at a place."""
+
+
 def split_context_items(
-    messages: Sequence[Any], known: Callable[[int], MessageFacts], tokenizer: Tokenizer
+    messages: Messages, known: MessageLookup, tokenizer: Tokenizer
 ) -> list[ContextItem]:
     """The conversation as items, in order; every message is in exactly one."""
     spans = list(group_messages(messages))
@@ -90,9 +95,9 @@ def split_context_items(
 
 
 def make_context_item(
-    messages: Sequence[Any],
+    messages: Messages,
     span: range,
-    known: Callable[[int], MessageFacts],
+    known: MessageLookup,
     tokenizer: Tokenizer,
     sticky: str,
 ) -> ContextItem:
@@ -136,7 +141,7 @@ def make_context_item(
 # What belongs together
 
 
-def group_messages(messages: Sequence[Any]) -> Iterator[tuple[range, bool]]:
+def group_messages(messages: Messages) -> Iterator[tuple[range, bool]]:
     """(places that belong together, True if nothing is missing in them), in order.
 
     All answers that follow a call directly belong to it, also a second one to the same id: ids may
@@ -159,7 +164,7 @@ def group_messages(messages: Sequence[Any]) -> Iterator[tuple[range, bool]]:
         place = end
 
 
-def find_output_end(messages: Sequence[Any], place: int) -> int:
+def find_output_end(messages: Messages, place: int) -> int:
     """Where what a model gave out at once ends: one message, or calls side by side with what was
     thought and said.
     """
@@ -256,7 +261,7 @@ def list_answered_ids(message: Any) -> list[str]:
     ]
 
 
-def list_shortenable_contents(some: Sequence[Any]) -> list[Any]:
+def list_shortenable_contents(some: Messages) -> list[Any]:
     """The contents that may be shortened in calls with their answers; none beside the assistant's
     own answer.
     """
@@ -293,7 +298,7 @@ def get_plain_answer(message: Any) -> list[Any]:
 # What stays
 
 
-def find_pinned_items(messages: Sequence[Any], spans: Sequence[range]) -> dict[int, str]:
+def find_pinned_items(messages: Messages, spans: Sequence[range]) -> dict[int, str]:
     """Why items stay whatever they weigh, by the place of their first message."""
     pinned: dict[int, str] = {}
     questions = []
@@ -322,7 +327,7 @@ def explain_shape(message: Any) -> str:
     return "" if role in SPEAKER_ROLES and has_known_shape(message) else "no known shape"
 
 
-def has_strict_turns(messages: Sequence[Any]) -> bool:
+def has_strict_turns(messages: Messages) -> bool:
     """True if user and assistant strictly alternate, system messages apart."""
     roles = [role_of(message) for message in messages]
     speakers = [role for role in roles if role not in SYSTEM_ROLES]
@@ -361,7 +366,7 @@ def iterate_leaving_stretches(items: Sequence[ContextItem], going: set[int]) -> 
 # What is said
 
 
-def classify_item(members: Sequence[Any], tool: Sequence[str]) -> str:
+def classify_item(members: Messages, tool: Sequence[str]) -> str:
     """A key of TYPE_WEIGHTS, or "unknown"; `tool` are the item's calls, a line each."""
     if not tool:
         return ROLE_TYPES.get(role_of(members[0]), "unknown")

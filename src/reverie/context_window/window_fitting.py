@@ -16,9 +16,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from reverie.context_window.context_items import ContextItem
-from reverie.context_window.message_parts import count_message_tokens, get_message_text
+from reverie.context_window.message_parts import Messages, count_message_tokens, get_message_text
 from reverie.context_window.provider_messages import (
     MessageFacts,
+    MessageLookup,
     has_strict_turns,
     list_answered_ids,
     list_call_ids,
@@ -93,10 +94,10 @@ class FittedMessages(NamedTuple):
 
 
 def fit_messages(
-    messages: Sequence[Any],
+    messages: Messages,
     wish: FitRequest,
     now: float,
-    known: Callable[[int], MessageFacts] | None = None,
+    known: MessageLookup | None = None,
     before: PriorFit = NO_PRIOR_FIT,
 ) -> FittedMessages:
     """The messages that are to be sent, at most `wish.down` of the limit once `wish.start` of it is
@@ -144,9 +145,7 @@ def make_pruning_goal(wish: FitRequest, now: float, *, alternate: bool) -> Pruni
     return PruningGoal(wish.limit, now, wish.task, wish.strategy, wish.start, wish.down, alternate)
 
 
-def apply_fit(
-    messages: Sequence[Any], gone: Collection[int], stubs: Mapping[int, str]
-) -> list[Any]:
+def apply_fit(messages: Messages, gone: Collection[int], stubs: Mapping[int, str]) -> list[Any]:
     """The messages without those that are gone, and with a line in place of long answers."""
     return [
         replace_with_stub(message, stubs[place]) if place in stubs else message
@@ -155,7 +154,7 @@ def apply_fit(
     ]
 
 
-def fingerprint_messages(messages: Sequence[Any]) -> tuple[int | None, ...]:
+def fingerprint_messages(messages: Messages) -> tuple[int | None, ...]:
     """The fingerprint of each message; None of one that may differ the next time."""
     changing = find_changing_places(messages)
     return tuple(
@@ -165,14 +164,14 @@ def fingerprint_messages(messages: Sequence[Any]) -> tuple[int | None, ...]:
 
 
 def repeat_prior_fit(
-    messages: Sequence[Any], wish: FitRequest, now: float, before: PriorFit, hindered: str
+    messages: Messages, wish: FitRequest, now: float, before: PriorFit, hindered: str
 ) -> FittedMessages:
     """The messages that are to be sent where nothing more may go for now."""
     fitted = fit_messages(messages, wish._replace(start=inf), now, before=before)
     return fitted._replace(hindered=hindered)
 
 
-def check_message_list(messages: Any) -> Sequence[Any]:
+def check_message_list(messages: Any) -> Messages:
     """A list of messages; what kind of messages they are does not matter. BadInput for anything
     else.
     """
@@ -184,7 +183,7 @@ def check_message_list(messages: Any) -> Sequence[Any]:
     return messages
 
 
-def has_same_beginning(messages: Sequence[Any], prints: Sequence[int | None]) -> bool:
+def has_same_beginning(messages: Messages, prints: Sequence[int | None]) -> bool:
     """True if a conversation begins with the messages of these fingerprints."""
     return len(prints) <= len(messages) and all(
         known is None or fingerprint_with_calls(message) == known
@@ -192,7 +191,7 @@ def has_same_beginning(messages: Sequence[Any], prints: Sequence[int | None]) ->
     )
 
 
-def find_changing_places(messages: Sequence[Any]) -> set[int]:
+def find_changing_places(messages: Messages) -> set[int]:
     """The places of messages that a host may pass otherwise the next time: those into which it puts
     a block.
 
@@ -221,7 +220,7 @@ def fingerprint_with_calls(message: Any) -> int:
     )
 
 
-def space_message_times(messages: Sequence[Any], now: float) -> Callable[[int], MessageFacts]:
+def space_message_times(messages: Messages, now: float) -> MessageLookup:
     """What the messages say of themselves: `at`, in seconds since 1970, and `task`; else one came
     every PACE_SECONDS.
     """

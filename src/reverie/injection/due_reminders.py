@@ -12,8 +12,6 @@ was not given is not lost. A process that is killed after it gave a block, befor
 written down, leads to a second time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, starmap
 

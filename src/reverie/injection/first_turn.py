@@ -4,8 +4,6 @@ The companion asks for it at a conversation's first turn, in the caller's own th
 every one, in a process of its own. So nothing heavy is imported here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

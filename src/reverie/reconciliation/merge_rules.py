@@ -15,8 +15,6 @@ merged one points to an active one, so there are no circles; doing it twice chan
 has the reasons and figures.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -14,8 +14,6 @@ that is away leaves the cursor where it is. Of an event with many pairs the firs
 asked about, contradictions before the others; the rest waits for a person, as without a model.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple

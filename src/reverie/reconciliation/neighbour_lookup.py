@@ -5,8 +5,6 @@ words means the same. All new memories of an event are compared at once, block b
 memory needed does not grow with the store.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -6,8 +6,6 @@ rules for two are those of `merge_rules`. Always true: what a person has decided
 (`settled`) is not decided again.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -5,8 +5,6 @@ each other, or one may repeat the other. Every answer takes that edge away. Pure
 out; a decision can be undone like any other event.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

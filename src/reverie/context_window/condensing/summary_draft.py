@@ -7,7 +7,7 @@ first of them, behind an assistant's message that announces it; where only answe
 that of the first of the user's messages that may leave.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -30,9 +30,10 @@ from reverie.context_window.condensing.summary_lines import (
     render_summary_head,
 )
 from reverie.context_window.context_items import ContextItem
-from reverie.context_window.message_parts import MESSAGE_OVERHEAD
+from reverie.context_window.message_parts import MESSAGE_OVERHEAD, Messages
 from reverie.context_window.provider_messages import (
     MessageFacts,
+    MessageLookup,
     has_strict_turns,
     split_context_items,
 )
@@ -55,7 +56,7 @@ MIN_SUMMARY_TOKENS = 200
 class CondenseDraft(NamedTuple):
     """What is to leave, and what may be said of it."""
 
-    given: Sequence[Any]
+    given: Messages
     wish: FitRequest
     before: int  # tokens
     others: int  # tokens of what stays
@@ -112,7 +113,7 @@ class CondensedMessages(NamedTuple):
 
 
 def leave_unchanged(
-    messages: Sequence[Any],
+    messages: Messages,
     wish: FitRequest,
     tokens: int,
     why: str = "nothing was taken out",
@@ -134,11 +135,11 @@ def leave_unchanged(
 
 
 def draft_condensing(
-    messages: Sequence[Any],
+    messages: Messages,
     wish: FitRequest,
     now: float,
     *,
-    known: Callable[[int], MessageFacts] | None = None,
+    known: MessageLookup | None = None,
     numbers: Sequence[int] = (),
     session: str = "",
 ) -> CondenseDraft:
