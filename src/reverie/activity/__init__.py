@@ -11,5 +11,7 @@ out of date, and an export has all of it.
 """
 
 TOOL, FILE, TASK, COMMIT = "tool", "file", "task", "commit"
-VERBS = (TOOL, FILE, TASK, COMMIT)  # of the events that are deeds
-STARTED = "started"  # the outcome of a task that has only begun
+# The verbs of the events that tell of work.
+VERBS = (TOOL, FILE, TASK, COMMIT)
+# The outcome of a task that has only begun.
+STARTED = "started"

@@ -56,6 +56,7 @@ def keep_text_ends(text: str, most: int) -> str:
 
     Each is CUT_MARGIN longer than will be kept, until `shorten_payload`.
     """
+    # A mark stands only where something was cut: the margins beside it may be taken off again.
     wide = most // 2 + CUT_MARGIN
     if len(text) <= 2 * wide:
         return text
@@ -110,6 +111,7 @@ def keep_new_text(text: str, most: int) -> str:
     """The ends of what a tool gave back, without what Reverie put there, such as an answer of
     `recall`.
     """
+    # Searching a gigabyte for a fence would cost more than the tool did.
     if len(text) > MAX_SCANNED_CHARS:
         return remove_injections(keep_text_ends(text, most))
     return keep_text_ends(remove_injections(text).strip() if FENCE in text else text, most)

@@ -233,6 +233,7 @@ def find_error_fixes(messages: Sequence[tuple[str, str]]) -> tuple[list[ErrorFix
             known = waiting.get(call.command)
             if known is None or place - known.place > MAX_SPAN:
                 waiting[call.command] = OpenFailure(place, find_error_line(result))
+                # The oldest are given up: a loop of failing commands must not fill the memory.
                 waiting = dict(list(waiting.items())[-MAX_OPEN_FAILURES:])
         elif call.command in waiting:
             fix = judge_error_fix(call.command, waiting.pop(call.command), place)
@@ -264,6 +265,8 @@ def judge_error_fix(command: str, failure: OpenFailure, place: int) -> ErrorFix 
         return None
     if not 1 <= steps <= MAX_STEPS or failure.steps > MAX_STEPS:
         return None
+    # A changed file is a lesson only where the tools or the surroundings failed; else it is the
+    # work itself.
     is_surroundings = _ENVIRONMENT_ERROR.search(failure.error) is not None
     if is_test_failure(failure.error) or (not ran and not is_surroundings):
         return None

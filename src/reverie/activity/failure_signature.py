@@ -16,7 +16,8 @@ from typing import NamedTuple
 MAX_SCANNED_CHARS = 20_000
 # Lines that tell an error.
 MAX_LINES = 3
-MAX_LINE_CHARS = 300  # characters of one
+# Characters of one.
+MAX_LINE_CHARS = 300
 # Share of words in common from which two errors of one code are alike.
 MIN_SHARED_WORDS = 0.8
 
@@ -68,7 +69,8 @@ NOISE_LINE = re.compile(
     r"error: (?:could not compile|aborting due to|test failed, to rerun)|"
     r"\[ERROR\] *(?:$|To see|Re-run|For more|\[Help|COMPILATION ERROR))"
 )
-RUST_PANIC = re.compile(r"(\bpanicked at \S+:)\n")  # Rust says on the next line why
+# Rust says on the next line why.
+RUST_PANIC = re.compile(r"(\bpanicked at \S+:)\n")
 ERROR_CODE = re.compile(
     r"\b([A-Za-z_]\w*(?:Error|Exception|Interrupt|Warning|Exit))\b|\b(TS\d+)|error\[(E\d+)\]|"
     r"\b(E(?!RROR\b)[A-Z]{3,}\d*|[A-Z]{1,4}\d{3,4})\b|\[([a-z]+(?:-[a-z]+)+|-W[\w=-]+|syntax|"
@@ -113,7 +115,8 @@ PACKAGE_NAME = re.compile(
     r"\w[\w-]*(?:/[\w-]+)+(?![\w./-])"
 )
 SOURCE_LOCATION = re.compile(r"<path>(?:[:(,]<n>)+\)?")
-KEPT_SLASH = "\0"  # stands for a slash in a name
+# Stands for a slash in a name while paths become marks.
+KEPT_SLASH = "\0"
 WHITESPACE = re.compile(r"\s+")
 SIGNATURE_WORD = re.compile(r"<?[\w.-]+>?")
 
@@ -166,6 +169,7 @@ def normalize_error_line(line: str) -> str:
 def replace_quoted_text(match: re.Match[str]) -> str:
     """A quotation as it stays: a name or a piece of code; a longer text becomes a mark."""
     inner = get_matched_group(match)
+    # A short text in quotes is a name, and so is a longer one that looks like code.
     is_name = " " not in inner or len(inner) < 40 or re.search(r"[(<\[*&]", inner)
     return f"'{inner}'" if is_name else "'<text>'"
 
@@ -194,6 +198,7 @@ def compare_signatures(one: FailureSignature, other: FailureSignature) -> float:
         return 0.0
     if one.key == other.key:
         return 1.0
+    # Another module needs another remedy, however alike the words.
     if one.code != other.code or list_quoted_names(one.key) != list_quoted_names(other.key):
         return 0.0
     ones, others = (set(SIGNATURE_WORD.findall(key)) for key in (one.key, other.key))

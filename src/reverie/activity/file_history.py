@@ -150,6 +150,7 @@ def find_broken_commands(change: FileTouch, runs: Sequence[Event]) -> tuple[str,
     """Commands that had gone well before a change and failed when they were next run after it."""
     if change.how in ("read", COMMIT, RUN_NAMES_FILE, ERROR_NAMES_FILE) or change.ok is False:
         return ()
+    # Only commands that had gone well: what failed before was not broken by this.
     before: dict[str, bool | None] = {}
     after: dict[str, Event] = {}
     for event in runs:

@@ -101,6 +101,7 @@ def import_git_history(work: WorkContext, folder: Path, space: str) -> GitImport
     """Take in what is new in the history of the repository at `folder`: each commit once, whoever
     else is at it.
     """
+    # A repository is known by its first commit: the same in every clone, whatever the folder.
     roots = list_root_commits(folder)
     first = roots[0]
     seen = work.store.search_events(
@@ -111,6 +112,7 @@ def import_git_history(work: WorkContext, folder: Path, space: str) -> GitImport
     left_out = list(roots) if is_shallow_clone(folder) else []
     if known:
         last = str(max(known, key=lambda event: event.seq).payload.get("commit"))
+        # After a rebase the last one known is no part of the history: then all of it is read again.
         if last and is_ancestor_commit(folder, last):
             left_out.append(last)
     commits = list(read_git_commits(folder, tuple(f"^{id}" for id in left_out)))

@@ -46,7 +46,8 @@ MAX_EVENTS_BETWEEN = 30
 MAX_SECONDS_BETWEEN = 7_200.0
 # Things done in between; after more nobody knows which of them it was.
 MAX_REMEDY_STEPS = 4
-MAX_COMMAND_CHARS = 160  # characters
+# A longer command is a script, which nobody runs again word for word.
+MAX_COMMAND_CHARS = 160
 # Events that are named as evidence.
 MAX_EVIDENCE_EVENTS = 20
 # A command that goes into another folder and stays there.
@@ -107,6 +108,7 @@ def find_fix_attempt(before: Sequence[Event], again: Event) -> FixAttempt | None
         return None
     between: list[Event] = []
     for event in reversed(before[-MAX_EVENTS_BETWEEN:]):
+        # The events come newest first, so that all others lie still farther back.
         if again.at - event.at > MAX_SECONDS_BETWEEN:
             return None
         if (
@@ -121,6 +123,7 @@ def find_fix_attempt(before: Sequence[Event], again: Event) -> FixAttempt | None
                 get_run_folder(event),
             )
             return make_fix_attempt(event, between[::-1], again, command) if failed else None
+        # What comes after was run in another folder: it says nothing about this failure.
         if FOLDER_CHANGE.match(get_run_command(event)):
             return None
         between.append(event)
@@ -301,6 +304,7 @@ def suggest_from_memory(
     sentence = FIX_SENTENCE.search(memory.text)
     if sentence is None:
         return None
+    # The sentence quotes the line shortened: the mark for that is not the error's.
     quoted = compute_failure_signature(sentence["error"].rstrip("…"))
     if not quoted.key or not (quoted.key == line.key or quoted.key in asked.key.splitlines()):
         return None

@@ -18,7 +18,8 @@ from reverie.activity.failure_signature import normalize_error_line
 from reverie.core.model import Event
 from reverie.memory.episodes import read_success
 
-MIN_OCCASIONS = 3  # pieces of work
+# Pieces of work (tasks, or conversations) in which commands must have recurred.
+MIN_OCCASIONS = 3
 MIN_STEPS, MAX_STEPS = 2, 6
 MAX_COMMAND_CHARS = 160
 # in the details of a procedure that a workflow became: the commands without what changes
@@ -107,5 +108,6 @@ def is_subsequence(part: Shape, whole: Shape) -> bool:
 
 def make_workflow(shape: Shape, runs: Mapping[str, Sequence[CommandStep]]) -> CommandWorkflow:
     """A workflow as it was last run; `runs` are its steps in each piece of work."""
+    # As it was last run: paths and options change with the times.
     last = sorted(runs.values(), key=lambda run: run[-1].at)[-1]
     return CommandWorkflow(tuple(step.command for step in last), len(runs), last[-1].at, shape)

@@ -87,6 +87,7 @@ def condense_messages(
     why = explain_too_early(used, wish.limit, len(messages), about.last, now, wish.start)
     if why:
         return leave_unchanged(messages, wish, used, why)
+    # The draft by words comes first: a model that is away, or refused, leaves it as it is.
     made = draft_condensing(
         messages, wish, now, known=about.known, numbers=about.numbers, session=about.session
     )

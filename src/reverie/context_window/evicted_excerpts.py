@@ -88,6 +88,7 @@ def make_passages(
     """The passages of one part that are not known yet; none of what is private as a whole, or of a
     sensitive file.
     """
+    # Secrets go out before passages are cut: half a secret would not be known for one.
     text = redact(clean_text(remove_injections(one.text))[:MAX_TEXT_CHARS], home.policy)[0].strip()
     if (
         is_fully_redacted(text)
@@ -132,6 +133,7 @@ def split_into_passages(text: str) -> Iterator[str]:
         piece = text[start : start + PASSAGE_CHARS]
         line_end = piece.rfind("\n", PASSAGE_CHARS // 2)
         word_end = piece.rfind(" ", PASSAGE_CHARS - 100)
+        # A passage ends where a line does, in its second half, or else where a word does.
         end = max(line_end, word_end, 0) or PASSAGE_CHARS
         yield piece[:end].strip()
         start += max(end - OVERLAP_CHARS, 1)

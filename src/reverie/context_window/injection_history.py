@@ -107,6 +107,7 @@ class InjectionHistory:
         if ids <= self.injected.keys():
             return False
         last, at = self.last_given
+        # Negative after the clock jumped back: then nothing was "just" given.
         since = now - at  # negative after the clock jumped back: then nothing was "just" given
         return not (
             (ids == last and 0 <= since < SAME_SECONDS)

@@ -46,7 +46,9 @@ def compute_item_topics(items: Sequence[ContextItem], newest: Iterable[int]) -> 
     total = math.log(len(items) + 1)
     rarity = {word: total - math.log(count) for word, count in often.items()}
     focus = frozenset[str]().union(*(said[place] for place in newest))
+    # 1.0 where nothing is known of what is worked on: then nothing is near it.
     whole = sum(rarity[word] for word in focus) or 1.0
+    # Whatever first brings a name up is what later items that use it rest on.
     rests = count_dependants(said, often)
     return [
         ItemTopics(

@@ -151,8 +151,10 @@ def count_message_tokens(message: Any, text: str, tokenizer: Tokenizer) -> int:
     found = tokenizer.count(text) + MESSAGE_OVERHEAD
     if isinstance(content, str) and text:
         return found
+    # Of no known shape: it takes the room that its JSON takes.
     if not text and not has_known_shape(message):
         return found + tokenizer.count(to_counted_json(message))
+    # OpenAI's reasoning, sealed: no words to read, and yet sent each time.
     if isinstance(sealed := get_field(message, "encrypted_content"), str):
         found += tokenizer.count(sealed)
     return found + count_nontext_tokens(get_content(message), tokenizer)
@@ -204,6 +206,7 @@ def to_counted_json(value: Any) -> str:
     """A value as the JSON that a provider counts."""
     try:
         return dumps(value if value is not None else {}, ensure_ascii=False, default=str)
+    # A host's own object may hold itself, or keys that JSON has not.
     except (ValueError, TypeError, RecursionError):
         return str(value)
 

@@ -151,6 +151,7 @@ def group_messages(messages: Messages) -> Iterator[tuple[range, bool]]:
     while place < len(messages):
         end, came = find_output_end(messages, place), list[str]()
         made = [id for message in messages[place:end] for id in list_call_ids(message)]
+        # OpenAI refuses a call without the reasoning before it, so the two are one item.
         thought = item_type_of(messages[end - 1]) == REASONING  # and nothing came of it
         while (
             made
@@ -312,6 +313,7 @@ def find_pinned_items(messages: Messages, spans: Sequence[range]) -> dict[int, s
         if reason:
             pinned[first] = reason
     if questions:
+        # Without the first, a conversation would begin with the assistant, which Anthropic refuses.
         pinned.setdefault(questions[0], "first question")
         pinned.setdefault(questions[-1], "last question")
     return pinned
@@ -346,6 +348,7 @@ def keep_alternation(
     for stretch in iterate_leaving_stretches(items, going):
         odd = [place for place in stretch if items[place].message_count % 2]
         if len(odd) % 2:
+            # Every second of the odd ones leaves an even number before and behind it.
             kept.add(max(odd[::2], key=lambda place: (worth[place], place)))
     return going - kept
 

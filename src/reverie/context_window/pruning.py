@@ -30,9 +30,10 @@ from reverie.text.token_counts import estimate_tokens
 # Shares of the limit: from 80 % down to 70 %, so that the prompt's beginning changes once for
 # every tenth of the window and not at each call.
 START_SHARE, TARGET_SHARE = 0.80, 0.70
-# Tokens of an answer from which a line in their place is worth having.
+# Tokens of an answer from which a line in their place, some twenty tokens, is worth having.
 MIN_STUB_TOKENS = 200
-# Shares of the prompt that a plan tries to leave as they are.
+# Shares of the prompt that a plan tries to leave as they are. Without that, nearly nothing of a long
+# chat's beginning stayed unchanged, and little more was kept in the window (docs/why-window.md).
 SPARED_SHARES = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75)
 
 
@@ -128,6 +129,7 @@ def plan_pruning(
     strategy = get_pruning_strategy(goal.strategy, goal.limit)
     before = sum(item.tokens for item in items)
     empty = PruningPlan(goal.limit, before, before, strategy=goal.strategy)
+    # Room enough: nothing goes, and the whole prompt stays as it is.
     if before < goal.start * goal.limit:
         return empty._replace(prefix=before)
     worth = strategy.worth(WindowSnapshot(items, goal.now, goal.task))
@@ -171,6 +173,7 @@ def list_pruning_steps(
             if saves > item.answer_tokens // 2:
                 steps.append(PruningStep(worth, place, line, saves))
                 left -= saves
+        # The item without its long answer is worth as much in fewer tokens.
         density = worth * item.tokens / left if left < item.tokens else worth
         steps.append(PruningStep(density, place, "", left))
     return sorted(steps, key=lambda step: (step.worth, step.place))
@@ -228,6 +231,7 @@ def take_fewest_steps(
         done = take_steps(scene, steps[:taken]).values()
         return sum(step.saves if step.stub else scene.items[step.place].tokens for step in done)
 
+    # Not the sum of the steps: where roles alternate, taking one more may put another back.
     fewest = bisect_left(range(len(steps)), excess, key=count_freed_tokens)
     return take_steps(scene, steps[:fewest])
 
@@ -242,6 +246,7 @@ def take_steps(scene: PruningScene, steps: Sequence[PruningStep]) -> dict[int, P
         lines = {step.place: step for step in steps if step.stub}
         gone = {place for place, step in done.items() if not step.stub}
         for place in gone - keep_alternation(scene.items, gone, scene.worth):
+            # It stays for the order of roles, but its long answer may still become a line.
             del done[place]
             if place in lines:
                 done[place] = lines[place]

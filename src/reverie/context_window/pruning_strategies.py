@@ -115,7 +115,9 @@ def score_by_information(
     topics = compute_item_topics(scene.items, newest)
     scores = []
     for place, (item, topic) in enumerate(zip(scene.items, topics, strict=True)):
+        # A file has many rare words, and must not outweigh everything by them.
         told = min(topic.rarity, weights.enough) ** weights.telling / item.tokens
+        # By place and not by minutes: a night's pause makes nothing less needed.
         age = weights.half ** (1 - place / last)
         current = TASK_FACTOR if scene.task and item.task == scene.task else 1.0
         dependants = 1.0 + DEPENDANT_WEIGHT * topic.dependant_count

@@ -106,6 +106,8 @@ def fit_messages(
     `known` says when a message came and for which task, by its place. BadInput for what is no list
     of messages.
     """
+    # First takes out again what had gone the last time, so that the prompt begins as it did; only
+    # then it is asked whether that is enough.
     given = check_message_list(messages)
     get_pruning_strategy(wish.strategy, wish.limit)
     carried = before if has_same_beginning(given, before.fingerprints) else NO_PRIOR_FIT
@@ -122,6 +124,7 @@ def fit_messages(
     def facts_of_sent(place: int) -> MessageFacts:
         return mark_sticky(facts(there[place]), sent[place], wish)
 
+    # The plan names messages by their places in what the host passed.
     items = [
         item._replace(messages=tuple(there[place] for place in item.messages))
         for item in split_context_items(sent, facts_of_sent, wish.tokenizer)
@@ -198,6 +201,7 @@ def find_changing_places(messages: Messages) -> set[int]:
     These are the last question, while it is worked on, and the last message. Both never go.
     """
     last = len(messages) - 1
+    # What answers a tool is the user's message with Anthropic, but no question.
     question = next(
         (
             place

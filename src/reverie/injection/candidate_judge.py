@@ -62,6 +62,7 @@ def choose_hits(
         llm.count(TASK, NOTHING_FOUND if is_due else NOT_DUE)
         return ChosenHits(called)
     judgement, spent = ask_ballots(llm, settings, window, candidates, query, attention.session)
+    # No budget: the gate decides, as where there is no model.
     if spent:
         return ChosenHits(search_memories(store, query))
     if judgement is None:

@@ -93,6 +93,7 @@ def to_turn_events(turns: Sequence[ConversationTurn | None], policy: Policy) -> 
         elif turn.is_end:
             events.append(to_end_event(turn))
         else:
+            # Secrets may span messages: each turn is read with those before it.
             earlier = before.get(turn.session) or tuple(turn.session.window)
             events.append(to_turn_event(turn, policy, earlier))
             before[turn.session] = (*earlier, *turn.messages)[-WINDOW_MESSAGES:]

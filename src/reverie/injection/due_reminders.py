@@ -113,6 +113,7 @@ def is_last_speaker(store: Store, space: str, session: str) -> bool:
     Only that one holds on to reminders while it is silent; those that were left open do not keep
     them from it.
     """
+    # "user/project": a conversation's own space lies below it.
     project = "/".join(space.split("/")[:2])
     turns = store.events(verbs=("turn",), newest=True, limit=MAX_LAST_TURNS)
     last = next((turn for turn in turns if f"{turn.space}/".startswith(f"{project}/")), None)

@@ -64,6 +64,7 @@ def prepare_by_words(
     `text` is what was said, `context` what patterns are held against. A store in trouble has only
     what is due and besides; whoever settles meets the same trouble and records it.
     """
+    # What there is in any case, should the store be in trouble.
     without = turn.render(besides, settings)
     if not text:
         return without

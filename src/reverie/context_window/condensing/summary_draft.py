@@ -156,6 +156,7 @@ def draft_condensing(
     def facts_of(place: int) -> MessageFacts:
         return mark_sticky(facts(place), given[place], wish)
 
+    # The newest stay word for word: they are what is worked on.
     every = split_context_items(given, facts_of, wish.tokenizer)
     items = [pin_newest_item(item, len(given)) for item in every]
     share = min(max(int(strategy.summary * wish.goal), MIN_SUMMARY_TOKENS), wish.goal // 2)
@@ -317,6 +318,7 @@ def finish_condensing(
         new = [{"role": "assistant", "content": NOTE}, *new]
     count = made.wish.tokenizer.count
     after = made.others + sum(count(message["content"]) + MESSAGE_OVERHEAD for message in new)
+    # A short stretch may take less room than a summary of it.
     if after >= made.before:
         return same._replace(why="a summary would take as much as what leaves")
     laid = list(lay_out_messages(made, new))

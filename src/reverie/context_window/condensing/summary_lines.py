@@ -176,6 +176,7 @@ def rank_summary_lines(
     told: set[str] = set()
     left = room
     for place in best_first[:MAX_RANKED]:
+        # What the chosen lines have told already tells nothing any more.
         repeated = sum(rarity[word] for word in words[place] & told)
         tells_enough = telling[place] and repeated <= MAX_REPEATED * telling[place]
         if costs[place] <= left and tells_enough:
