@@ -54,7 +54,7 @@ class MessageIndex:
         there = set(prints)
         for message, mark, print_before in zip(messages, prints, [0, *prints], strict=False):
             if mark not in self.seen:
-                # Not seen before, and yet the message that stood here: the host put a block into it.
+                # Not seen, and yet the message that stood here: the host put a block into it.
                 changed = self.changing.get(print_before)
                 if changed and changed.print not in there:
                     self.seen[mark] = changed.place

@@ -32,8 +32,8 @@ from reverie.text.token_counts import estimate_tokens
 START_SHARE, TARGET_SHARE = 0.80, 0.70
 # Tokens of an answer from which a line in their place, some twenty tokens, is worth having.
 MIN_STUB_TOKENS = 200
-# Shares of the prompt that a plan tries to leave as they are. Without that, nearly nothing of a long
-# chat's beginning stayed unchanged, and little more was kept in the window (docs/why-window.md).
+# Shares of the prompt that a plan tries to leave as they are. Without that, next to nothing of a
+# chat's beginning stayed unchanged, and no more was kept in the window (docs/why-window.md).
 SPARED_SHARES = (0.0, 0.15, 0.3, 0.45, 0.6, 0.75)
 
 

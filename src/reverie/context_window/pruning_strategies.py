@@ -85,7 +85,7 @@ def score_by_aircher(scene: WindowSnapshot) -> list[float]:
 
 
 class StrategyWeights(NamedTuple):
-    """What "ours" looks at, and how much: chosen by bench.window on one half of its conversations."""
+    """What "ours" looks at, and how much: chosen by bench.window on half of its conversations."""
 
     half: float = 0.5  # worth of the oldest beside the newest, all else equal
     near: float = 1.0  # times more for what speaks of all that the newest speak of

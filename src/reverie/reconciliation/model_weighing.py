@@ -1,4 +1,4 @@
-"""A language model's opinion about pairs on which the rules were not sure, and what follows from it.
+"""A language model's opinion about pairs on which the rules were not sure, and what follows.
 
 Reads the events in which pairs were tied or flagged and asks about those that still wait for a
 decision. Answers come first, which may take minutes; then everything is read anew, and all that

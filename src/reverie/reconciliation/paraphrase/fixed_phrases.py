@@ -8,14 +8,18 @@ replaced first, so "isn't" is "is not" when "is not allowed" is looked for. Only
 # Pattern (letter case apart) → what it is read as.
 PHRASES = {
     r"(?-i:\bGo\b)(?! (?:to|ahead|on|for)\b)": "golang",
-    r"\b(team|class|group|option|plan|variant|phase|part|room|type|server|zone) (?-i:([A-Z]))\b": r"\1-\2",
+    # Of "server B" the letter tells it from another server.
+    r"\b(team|class|group|option|plan|variant|phase|part|room|type|server|zone) "
+    r"(?-i:([A-Z]))\b": r"\1-\2",
     r"\bback to\b": "CHANGE back to",
     r"\bat most\b|\bup to\b|\b(?:no|not) more than\b|\bor (?:less|fewer|lower|below)\b": "ATMOST",
-    r"\bat least\b|\b(?:no|not) (?:less|fewer) than\b|\bor (?:later|newer|higher|more|above|up)\b": "ATLEAST",
+    r"\bat least\b|\b(?:no|not) (?:less|fewer) than\b|"
+    r"\bor (?:later|newer|higher|more|above|up)\b": "ATLEAST",
     r"^\s*(?:no|nope|wrong|actually|well|sorry)\b[,.:;!]+ ": "",
     "(?:can|could) ?(?:not|n't|'t) (?:stand|bear)": "hate",
     r"\bwhy (?:not|don't (?:we|you))\b": "please",
     r"\b(should|could|can)n?'t (?=(?:we|you|the|it|there)\b)": r"\1 ",
+    # Contractions, before anything that asks for a "not".
     "can't|cannot": "can not",
     "won't": "will not",
     "ain't": "is not",
@@ -42,7 +46,8 @@ PHRASES = {
     r"\b(?:it|that) was (\w+) (?:before|until now|so far)\b": r"USEDTO \1",
     r"(\d[\w.]*) ?(?:->|→) ?(?=\d)": r"CHANGE from \1 to ",
     r"\bfrom (\S+(?: \S+)?) (?:down |up )?to (?=\S)": r"CHANGE from \1 to ",
-    r"\bfrom now on(?:wards)?\b|\bgoing forward\b|\bin (?:the )?future\b|\bfrom today(?: on)?\b": "FROMNOW",
+    r"\bfrom now on(?:wards)?\b|\bgoing forward\b|\bin (?:the )?future\b|"
+    r"\bfrom today(?: on)?\b": "FROMNOW",
     r"\bas of (?:today|now|this \w+|\w+day)\b|\bsince (?:today|yesterday|this \w+)\b": "FROMNOW",
     r"\bnot any ": "no ",
     r"\btook over\b": "TAKEOVER",

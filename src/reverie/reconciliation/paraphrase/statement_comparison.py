@@ -320,7 +320,7 @@ def is_barred(relation: str, seen: StatementSimilarity) -> bool:
 
 
 def _cannot_repeat(seen: StatementSimilarity) -> bool:
-    """True if it is no repetition: it adds, denies or limits something, or is about another case."""
+    """True if it is no repetition: it adds, denies or limits something, or has another case."""
     f = seen.features
     # A word in the same surroundings may be only another word for it.
     has_other_value = f["swaps"] + f["many swaps"] > f["swap slot"] + f["swap end slot"]
