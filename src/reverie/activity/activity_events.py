@@ -11,7 +11,7 @@ gigabyte costs as little as one that answers with a word.
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from posixpath import join, normpath
@@ -358,18 +358,23 @@ class WorkStatistics(NamedTuple):
 
 def measure_work(events: Iterable[Event]) -> WorkStatistics:
     """Statistics of these activity events, most used tools first."""
-    ordered = sort_events(events)
-    runs: dict[str, list[Event]] = {}
+    runs: dict[str, list[Event]] = defaultdict(list)
+    files: list[Event] = []
     met = Counter[str]()
-    for event in ordered:
+    for event in sort_events(events):
         if event.verb == TOOL:
-            runs.setdefault(str(event.payload.get("tool") or "tool"), []).append(event)
-        if read_success(event.payload) is False and (error := get_run_error(event)):
+            tool = str(event.payload.get("tool") or "tool")
+            runs[tool].append(event)
+        elif event.verb == FILE:
+            files.append(event)
+        error = get_run_error(event) if read_success(event.payload) is False else ""
+        if error:
             met[compute_failure_signature(error).key] += 1
-    reads, rereads = count_file_reads(event for event in ordered if event.verb == FILE)
-    tools = [measure_tool_runs(tool, events) for tool, events in runs.items()]
+    reads, rereads = count_file_reads(files)
+    tools = [measure_tool_runs(tool, of_tool) for tool, of_tool in runs.items()]
     tools.sort(key=lambda stats: (-stats.runs, stats.tool))
-    return WorkStatistics(tuple(tools), reads, rereads, met.total(), met.total() - len(met))
+    errors = met.total()
+    return WorkStatistics(tuple(tools), reads, rereads, errors, errors - len(met))
 
 
 def count_file_reads(events: Iterable[Event]) -> tuple[int, int]:

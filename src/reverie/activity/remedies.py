@@ -228,7 +228,7 @@ def record_attempt(memory: Memory, attempt: FixAttempt, now: float) -> Revise:
     }
     if outcome == "worked":
         fields |= {"access_count": memory.access_count + 1, "last_accessed_at": now}
-    return Revise(id=memory.id, fields=fields)
+    return Revise(memory.id, fields)
 
 
 def estimate_success(worked: int, failed: int, alone: int = 0) -> float:

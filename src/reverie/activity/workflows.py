@@ -54,13 +54,14 @@ def normalize_step(command: str) -> str:
     return normalize_error_line(QUOTED_ARGUMENT.sub("…", command))
 
 
-def find_workflows(events: Iterable[Event], least: int = MIN_OCCASIONS) -> list[CommandWorkflow]:
+def find_workflows(events: Iterable[Event]) -> list[CommandWorkflow]:
     """Sequences that recur, the most frequent first, the longer of two that are as frequent."""
     found: dict[Shape, dict[str, Sequence[CommandStep]]] = defaultdict(dict)
     for work, steps in collect_steps(events).items():
         for run in iterate_step_runs(steps):
-            found[tuple(step.shape for step in run)][work] = run
-    often = {shape: runs for shape, runs in found.items() if len(runs) >= least}
+            shape = tuple(step.shape for step in run)
+            found[shape][work] = run
+    often = {shape: runs for shape, runs in found.items() if len(runs) >= MIN_OCCASIONS}
     whole = [shape for shape in often if not is_part_of_longer(shape, often)]
     workflows = [make_workflow(shape, often[shape]) for shape in whole]
     return sorted(workflows, key=lambda one: (-one.occasions, -len(one.steps), one.steps))
