@@ -3,9 +3,9 @@ when room is short.
 
 `injection_block` renders what is injected, `injection_history` knows what one conversation has been
 shown. `window_fitting` makes a conversation fit: `message_parts` reads what messages say,
-`provider_messages` takes them as items, `relevance_score` and `pruning_strategies` say how much
-each is worth, `pruning` decides what goes, `result_stubs` puts a line in its place, in the words of
-`stub_lines`. `condensing` makes a summary of what leaves, `evicted_excerpts` makes it memory.
+`provider_messages` takes them as items, `pruning_strategies` say how much each is worth, `pruning`
+decides what goes, `result_stubs` puts a line in its place, in the words of `stub_lines`.
+`condensing` makes a summary of what leaves, `evicted_excerpts` makes it memory.
 """
 
 from reverie.context_window.injection_block import (

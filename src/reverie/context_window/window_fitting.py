@@ -125,11 +125,12 @@ def fit_messages(
         return mark_sticky(facts(there[place]), sent[place], wish)
 
     # The plan names messages by their places in what the host passed.
-    items = [
-        item._replace(messages=tuple(there[place] for place in item.messages))
-        for item in split_context_items(sent, facts_of_sent, wish.tokenizer)
-    ]
-    goal = make_pruning_goal(wish, now, alternate=has_strict_turns(sent))
+    items = []
+    for item in split_context_items(sent, facts_of_sent, wish.tokenizer):
+        passed = tuple(there[place] for place in item.messages)
+        items.append(item._replace(messages=passed))
+    alternate = has_strict_turns(sent)
+    goal = PruningGoal(wish.limit, now, wish.task, wish.strategy, wish.start, wish.down, alternate)
     plan = plan_pruning(items, goal, kept=wish.kept, count=wish.tokenizer.count)
     gone, stubs = set(carried.gone), dict(carried.stubs)
     for pruned in plan.going:
@@ -141,11 +142,6 @@ def fit_messages(
     if gone or stubs:
         fit = PriorFit(fingerprint_messages(given), frozenset(gone), stubs)
     return FittedMessages(apply_fit(given, gone, stubs), plan, fit)
-
-
-def make_pruning_goal(wish: FitRequest, now: float, *, alternate: bool) -> PruningGoal:
-    """The pruning goal of a request."""
-    return PruningGoal(wish.limit, now, wish.task, wish.strategy, wish.start, wish.down, alternate)
 
 
 def apply_fit(messages: Messages, gone: Collection[int], stubs: Mapping[int, str]) -> list[Any]:
@@ -188,7 +184,9 @@ def check_message_list(messages: Any) -> Messages:
 
 def has_same_beginning(messages: Messages, prints: Sequence[int | None]) -> bool:
     """True if a conversation begins with the messages of these fingerprints."""
-    return len(prints) <= len(messages) and all(
+    if len(prints) > len(messages):
+        return False
+    return all(
         known is None or fingerprint_with_calls(message) == known
         for message, known in zip(messages, prints, strict=False)
     )
@@ -215,13 +213,8 @@ def find_changing_places(messages: Messages) -> set[int]:
 
 def fingerprint_with_calls(message: Any) -> int:
     """What tells a message from others, calls of tools included."""
-    return hash(
-        (
-            hash_message(message),
-            *sorted(list_call_ids(message)),
-            *sorted(list_answered_ids(message)),
-        )
-    )
+    calls, answers = sorted(list_call_ids(message)), sorted(list_answered_ids(message))
+    return hash((hash_message(message), *calls, *answers))
 
 
 def space_message_times(messages: Messages, now: float) -> MessageLookup:
