@@ -15,9 +15,9 @@ from reverie.core.kinds import EXPLICIT_KINDS
 from reverie.core.model import Edge, Hit, Memory
 from reverie.retrieval.graph_walk import MAX_FAN_OUT, ReachedMemory, walk_cascade
 from reverie.retrieval.rescoring import mark_outdated
+from reverie.retrieval.search_query import SearchQuery, filter_admissible
 
 if TYPE_CHECKING:
-    from reverie.retrieval.search_query import SearchQuery
     from reverie.storage import Store
 
 MAX_NEIGHBOURS = 50  # neighbours that one question may bring up
@@ -26,36 +26,31 @@ HITS_PER_DISPUTE = 5  # of so many answers, one place may go to what contradicts
 
 
 def add_graph_neighbours(
-    store: "Store", hits: Sequence[Hit], query: "SearchQuery", first: Sequence[Edge], seeds: int
+    store: "Store", hits: Sequence[Hit], query: SearchQuery, first: Sequence[Edge], seeds: int
 ) -> list[Hit]:
     """The hits and what their `seeds` best lead to, best first, ties by id.
 
     `first` are the edges around those best.
     """
-    from reverie.retrieval.search_query import is_admissible
-
     start = {hit.memory.id: hit.score for hit in hits[:seeds]}
-    known = {tuple(start): list(first)}  # the caller has read these already
 
     def neighbours(nodes: Sequence[str]) -> Sequence[Edge]:
-        edges = known.get(tuple(nodes))
-        return store.edges_around(nodes, query.spaces, MAX_FAN_OUT) if edges is None else edges
+        if nodes == tuple(start):  # the caller has read these already
+            return first
+        return store.edges_around(nodes, query.spaces, MAX_FAN_OUT)
 
     filtered = query.kinds or query.tags or query.without != EXPLICIT_KINDS
     most = MAX_FILTERED_NEIGHBOURS if filtered else MAX_NEIGHBOURS
     reached = walk_cascade(start, neighbours, depth=query.depth, decay=query.decay, most=most)
     ways = {way.id: way for way in reached}
     ranked = {hit.memory.id for hit in hits}
-    added = [
-        Hit(memory, 0.0)
-        for memory in store.get([id for id in ways if id not in ranked])
-        if is_admissible(memory, query)
-    ]
-    merged = [merge_way_into_hit(hit, ways.get(hit.memory.id), first) for hit in (*hits, *added)]
+    new = [Hit(memory, 0.0) for memory in store.get([id for id in ways if id not in ranked])]
+    every = [*hits, *filter_admissible(new, query)]
+    merged = [merge_way_into_hit(hit, ways.get(hit.memory.id), first) for hit in every]
     return sorted(merged, key=lambda hit: (-hit.score, hit.memory.id))
 
 
-def find_graph_neighbours(store: "Store", memory: Memory, query: "SearchQuery") -> list[Hit]:
+def find_graph_neighbours(store: "Store", memory: Memory, query: SearchQuery) -> list[Hit]:
     """The neighbourhood of one memory in the graph, nearest first, whatever is asked."""
     edges = store.edges_around([memory.id], query.spaces, MAX_FAN_OUT)
     found = add_graph_neighbours(store, [Hit(memory, 1.0)], query, edges, 1)
@@ -78,14 +73,13 @@ def list_relation_notes(id: str, edges: Sequence[Edge]) -> list[str]:
     """What a reader of this memory must know, whichever way led to it: what it replaces or
     contradicts.
     """
-    replaced = [
-        f"supersedes {edge.dst}" for edge in edges if edge.rel == "supersedes" and edge.src == id
-    ]
-    return replaced + [
-        f"contradicts {edge.dst if edge.src == id else edge.src}"
-        for edge in edges
-        if edge.rel == "contradicts" and id in (edge.src, edge.dst)
-    ]
+    replaced, disputed = [], []
+    for edge in edges:
+        if edge.rel == "supersedes" and edge.src == id:
+            replaced.append(f"supersedes {edge.dst}")
+        elif edge.rel == "contradicts" and id in (edge.src, edge.dst):
+            disputed.append(f"contradicts {edge.dst if edge.src == id else edge.src}")
+    return replaced + disputed
 
 
 def describe_way(way: ReachedMemory) -> str:

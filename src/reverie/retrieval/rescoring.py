@@ -128,12 +128,9 @@ def mark_outdated(hits: Iterable[Hit]) -> list[Hit]:
     """The same hits; those that speak of code that has changed since say so in `why`."""
     marked = []
     for hit in hits:
-        notice = outdated_notice(hit.memory) if hit.memory.details else ""
-        if notice:
-            why = tuple(dict.fromkeys((*hit.why, notice)))
-            marked.append(hit._replace(why=why))
-        else:
-            marked.append(hit)
+        notice = outdated_notice(hit.memory)
+        why = dict.fromkeys((*hit.why, notice)) if notice else hit.why
+        marked.append(hit._replace(why=tuple(why)))
     return marked
 
 
@@ -180,10 +177,8 @@ def order_unverified_last(hits: Sequence[Hit], limit: int) -> list[Hit]:
 
     Such memories may be `limit` // HITS_PER_UNVERIFIED at most, and one in any case.
     """
-    unverified = [hit for hit in hits if is_unverified(hit.memory)]
-    if not unverified:
-        return list(hits[:limit])
     verified = [hit for hit in hits if not is_unverified(hit.memory)]
+    unverified = [hit for hit in hits if is_unverified(hit.memory)]
     most = max(1, limit // HITS_PER_UNVERIFIED)
     return [*verified, *unverified[:most]][:limit]
 
