@@ -42,20 +42,8 @@ EVENT_IMPORTANCE: dict[str, EventImportance] = {
     "tool": EventImportance(0.1, 0.4, "event"),
 }
 
-SUCCESS_WORDS = {
-    "success": True,
-    "succeeded": True,
-    "done": True,
-    "completed": True,
-    "ok": True,
-    "passed": True,
-    "failure": False,
-    "failed": False,
-    "error": False,
-    "cancelled": False,
-    "aborted": False,
-    "timeout": False,
-}
+WENT_WELL = frozenset({"success", "succeeded", "done", "completed", "ok", "passed"})
+WENT_WRONG = frozenset({"failure", "failed", "error", "cancelled", "aborted", "timeout"})
 # Fields of a recorded event that may say what was done, the best first.
 TITLE_FIELDS = ("what", "title", "text", "goal", "task", "step", "command", "name", "tool")
 
@@ -152,17 +140,18 @@ def read_success(payload: Mapping[str, Any]) -> bool | None:
         if isinstance(payload.get(name), bool):
             return bool(payload[name])
     status = payload.get("outcome", payload.get("status"))
-    if isinstance(status, str) and status.lower() in SUCCESS_WORDS:
-        return SUCCESS_WORDS[status.lower()]
+    word = status.lower() if isinstance(status, str) else ""
+    if word in WENT_WELL or word in WENT_WRONG:
+        return word in WENT_WELL
     code = payload.get("exit_code")
-    if type(code) is int:
+    if type(code) is int:  # a bool is no exit code
         return code == 0
     return False if payload.get("error") else None
 
 
 def describe_result(payload: Mapping[str, Any], worked: bool) -> str:
     """How it went, in words, with the error if there is one."""
-    reason = payload.get("error")
     if worked:
         return "worked"
+    reason = payload.get("error")
     return f"failed: {reason}" if isinstance(reason, str) and reason.strip() else "failed"

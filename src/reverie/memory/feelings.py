@@ -8,10 +8,11 @@ alone, within bounds (`retrieval.rescoring.EMOTION_FACTORS`).
 
 import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Memory, Revise
+from reverie.memory.memory_changes import drop_details, revise_details
 
 KIND = "feeling"
 FIELD = "emotion"
@@ -66,12 +67,10 @@ def read_feeling(memory: Memory) -> Feeling | None:
 
 def set_feeling(memory: Memory, feeling: Feeling | None, now: float) -> Revise:
     """The change that gives a memory this feeling instead of the one it has, or none."""
-    details: dict[str, Any] = {
-        name: value for name, value in memory.details.items() if name != FIELD
-    }
+    details = drop_details(memory.details, FIELD)
     if feeling:
         details[FIELD] = feeling_to_details(feeling)
-    return Revise(memory.id, {"details": details, "updated_at": now})
+    return revise_details(memory, details, now)
 
 
 def is_felt(memory: Memory, minimum: str, emotion: str = "") -> bool:

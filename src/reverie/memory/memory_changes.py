@@ -3,7 +3,7 @@
 Pure: values in, changes out. `Store.apply` carries them out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reverie.core.errors import BadInput
@@ -31,10 +31,7 @@ VERDICTS = {
 }
 """Who judges → what (it helped, it did not) does to confidence."""
 
-SYMMETRIC_RELATIONS = (
-    "relates_to",
-    "resembles",
-)  # relations that say the same read from either end
+SYMMETRIC_RELATIONS = ("relates_to", "resembles")  # that say the same read from either end
 MAX_REINFORCEMENTS = 200  # breadcrumbs kept on one memory; `strength` counts them all
 
 
@@ -56,20 +53,31 @@ def record_use(
         raise BadInput(f"by={by!r} is nobody who judges; there are {', '.join(VERDICTS)}")
     at = now if at is None else at
     gain, loss = VERDICTS[by]
+    # Use makes nobody's own of what others wrote.
     most = memory.trust if is_unverified(memory) else 1.0
-    believed = round(min(most, max(0.0, memory.confidence + (gain if helpful else loss))), 4)
-    fields: dict[str, Any] = {"confidence": believed, "updated_at": now}
+    believed = memory.confidence + (gain if helpful else loss)
+    fields: dict[str, Any] = {
+        "confidence": round(min(most, max(0.0, believed)), 4),
+        "updated_at": now,
+    }
     if helpful:
-        fields |= {
-            "access_count": memory.access_count + 1,
-            "last_accessed_at": max(at, memory.last_accessed_at or at),
-        }
+        fields["access_count"] = memory.access_count + 1
+        fields["last_accessed_at"] = max(at, memory.last_accessed_at or at)
     if helpful and by != "judge":
-        trail = (*memory.reinforcements, Reinforcement(session=session, at=at))[
-            -MAX_REINFORCEMENTS:
-        ]
-        fields |= {"strength": memory.strength + 1, "reinforcements": trail}
-    return Revise(id=memory.id, fields=fields)
+        trail = (*memory.reinforcements, Reinforcement(session=session, at=at))
+        fields["strength"] = memory.strength + 1
+        fields["reinforcements"] = trail[-MAX_REINFORCEMENTS:]
+    return Revise(memory.id, fields)
+
+
+def drop_details(details: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The details without those of these names."""
+    return {name: value for name, value in details.items() if name not in names}
+
+
+def revise_details(memory: Memory, details: Mapping[str, Any], now: float) -> Revise:
+    """The change that gives a memory these details instead of its own."""
+    return Revise(memory.id, {"details": details, "updated_at": now})
 
 
 def collect_reinforcements(memory: Memory, space: str) -> tuple[Reinforcement, ...]:
@@ -79,15 +87,19 @@ def collect_reinforcements(memory: Memory, space: str) -> tuple[Reinforcement, .
     In another space only when: which sessions a project has is nobody else's business.
     """
     first = memory.messages[0] if memory.messages else None
-    found = (
-        Reinforcement(session=memory.session, at=memory.at, message=first),
-        *memory.reinforcements,
-    )
-    return (
-        found
-        if memory.space == space
-        else tuple(Reinforcement(session="", at=crumb.at) for crumb in found)
-    )
+    own = Reinforcement(session=memory.session, at=memory.at, message=first)
+    found = (own, *memory.reinforcements)
+    if memory.space == space:
+        return found
+    return tuple(Reinforcement(session="", at=crumb.at) for crumb in found)
+
+
+def require_active(memory: Memory) -> None:
+    """BadInput if a memory is retired."""
+    if not memory.active:
+        raise BadInput(
+            f"{memory.id} does not count any more ({memory.retired_why}); restore it first"
+        )
 
 
 def require_visible_successor(old: Memory, new: Memory) -> None:
@@ -107,11 +119,8 @@ def supersede_memory(old: Memory, new: Memory, now: float) -> list[Change]:
     """
     if old.id == new.id:
         raise BadInput("A memory cannot supersede itself")
-    for memory in (old, new):
-        if not memory.active:
-            raise BadInput(
-                f"{memory.id} does not count any more ({memory.retired_why}); restore it first"
-            )
+    require_active(old)
+    require_active(new)
     require_visible_successor(old, new)
     return [
         Retire(id=old.id, at=now, why="superseded", superseded_by=new.id),
@@ -149,12 +158,11 @@ def find_link(edges: Sequence[Edge], src: str, dst: str, rel: str) -> Edge:
 
     A link without a direction is found from both ends.
     """
-    ends = ((src, dst), (dst, src)) if rel in SYMMETRIC_RELATIONS else ((src, dst),)
-    for end in ends:
-        for edge in edges:
-            if edge.rel == rel and (edge.src, edge.dst) == end:
-                return edge
-    return Edge(src=src, rel=rel, dst=dst, weight=0.0)
+    known = {(edge.src, edge.dst): edge for edge in edges if edge.rel == rel}
+    found = known.get((src, dst))
+    if found is None and rel in SYMMETRIC_RELATIONS:
+        found = known.get((dst, src))
+    return found or Edge(src=src, rel=rel, dst=dst, weight=0.0)
 
 
 def restore_memory(memory: Memory, successor_edges: Sequence[Edge], now: float) -> list[Change]:
@@ -169,10 +177,8 @@ def restore_memory(memory: Memory, successor_edges: Sequence[Edge], now: float) 
         from reverie.memory.intention import reopened_details
 
         fields["details"] = reopened_details(memory)
-    return [
-        Revise(id=memory.id, fields=fields),
-        *(Link(edge=Edge(src=e.src, rel=e.rel, dst=e.dst, weight=0.0)) for e in successor_edges),
-    ]
+    changes: list[Change] = [Revise(memory.id, fields)]
+    return changes + [Link(edge._replace(weight=0.0)) for edge in successor_edges]
 
 
 def unmerge_memory(kept: Memory, gone: Memory, now: float) -> list[Change]:
@@ -205,18 +211,11 @@ def undo_record(record: Record, now: float) -> Change:
     """The change that takes one record of history back."""
     match record.op:
         case "add":
-            return Retire(id=record.memory_id, at=now, why="undone")
+            return Retire(record.memory_id, now, why="undone")
         case "link":
-            return Link(
-                edge=Edge(
-                    src=record.memory_id,
-                    rel=record.before["rel"],
-                    dst=record.before["dst"],
-                    weight=record.before["weight"],
-                )
-            )
+            return Link(Edge(src=record.memory_id, **record.before))
         case _:
-            return Revise(id=record.memory_id, fields=dict(record.before))
+            return Revise(record.memory_id, dict(record.before))
 
 
 def find_later_changes(record: Record, memory: Memory) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Change, Memory, Revise
-from reverie.memory.memory_changes import supersede_memory
+from reverie.memory.memory_changes import drop_details, supersede_memory
 
 KIND = "procedure"
 PARTS = ("steps", "prerequisites", "warnings")  # in the details, besides how it went
@@ -67,14 +67,10 @@ def drop_reworded_parts(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any
 
     The new text is what holds then. How it went so far stays.
     """
-    if (
-        old.kind != KIND
-        or "text" not in fields
-        or "details" in fields
-        or fields["text"] == old.text
-    ):
+    is_reworded = "text" in fields and fields["text"] != old.text
+    if old.kind != KIND or not is_reworded or "details" in fields:
         return {}
-    return {"details": {name: value for name, value in old.details.items() if name not in PARTS}}
+    return {"details": drop_details(old.details, *PARTS)}
 
 
 def describe_procedure(
@@ -132,13 +128,11 @@ def record_outcome(memory: Memory, worked: bool, now: float) -> Revise:
     if not isinstance(worked, bool):
         raise BadInput(f"worked={worked!r} must be True or False")
     record = add_outcome(read_practice_record(memory), worked)
-    details = {
-        **memory.details,
-        "worked": record.worked,
-        "failed": record.failed,
-        "rate": record.rate,
+    fields: dict[str, Any] = {
+        "details": {**memory.details, **record._asdict()},
+        "updated_at": now,
     }
-    fields: dict[str, Any] = {"details": details, "updated_at": now}
     if worked:
-        fields |= {"access_count": memory.access_count + 1, "last_accessed_at": now}
-    return Revise(id=memory.id, fields=fields)
+        fields["access_count"] = memory.access_count + 1
+        fields["last_accessed_at"] = now
+    return Revise(memory.id, fields)

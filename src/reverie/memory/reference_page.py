@@ -8,7 +8,7 @@ when and why. The memory stays, approved, and names its page.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -53,24 +53,13 @@ def render_reference_page(
     return f"---\n{yaml_head}---\n\n# {title}\n\n{memory.text}\n"
 
 
-def distinct_names(names: Any) -> list[str]:
+def distinct_names(names: Iterable[str]) -> list[str]:
     """Names, each once, in order."""
-    return list(dict.fromkeys(name for name in names if name))
+    return list(dict.fromkeys(filter(None, names)))
 
 
 def promote_memory(memory: Memory, path: str, now: float, *, by: str, note: str) -> list[Change]:
     """The changes by which a memory is approved and names its page."""
     approved = curate_memory(memory, "validated", now, by=by, note=note)
-    return [
-        *approved,
-        Revise(id=memory.id, fields={"details": {**find_new_details(approved), PAGE_FIELD: path}}),
-    ]
-
-
-def find_new_details(changes: Sequence[Change]) -> dict[str, Any]:
-    """The details that changes give to a memory."""
-    return next(
-        dict(one.fields["details"])
-        for one in changes
-        if isinstance(one, Revise) and "details" in one.fields
-    )
+    details = next(change.fields["details"] for change in approved if isinstance(change, Revise))
+    return [*approved, Revise(memory.id, {"details": {**details, PAGE_FIELD: path}})]

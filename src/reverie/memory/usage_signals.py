@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from reverie.core.model import Change, Edge, Link, Memory, Revise
+from reverie.memory.memory_changes import drop_details
 from reverie.memory.memory_validation import MAX_TAGS
 from reverie.retrieval.graph_walk import strengthen_weight
 from reverie.text.tokenization import STOP_WORDS
@@ -65,33 +66,32 @@ def suggest_tags(memories: Sequence[Memory], context: str, now: float) -> list[C
         sharing = [memory for memory in memories if word in words_in[memory.id]]
         if len(sharing) < MIN_OCCURRENCES:
             continue
+        # What they have in common already needs no further tag.
         if set.intersection(*(set(memory.tags) for memory in sharing)):
             continue
         for memory in sharing:
-            known = suggested_tags(memory)
-            if word not in (*memory.tags, *known) and len(known) < MAX_SUGGESTIONS:
+            if word not in (*memory.tags, *suggested_tags(memory)):
                 new_tags.setdefault(memory.id, []).append(word)
     changes: list[Change] = []
     for memory in memories:
-        if memory.id in new_tags and len(memory.tags) + MAX_SUGGESTIONS <= MAX_TAGS:
-            room = MAX_SUGGESTIONS - len(suggested_tags(memory))
-            changes.append(add_suggested_tags(memory, new_tags[memory.id][:room], now))
+        known = suggested_tags(memory)
+        chosen = new_tags.get(memory.id, [])[: max(0, MAX_SUGGESTIONS - len(known))]
+        if not chosen or len(memory.tags) + MAX_SUGGESTIONS > MAX_TAGS:
+            continue
+        fields = {
+            "tags": (*memory.tags, *chosen),
+            "details": {**memory.details, SUGGESTED_FIELD: [*known, *chosen]},
+            "updated_at": now,
+        }
+        changes.append(Revise(memory.id, fields))
     return changes
-
-
-def add_suggested_tags(memory: Memory, new: Sequence[str], now: float) -> Revise:
-    """The change that gives a memory tags that nobody gave, with a note that nobody did."""
-    details = {**memory.details, SUGGESTED_FIELD: [*suggested_tags(memory), *new]}
-    return Revise(
-        id=memory.id, fields={"tags": (*memory.tags, *new), "details": details, "updated_at": now}
-    )
 
 
 def confirm_tags(details: Mapping[str, object], tags: Iterable[str]) -> dict[str, object]:
     """The details of a memory whose tags somebody has now given: they are suggestions no longer."""
     given = set(tags)
     left = [tag for tag in to_texts(details.get(SUGGESTED_FIELD)) if tag not in given]
-    others = {name: value for name, value in details.items() if name != SUGGESTED_FIELD}
+    others = drop_details(details, SUGGESTED_FIELD)
     return {**others, SUGGESTED_FIELD: left} if left else others
 
 

@@ -106,7 +106,10 @@ def to_gate_signals(
     log_odds = odds_for - odds_against
     few = small_store_share(memories)
     columns = np.stack([dense, z, pool.words[rows], log_odds], axis=1)
-    return [relevance_gate.GateSignals(*row, few) for row in columns.tolist()]
+    return [
+        relevance_gate.GateSignals(cosine, deviation, bm25, likely, few)
+        for cosine, deviation, bm25, likely in columns.tolist()
+    ]
 
 
 def select_top_places(values: np.ndarray, ids: Sequence[str], most: int) -> list[int]:
