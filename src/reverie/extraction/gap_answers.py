@@ -9,8 +9,6 @@ A model that is away leaves the cursor where it is; an answer that cannot be rea
 is counted.
 """
 
-from __future__ import annotations
-
 from reverie.core.model import Add, Event, Memory
 from reverie.extraction.knowledge_gaps import VERB
 from reverie.extraction.model_extraction import (

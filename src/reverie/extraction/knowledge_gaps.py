@@ -7,8 +7,6 @@ that it did not help. Nothing is thrown away: the newest 500 gaps of the last 90
 the log keeps the rest.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

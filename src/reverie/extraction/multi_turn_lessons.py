@@ -9,8 +9,6 @@ A conversation that just stops is not looked at here; sleep finds it by its turn
 event covers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ once. Texts are as they were written down: redacted, and of very long ones the b
 end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

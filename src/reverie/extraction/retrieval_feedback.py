@@ -9,8 +9,6 @@ Clusters are due every fifty retrievals. `is_clustering_due` counts these in the
 CLUSTERS_CURSOR on; whoever finds clusters anew moves it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from reverie.core.model import Change, Event, Memory

@@ -10,8 +10,6 @@ What is not kept although a rule asked for it is returned too, with the reason, 
 rate can be shown. `python -m bench.extraction` measures how well this works.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple

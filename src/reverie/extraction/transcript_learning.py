@@ -5,8 +5,6 @@ its lessons are kept in the same transaction. The same transcript twice adds not
 grown adds what is new; another one of the same name is another conversation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

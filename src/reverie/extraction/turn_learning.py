@@ -6,8 +6,6 @@ strengthens the memory that has it. What shows only over several turns is left t
 same event, by reason and with a few examples; `reverie rejected` shows them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -7,8 +7,6 @@ conversation ends, or when a task in it is recorded as done or failed. A turn th
 an hour late, as when a backlog is learned from, sets nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from reverie.core import clock

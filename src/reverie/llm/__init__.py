@@ -15,8 +15,6 @@ We would notice by `reverie llm`: calls, outcomes, tokens and cost of the day, a
 rests.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from reverie.llm.language_model import LanguageModel, LlmClient, UsageStore, parse_llm_address

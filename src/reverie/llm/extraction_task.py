@@ -8,8 +8,6 @@ provenance, trust, space or anybody's ids. A file that the conversation does not
 and a kind that does not exist becomes "fact".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -92,6 +90,8 @@ INSTRUCTIONS = (
     "what you weighed and left out."
 )
 
+Window = Sequence[HostMessage]
+
 
 class ExtractedItem(NamedTuple):
     """A candidate memory."""
@@ -146,12 +146,12 @@ def split_windows(said: Sequence[HostMessage]) -> Iterator[tuple[HostMessage, ..
         yield tuple(part)
 
 
-def is_worth_extracting(window: Sequence[HostMessage]) -> bool:
+def is_worth_extracting(window: Window) -> bool:
     """True if there is enough text in a window to learn from."""
     return sum(len(message.text) + len(message.quoted) for message in window) >= MIN_WINDOW_CHARS
 
 
-def build_extraction_request(window: Sequence[HostMessage], known: Sequence[str]) -> LlmRequest:
+def build_extraction_request(window: Window, known: Sequence[str]) -> LlmRequest:
     """The question about one window; `known` are texts of memories that need no repetition."""
     rows: list[dict[str, Any]] = [
         {"known": shorten_line(text, MAX_KNOWN_CHARS)} for text in known[:MAX_KNOWN]
@@ -185,7 +185,7 @@ def classify_message(message: HostMessage) -> str:
     return "action" if _DID.search(head) else "thought"
 
 
-def read_extraction(text: str, window: Sequence[HostMessage]) -> ExtractionAnswer:
+def read_extraction(text: str, window: Window) -> ExtractionAnswer:
     """The items of an answer that rest on the messages shown; BadAnswer without the two lists."""
     found = read_json_object(text, "keep")
     keep, reject = found["keep"], found.get("reject", [])
@@ -199,7 +199,7 @@ def read_extraction(text: str, window: Sequence[HostMessage]) -> ExtractionAnswe
     )
 
 
-def read_extracted_item(row: Any, window: Sequence[HostMessage]) -> ExtractedItem:
+def read_extracted_item(row: Any, window: Window) -> ExtractedItem:
     """One candidate memory of an answer; BadAnswer if it rests on no message that was shown."""
     row = row if isinstance(row, dict) else {}
     kind = row.get("kind")
@@ -216,7 +216,7 @@ def read_extracted_item(row: Any, window: Sequence[HostMessage]) -> ExtractedIte
     )
 
 
-def read_files(value: Any, window: Sequence[HostMessage]) -> tuple[str, ...]:
+def read_files(value: Any, window: Window) -> tuple[str, ...]:
     """The paths of an item that the conversation mentions, each once."""
     heard = "\n".join(text for message in window for text in (message.text, message.quoted))
     paths = [path for path in value if isinstance(path, str)] if isinstance(value, list) else []
@@ -251,7 +251,7 @@ def read_item_emotion(value: Any) -> dict[str, str]:
     return {"name": name, "intensity": intensity} if good else {}
 
 
-def read_rejected_item(row: Any, window: Sequence[HostMessage]) -> RejectedItem:
+def read_rejected_item(row: Any, window: Window) -> RejectedItem:
     """One rejected candidate; if it names no message, it rests on the whole window."""
     row = row if isinstance(row, dict) else {}
     try:
@@ -262,7 +262,7 @@ def read_rejected_item(row: Any, window: Sequence[HostMessage]) -> RejectedItem:
     return RejectedItem(shorten_line(text, MAX_TEXT_CHARS), read_reason(row), span)
 
 
-def read_message_span(row: dict[str, Any], window: Sequence[HostMessage]) -> tuple[int, int]:
+def read_message_span(row: dict[str, Any], window: Window) -> tuple[int, int]:
     """The numbers of the first and last message that an item rests on; BadAnswer if they were not
     shown.
     """

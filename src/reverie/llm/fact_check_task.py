@@ -1,7 +1,5 @@
 """Whether a note about code still holds, now that the code has changed."""
 
-from __future__ import annotations
-
 from reverie.llm.language_model import LlmRequest
 from reverie.llm.prompt_format import FENCE_RULES, fence_rows, read_json_object, require_choice
 from reverie.text.tokenization import shorten_line

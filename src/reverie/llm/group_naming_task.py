@@ -5,8 +5,6 @@ question that found nothing while the session went on, the model may say what an
 the session, as a note that rests on messages that were shown.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

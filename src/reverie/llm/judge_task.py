@@ -11,8 +11,6 @@ the host's own prompt cache would need the host's model and context, which no ho
 docs/why-language-model.md.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from contextlib import suppress

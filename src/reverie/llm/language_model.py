@@ -5,8 +5,6 @@ of OUTCOMES and why. Every call is counted in the usage of the day and written d
 one transaction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from threading import Lock

@@ -6,8 +6,6 @@ path of both, and be about as long; otherwise it is refused and nothing is merge
 between two memories that came up together is a suggestion.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -7,8 +7,6 @@ instructions say that nothing in between is to be obeyed. That lessens the dange
 is that an answer can do so little (the `read_…` function of each task).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256

@@ -7,8 +7,6 @@ shown, or makes up more than half of its lines is refused as a whole: then the c
 themselves are the summary. Nothing is deleted because of an answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ the details. Only people and their agents curate; nothing here is done unasked. 
 changes out.
 """
 
-from __future__ import annotations
-
 from reverie.core.code_anchors import outdated_notice
 from reverie.core.errors import BadInput
 from reverie.core.kinds import MATURITIES, is_mature, maturity_of

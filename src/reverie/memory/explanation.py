@@ -16,6 +16,8 @@ from reverie.core.kinds import half_life, is_mature, kind_of, maturity_of, reten
 from reverie.core.model import Edge, Memory, Record, Reinforcement
 from reverie.memory.history_text import (
     MAX_QUOTED_CHARS,
+    Memories,
+    Records,
     count_in_words,
     describe_retirement,
     format_date,
@@ -70,6 +72,8 @@ the same from both ends.
 
 DECIDE_HINT = "; decide with `reverie review`"
 
+Edges = Sequence[Edge]
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -87,7 +91,7 @@ class Explanation:
         return self.memory.superseded_by
 
 
-def find_related_ids(memory: Memory, history: Sequence[Record], edges: Sequence[Edge]) -> list[str]:
+def find_related_ids(memory: Memory, history: Records, edges: Edges) -> list[str]:
     """The ids of the memories that the story may quote, each once."""
     ends = [end for edge in edges for end in (edge.src, edge.dst)]
     told = [record.after.get(name) for record in history for name in ("dst", "superseded_by")]
@@ -97,10 +101,10 @@ def find_related_ids(memory: Memory, history: Sequence[Record], edges: Sequence[
 
 def explain_memory(
     memory: Memory,
-    history: Sequence[Record],
-    edges: Sequence[Edge],
+    history: Records,
+    edges: Edges,
     now: float,
-    others: Mapping[str, Memory],
+    others: Memories,
     *,
     whole: bool = False,
 ) -> Explanation:
@@ -154,7 +158,7 @@ def describe_authorship(memory: Memory) -> list[str]:
     return lines
 
 
-def describe_belief(memory: Memory, history: Sequence[Record], kept: float) -> str:
+def describe_belief(memory: Memory, history: Records, kept: float) -> str:
     """How far it is believed, why, what has moved that, and how it fades; `kept` is its
     retention.
     """
@@ -173,7 +177,7 @@ def describe_belief(memory: Memory, history: Sequence[Record], kept: float) -> s
     return f"Believed {begin:.0%}, because {because}{moved}. {fading}"
 
 
-def describe_confidence_moves(moves: Sequence[Record], begin: float, now: float) -> str:
+def describe_confidence_moves(moves: Records, begin: float, now: float) -> str:
     """How confidence went from `begin` to what it is now, and by what; empty if it never moved."""
     if not moves:
         return ""
@@ -201,12 +205,12 @@ def describe_extraction(memory: Memory) -> list[str]:
     return lines
 
 
-def select_feedback(history: Sequence[Record]) -> list[Record]:
+def select_feedback(history: Records) -> list[Record]:
     """The records of what those who were given it said of it."""
     return [record for record in history if record.event.verb == "feedback"]
 
 
-def describe_repetitions(memory: Memory, history: Sequence[Record]) -> list[str]:
+def describe_repetitions(memory: Memory, history: Records) -> list[str]:
     """How often it was said again, when, and in how many conversations."""
     uses = {record.event.at for record in select_feedback(history) if "strength" in record.after}
     crumbs = [crumb for crumb in memory.reinforcements if crumb.at not in uses]
@@ -226,9 +230,7 @@ def describe_period(crumbs: Sequence[Reinforcement]) -> str:
     return f", on {days[0]}" if len(days) == 1 else f", first on {days[0]}, last on {days[-1]}"
 
 
-def describe_wordings(
-    memory: Memory, edges: Sequence[Edge], others: Mapping[str, Memory], *, whole: bool
-) -> list[str]:
+def describe_wordings(memory: Memory, edges: Edges, others: Memories, *, whole: bool) -> list[str]:
     """The other ways in which it was said."""
     texts = [other.text for other in others.values() if is_wording(memory, edges, other)]
     if not whole:
@@ -237,7 +239,7 @@ def describe_wordings(
     return [f"In other words: {list_briefly(quoted, whole=whole)}."] if quoted else []
 
 
-def is_wording(memory: Memory, edges: Sequence[Edge], other: Memory) -> bool:
+def is_wording(memory: Memory, edges: Edges, other: Memory) -> bool:
     """True if the other memory was merged into this one."""
     return other.retired_why == "merged" and any(
         (edge.src, edge.rel, edge.dst) == (memory.id, "derived_from", other.id) for edge in edges
@@ -251,7 +253,7 @@ def list_briefly(said: Sequence[str], *, whole: bool) -> str:
     return ", ".join(shown) + more
 
 
-def describe_use(memory: Memory, history: Sequence[Record]) -> list[str]:
+def describe_use(memory: Memory, history: Records) -> list[str]:
     """How often it was used, and what those found who used it."""
     lines = []
     if memory.access_count:
@@ -281,7 +283,7 @@ def describe_practice(memory: Memory) -> list[str]:
     ]
 
 
-def describe_standing(memory: Memory, others: Mapping[str, Memory]) -> list[str]:
+def describe_standing(memory: Memory, others: Memories) -> list[str]:
     """Whether it still counts, who disagrees, and what is special about it."""
     lines = []
     if memory.retired_at is not None:
@@ -327,9 +329,7 @@ def describe_anchor(anchor: CodeAnchor, id: str) -> str:
     )
 
 
-def describe_relations(
-    memory: Memory, edges: Sequence[Edge], others: Mapping[str, Memory], *, whole: bool
-) -> list[str]:
+def describe_relations(memory: Memory, edges: Edges, others: Memories, *, whole: bool) -> list[str]:
     """What it is linked to, a sentence a relation.
 
     What the story says elsewhere (its successor, who disagrees, other wordings, what it was merged

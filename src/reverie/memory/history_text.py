@@ -75,6 +75,11 @@ JUDGED_BY_PHRASES = {
     "judge": ", as a language model judged",
 }
 
+Memories = Mapping[str, Memory]
+"""Memories that a story may quote, by id."""
+
+Records = Sequence[Record]
+
 
 class EventSummary(NamedTuple):
     """One event of a memory's history: when, its number, and what it did."""
@@ -97,7 +102,7 @@ def format_moment(at: float) -> str:
         return f"second {at:.0f}"
 
 
-def quote_memory(id: str, others: Mapping[str, Memory]) -> str:
+def quote_memory(id: str, others: Memories) -> str:
     """Another memory in its own words, with its day and its id; the id alone if it is not at
     hand.
     """
@@ -106,7 +111,7 @@ def quote_memory(id: str, others: Mapping[str, Memory]) -> str:
     return f"{quote_text(id, others)} ({format_date(others[id].at)}, {id})"
 
 
-def quote_text(id: str, others: Mapping[str, Memory]) -> str:
+def quote_text(id: str, others: Memories) -> str:
     """Another memory in its own words alone: its day and id stand elsewhere in the story."""
     return f"“{shorten_line(others[id].text, MAX_QUOTED_CHARS)}”" if id in others else id
 
@@ -116,9 +121,7 @@ def count_in_words(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
-def tell_history(
-    history: Sequence[Record], others: Mapping[str, Memory], *, whole: bool, id: str = ""
-) -> list[str]:
+def tell_history(history: Records, others: Memories, *, whole: bool, id: str = "") -> list[str]:
     """A sentence an event, if the `whole` is wanted.
 
     Else like events in a row are one sentence, and of many the first and last are told.
@@ -154,7 +157,7 @@ def tell_run(run: Sequence[EventSummary]) -> str:
     return f"{told[0].upper()}{told[1:]} (events {numbers})."
 
 
-def describe_event(records: Sequence[Record], others: Mapping[str, Memory]) -> str:
+def describe_event(records: Records, others: Memories) -> str:
     """What one event did to the memory."""
     event = records[0].event
     if event.verb == "undo":
@@ -168,7 +171,7 @@ def describe_event(records: Sequence[Record], others: Mapping[str, Memory]) -> s
     return told + {"sleep": ", in sleep", "review": ", as a person decided"}.get(event.verb, "")
 
 
-def describe_record(record: Record, others: Mapping[str, Memory]) -> Iterable[str]:
+def describe_record(record: Record, others: Memories) -> Iterable[str]:
     """What one change did, in phrases."""
     if record.op == "add":
         return [ADDED_PHRASES.get(record.event.verb, "kept")]
@@ -190,7 +193,7 @@ def describe_retirement(why: str, successor: str) -> str:
     return RETIRED_PHRASES.get(why, why or "let go").replace("{}", successor or "another memory")
 
 
-def describe_link(record: Record, others: Mapping[str, Memory]) -> list[str]:
+def describe_link(record: Record, others: Memories) -> list[str]:
     """A link that was made or taken away; nothing for tags, which are told by the change of the
     tags.
     """

@@ -20,8 +20,6 @@ as soon as it has fired; what was missed meanwhile has fired in that one. What i
 counts no longer, and can be restored like anything else.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -10,15 +10,13 @@ to each other.
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Memory
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.memory.memory_validation import redact_or_refuse
-
-if TYPE_CHECKING:
-    from reverie.storage import Store
+from reverie.storage import Store
 
 LABEL = r"[a-z0-9][a-z0-9._-]{0,63}"  # compiled when first used: a cold recall names no season
 FIELD = "season"  # in a memory's details
@@ -53,7 +51,7 @@ def season_meta_name(space: str) -> str:
     return f"season:{space}"
 
 
-def find_season(store: "Store", spaces: Sequence[str], now: float) -> Season:
+def find_season(store: Store, spaces: Sequence[str], now: float) -> Season:
     """The season of the nearest of these spaces that has one now; an empty one if none has."""
     for space in spaces:
         kept = store.meta(season_meta_name(space))

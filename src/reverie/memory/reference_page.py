@@ -6,8 +6,6 @@ back: the memories that it comes from, who said them and in which conversations,
 when and why. The memory stays, approved, and names its page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any

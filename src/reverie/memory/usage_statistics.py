@@ -1,7 +1,5 @@
 """How memories are used, and which are worth most. Pure: memories in, figures out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What a conversation's event holds: its messages, and the space that its lessons go to."""
 
-from __future__ import annotations
-
 from reverie.core.model import Event
 
 

@@ -1,7 +1,5 @@
 """Leases: work that only one process may do at a time, and waiting for whoever does it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Texts get their vectors in batches; until then only words find them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from reverie.core.errors import EmbedderUnavailable, ExtraMissing, ModelUnavailable

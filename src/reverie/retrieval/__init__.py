@@ -12,7 +12,6 @@ words.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from reverie.core.clock import ticks
 from reverie.core.errors import BadInput
@@ -22,9 +21,7 @@ from reverie.retrieval import rescoring, trigger_search
 from reverie.retrieval.graph_walk import MAX_FAN_OUT
 from reverie.retrieval.search_query import MODES, SearchQuery, filter_admissible, is_admissible
 from reverie.retrieval.word_search import is_enough, search_words
-
-if TYPE_CHECKING:
-    from reverie.storage import Store
+from reverie.storage import Store
 
 # How many times the limit is looked for, one after the other, while too little of what is found
 # counts: filters, echoes and equal texts may take the best places.
@@ -37,7 +34,7 @@ MIN_WARNING_CONFIDENCE = 0.2
 TOOL_WARNING_SECONDS = 0.1  # for all patterns together: a tool waits for them
 
 
-def search_memories(store: "Store", query: SearchQuery) -> list[Hit]:
+def search_memories(store: Store, query: SearchQuery) -> list[Hit]:
     """Hits for a query, best first, at most `query.limit`.
 
     An empty text is answered with the newest memories, or with nothing if nobody asked. BadInput if
@@ -65,7 +62,7 @@ def search_memories(store: "Store", query: SearchQuery) -> list[Hit]:
     return rescoring.mark_outdated(assemble_answer(store, filter_admissible(merged, query), query))
 
 
-def assemble_answer(store: "Store", hits: list[Hit], query: SearchQuery) -> list[Hit]:
+def assemble_answer(store: Store, hits: list[Hit], query: SearchQuery) -> list[Hit]:
     """The final hits, with what the best of them lead to in the graph if the query's `depth` asks
     for it.
 
@@ -87,7 +84,7 @@ def seconds_left(end: float | None) -> float | None:
     return None if end is None else max(0.0, end - ticks())
 
 
-def find_triggered(store: "Store", query: SearchQuery, end: float | None) -> list[Hit]:
+def find_triggered(store: Store, query: SearchQuery, end: float | None) -> list[Hit]:
     """Memories of which a trigger pattern matches the query's context, as far as time allows."""
     left = seconds_left(end)
     # Half of the time at most: the search by words wants its share.
@@ -99,7 +96,7 @@ def find_triggered(store: "Store", query: SearchQuery, end: float | None) -> lis
     )
 
 
-def search_triggers(store: "Store", query: SearchQuery) -> list[Hit]:
+def search_triggers(store: Store, query: SearchQuery) -> list[Hit]:
     """What trigger patterns alone call up in the context of a query, as far as the asker may be
     given it.
     """
@@ -107,7 +104,7 @@ def search_triggers(store: "Store", query: SearchQuery) -> list[Hit]:
 
 
 def find_tool_warnings(
-    store: "Store", scene: TriggerContext, spaces: Sequence[str], now: float
+    store: Store, scene: TriggerContext, spaces: Sequence[str], now: float
 ) -> trigger_search.TriggeredHits:
     """What trigger patterns call up before a tool runs: what must never be done first, ties by id.
 
@@ -144,7 +141,7 @@ def warning_order(memory: Memory) -> tuple[int, float, str]:
     return place, -memory.trust * memory.confidence, memory.id
 
 
-def fuse_channels(store: "Store", query: SearchQuery) -> list[Hit]:
+def fuse_channels(store: Store, query: SearchQuery) -> list[Hit]:
     """One ranking of what words and embeddings propose; of words alone if there is no vector."""
     if query.vector is None or query.mode == "words":
         return search_words(store, query)
@@ -153,7 +150,7 @@ def fuse_channels(store: "Store", query: SearchQuery) -> list[Hit]:
     return rank_hybrid(store, query)
 
 
-def list_newest(store: "Store", query: SearchQuery) -> list[Hit]:
+def list_newest(store: Store, query: SearchQuery) -> list[Hit]:
     """The newest memories that the query admits: the answer to an empty question."""
     where = Filter(
         spaces=query.spaces,

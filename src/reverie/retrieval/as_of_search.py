@@ -10,18 +10,15 @@ Always true: reading the past alters nothing; what was purged is not there eithe
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reverie.core.kinds import is_valid_at
 from reverie.core.model import Add, Event, Filter, Hit, Memory, Record, with_fields
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery, earliest_visible_at, is_admissible
-from reverie.storage import open_store
+from reverie.storage import Store, open_store
 from reverie.storage.paging import read_memory_pages
 from reverie.text.tokenization import fingerprint_text
-
-if TYPE_CHECKING:
-    from reverie.storage import Store
 
 CANDIDATES_PER_HIT = 20  # candidates from what still counts, for each hit that is wanted
 MIN_CANDIDATES = 200
@@ -31,7 +28,7 @@ Embed = Callable[[Sequence[str]], Any]
 
 
 def search_as_of(
-    store: "Store", query: SearchQuery, moment: float, embed: Embed | None = None
+    store: Store, query: SearchQuery, moment: float, embed: Embed | None = None
 ) -> list[Hit]:
     """Hits as of a moment, best first; the memories are as they were, `why` says what came after.
 
@@ -54,7 +51,7 @@ def search_as_of(
     ]
 
 
-def find_still_active(store: "Store", then: SearchQuery) -> list[Memory]:
+def find_still_active(store: Store, then: SearchQuery) -> list[Memory]:
     """Memories that were there and still count: the best for the question, or the newest of then.
 
     The newest are those of that time; they are taken where there is no question.
@@ -114,7 +111,7 @@ def describe_later_fate(memory: Memory) -> tuple[str, ...]:
 
 
 def search_given_memories(
-    store: "Store", memories: Sequence[Memory], query: SearchQuery, embed: Embed | None
+    store: Store, memories: Sequence[Memory], query: SearchQuery, embed: Embed | None
 ) -> list[Hit]:
     """The best of some memories, which need not count today: they are searched in a store of their
     own.
@@ -132,7 +129,7 @@ def search_given_memories(
 
 
 def collect_vectors(
-    store: "Store", memories: Sequence[Memory], model: str, embed: Embed | None
+    store: Store, memories: Sequence[Memory], model: str, embed: Embed | None
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """(vectors by memory id, text hashes by memory id), of as many of the memories as have a
     vector.

@@ -6,8 +6,6 @@ nothing but the constants here, so a store of 100,000 memories ranks as many can
 1,000.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -9,16 +9,13 @@ belief sees that it is disputed.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from reverie.core.kinds import EXPLICIT_KINDS
 from reverie.core.model import Edge, Hit, Memory
 from reverie.retrieval.graph_walk import MAX_FAN_OUT, ReachedMemory, walk_cascade
 from reverie.retrieval.rescoring import mark_outdated
 from reverie.retrieval.search_query import SearchQuery, filter_admissible
-
-if TYPE_CHECKING:
-    from reverie.storage import Store
+from reverie.storage import Store
 
 MAX_NEIGHBOURS = 50  # neighbours that one question may bring up
 MAX_FILTERED_NEIGHBOURS = 200  # and that are looked at where a filter leaves out some of them
@@ -26,7 +23,7 @@ HITS_PER_DISPUTE = 5  # of so many answers, one place may go to what contradicts
 
 
 def add_graph_neighbours(
-    store: "Store", hits: Sequence[Hit], query: SearchQuery, first: Sequence[Edge], seeds: int
+    store: Store, hits: Sequence[Hit], query: SearchQuery, first: Sequence[Edge], seeds: int
 ) -> list[Hit]:
     """The hits and what their `seeds` best lead to, best first, ties by id.
 
@@ -50,7 +47,7 @@ def add_graph_neighbours(
     return sorted(merged, key=lambda hit: (-hit.score, hit.memory.id))
 
 
-def find_graph_neighbours(store: "Store", memory: Memory, query: SearchQuery) -> list[Hit]:
+def find_graph_neighbours(store: Store, memory: Memory, query: SearchQuery) -> list[Hit]:
     """The neighbourhood of one memory in the graph, nearest first, whatever is asked."""
     edges = store.edges_around([memory.id], query.spaces, MAX_FAN_OUT)
     found = add_graph_neighbours(store, [Hit(memory, 1.0)], query, edges, 1)

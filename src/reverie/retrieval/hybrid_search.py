@@ -5,12 +5,9 @@ its highest (Bruch et al., 2023); `rrf`, reciprocal ranks with k = 60 (Cormack e
 `dense` ranks by the cosine alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from math import isnan
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,11 +27,9 @@ from reverie.retrieval.ranker import (
 )
 from reverie.retrieval.search_query import SearchQuery, is_own_session
 from reverie.retrieval.word_search import search_words
+from reverie.storage import Store
+from reverie.storage.column_cache import Corpus, Shard
 from reverie.text.tokenization import STOP_WORDS
-
-if TYPE_CHECKING:
-    from reverie.storage import Store
-    from reverie.storage.column_cache import Corpus, Shard
 
 DENSE_SHARE = 0.7  # of the convex fusion; BM25 has the rest
 RRF_K = 60

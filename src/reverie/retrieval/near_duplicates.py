@@ -4,15 +4,11 @@ Only reported, never decided: whether two are one is a matter of meaning, and `r
 settles it afterwards.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reverie.core.model import Filter, Memory, visible_spaces
+from reverie.storage import Store
 from reverie.text.tokenization import tokenize_query
-
-if TYPE_CHECKING:
-    from reverie.storage import Store
 
 MIN_LIKENESS = 0.75  # share of words in common (Dice) from which a near-duplicate is reported
 MIN_WORDS = 4  # words without which a text is too short for a verdict

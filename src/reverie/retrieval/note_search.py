@@ -9,19 +9,14 @@ question, and one line is shown once.
 Always true: only files of the given roots; ties break by path and line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.retrieval.word_search import lexical_score, text_coverage
-from reverie.storage.note_index_port import FileStamp, FoundChunk
+from reverie.storage.note_index_port import FileIndex, FileStamp, FoundChunk
 from reverie.text.tokenization import tokenize_query
-
-if TYPE_CHECKING:
-    from reverie.storage.note_index_port import FileIndex
 
 MIN_COSINE = 0.35  # from which the embedding alone proposes a chunk
 CANDIDATES_PER_PASSAGE = 5  # chunks that a channel proposes for each one that is wanted

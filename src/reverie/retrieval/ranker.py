@@ -11,8 +11,6 @@ has no vector is judged by its words, what has no session has no neighbours, and
 error.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -35,6 +35,9 @@ MAX_REASONS = 2  # of the strongest signals that `why` names
 # Beyond these, a cosine in standard deviations and a rank in log-odds say nothing more.
 MAX_Z, MAX_LOG_ODDS = 6.0, 8.0
 
+Numbers = Mapping[str, float]
+"""Signals or their weights, by name."""
+
 # What kind of turn it is, told from how it is put. None of them names a project or a language.
 _TURN_KINDS = {
     "asks": (
@@ -128,21 +131,24 @@ class GateSignals(NamedTuple):
     few: float = 0.0  # 1 / (1 + memories here / 30): in a small store no word is rare
 
 
+Signals = Sequence[GateSignals]
+
+
 class TurnSignals(NamedTuple):
     """What a turn says, as the gate sees it."""
 
     stems: frozenset[str]
-    kinds: Mapping[str, float]  # 1 or 0 by the names of _TURN_KINDS
+    kinds: Numbers  # 1 or 0 by the names of _TURN_KINDS
 
 
 class GateCoefficients(NamedTuple):
     """The coefficients of both scorers, by the names of signals."""
 
-    fits: Mapping[str, float]  # of one candidate
-    opens: Mapping[str, float]  # of the turn and the best that was found, with a `constant`
+    fits: Numbers  # of one candidate
+    opens: Numbers  # of the turn and the best that was found, with a `constant`
 
 
-def judge_hits(hits: Sequence[Hit], seen: Sequence[GateSignals], text: str) -> list[Hit]:
+def judge_hits(hits: Sequence[Hit], seen: Signals, text: str) -> list[Hit]:
     """The hits with the chance that this turn needs them as score, best first, ties by id.
 
     What others wrote is not in the way of the rest: that is judged as if it were not there.
@@ -158,7 +164,7 @@ def judge_hits(hits: Sequence[Hit], seen: Sequence[GateSignals], text: str) -> l
     return sorted(found, key=lambda hit: (-hit.score, hit.memory.id))
 
 
-def weigh_hits(hits: Sequence[Hit], seen: Sequence[GateSignals], text: str) -> list[Hit]:
+def weigh_hits(hits: Sequence[Hit], seen: Signals, text: str) -> list[Hit]:
     """The same as `judge_hits` for hits that are judged together."""
     turn = read_turn(text)
     memories = [hit.memory for hit in hits]
@@ -177,9 +183,7 @@ def weigh_hits(hits: Sequence[Hit], seen: Sequence[GateSignals], text: str) -> l
     return sorted(found, key=lambda hit: (-hit.score, hit.memory.id))
 
 
-def correct_bm25_for_small_store(
-    turn: TurnSignals, hits: Sequence[Hit], seen: Sequence[GateSignals]
-) -> Sequence[GateSignals]:
+def correct_bm25_for_small_store(turn: TurnSignals, hits: Sequence[Hit], seen: Signals) -> Signals:
     """The signals as if the store were not tiny.
 
     Where one or two memories are all there is, no word is rare and BM25 is next to nothing,
@@ -194,7 +198,7 @@ def correct_bm25_for_small_store(
     return corrected
 
 
-def sum_weighted(weights: Mapping[str, float], signs: Mapping[str, float]) -> float:
+def sum_weighted(weights: Numbers, signs: Numbers) -> float:
     """The sum of the signals by their weights; a number that is unknown (NaN) counts nothing."""
     value = sum([weight * signs[name] for name, weight in weights.items()])
     if math.isfinite(value):
@@ -204,7 +208,7 @@ def sum_weighted(weights: Mapping[str, float], signs: Mapping[str, float]) -> fl
     )
 
 
-def describe_strongest(weights: Mapping[str, float], signs: Mapping[str, float]) -> str:
+def describe_strongest(weights: Numbers, signs: Numbers) -> str:
     """The signals that spoke most for showing anything, in words; empty if none did."""
     parts = []
     for name, sign in signs.items():
@@ -223,12 +227,12 @@ def logistic(margin: float) -> float:
 def read_turn(text: str) -> TurnSignals:
     """The stems of a turn and what kinds of turn it is."""
     head = text[:MAX_COMPARED_CHARS]
-    kinds = {kind: float(bool(found(head))) for kind, found in _turn_kinds().items()}
+    kinds = {kind: float(bool(form.search(head))) for kind, form in _turn_kinds().items()}
     return TurnSignals(stems_of(head), kinds)
 
 
 def compute_fit_signals(
-    turn: TurnSignals, memories: Sequence[Memory], seen: Sequence[GateSignals]
+    turn: TurnSignals, memories: Sequence[Memory], seen: Signals
 ) -> list[dict[str, float]]:
     """The signals of how well each memory fits a turn, by name."""
     turn_weight = max(weigh_stems(turn.stems), 1.0)
@@ -270,7 +274,7 @@ def compute_likeness_signals(
 def compute_opening_signals(
     turn: TurnSignals,
     memories: Sequence[Memory],
-    seen: Sequence[GateSignals],
+    seen: Signals,
     fits: Sequence[float],
 ) -> dict[str, float]:
     """The signals of whether a turn needs any memory, by name; `fits` is how well each one fits."""
@@ -308,10 +312,8 @@ def weigh_stems(stems: frozenset[str]) -> float:
 
 
 @lru_cache(maxsize=1)
-def _turn_kinds() -> dict[str, "re.Pattern[str].search"]:  # type: ignore[valid-type]
-    return {
-        kind: re.compile(pattern, re.IGNORECASE).search for kind, pattern in _TURN_KINDS.items()
-    }
+def _turn_kinds() -> dict[str, re.Pattern[str]]:
+    return {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _TURN_KINDS.items()}
 
 
 @lru_cache(maxsize=1)

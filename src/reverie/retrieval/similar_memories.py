@@ -2,18 +2,14 @@
 others.
 """
 
-from typing import TYPE_CHECKING
-
 from reverie.core.model import Hit, Memory
 from reverie.retrieval import search_memories
 from reverie.retrieval.graph_cascade import find_graph_neighbours
 from reverie.retrieval.search_query import SearchQuery
-
-if TYPE_CHECKING:
-    from reverie.storage import Store
+from reverie.storage import Store
 
 
-def find_similar_memories(store: "Store", memory: Memory, query: SearchQuery) -> list[Hit]:
+def find_similar_memories(store: Store, memory: Memory, query: SearchQuery) -> list[Hit]:
     """What resembles a memory, best first, ties by id, at most `query.limit`.
 
     The score is the better of resemblance and graph, `why` names both. Words stand in for the

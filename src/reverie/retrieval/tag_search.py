@@ -10,18 +10,14 @@ Pure but for `search_tags`, which looks up who carries the tags that were met: e
 partial ones, more tags before fewer, then the newest; ties by id.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from reverie.core.model import Filter, Hit, Memory
 from reverie.retrieval.search_query import SearchQuery, filter_admissible
+from reverie.storage import Store
 from reverie.text.tokenization import MAX_QUERY, STOP_WORDS
-
-if TYPE_CHECKING:
-    from reverie.storage import Store
 
 MAX_SENTENCE_CHARS = 250  # a longer sentence is a dump
 MIN_KEYWORD_CHARS = 4  # of a word that may match in part

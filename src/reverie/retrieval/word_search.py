@@ -4,14 +4,11 @@ It needs no model and no numpy, so that it answers before either is loaded.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from reverie.core.model import Filter, Hit, Memory
 from reverie.retrieval import rescoring
 from reverie.retrieval.search_query import SearchQuery, filter_admissible
-
-if TYPE_CHECKING:
-    from reverie.storage import Store
+from reverie.storage import Store
 
 EXTRA_PROPOSALS = 20  # proposals beyond four times the limit: filters and priors choose among them
 # So many, or the limit if that is less, are found at least, unless there are no more.
@@ -29,7 +26,7 @@ def is_enough(found: Sequence[Hit], query: SearchQuery, wider: int) -> bool:
     return len(distinct) >= query.limit
 
 
-def search_words(store: "Store", query: SearchQuery) -> list[Hit]:
+def search_words(store: Store, query: SearchQuery) -> list[Hit]:
     """Hits of the lexical channel alone, judged by the gate if nobody asked."""
     terms = query.terms
     found = store.search_words(
