@@ -117,6 +117,11 @@ def collect_recent_evidence(store: Store, space: str, now: float) -> RecentEvide
     )
     turns = [event for event in events if event.verb == "turn"]
     runs = [event for event in events if event.verb == TOOL]
+    return evidence_from_events(turns, runs)
+
+
+def evidence_from_events(turns: Iterable[Event], runs: Iterable[Event]) -> RecentEvidence:
+    """What was said in these turns, and what these tool runs answered."""
     return to_evidence(
         chain.from_iterable(map(iter_turn_messages, turns)),
         chain.from_iterable(map(iter_tool_answers, runs)),

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from reverie.activity.error_lessons import find_error_fixes, list_fix_files
 from reverie.core.kinds import INTENTION
 from reverie.extraction.extraction_rules import RULES, ExtractionRule
-from reverie.extraction.refusal_rules import INTENTION_REFUSALS, REFUSALS, RefusalRule
+from reverie.extraction.refusal_rules import INTENTION_REFUSALS, REFUSALS
 from reverie.extraction.tool_families import find_replaced_tool
 from reverie.memory.reminder_phrases import ReminderPhrase, parse_reminder_phrase
 from reverie.text.forbidden_acts import find_program_triggers
@@ -28,17 +28,13 @@ from reverie.text.text_signals import derive_tags, derive_triggers, find_file_na
 # Longer sentences are pasted text, not wishes.
 MAX_LESSON_CHARS = 400
 MIN_LESSON_CHARS = 8
-# characters of what was being discussed that are kept beside a lesson
-MAX_TOPIC_CHARS = 160
-# Shorter conversations are not looked through for fixes.
-MIN_CONVERSATION_CHARS = 200
-# characters before a comma that are kept with what follows it
-MAX_HEAD_CHARS = 120
+MAX_TOPIC_CHARS = 160  # characters of what was being discussed that are kept beside a lesson
+MIN_CONVERSATION_CHARS = 200  # shorter conversations are not looked through for fixes
+MAX_HEAD_CHARS = 120  # characters before a comma that are kept with what follows it
+MAX_RULE_DEPTH = 2  # rules within rules: "note that from now on …"
 PASSING_STATE = "passing state"
-# rules within rules: "note that from now on …"
-MAX_RULE_DEPTH = 2
 
-# why something is believed as far as it is
+# Why something is believed as far as it is.
 PROVENANCE_REASONS = {
     "user_corrected": "the user put the agent right",
     "user_stated": "the user said so",
@@ -128,13 +124,9 @@ _TICKED = re.compile(r"`([^`\n]{2,60})`")
 _COMMAND = re.compile(r"\"command\": \"([^\"\\]{2,60})\"")
 _BRACKETED = re.compile(r"\[\w{1,60} \{.{0,4000}?\}\]", re.DOTALL)
 
-_Compiled = tuple[tuple[ExtractionRule, re.Pattern[str]], ...]
-_RULES: _Compiled = tuple(
-    (rule, re.compile(rule.pattern, re.IGNORECASE | re.DOTALL)) for rule in RULES
-)
-_REFUSALS: tuple[tuple[RefusalRule, re.Pattern[str]], ...] = tuple(
-    (refusal, re.compile(refusal.pattern, re.IGNORECASE | re.DOTALL)) for refusal in REFUSALS
-)
+FLAGS = re.IGNORECASE | re.DOTALL
+_RULES = tuple((rule, re.compile(rule.pattern, FLAGS)) for rule in RULES)
+_REFUSALS = tuple((refusal, re.compile(refusal.pattern, FLAGS)) for refusal in REFUSALS)
 
 
 class SentenceContext(NamedTuple):
@@ -161,19 +153,12 @@ def extract_lessons(messages: Sequence[tuple[str, str]], *, fixes: bool = True) 
     open_failures: list[int] = []
     if fixes and sum(len(text) for _, text in messages) >= MIN_CONVERSATION_CHARS:
         overcome, open_failures = find_error_fixes(messages)
-        found += [
-            CandidateLesson(
-                fix.text,
-                "learning",
-                "observed",
-                "error and fix",
-                fix.first,
-                fix.last,
-                files=list_fix_files(fix),
-            )
-            for fix in overcome
-            if len(fix.text) <= 2 * MAX_LESSON_CHARS
-        ]
+        for fix in overcome:
+            if len(fix.text) > 2 * MAX_LESSON_CHARS:
+                continue
+            lesson = CandidateLesson(fix.text, "learning", "observed", "error and fix")
+            files = list_fix_files(fix)
+            found.append(lesson._replace(first=fix.first, last=fix.last, files=files))
     found.sort(key=lambda lesson: lesson.last)
     return ExtractionResult(tuple(found), tuple(rejected), tuple(open_failures))
 
@@ -219,27 +204,38 @@ def judge_sentence(
         if fit is None:
             continue
         rule, what = fit
-        if rule.kind == INTENTION:
-            return judge_intention(sentence, clause, rule, what)
         if rule.inner and clause == what:
             what = restore_clause_head(sentence, what)
         reason = find_refusal_reason(sentence, clause, rule, what)
         if not reason:
-            return CandidateLesson(
-                capitalize_first(what),
-                rule.kind,
-                rule.provenance,
-                rule.name,
-                personal=rule.personal,
-                explicit=rule.explicit,
-                triggers=derive_lesson_triggers(rule.kind, what),
-                files=find_file_names(sentence),
-            )
-        passing = passing or RejectedCandidate(what[:MAX_LESSON_CHARS], reason, rule.name)
+            return build_lesson(sentence, rule, what)
+        rejected = RejectedCandidate(what[:MAX_LESSON_CHARS], reason, rule.name)
+        if rule.kind == INTENTION:
+            return rejected
+        passing = passing or rejected
         # A question is one to its end; after "it is slow but" a fact may follow.
         if reason != PASSING_STATE:
             return passing
     return passing
+
+
+def build_lesson(sentence: str, rule: ExtractionRule, what: str) -> CandidateLesson:
+    """The lesson that a rule finds in a sentence; an intention with its time."""
+    later = ReminderPhrase("")
+    if rule.kind == INTENTION:
+        later = parse_reminder_phrase(what) or ReminderPhrase(what)
+        what = later.text
+    return CandidateLesson(
+        capitalize_first(what),
+        rule.kind,
+        rule.provenance,
+        rule.name,
+        personal=rule.personal,
+        explicit=rule.explicit,
+        triggers=derive_lesson_triggers(rule.kind, what),
+        files=find_file_names(sentence),
+        later=later,
+    )
 
 
 def derive_lesson_triggers(kind: str, what: str) -> tuple[str, ...]:
@@ -247,25 +243,6 @@ def derive_lesson_triggers(kind: str, what: str) -> tuple[str, ...]:
     if kind == "negative":
         return derive_triggers(what)
     return find_program_triggers(what) if kind in ("preference", "decision", "correction") else ()
-
-
-def judge_intention(
-    sentence: str, text: str, rule: ExtractionRule, what: str
-) -> CandidateLesson | RejectedCandidate:
-    """The intention in a clause, with its time, or why it is not kept."""
-    reason = find_refusal_reason(sentence, text, rule, what)
-    if reason:
-        return RejectedCandidate(what[:MAX_LESSON_CHARS], reason, rule.name)
-    later = parse_reminder_phrase(what) or ReminderPhrase(what)
-    return CandidateLesson(
-        capitalize_first(later.text),
-        rule.kind,
-        rule.provenance,
-        rule.name,
-        explicit=rule.explicit,
-        files=find_file_names(sentence),
-        later=later,
-    )
 
 
 def match_quoted_rule(sentence: str, context: SentenceContext) -> ExtractionRule | None:
@@ -431,16 +408,3 @@ def summarize_topic(text: str) -> str:
 def capitalize_first(text: str) -> str:
     """The text with a capital first letter."""
     return text[0].upper() + text[1:]
-
-
-__all__ = [
-    "MAX_LESSON_CHARS",
-    "MAX_TOPIC_CHARS",
-    "MIN_CONVERSATION_CHARS",
-    "MIN_LESSON_CHARS",
-    "CandidateLesson",
-    "ExtractionResult",
-    "RejectedCandidate",
-    "extract_lessons",
-    "remove_injections",
-]
