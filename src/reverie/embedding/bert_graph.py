@@ -97,23 +97,16 @@ class _GraphBuilder:
             at = locate_tensors(self.weights)[name]
             proto = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=at.shape)
             proto.data_location = TensorProto.EXTERNAL
-            for key, value in (
-                ("location", self.weights.name),
-                ("offset", at.offset),
-                ("length", at.length),
-            ):
+            place = {"location": self.weights.name, "offset": at.offset, "length": at.length}
+            for key, value in place.items():
                 proto.external_data.add(key=key, value=str(value))
             self.constants[name] = proto
         return name
 
     def norm(self, x: str, name: str) -> str:
-        return self.op(
-            "LayerNormalization",
-            x,
-            self.weight(f"{name}.weight"),
-            self.weight(f"{name}.bias"),
-            epsilon=1e-12,
-        )
+        """LayerNorm over the last dimension."""
+        scale, bias = self.weight(f"{name}.weight"), self.weight(f"{name}.bias")
+        return self.op("LayerNormalization", x, scale, bias, epsilon=1e-12)
 
     def dense(self, x: str, name: str) -> str:
         """x · Wᵀ + b."""
@@ -130,23 +123,20 @@ class _GraphBuilder:
         scale = np.abs(w).max(axis=0) / INT8_PEAK
         whole = self.const(np.rint(w / scale), "int8")
         x8, x_scale, x_zero = self.ops("DynamicQuantizeLinear", 3, x)
-        product = self.op(
-            "MatMulInteger", x8, whole, x_zero, self.const(np.zeros(w.shape[1]), "int8")
-        )
-        return self.op(
-            "Mul",
-            self.op("Cast", product, to=1),
-            self.op("Mul", x_scale, self.const(scale, "float32")),
-        )
+        zero = self.const(np.zeros(w.shape[1]), "int8")
+        product = self.op("Cast", self.op("MatMulInteger", x8, whole, x_zero, zero), to=1)
+        both_scales = self.op("Mul", x_scale, self.const(scale, "float32"))
+        return self.op("Mul", product, both_scales)
 
     def gelu(self, x: str) -> str:
         """x/2 · (1 + erf(x/√2)): the exact form, in the pattern that onnxruntime fuses."""
-        erf = self.op("Erf", self.op("Div", x, self.const(math.sqrt(2), "float32")))
-        return self.op(
-            "Mul",
-            self.op("Mul", x, self.op("Add", erf, self.const(1, "float32"))),
-            self.const(0.5, "float32"),
+        one_plus_erf = self.op(
+            "Add",
+            self.op("Erf", self.op("Div", x, self.const(math.sqrt(2), "float32"))),
+            self.const(1, "float32"),
         )
+        doubled = self.op("Mul", x, one_plus_erf)
+        return self.op("Mul", doubled, self.const(0.5, "float32"))
 
 
 def build_bert_graph(weights: Path, precision: str = "float32") -> bytes:
@@ -163,11 +153,10 @@ def build_bert_graph(weights: Path, precision: str = "float32") -> bytes:
     bias = _mask_bias(g)
     for layer in range(LAYERS):
         x = _bert_layer(g, x, shape, bias, f"encoder.layer.{layer}")
-    ids, mask = (
-        helper.make_tensor_value_info(n, TensorProto.INT64, ["n", "t"]) for n in ("ids", "mask")
-    )
-    nodes_end = _mean_pool(g, x)
-    out = helper.make_tensor_value_info(nodes_end, TensorProto.FLOAT, ["n", HIDDEN])
+    pooled = _mean_pool(g, x)
+    ids = helper.make_tensor_value_info("ids", TensorProto.INT64, ["n", "t"])
+    mask = helper.make_tensor_value_info("mask", TensorProto.INT64, ["n", "t"])
+    out = helper.make_tensor_value_info(pooled, TensorProto.FLOAT, ["n", HIDDEN])
     graph = helper.make_graph(
         g.nodes, "all-MiniLM-L6-v2", [ids, mask], [out], list(g.constants.values())
     )
@@ -197,29 +186,24 @@ def _mask_bias(g: _GraphBuilder) -> str:
 
 
 def _bert_layer(g: _GraphBuilder, x: str, shape: str, bias: str, name: str) -> str:
-    x = g.norm(
-        g.op("Add", x, _self_attention(g, x, shape, bias, f"{name}.attention")),
-        f"{name}.attention.output.LayerNorm",
-    )
+    attended = g.op("Add", x, _self_attention(g, x, shape, bias, f"{name}.attention"))
+    x = g.norm(attended, f"{name}.attention.output.LayerNorm")
     inner = g.gelu(g.dense(x, f"{name}.intermediate.dense"))
-    return g.norm(
-        g.op("Add", x, g.dense(inner, f"{name}.output.dense")), f"{name}.output.LayerNorm"
-    )
+    widened = g.op("Add", x, g.dense(inner, f"{name}.output.dense"))
+    return g.norm(widened, f"{name}.output.LayerNorm")
 
 
 def _self_attention(g: _GraphBuilder, x: str, shape: str, bias: str, name: str) -> str:
     """softmax(Q·Kᵀ/√d + bias)·V, twelve heads at once."""
 
     def heads(part: str, order: list[int]) -> str:
-        return g.op(
-            "Transpose", g.op("Reshape", g.dense(x, f"{name}.self.{part}"), shape), perm=order
-        )
+        split = g.op("Reshape", g.dense(x, f"{name}.self.{part}"), shape)
+        return g.op("Transpose", split, perm=order)
 
     scores = g.op("MatMul", heads("query", [0, 2, 1, 3]), heads("key", [0, 2, 3, 1]))
     scaled = g.op("Div", scores, g.const(math.sqrt(HIDDEN // HEADS), "float32"))
-    mixed = g.op(
-        "MatMul", g.op("Softmax", g.op("Add", scaled, bias), axis=-1), heads("value", [0, 2, 1, 3])
-    )
+    weights = g.op("Softmax", g.op("Add", scaled, bias), axis=-1)
+    mixed = g.op("MatMul", weights, heads("value", [0, 2, 1, 3]))
     flat = g.op("Reshape", g.op("Transpose", mixed, perm=[0, 2, 1, 3]), g.const([-1, HIDDEN]))
     return g.dense(flat, f"{name}.output.dense")
 

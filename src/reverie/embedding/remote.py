@@ -92,6 +92,7 @@ class RemoteEmbedder:
     def _embed_batch(self, texts: Sequence[str]) -> Vectors:
         answer = self._request([to_valid_text(text) for text in texts])
         vectors = parse_embeddings(answer, len(texts), self.dims)
+        # Learnt from the first answer; from then on another length is an error.
         self.dims = vectors.shape[1]
         return vectors
 
@@ -182,14 +183,10 @@ def open(where: str, *, api_key: str | None = None, **_unused: Any) -> RemoteEmb
     """An embedder for "https://host/v1#model" or "https://host/v1#model@dims"."""
     base_url, _, model = where.partition("#")
     model, _, dims = model.partition("@")
-    if (
-        urlsplit(base_url).scheme not in ("http", "https")
-        or not model
-        or not (dims or "1").isdecimal()
-    ):
+    is_url = urlsplit(base_url).scheme in ("http", "https")
+    if not is_url or not model or not (dims or "1").isdecimal():
         raise BadInput(
             f"{where!r} is not of the form https://host/v1#model or https://host/v1#model@dims."
         )
-    return RemoteEmbedder(
-        Endpoint(base_url=base_url, model=model, dims=int(dims) if dims else None, api_key=api_key)
-    )
+    wanted = int(dims) if dims else None
+    return RemoteEmbedder(Endpoint(base_url=base_url, model=model, dims=wanted, api_key=api_key))

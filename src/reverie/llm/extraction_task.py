@@ -16,7 +16,13 @@ from reverie.core.foreign_numbers import to_fraction
 from reverie.core.kinds import KINDS
 from reverie.core.model import EMPTY_MAPPING
 from reverie.llm.language_model import BadAnswer, LlmRequest
-from reverie.llm.prompt_format import FENCE_RULES, fence_rows, read_json_object, require_text
+from reverie.llm.prompt_format import (
+    FENCE_RULES,
+    fence_rows,
+    read_json_object,
+    read_line,
+    require_text,
+)
 from reverie.text.host_messages import HostMessage
 from reverie.text.tokenization import shorten_line
 
@@ -25,7 +31,7 @@ MAX_QUOTED_CHARS = 8_000  # of what a message quotes that are shown
 MIN_WINDOW_CHARS = 200  # below which nothing is asked
 MAX_KNOWN, MAX_KNOWN_CHARS = 80, 150  # memories that are shown as known, and of each
 KNOWN_COSINE = 0.25  # from which a memory counts as known about this
-MAX_ITEMS, MAX_TEXT_CHARS, MAX_REASON_CHARS = 20, 600, 300
+MAX_ITEMS, MAX_TEXT_CHARS, MAX_TITLE_CHARS, MAX_REASON_CHARS = 20, 600, 80, 300
 TASK = "extract"
 
 _KINDS = "preference correction negative fact knowledge decision entity learning procedure event"
@@ -162,15 +168,15 @@ def build_extraction_request(window: Window, known: Sequence[str]) -> LlmRequest
 
 def to_request_rows(message: HostMessage) -> list[dict[str, Any]]:
     """A message as rows: what a user says, and apart from it what they quote or paste."""
-    row: dict[str, Any] = {
-        "message": message.place,
+    number = message.place
+    row = {
+        "message": number,
         "role": message.role,
         "is": classify_message(message),
         "text": message.text,
     }
-    if not message.quoted:
-        return [row]
-    return [row, {"message": message.place, "role": "others", "is": QUOTED, "text": message.quoted}]
+    quoted = {"message": number, "role": "others", "is": QUOTED, "text": message.quoted}
+    return [row, quoted] if message.quoted else [row]
 
 
 def classify_message(message: HostMessage) -> str:
@@ -194,9 +200,8 @@ def read_extraction(text: str, window: Window) -> ExtractionAnswer:
     if len(keep) > MAX_ITEMS:
         raise BadAnswer(f"{len(keep)} notes from one window; at most {MAX_ITEMS} are believed")
     items = tuple(read_extracted_item(row, window) for row in keep)
-    return ExtractionAnswer(
-        items, tuple(read_rejected_item(row, window) for row in reject[:MAX_ITEMS])
-    )
+    rejected = tuple(read_rejected_item(row, window) for row in reject[:MAX_ITEMS])
+    return ExtractionAnswer(items, rejected)
 
 
 def read_extracted_item(row: Any, window: Window) -> ExtractedItem:
@@ -207,7 +212,7 @@ def read_extracted_item(row: Any, window: Window) -> ExtractedItem:
         text=require_text(row.get("text"), MAX_TEXT_CHARS),
         kind=kind if kind in EXTRACTED_KINDS and kind in KINDS else "fact",
         messages=read_message_span(row, window),
-        title=shorten_line(row["title"], 80) if isinstance(row.get("title"), str) else "",
+        title=read_line(row.get("title"), MAX_TITLE_CHARS),
         files=read_files(row.get("files"), window),
         reason=read_reason(row),
         importance=to_fraction(row.get("importance"), 0.5),
@@ -218,15 +223,15 @@ def read_extracted_item(row: Any, window: Window) -> ExtractedItem:
 
 def read_files(value: Any, window: Window) -> tuple[str, ...]:
     """The paths of an item that the conversation mentions, each once."""
-    heard = "\n".join(text for message in window for text in (message.text, message.quoted))
-    paths = [path for path in value if isinstance(path, str)] if isinstance(value, list) else []
-    return tuple(dict.fromkeys(path for path in paths if 0 < len(path) <= 300 and path in heard))
+    heard = "\n".join(f"{message.text}\n{message.quoted}" for message in window)
+    paths = value if isinstance(value, list) else []
+    mentioned = [path for path in paths if isinstance(path, str) and path in heard]
+    return tuple(dict.fromkeys(path for path in mentioned if 0 < len(path) <= 300))
 
 
 def read_reason(row: Mapping[str, Any]) -> str:
     """Why something is to be kept or not, in one line; empty if it is not said."""
-    reason = row.get("reason")
-    return shorten_line(reason, MAX_REASON_CHARS) if isinstance(reason, str) else ""
+    return read_line(row.get("reason"), MAX_REASON_CHARS)
 
 
 def read_named_values(value: Any) -> dict[str, str]:
@@ -266,14 +271,10 @@ def read_message_span(row: dict[str, Any], window: Window) -> tuple[int, int]:
     """The numbers of the first and last message that an item rests on; BadAnswer if they were not
     shown.
     """
-    first, last = row.get("from"), row.get("to", row.get("from"))
+    first = row.get("from")
+    last = row.get("to", first)
     shown = {message.place for message in window}
-    if (
-        type(first) is not int
-        or type(last) is not int
-        or first > last
-        or first not in shown
-        or last not in shown
-    ):
-        raise BadAnswer("a note that rests on no message that was shown")
-    return first, last
+    # A bool is no number, though Python says so.
+    if type(first) is type(last) is int and first <= last and {first, last} <= shown:
+        return first, last
+    raise BadAnswer("a note that rests on no message that was shown")

@@ -170,8 +170,6 @@ def count_ballots(ballots: Sequence[Judgement | None], agree: int) -> Judgement 
     return Judgement(tuple(chosen), tuple(pairs))
 
 
-def is_judge_due(
-    turn: int, last: int | None, *, changed: bool, cadence: int = JUDGE_CADENCE
-) -> bool:
+def is_judge_due(turn: int, last: int | None, *, changed: bool) -> bool:
     """True if the judge runs on this turn, having run on turn `last` (None: never)."""
-    return last is None or changed or cadence <= 1 or turn - last >= cadence
+    return last is None or changed or turn - last >= JUDGE_CADENCE

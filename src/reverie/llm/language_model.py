@@ -167,14 +167,6 @@ def is_server_url(url: str) -> bool:
         return False
 
 
-class CallContext(NamedTuple):
-    """On whose behalf a call is made."""
-
-    space: str
-    session: str
-    about: int  # the number of the event that it concerns; 0: none
-
-
 class LanguageModel:
     """A language model with a budget. Any number of threads may ask; processes share one usage."""
 
@@ -219,18 +211,23 @@ class LanguageModel:
             self.count(request.task, obstacle)
             return LlmAnswer(obstacle, why=self.day().why if obstacle == RESTING else "")
         began = clock.ticks()
+        wait = None
         try:
             reply = self._opened().ask(request)
         except LlmCallFailed as err:
-            answer: LlmAnswer[T] = LlmAnswer(
-                err.outcome, why=self._private(err.why)[:MAX_WHY_CHARS]
-            )
+            why = self._private(err.why)[:MAX_WHY_CHARS]
+            answer: LlmAnswer[T] = LlmAnswer(err.outcome, why=why)
             reply, wait = estimate_lost_usage(request, err.outcome), err.retry_after
         else:
-            answer, wait = parse_answer(reply.text, read), None
+            answer = parse_answer(reply.text, read)
             reply = fill_missing_usage(request, reply)
-        seconds = clock.ticks() - began
-        self._record(CallContext(space, session, about), request, answer, reply, wait, seconds)
+        noted: dict[str, Any] = {"seconds": round(clock.ticks() - began, 3)}
+        if answer.why:
+            noted["why"] = answer.why
+        if about:
+            noted["event"] = about
+        event = Event(LLM_EVENT_VERB, space, self._now(), session, noted)
+        self._record(event, request.task, answer, reply, wait)
         return answer
 
     def find_obstacle(self, request: LlmRequest) -> str:
@@ -286,39 +283,28 @@ class LanguageModel:
             return None  # the call itself meets the same trouble and records it
 
     def _record(
-        self,
-        context: CallContext,
-        request: LlmRequest,
-        answer: LlmAnswer[T],
-        reply: LlmReply,
-        wait: float | None,
-        seconds: float,
+        self, event: Event, task: str, answer: LlmAnswer[T], reply: LlmReply, wait: float | None
     ) -> None:
-        """Count the call in the usage and write it to the log, in one transaction."""
+        """Count the call in the usage and write its event to the log, in one transaction."""
         tokens_in, tokens_out = reply.tokens_in or 0, reply.tokens_out or 0
         cost: float | None = 0.0
         if self._client and tokens_in + tokens_out:
             cost = self._client.price(tokens_in, tokens_out)
-        payload: dict[str, Any] = {
-            "task": request.task,
+        payload = {
+            "task": task,
             "model": self.name,
             "outcome": answer.outcome,
             "tokens_in": tokens_in,
             "tokens_out": tokens_out,
             "cost": cost,
-            "seconds": round(seconds, 3),
+            **event.payload,
         }
-        if answer.why:
-            payload["why"] = answer.why
-        if context.about:
-            payload["event"] = context.about
-        now = self._now()
-        event = Event(LLM_EVENT_VERB, context.space, now, context.session, payload)
         with self._store.transaction():
-            day = self.day().with_call(request.task, answer.outcome, tokens_in, tokens_out, cost)
-            rested = day.with_rest(now, *rest_after_answer(answer, wait))
+            # Read within the transaction: other processes share the usage.
+            day = self.day().with_call(task, answer.outcome, tokens_in, tokens_out, cost)
+            rested = day.with_rest(event.at, *rest_after_answer(answer, wait))
             self._store.set_meta(spending_limits.META_NAME, rested.to_json())
-            self._store.append([event])
+            self._store.append([event._replace(payload=payload)])
 
 
 def rest_after_answer(answer: LlmAnswer[Any], wait: float | None) -> tuple[float, str]:

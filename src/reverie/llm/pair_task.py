@@ -7,7 +7,7 @@ between two memories that came up together is a suggestion.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from reverie.core.model import Memory
@@ -16,6 +16,7 @@ from reverie.llm.prompt_format import (
     FENCE_RULES,
     fence_rows,
     read_json_object,
+    read_line,
     require_choice,
     require_share,
     require_text,
@@ -70,12 +71,7 @@ def is_unsure(relation: str, confidence: float) -> bool:
 
 def build_comparison_request(old: Memory, new: Memory) -> LlmRequest:
     """The question what `new` is to `old`."""
-    return LlmRequest(
-        "reconcile",
-        COMPARE,
-        fence_rows([to_prompt_row("older", old), to_prompt_row("newer", new)]),
-        max_tokens=500,
-    )
+    return build_pair_request("reconcile", COMPARE, {"older": old, "newer": new})
 
 
 def read_comparison(text: str) -> PairOpinion:
@@ -85,12 +81,7 @@ def read_comparison(text: str) -> PairOpinion:
 
 def build_relation_request(first: Memory, second: Memory) -> LlmRequest:
     """The question how two memories belong together."""
-    return LlmRequest(
-        "relate",
-        RELATE,
-        fence_rows([to_prompt_row("first", first), to_prompt_row("second", second)]),
-        max_tokens=500,
-    )
+    return build_pair_request("relate", RELATE, {"first": first, "second": second})
 
 
 def read_relation(text: str) -> PairOpinion:
@@ -98,14 +89,22 @@ def read_relation(text: str) -> PairOpinion:
     return read_opinion(text, LINKS)
 
 
+def build_pair_request(task: str, instructions: str, pair: Mapping[str, Memory]) -> LlmRequest:
+    """A question about two memories, each shown under its name."""
+    rows = [
+        {"which": name, "kind": memory.kind, "note": shorten_line(memory.text, MAX_SHOWN_CHARS)}
+        for name, memory in pair.items()
+    ]
+    return LlmRequest(task, instructions, fence_rows(rows), max_tokens=500)
+
+
 def read_opinion(text: str, allowed: Sequence[str]) -> PairOpinion:
     """The opinion of an answer; its relation is one of `allowed`, else BadAnswer."""
     found = read_json_object(text, "relation")
-    why = found.get("why")
     return PairOpinion(
         require_choice(found["relation"], allowed, "relation"),
         require_share(found.get("confidence", 0.5)),
-        shorten_line(why, MAX_WHY_CHARS) if isinstance(why, str) else "",
+        read_line(found.get("why"), MAX_WHY_CHARS),
     )
 
 
@@ -150,8 +149,3 @@ def extract_particulars(text: str) -> frozenset[str]:
         if word and not plain_start and any(ch.isalnum() for ch in word):
             found.add(word.lower())
     return frozenset(found)
-
-
-def to_prompt_row(name: str, memory: Memory) -> dict[str, str]:
-    """A memory as a row of the request, under a name."""
-    return {"which": name, "kind": memory.kind, "note": shorten_line(memory.text, MAX_SHOWN_CHARS)}
