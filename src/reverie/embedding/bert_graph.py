@@ -72,7 +72,13 @@ class _GraphBuilder:
         """Add a node with one result."""
         return self.ops(kind, 1, *inputs, **attributes)[0]
 
-    def ops(self, kind: str, count: int, *inputs: str, **attributes: Any) -> list[str]:
+    def ops(
+        self,
+        kind: str,
+        count: int,
+        *inputs: str,
+        **attributes: Any,
+    ) -> list[str]:
         """Add a node with `count` results."""
         from onnx import helper
 
@@ -158,7 +164,11 @@ def build_bert_graph(weights: Path, precision: str = "float32") -> bytes:
     mask = helper.make_tensor_value_info("mask", TensorProto.INT64, ["n", "t"])
     out = helper.make_tensor_value_info(pooled, TensorProto.FLOAT, ["n", HIDDEN])
     graph = helper.make_graph(
-        g.nodes, "all-MiniLM-L6-v2", [ids, mask], [out], list(g.constants.values())
+        g.nodes,
+        "all-MiniLM-L6-v2",
+        [ids, mask],
+        [out],
+        list(g.constants.values()),
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
     return bytes(model.SerializeToString(deterministic=True))
@@ -185,7 +195,13 @@ def _mask_bias(g: _GraphBuilder) -> str:
     return g.op("Unsqueeze", g.op("Mul", padding, g.const(-1e9, "float32")), g.const([1, 2]))
 
 
-def _bert_layer(g: _GraphBuilder, x: str, shape: str, bias: str, name: str) -> str:
+def _bert_layer(
+    g: _GraphBuilder,
+    x: str,
+    shape: str,
+    bias: str,
+    name: str,
+) -> str:
     attended = g.op("Add", x, _self_attention(g, x, shape, bias, f"{name}.attention"))
     x = g.norm(attended, f"{name}.attention.output.LayerNorm")
     inner = g.gelu(g.dense(x, f"{name}.intermediate.dense"))
@@ -193,7 +209,13 @@ def _bert_layer(g: _GraphBuilder, x: str, shape: str, bias: str, name: str) -> s
     return g.norm(widened, f"{name}.output.LayerNorm")
 
 
-def _self_attention(g: _GraphBuilder, x: str, shape: str, bias: str, name: str) -> str:
+def _self_attention(
+    g: _GraphBuilder,
+    x: str,
+    shape: str,
+    bias: str,
+    name: str,
+) -> str:
     """softmax(Q·Kᵀ/√d + bias)·V, twelve heads at once."""
 
     def heads(part: str, order: list[int]) -> str:

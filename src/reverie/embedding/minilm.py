@@ -78,7 +78,11 @@ class MiniLM:
         self.model = PRECISIONS[precision]
         self._precision, self._threads, self._providers = precision, threads, tuple(providers)
         self._files = partial(
-            model_weights.ensure_model_files, cache, progress=progress, offline=offline, plan=plan
+            model_weights.ensure_model_files,
+            cache,
+            progress=progress,
+            offline=offline,
+            plan=plan,
         )
         self._lock = Lock()
         self._loaded: _LoadedModel | None = None
@@ -109,7 +113,9 @@ class MiniLM:
             if loaded is None:
                 folder = self._files()
                 session = _open_fastest_session(
-                    ensure_graph_file(folder, self._precision), self._threads, self._providers
+                    ensure_graph_file(folder, self._precision),
+                    self._threads,
+                    self._providers,
                 )
                 self._loaded = loaded = _LoadedModel(session, _load_tokenizer(folder))
             return loaded

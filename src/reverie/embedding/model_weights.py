@@ -219,7 +219,9 @@ def _find_missing(folder: Path, plan: FetchPlan) -> tuple[str, ...]:
 def _scratch_folder(folder: Path) -> tempfile.TemporaryDirectory[str]:
     """A folder on the same disk, so that what is in it can be renamed into place."""
     return tempfile.TemporaryDirectory(
-        prefix=SCRATCH_PREFIX, dir=folder, ignore_cleanup_errors=True
+        prefix=SCRATCH_PREFIX,
+        dir=folder,
+        ignore_cleanup_errors=True,
     )
 
 
@@ -232,7 +234,12 @@ def _replace_links(folder: Path, plan: FetchPlan) -> None:
                 move_into_place(Path(shutil.copyfile(path, Path(scratch) / name)), path)
 
 
-def _fetch_files(folder: Path, names: tuple[str, ...], plan: FetchPlan, say: Progress) -> None:
+def _fetch_files(
+    folder: Path,
+    names: tuple[str, ...],
+    plan: FetchPlan,
+    say: Progress,
+) -> None:
     """Fetch files from the first source that delivers; ModelUnavailable if none does."""
     tried = []
     for source in plan.sources:

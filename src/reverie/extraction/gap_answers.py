@@ -77,5 +77,9 @@ def answer_session_gaps(work: WorkContext, event: Event) -> ReaderDecision:
 
 
 READER = EventReader(
-    name=NAME, verbs=(SESSION_END,), verb=NAME, decide=answer_session_gaps, is_ready=can_answer_gaps
+    name=NAME,
+    verbs=(SESSION_END,),
+    verb=NAME,
+    decide=answer_session_gaps,
+    is_ready=can_answer_gaps,
 )

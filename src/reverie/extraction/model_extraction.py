@@ -150,7 +150,10 @@ def collect_turn_evidence(
 
 
 def ask_extraction_model(
-    work: WorkContext, llm: LanguageModel, event: Event, window: Sequence[HostMessage]
+    work: WorkContext,
+    llm: LanguageModel,
+    event: Event,
+    window: Sequence[HostMessage],
 ) -> ExtractionAnswer:
     """The model's answer about one window. Raises if it is away, BadAnswer if it cannot be read."""
     from reverie.llm.extraction_task import build_extraction_request, read_extraction

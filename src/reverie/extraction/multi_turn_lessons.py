@@ -122,5 +122,8 @@ def join_user_text(turn: Event) -> str:
 
 
 READER = EventReader(
-    name="gather", verbs=(*TURNS, *SESSION_ENDS), verb="gather", decide=extract_stretch_lessons
+    name="gather",
+    verbs=(*TURNS, *SESSION_ENDS),
+    verb="gather",
+    decide=extract_stretch_lessons,
 )

@@ -78,7 +78,10 @@ def filter_messages(lines: Iterable[PastMessage], words: Sequence[str]) -> list[
 
 
 def messages_around(
-    lines: Sequence[PastMessage], first: int, last: int, more: int
+    lines: Sequence[PastMessage],
+    first: int,
+    last: int,
+    more: int,
 ) -> list[PastMessage]:
     """The messages numbered `first` to `last`, and `more` before and after."""
     return [line for line in lines if first - more <= line.number <= last + more]

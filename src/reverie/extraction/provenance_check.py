@@ -89,7 +89,8 @@ class RecentEvidence(NamedTuple):
     def merged_with(self, other: RecentEvidence) -> RecentEvidence:
         """The evidence of both."""
         return RecentEvidence(
-            (*self.user_messages, *other.user_messages), (*self.foreign_texts, *other.foreign_texts)
+            (*self.user_messages, *other.user_messages),
+            (*self.foreign_texts, *other.foreign_texts),
         )
 
 
@@ -113,7 +114,11 @@ class Claim(NamedTuple):
 def collect_recent_evidence(store: Store, space: str, now: float) -> RecentEvidence:
     """What was said and read in a space, above it and below it, during the last day."""
     events = store.search_events(
-        ("turn", TOOL), space=space, since=now - LOOKBACK_SECONDS, until=now, limit=MAX_EVENTS
+        ("turn", TOOL),
+        space=space,
+        since=now - LOOKBACK_SECONDS,
+        until=now,
+        limit=MAX_EVENTS,
     )
     turns = [event for event in events if event.verb == "turn"]
     runs = [event for event in events if event.verb == TOOL]
@@ -180,7 +185,8 @@ def determine_provenance(text: str, kind: str, known: RecentEvidence) -> Claim:
     ]
     if find_prompt_injection(text) or any(contains_claim(text, other) for other in foreign):
         return Claim(
-            UNTRUSTED, "it stands in a text that others wrote, so it may describe and not command"
+            UNTRUSTED,
+            "it stands in a text that others wrote, so it may describe and not command",
         )
     if voice == USER and known.user_messages:
         return Claim(

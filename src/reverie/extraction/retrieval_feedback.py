@@ -68,7 +68,10 @@ def list_recent_helpful_ids(store: Store, event: Event) -> tuple[str, ...]:
     if not event.payload.get("helpful") or not event.session:
         return ()
     verdicts = store.events(
-        verbs=("feedback",), session=event.session, newest=True, limit=MAX_VERDICTS
+        verbs=("feedback",),
+        session=event.session,
+        newest=True,
+        limit=MAX_VERDICTS,
     )
     helpful = [
         verdict.seq
@@ -92,7 +95,9 @@ def list_payload_ids(event: Event, name: str) -> tuple[str, ...]:
 def is_clustering_due(store: Store) -> bool:
     """True if CLUSTERS_EVERY retrievals have gone by since clusters were last found."""
     since = store.events(
-        after=store.cursor(CLUSTERS_CURSOR), verbs=RETRIEVALS, limit=CLUSTERS_EVERY
+        after=store.cursor(CLUSTERS_CURSOR),
+        verbs=RETRIEVALS,
+        limit=CLUSTERS_EVERY,
     )
     return len(since) >= CLUSTERS_EVERY
 

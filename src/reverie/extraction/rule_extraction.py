@@ -112,7 +112,8 @@ _DENIAL = re.compile(
 )
 _GOES_ON = re.compile(r"^(?:use|it|they|because|since|that|only|models?)\b(?!.*\?)", re.IGNORECASE)
 _STATES = re.compile(
-    r"\b(?:is|are|has|have|it'?s|they'?re|that'?s|we'?re|we)\b(?!.*\?)", re.IGNORECASE
+    r"\b(?:is|are|has|have|it'?s|they'?re|that'?s|we'?re|we)\b(?!.*\?)",
+    re.IGNORECASE,
 )
 _REQUEST_AFTER = re.compile(
     r"(?:,|;|\s[-–—])\s+(?:(?:and|but|so|now|then|also) )?(?:(?:can|could|would|will) you|"
@@ -282,7 +283,11 @@ def restore_clause_head(sentence: str, what: str) -> str:
 
 
 def match_first_rule(
-    text: str, context: SentenceContext, *, inner: bool, deep: int = 0
+    text: str,
+    context: SentenceContext,
+    *,
+    inner: bool,
+    deep: int = 0,
 ) -> tuple[ExtractionRule, str] | None:
     """The first rule that a text fits, and the part of it to keep."""
     if len(text) < MIN_LESSON_CHARS:
@@ -308,7 +313,12 @@ def match_first_rule(
     return None
 
 
-def find_refusal_reason(sentence: str, text: str, rule: ExtractionRule, what: str) -> str:
+def find_refusal_reason(
+    sentence: str,
+    text: str,
+    rule: ExtractionRule,
+    what: str,
+) -> str:
     """Why a sentence that fits a rule is not kept; empty if it is."""
     if len(what) > MAX_LESSON_CHARS:
         return "too long"
@@ -345,7 +355,10 @@ def join_sentences(found: CandidateLesson, following: str) -> CandidateLesson:
 
 
 def locate_lesson(
-    found: CandidateLesson, place: int, context: SentenceContext, about: str
+    found: CandidateLesson,
+    place: int,
+    context: SentenceContext,
+    about: str,
 ) -> CandidateLesson:
     """The lesson with where it was said and about what.
 

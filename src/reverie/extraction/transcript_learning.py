@@ -57,7 +57,12 @@ class Transcript(NamedTuple):
         return [(role, text) for _, role, text in self.lines]
 
 
-def learn_transcript(work: WorkContext, transcript: Any, home: str, session: str) -> LearnReport:
+def learn_transcript(
+    work: WorkContext,
+    transcript: Any,
+    home: str,
+    session: str,
+) -> LearnReport:
     """Learn a conversation in OpenAI's or Anthropic's shape, each message perhaps with `at`.
 
     `at` is in seconds since 1970. Everything is decided on the redacted text, and all of it is one
@@ -87,7 +92,12 @@ def learn_transcript(work: WorkContext, transcript: Any, home: str, session: str
         return report._replace(redacted=list_redacted_kinds(whole))
 
 
-def choose_session_name(work: WorkContext, home: str, session: str, transcript: Transcript) -> str:
+def choose_session_name(
+    work: WorkContext,
+    home: str,
+    session: str,
+    transcript: Transcript,
+) -> str:
     """The session's name, with some digits behind it if another conversation was learned by it.
 
     Files of one name in two folders are two conversations, and so is whatever comes next from
@@ -159,7 +169,10 @@ def build_heard_events(
 ) -> list[Event]:
     """Events for the messages after the last one that the log has."""
     known = work.store.events(
-        session=source.session, verbs=MESSAGE_VERBS, space=source.home, limit=MAX_EVENTS
+        session=source.session,
+        verbs=MESSAGE_VERBS,
+        space=source.home,
+        limit=MAX_EVENTS,
     )
     after = max((line.number for line in collect_messages(known)), default=-1)
     new = [line for line in transcript.lines if line[0] > after]

@@ -95,7 +95,10 @@ def detect_feelings(messages: Sequence[tuple[str, str]]) -> dict[int, Feeling]:
 
 
 def decide_lessons(
-    work: WorkContext, found: ExtractionResult, source: LessonSource, asked: int | None = None
+    work: WorkContext,
+    found: ExtractionResult,
+    source: LessonSource,
+    asked: int | None = None,
 ) -> ReaderDecision:
     """Turn lessons into memories, without what is known already; tell what was rejected and why.
 
@@ -139,7 +142,10 @@ def decide_lessons(
 
 
 def schedule_intention(
-    memory: Memory, later: ReminderPhrase, at: float, work: WorkContext
+    memory: Memory,
+    later: ReminderPhrase,
+    at: float,
+    work: WorkContext,
 ) -> Memory | None:
     """The intention with its time, read as of the moment of speaking `at`; None if long past."""
     spoken = {"when": later.when, "every": later.every}
@@ -188,7 +194,10 @@ def summarize_rule_rejections(
 
 
 def build_lesson_memory(
-    lesson: CandidateLesson, source: LessonSource, now: float, policy: Policy
+    lesson: CandidateLesson,
+    source: LessonSource,
+    now: float,
+    policy: Policy,
 ) -> Memory:
     """A lesson as a memory; what is about the user goes to the user's own space."""
     home, tags = source.home, lesson.tags

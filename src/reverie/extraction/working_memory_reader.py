@@ -53,7 +53,11 @@ def update_working_memory(work: WorkContext, event: Event) -> ReaderDecision:
 
 
 def note_user_words(
-    work: WorkContext, pads: Sequence[Memory], event: Event, space: str, turn: str
+    work: WorkContext,
+    pads: Sequence[Memory],
+    event: Event,
+    space: str,
+    turn: str,
 ) -> ReaderDecision:
     """Put the user's last words into the scratch pad and keep what an agent put there."""
     old = pads[0] if pads else None
@@ -66,7 +70,11 @@ def note_user_words(
         minutes = (earlier.until - earlier.at) / 60.0
     held = working_memory.HeldContent(earlier.content, turn, at, at + 60.0 * minutes)
     new = working_memory.build_scratch_pad(
-        old.id if old else clock.new_id(), space, event.session, held, work.policy
+        old.id if old else clock.new_id(),
+        space,
+        event.session,
+        held,
+        work.policy,
     )
     if old is None:
         return ReaderDecision([Add(new)])
@@ -80,5 +88,8 @@ def retire_spare_pads(pads: Sequence[Memory], now: float) -> list[Retire]:
 
 
 READER = EventReader(
-    name=NAME, verbs=("turn", *ENDINGS, *WORK_VERBS), verb=NAME, decide=update_working_memory
+    name=NAME,
+    verbs=("turn", *ENDINGS, *WORK_VERBS),
+    verb=NAME,
+    decide=update_working_memory,
 )

@@ -103,7 +103,10 @@ class RemoteModel:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
-                    target=run_event_loop, args=(self._loop,), name="reverie-llm", daemon=True
+                    target=run_event_loop,
+                    args=(self._loop,),
+                    name="reverie-llm",
+                    daemon=True,
                 )
                 self._thread.start()
             loop = self._loop
@@ -174,7 +177,10 @@ def open_provider_model(where: LlmAddress, key: str) -> Model:
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
         anthropic = AsyncAnthropic(
-            base_url=where.url, api_key=key or NO_KEY, max_retries=0, http_client=http
+            base_url=where.url,
+            api_key=key or NO_KEY,
+            max_retries=0,
+            http_client=http,
         )
         return AnthropicModel(where.model, provider=AnthropicProvider(anthropic_client=anthropic))
     from openai import AsyncOpenAI
@@ -193,7 +199,8 @@ def open_provider_model(where: LlmAddress, key: str) -> Model:
     if where.is_default_url:
         return OpenAIChatModel(where.model, provider=OpenAIProvider(openai_client=openai))
     return OpenAIChatModel(
-        where.model, provider=OpenAICompatibleProvider("compatible", openai_client=openai)
+        where.model,
+        provider=OpenAICompatibleProvider("compatible", openai_client=openai),
     )
 
 

@@ -106,7 +106,11 @@ def build_judge_request(query: str, candidates: Sequence[Memory], seconds: float
         for n, m in enumerate(candidates[:MAX_CANDIDATES], 1)
     ]
     return LlmRequest(
-        TASK, INSTRUCTIONS, fence_rows(rows), max_tokens=1_000, timeout_seconds=seconds
+        TASK,
+        INSTRUCTIONS,
+        fence_rows(rows),
+        max_tokens=1_000,
+        timeout_seconds=seconds,
     )
 
 

@@ -248,14 +248,17 @@ class LanguageModel:
     def day(self) -> UsageDay:
         """Today's usage."""
         return spending_limits.load_usage_day(
-            self._store.meta(spending_limits.META_NAME), self.name, self._now()
+            self._store.meta(spending_limits.META_NAME),
+            self.name,
+            self._now(),
         )
 
     def count(self, task: str, outcome: str) -> None:
         """Count a turn or an event that ended in this outcome without a call."""
         with self._store.transaction():
             self._store.set_meta(
-                spending_limits.META_NAME, self.day().with_outcome(task, outcome).to_json()
+                spending_limits.META_NAME,
+                self.day().with_outcome(task, outcome).to_json(),
             )
 
     def close(self) -> None:
@@ -283,7 +286,12 @@ class LanguageModel:
             return None  # the call itself meets the same trouble and records it
 
     def _record(
-        self, event: Event, task: str, answer: LlmAnswer[T], reply: LlmReply, wait: float | None
+        self,
+        event: Event,
+        task: str,
+        answer: LlmAnswer[T],
+        reply: LlmReply,
+        wait: float | None,
     ) -> None:
         """Count the call in the usage and write its event to the log, in one transaction."""
         tokens_in, tokens_out = reply.tokens_in or 0, reply.tokens_out or 0

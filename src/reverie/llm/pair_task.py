@@ -111,7 +111,10 @@ def read_opinion(text: str, allowed: Sequence[str]) -> PairOpinion:
 def build_merge_request(texts: Sequence[str]) -> LlmRequest:
     """The question for one text that says what all of these say."""
     return LlmRequest(
-        "merge", MERGE, fence_rows({"note": text} for text in texts), max_tokens=2_000
+        "merge",
+        MERGE,
+        fence_rows({"note": text} for text in texts),
+        max_tokens=2_000,
     )
 
 

@@ -55,7 +55,12 @@ class UsageDay(NamedTuple):
         return self._replace(outcomes={**self.outcomes, task: mine})
 
     def with_call(
-        self, task: str, outcome: str, tokens_in: int, tokens_out: int, dollars: float | None
+        self,
+        task: str,
+        outcome: str,
+        tokens_in: int,
+        tokens_out: int,
+        dollars: float | None,
     ) -> UsageDay:
         """The day with one more call; `dollars` is None if the price is not known."""
         return self.with_outcome(task, outcome)._replace(

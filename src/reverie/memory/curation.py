@@ -13,7 +13,14 @@ from reverie.memory.memory_changes import drop_details, require_active, revise_d
 from reverie.memory.memory_validation import CURATION_DETAILS
 
 
-def curate_memory(memory: Memory, state: str, now: float, *, by: str, note: str) -> list[Change]:
+def curate_memory(
+    memory: Memory,
+    state: str,
+    now: float,
+    *,
+    by: str,
+    note: str,
+) -> list[Change]:
     """The changes that give a memory a state of MATURITIES; "raw" takes a state back.
 
     BadInput if there is no such state, or if the memory is retired.

@@ -63,7 +63,10 @@ def build_journal_days(
 
 
 def build_journal_day(
-    date: str, memories: Sequence[Memory], chats: tuple[JournalChat, ...], tools: int
+    date: str,
+    memories: Sequence[Memory],
+    chats: tuple[JournalChat, ...],
+    tools: int,
 ) -> JournalDay:
     """One day, its memories by kind; `tools` is how many tool runs were recorded."""
     episodes, tasks, decisions, feelings = (

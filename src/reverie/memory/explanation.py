@@ -230,7 +230,13 @@ def describe_period(crumbs: Sequence[Reinforcement]) -> str:
     return f", on {days[0]}" if len(days) == 1 else f", first on {days[0]}, last on {days[-1]}"
 
 
-def describe_wordings(memory: Memory, edges: Edges, others: Memories, *, whole: bool) -> list[str]:
+def describe_wordings(
+    memory: Memory,
+    edges: Edges,
+    others: Memories,
+    *,
+    whole: bool,
+) -> list[str]:
     """The other ways in which it was said."""
     texts = [other.text for other in others.values() if is_wording(memory, edges, other)]
     if not whole:
@@ -329,7 +335,13 @@ def describe_anchor(anchor: CodeAnchor, id: str) -> str:
     )
 
 
-def describe_relations(memory: Memory, edges: Edges, others: Memories, *, whole: bool) -> list[str]:
+def describe_relations(
+    memory: Memory,
+    edges: Edges,
+    others: Memories,
+    *,
+    whole: bool,
+) -> list[str]:
     """What it is linked to, a sentence a relation.
 
     What the story says elsewhere (its successor, who disagrees, other wordings, what it was merged

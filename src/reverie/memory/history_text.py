@@ -121,7 +121,13 @@ def count_in_words(count: int) -> str:
     return {1: "once", 2: "twice"}.get(count, f"{count:,} times")
 
 
-def tell_history(history: Records, others: Memories, *, whole: bool, id: str = "") -> list[str]:
+def tell_history(
+    history: Records,
+    others: Memories,
+    *,
+    whole: bool,
+    id: str = "",
+) -> list[str]:
     """A sentence an event, if the `whole` is wanted.
 
     Else like events in a row are one sentence, and of many the first and last are told.

@@ -138,7 +138,12 @@ def flag_contradiction(one: Memory, other: Memory, now: float) -> list[Change]:
     return changes
 
 
-def link_memories(src: str, dst: str, rel: str, weight: float) -> Link:
+def link_memories(
+    src: str,
+    dst: str,
+    rel: str,
+    weight: float,
+) -> Link:
     """The change that links two memories; BadInput if the relation, the weight or the ends cannot
     be.
     """
@@ -153,7 +158,12 @@ def link_memories(src: str, dst: str, rel: str, weight: float) -> Link:
     return Link(edge=Edge(src=src, rel=rel, dst=dst, weight=weight))
 
 
-def find_link(edges: Sequence[Edge], src: str, dst: str, rel: str) -> Edge:
+def find_link(
+    edges: Sequence[Edge],
+    src: str,
+    dst: str,
+    rel: str,
+) -> Edge:
     """The link of two memories as it stands, or one of weight 0.
 
     A link without a direction is found from both ends.

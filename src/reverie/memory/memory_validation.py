@@ -257,7 +257,12 @@ FIELD_DEFAULTS = {
 
 
 def build_memory(
-    id: str, now: float, text: str, *, policy: Policy, **fields: Unpack[MemoryFields]
+    id: str,
+    now: float,
+    text: str,
+    *,
+    policy: Policy,
+    **fields: Unpack[MemoryFields],
 ) -> Memory:
     """A new memory from what a caller passed, without secrets in any field of it.
 
@@ -321,7 +326,11 @@ def build_memory(
 
 
 def build_revision(
-    old: Memory, now: float, fields: Mapping[str, Any], zone: Callable[[], str], policy: Policy
+    old: Memory,
+    now: float,
+    fields: Mapping[str, Any],
+    zone: Callable[[], str],
+    policy: Policy,
 ) -> Revise:
     """The change of some fields of a memory, checked and cleaned like those of a new one.
 

@@ -74,7 +74,10 @@ def drop_reworded_parts(old: Memory, fields: Mapping[str, Any]) -> dict[str, Any
 
 
 def describe_procedure(
-    name: str, steps: Sequence[str], prerequisites: Sequence[str], warnings: Sequence[str]
+    name: str,
+    steps: Sequence[str],
+    prerequisites: Sequence[str],
+    warnings: Sequence[str],
 ) -> dict[str, Any]:
     """The text, title and details of a procedure; BadInput without a name or a step."""
     if not isinstance(name, str) or not name.strip():

@@ -21,7 +21,12 @@ MAX_TITLE_CHARS = 100  # characters of a title that is made up
 
 
 def render_reference_page(
-    memory: Memory, before: Sequence[Memory], now: float, *, by: str, note: str
+    memory: Memory,
+    before: Sequence[Memory],
+    now: float,
+    *,
+    by: str,
+    note: str,
 ) -> str:
     """The page of a memory; `before` are the memories that it came from or took the place of."""
     import yaml
@@ -56,7 +61,14 @@ def distinct_names(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(filter(None, names)))
 
 
-def promote_memory(memory: Memory, path: str, now: float, *, by: str, note: str) -> list[Change]:
+def promote_memory(
+    memory: Memory,
+    path: str,
+    now: float,
+    *,
+    by: str,
+    note: str,
+) -> list[Change]:
     """The changes by which a memory is approved and names its page."""
     approved = curate_memory(memory, "validated", now, by=by, note=note)
     details = next(change.fields["details"] for change in approved if isinstance(change, Revise))

@@ -104,7 +104,11 @@ def read_held_content(memory: Memory, now: float) -> HeldContent:
 
 
 def build_scratch_pad(
-    id: str, space: str, session: str, held: HeldContent, policy: Policy = DEFAULT_POLICY
+    id: str,
+    space: str,
+    session: str,
+    held: HeldContent,
+    policy: Policy = DEFAULT_POLICY,
 ) -> Memory:
     """A scratch pad that holds this, written at `held.at` and lasting until `held.until`.
 

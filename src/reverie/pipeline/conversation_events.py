@@ -18,7 +18,12 @@ def numbered_messages(event: Event) -> list[tuple[int, str, str]]:
     ]
 
 
-def session_events(store: Store, event: Event, *verbs: str, **more: Any) -> list[Event]:
+def session_events(
+    store: Store,
+    event: Event,
+    *verbs: str,
+    **more: Any,
+) -> list[Event]:
     """The events of these verbs in the conversation of an event; `more` as in `Store.events`."""
     return store.events(session=event.session, space=event.space, verbs=verbs, **more)
 

@@ -179,7 +179,12 @@ def is_unchanged(store: Store, decision: ReaderDecision) -> bool:
     return set(decision.rests_on_edges) <= set(store.edges(ids, tuple(relations)))
 
 
-def caused_event(work: WorkContext, event: Event, verb: str, **payload: object) -> Event:
+def caused_event(
+    work: WorkContext,
+    event: Event,
+    verb: str,
+    **payload: object,
+) -> Event:
     """The event that records what a reader did about another event."""
     return Event(
         verb=verb,

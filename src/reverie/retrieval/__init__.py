@@ -92,7 +92,9 @@ def find_triggered(store: Store, query: SearchQuery, end: float | None) -> list[
     until = None if within is None else ticks() + within
     scene = context_of_conversation(query.context or query.text)
     return trigger_search.match_triggers(
-        store.with_triggers(query.spaces, within=within), scene, until
+        store.with_triggers(query.spaces, within=within),
+        scene,
+        until,
     )
 
 
@@ -104,7 +106,10 @@ def search_triggers(store: Store, query: SearchQuery) -> list[Hit]:
 
 
 def find_tool_warnings(
-    store: Store, scene: TriggerContext, spaces: Sequence[str], now: float
+    store: Store,
+    scene: TriggerContext,
+    spaces: Sequence[str],
+    now: float,
 ) -> trigger_search.TriggeredHits:
     """What trigger patterns call up before a tool runs: what must never be done first, ties by id.
 
@@ -119,7 +124,9 @@ def find_tool_warnings(
         if is_admissible(memory, query) and memory.confidence >= MIN_WARNING_CONFIDENCE
     ]
     found = trigger_search.match_triggers(
-        sorted(believed, key=warning_order), scene, ticks() + TOOL_WARNING_SECONDS
+        sorted(believed, key=warning_order),
+        scene,
+        ticks() + TOOL_WARNING_SECONDS,
     )
     # In place: `found` also knows how many memories were not tried.
     found[:] = rescoring.mark_outdated(

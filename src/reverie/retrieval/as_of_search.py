@@ -28,7 +28,10 @@ Embed = Callable[[Sequence[str]], Any]
 
 
 def search_as_of(
-    store: Store, query: SearchQuery, moment: float, embed: Embed | None = None
+    store: Store,
+    query: SearchQuery,
+    moment: float,
+    embed: Embed | None = None,
 ) -> list[Hit]:
     """Hits as of a moment, best first; the memories are as they were, `why` says what came after.
 
@@ -83,7 +86,10 @@ def group_by_memory(records: Iterable[Record]) -> dict[str, list[Record]]:
 
 
 def reconstruct_memory(
-    memory: Memory, records: Sequence[Record], moment: float, heirs: Mapping[str, Memory]
+    memory: Memory,
+    records: Sequence[Record],
+    moment: float,
+    heirs: Mapping[str, Memory],
 ) -> Memory | None:
     """A memory as it stood at a moment, or None if it did not count then.
 
@@ -111,7 +117,10 @@ def describe_later_fate(memory: Memory) -> tuple[str, ...]:
 
 
 def search_given_memories(
-    store: Store, memories: Sequence[Memory], query: SearchQuery, embed: Embed | None
+    store: Store,
+    memories: Sequence[Memory],
+    query: SearchQuery,
+    embed: Embed | None,
 ) -> list[Hit]:
     """The best of some memories, which need not count today: they are searched in a store of their
     own.
@@ -129,7 +138,10 @@ def search_given_memories(
 
 
 def collect_vectors(
-    store: Store, memories: Sequence[Memory], model: str, embed: Embed | None
+    store: Store,
+    memories: Sequence[Memory],
+    model: str,
+    embed: Embed | None,
 ) -> tuple[dict[str, Any], dict[str, bytes]]:
     """(vectors by memory id, text hashes by memory id), of as many of the memories as have a
     vector.

@@ -105,7 +105,11 @@ def choose_rows(
 
 
 def build_candidate_columns(
-    shard: Shard, rows: Ints, score: Floats, vector: Floats, named: Floats
+    shard: Shard,
+    rows: Ints,
+    score: Floats,
+    vector: Floats,
+    named: Floats,
 ) -> dict[str, Any]:
     """All columns of some rows, by name. Each row's cosine is computed once, however many rows it
     stands beside.

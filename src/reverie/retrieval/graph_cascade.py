@@ -23,7 +23,11 @@ HITS_PER_DISPUTE = 5  # of so many answers, one place may go to what contradicts
 
 
 def add_graph_neighbours(
-    store: Store, hits: Sequence[Hit], query: SearchQuery, first: Sequence[Edge], seeds: int
+    store: Store,
+    hits: Sequence[Hit],
+    query: SearchQuery,
+    first: Sequence[Edge],
+    seeds: int,
 ) -> list[Hit]:
     """The hits and what their `seeds` best lead to, best first, ties by id.
 

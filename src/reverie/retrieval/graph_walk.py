@@ -127,7 +127,10 @@ def walk_one_hop(
 
 
 def neighbours_by_tag(
-    node: str, edges: Sequence[Edge], tied: Sequence[tuple[float, str]], decay: float
+    node: str,
+    edges: Sequence[Edge],
+    tied: Sequence[tuple[float, str]],
+    decay: float,
 ) -> list[ReachedMemory]:
     """The memories on the other side of a tag, reached from the strongest that is tied to it.
 
@@ -197,7 +200,11 @@ def pagerank(links: "npt.ArrayLike", start: "npt.ArrayLike") -> "npt.NDArray[np.
 
 
 def trace_led_to(
-    start: str, links: Callable[[Sequence[str]], Iterable[Edge]], *, back: bool, most: int
+    start: str,
+    links: Callable[[Sequence[str]], Iterable[Edge]],
+    *,
+    back: bool,
+    most: int,
 ) -> list[str]:
     """The ids of what led to something (`back`), or of what came of it, step by step, at most
     `most`.

@@ -86,7 +86,10 @@ def rank_hybrid(store: Store, query: SearchQuery) -> list[Hit]:
 
 
 def to_gate_signals(
-    pool: CandidatePool, values: np.ndarray, rows: Sequence[int], memories: int
+    pool: CandidatePool,
+    values: np.ndarray,
+    rows: Sequence[int],
+    memories: int,
 ) -> list[relevance_gate.GateSignals]:
     """What the gate looks at, of some candidates; `memories` is how many there are to choose from.
 

@@ -250,7 +250,10 @@ def compute_fit_signals(
 
 
 def compute_likeness_signals(
-    turn: TurnSignals, asked: float, memory: Memory, seen: GateSignals
+    turn: TurnSignals,
+    asked: float,
+    memory: Memory,
+    seen: GateSignals,
 ) -> dict[str, float]:
     """How alike a turn and a memory are, by name; `asked` is the weight of the turn's words."""
     known = stem_memory(memory)

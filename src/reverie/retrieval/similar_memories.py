@@ -18,7 +18,8 @@ def find_similar_memories(store: Store, memory: Memory, query: SearchQuery) -> l
     mode = "words" if query.vector is None else "dense"
     alone = frozenset((memory.id,))
     resembling = search_memories(
-        store, query._replace(text=memory.text, mode=mode, exclude=alone, depth=0)
+        store,
+        query._replace(text=memory.text, mode=mode, exclude=alone, depth=0),
     )
     found = {hit.memory.id: hit for hit in resembling}
     for hit in find_graph_neighbours(store, memory, query._replace(depth=1)):

@@ -65,7 +65,8 @@ def lexical_score(bm25: float, covered: float) -> float:
 def memory_coverage(terms: Sequence[str], memory: Memory) -> float:
     """The share of the terms that a memory's title, text, tags or files hold, endings aside."""
     return text_coverage(
-        terms, f"{memory.title} {memory.text} {' '.join(memory.tags)} {' '.join(memory.files)}"
+        terms,
+        f"{memory.title} {memory.text} {' '.join(memory.tags)} {' '.join(memory.files)}",
     )
 
 
