@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from reverie.core.clock import ticks
 from reverie.core.errors import BadInput
-from reverie.core.model import Filter, Hit, Memory
+from reverie.core.model import Hit, Memory
 from reverie.core.trigger_patterns import TriggerContext, context_of_conversation
 from reverie.retrieval import rescoring, trigger_search
 from reverie.retrieval.graph_walk import MAX_FAN_OUT
@@ -47,6 +47,7 @@ def search_memories(store: Store, query: SearchQuery) -> list[Hit]:
     if not query.text.strip():
         return [] if query.automatic else rescoring.mark_outdated(list_newest(store, query))
     end = None if query.within is None else ticks() + query.within
+    # Before the words, which take all the time there is.
     triggered = find_triggered(store, query, end)
     hits: list[Hit] = []
     for factor in WIDENING_FACTORS:
@@ -59,7 +60,8 @@ def search_memories(store: Store, query: SearchQuery) -> list[Hit]:
             break
     weighed = rescoring.apply_priors(hits, query.now, query.season)
     merged = trigger_search.merge_triggered(weighed, triggered)
-    return rescoring.mark_outdated(assemble_answer(store, filter_admissible(merged, query), query))
+    answer = assemble_answer(store, filter_admissible(merged, query), query)
+    return rescoring.mark_outdated(answer)
 
 
 def assemble_answer(store: Store, hits: list[Hit], query: SearchQuery) -> list[Hit]:
@@ -69,6 +71,7 @@ def assemble_answer(store: Store, hits: list[Hit], query: SearchQuery) -> list[H
     Of a question that somebody asked, what contradicts an answer comes along.
     """
     seeds = [hit.memory.id for hit in hits[:MAX_SEEDS]] if query.depth > 0 else []
+    # Asked once; where the best have no edges, that was all.
     edges = store.edges_around(seeds, query.spaces, MAX_FAN_OUT) if seeds else []
     if not edges:
         return rescoring.finalize_hits(hits, query.limit, automatic=query.gated)
@@ -91,11 +94,8 @@ def find_triggered(store: Store, query: SearchQuery, end: float | None) -> list[
     within = None if left is None else 0.5 * left
     until = None if within is None else ticks() + within
     scene = context_of_conversation(query.context or query.text)
-    return trigger_search.match_triggers(
-        store.with_triggers(query.spaces, within=within),
-        scene,
-        until,
-    )
+    memories = store.with_triggers(query.spaces, within=within)
+    return trigger_search.match_triggers(memories, scene, until)
 
 
 def search_triggers(store: Store, query: SearchQuery) -> list[Hit]:
@@ -123,11 +123,8 @@ def find_tool_warnings(
         for memory in store.with_triggers(spaces)
         if is_admissible(memory, query) and memory.confidence >= MIN_WARNING_CONFIDENCE
     ]
-    found = trigger_search.match_triggers(
-        sorted(believed, key=warning_order),
-        scene,
-        ticks() + TOOL_WARNING_SECONDS,
-    )
+    end = ticks() + TOOL_WARNING_SECONDS
+    found = trigger_search.match_triggers(sorted(believed, key=warning_order), scene, end)
     # In place: `found` also knows how many memories were not tried.
     found[:] = rescoring.mark_outdated(
         hit._replace(why=(*hit.why, *describe_doubt(hit.memory))) for hit in found
@@ -159,15 +156,7 @@ def fuse_channels(store: Store, query: SearchQuery) -> list[Hit]:
 
 def list_newest(store: Store, query: SearchQuery) -> list[Hit]:
     """The newest memories that the query admits: the answer to an empty question."""
-    where = Filter(
-        spaces=query.spaces,
-        kinds=query.kinds,
-        without=query.without,
-        tags=query.tags,
-        limit=query.limit,
-    )
-    return [
-        Hit(memory, 0.0, ("recent",))
-        for memory in store.browse(where)
-        if is_admissible(memory, query)
+    newest = [
+        Hit(memory, 0.0, ("recent",)) for memory in store.browse(query.to_filter(query.limit))
     ]
+    return filter_admissible(newest, query)

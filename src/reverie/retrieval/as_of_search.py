@@ -9,11 +9,11 @@ nothing is ranked by rules of its own.
 Always true: reading the past alters nothing; what was purged is not there either.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reverie.core.kinds import is_valid_at
-from reverie.core.model import Add, Event, Filter, Hit, Memory, Record, with_fields
+from reverie.core.model import Add, Event, Hit, Memory, Record, with_fields
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery, earliest_visible_at, is_admissible
 from reverie.storage import Store, open_store
@@ -38,9 +38,12 @@ def search_as_of(
     `embed` is asked for the vectors of texts that were altered since.
     """
     then = query._replace(now=moment, before=moment)
-    changes = group_by_memory(store.changes_since(moment, query.spaces))
+    changes: dict[str, list[Record]] = {}
+    for record in store.changes_since(moment, query.spaces):
+        changes.setdefault(record.memory_id, []).append(record)
     today = {memory.id: memory for memory in find_still_active(store, then)}
-    today |= {memory.id: memory for memory in store.get([id for id in changes if id not in today])}
+    altered = store.get([id for id in changes if id not in today])
+    today |= {memory.id: memory for memory in altered}
     heir_ids = [memory.superseded_by for memory in today.values() if memory.superseded_by]
     heirs = {memory.id: memory for memory in store.get(heir_ids)}
     past = []
@@ -48,6 +51,7 @@ def search_as_of(
         was = reconstruct_memory(memory, changes.get(memory.id, ()), moment, heirs)
         if was is not None:
             past.append(was)
+    # Each was there by then, so nothing is left to ask of its age.
     hits = search_given_memories(store, past, then._replace(before=None), embed)
     return [
         hit._replace(why=(*hit.why, *describe_later_fate(today[hit.memory.id]))) for hit in hits
@@ -62,26 +66,11 @@ def find_still_active(store: Store, then: SearchQuery) -> list[Memory]:
     most = max(MIN_CANDIDATES, CANDIDATES_PER_HIT * then.limit)
     if then.text.strip():
         return [hit.memory for hit in search_memories(store, then._replace(limit=most))]
-    where = Filter(
-        spaces=then.spaces,
-        kinds=then.kinds,
-        without=then.without,
-        tags=then.tags,
-        limit=PAGE_SIZE,
-    )
     found: list[Memory] = []
-    for page in read_memory_pages(store, where):
+    for page in read_memory_pages(store, then.to_filter(PAGE_SIZE)):
         found += [memory for memory in page if is_admissible(memory, then)]
         if len(found) >= most:
             break
-    return found
-
-
-def group_by_memory(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """The records of each memory by its id, in the order given."""
-    found: dict[str, list[Record]] = {}
-    for record in records:
-        found.setdefault(record.memory_id, []).append(record)
     return found
 
 
@@ -100,7 +89,9 @@ def reconstruct_memory(
     if earliest_visible_at(memory) > moment:
         return None
     heir = heirs.get(memory.superseded_by or "")
-    if heir is not None and memory.created_at > moment and earliest_visible_at(heir) <= moment:
+    # Written down after the moment, of a time before it: then its heir was there from the start.
+    is_backdated = memory.created_at > moment
+    if heir is not None and is_backdated and earliest_visible_at(heir) <= moment:
         return None
     was = memory
     for record in records:
@@ -153,5 +144,5 @@ def collect_vectors(
     missing = {hashes[m.id]: m.text for m in memories if hashes[m.id] not in known}
     if embed is not None and missing:
         known.update(zip(missing, embed(list(missing.values())), strict=True))
-    found = {id: known[hash] for id, hash in hashes.items() if hash in known}
-    return found, {id: hashes[id] for id in found}
+    with_vector = {id: hash for id, hash in hashes.items() if hash in known}
+    return {id: known[hash] for id, hash in with_vector.items()}, with_vector

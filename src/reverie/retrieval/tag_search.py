@@ -11,7 +11,6 @@ partial ones, more tags before fewer, then the newest; ties by id.
 """
 
 import re
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from reverie.core.model import Filter, Hit, Memory
@@ -95,11 +94,6 @@ def is_prose(text: str) -> bool:
     return len(_OPTION.findall(text)) < 2
 
 
-def select_keywords(words: frozenset[str]) -> list[str]:
-    """The words of a sentence that may match a tag in part: long enough, and no stop words."""
-    return [word for word in words if len(word) >= MIN_KEYWORD_CHARS and word not in STOP_WORDS]
-
-
 def grade_tag(tag: str, prompt: TagPrompt) -> int:
     """How a prompt mentions a tag: EXACT, PARTLY or NOT."""
     plain = _SEAM.sub(" ", tag.casefold()).strip()
@@ -118,19 +112,17 @@ def grade_tag(tag: str, prompt: TagPrompt) -> int:
     ]
     if not parts:
         return NOT
-    return max((grade_tag_parts(parts, words) for words in prompt.sentences), default=NOT)
-
-
-def grade_tag_parts(parts: Iterable[str], words: frozenset[str]) -> int:
-    """How the parts of a tag stand in one sentence: as weakly as the weakest of them."""
-    return min(grade_tag_part(part, words) for part in parts)
+    # In one sentence a tag is mentioned as weakly as the weakest of its parts.
+    grades = (min(grade_tag_part(part, words) for part in parts) for words in prompt.sentences)
+    return max(grades, default=NOT)
 
 
 def grade_tag_part(part: str, words: frozenset[str]) -> int:
     """How one part of a tag stands in a sentence: EXACT, PARTLY (another ending) or NOT."""
     if part in words:
         return EXACT
-    return PARTLY if any(is_inflection(part, word) for word in select_keywords(words)) else NOT
+    keywords = [word for word in words if len(word) >= MIN_KEYWORD_CHARS and word not in STOP_WORDS]
+    return PARTLY if any(is_inflection(part, word) for word in keywords) else NOT
 
 
 def is_inflection(part: str, word: str) -> bool:
