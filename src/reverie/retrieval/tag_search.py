@@ -94,6 +94,11 @@ def is_prose(text: str) -> bool:
     return len(_OPTION.findall(text)) < 2
 
 
+def select_keywords(words: frozenset[str]) -> list[str]:
+    """The words of a sentence that may match a tag in part: long enough, and no stop words."""
+    return [word for word in words if len(word) >= MIN_KEYWORD_CHARS and word not in STOP_WORDS]
+
+
 def grade_tag(tag: str, prompt: TagPrompt) -> int:
     """How a prompt mentions a tag: EXACT, PARTLY or NOT."""
     plain = _SEAM.sub(" ", tag.casefold()).strip()
@@ -121,8 +126,7 @@ def grade_tag_part(part: str, words: frozenset[str]) -> int:
     """How one part of a tag stands in a sentence: EXACT, PARTLY (another ending) or NOT."""
     if part in words:
         return EXACT
-    keywords = [word for word in words if len(word) >= MIN_KEYWORD_CHARS and word not in STOP_WORDS]
-    return PARTLY if any(is_inflection(part, word) for word in keywords) else NOT
+    return PARTLY if any(is_inflection(part, word) for word in select_keywords(words)) else NOT
 
 
 def is_inflection(part: str, word: str) -> bool:
