@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 BUILD = 1
 LAYERS, HEADS, HIDDEN = 6, 12, 384
 MAX_TOKENS = 256
-OPSET = 17  # the first with LayerNormalization; onnxruntime runs it since 1.12
+# The first with LayerNormalization; onnxruntime runs it since 1.12.
+OPSET = 17
 # Seven bits: eight saturate on x86 without VNNI, and vectors would differ by machine.
 INT8_PEAK = 63
 

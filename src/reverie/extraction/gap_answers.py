@@ -29,7 +29,8 @@ from reverie.text.tokenization import fold_text
 NAME = "answer"
 # A host says so with `record`, or the companion was closed.
 SESSION_END = "session_end"
-MAX_QUESTIONS = 20  # newest questions of a session
+# Newest questions of a session.
+MAX_QUESTIONS = 20
 
 
 def can_answer_gaps(work: WorkContext, event: Event) -> bool:

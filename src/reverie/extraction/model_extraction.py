@@ -48,10 +48,14 @@ if TYPE_CHECKING:
     from reverie.llm.extraction_task import ExtractedItem, ExtractionAnswer, RejectedItem
     from reverie.llm.language_model import LanguageModel
 
-MAX_TURNS = 200  # turns of one conversation that are read at once
-WINDOW_TOKENS = 15_000  # of one window, with the answer and the known texts
-MAX_EXAMPLES = 8  # rejected candidates that are kept as examples; all are counted
-MAX_LOOKUP_CHARS = 4_000  # newest characters of the user's words that known texts are looked up by
+# Turns of one conversation that are read at once.
+MAX_TURNS = 200
+# Tokens of one window, with the answer and the known texts.
+WINDOW_TOKENS = 15_000
+# Rejected candidates that are kept as examples; all are counted.
+MAX_EXAMPLES = 8
+# Newest characters of the user's words that known texts are looked up by.
+MAX_LOOKUP_CHARS = 4_000
 LEFT_BY_MODEL = "left by the model"
 NAME = "extract"
 

@@ -27,10 +27,14 @@ from reverie.text.tokenization import tokenize_query
 TURNS = ("turn",)
 # Hosts record these: the conversation is over, or its context is about to be shortened.
 SESSION_ENDS = ("session_end", "compact")
-TURN_INTERVAL = 12  # turns of the user without a look, after which one is due
-MIN_TOPIC_TURNS = 4  # turns after which a change of topic counts
-MIN_TOPIC_WORDS = 4  # content words that a remark needs to begin a topic
-MAX_EVENTS = 400  # events that are looked at together
+# Turns of the user without a look, after which one is due.
+TURN_INTERVAL = 12
+# Turns after which a change of topic counts.
+MIN_TOPIC_TURNS = 4
+# Content words that a remark needs to begin a topic.
+MIN_TOPIC_WORDS = 4
+# Events that are looked at together.
+MAX_EVENTS = 400
 
 
 def extract_stretch_lessons(work: WorkContext, event: Event) -> ReaderDecision:

@@ -28,10 +28,14 @@ from reverie.text.text_signals import derive_tags, derive_triggers, find_file_na
 # Longer sentences are pasted text, not wishes.
 MAX_LESSON_CHARS = 400
 MIN_LESSON_CHARS = 8
-MAX_TOPIC_CHARS = 160  # characters of what was being discussed that are kept beside a lesson
-MIN_CONVERSATION_CHARS = 200  # shorter conversations are not looked through for fixes
-MAX_HEAD_CHARS = 120  # characters before a comma that are kept with what follows it
-MAX_RULE_DEPTH = 2  # rules within rules: "note that from now on …"
+# Characters of what was being discussed that are kept beside a lesson.
+MAX_TOPIC_CHARS = 160
+# Shorter conversations are not looked through for fixes.
+MIN_CONVERSATION_CHARS = 200
+# Characters before a comma that are kept with what follows it.
+MAX_HEAD_CHARS = 120
+# Rules within rules: "note that from now on …".
+MAX_RULE_DEPTH = 2
 PASSING_STATE = "passing state"
 
 # Why something is believed as far as it is.

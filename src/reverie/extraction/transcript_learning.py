@@ -26,7 +26,8 @@ from reverie.text.host_messages import HostMessage, check_messages, get_field, s
 from reverie.text.tokenization import fingerprint_text
 
 MESSAGES_PER_EVENT = 40
-MAX_EVENTS = 100_000  # events of one conversation that are looked at
+# Events of one conversation that are looked at.
+MAX_EVENTS = 100_000
 
 Line = tuple[int, str, str]
 """A message as (number, role, text)."""

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 # Characters of an answer that are looked at; none that is wanted is a tenth as long.
 MAX_ANSWER_CHARS = 200_000
 MAX_RESPONSE_BYTES = 8_000_000  # of an answer on the wire
-ABORT_GRACE_SECONDS = 5.0  # beyond its deadline that a call may take to be broken off
+# Seconds beyond its deadline that a call may take to be broken off.
+ABORT_GRACE_SECONDS = 5.0
 MISSING_EXTRA = f"{ExtraMissing.__doc__} Install it with: pip install 'reverie[llm]'"
 NO_KEY = "none"  # the libraries insist on one; local servers do not look at it
 

@@ -27,10 +27,14 @@ from reverie.text.host_messages import HostMessage
 from reverie.text.tokenization import shorten_line
 
 MAX_WINDOW_MESSAGES, MAX_WINDOW_CHARS = 40, 24_000
-MAX_QUOTED_CHARS = 8_000  # of what a message quotes that are shown
-MIN_WINDOW_CHARS = 200  # below which nothing is asked
-MAX_KNOWN, MAX_KNOWN_CHARS = 80, 150  # memories that are shown as known, and of each
-KNOWN_COSINE = 0.25  # from which a memory counts as known about this
+# Characters of what a message quotes that are shown.
+MAX_QUOTED_CHARS = 8_000
+# Characters. A shorter window teaches nothing that is worth a call.
+MIN_WINDOW_CHARS = 200
+# Memories that are shown as known, and characters of each.
+MAX_KNOWN, MAX_KNOWN_CHARS = 80, 150
+# The cosine from which a memory counts as known about this.
+KNOWN_COSINE = 0.25
 MAX_ITEMS, MAX_TEXT_CHARS, MAX_TITLE_CHARS, MAX_REASON_CHARS = 20, 600, 80, 300
 TASK = "extract"
 
@@ -39,7 +43,8 @@ EXTRACTED_KINDS = tuple(_KINDS.split())
 """Kinds that a conversation teaches; the others are made by people or by rules."""
 
 EMOTION_INTENSITIES = ("low", "medium", "high")
-MAX_NAMED_VALUES, MAX_VALUE_CHARS = 8, 200  # named values of one note, and characters of one
+# Named values of one note that are kept, and characters of each.
+MAX_NAMED_VALUES, MAX_VALUE_CHARS = 8, 200
 
 GUIDANCE: dict[str, str] = {
     "message": "what the user says: preferences, corrections, facts about them and their project, "

@@ -16,9 +16,11 @@ from reverie.llm.prompt_format import FENCE_RULES, fence_rows, read_json_object,
 from reverie.text.host_messages import HostMessage
 from reverie.text.tokenization import shorten_line
 
-MAX_MEMBERS, MAX_MEMBER_CHARS = 20, 200  # memories of a group that are shown, and of each
+# Memories of a group that are shown to the model, and characters of each.
+MAX_MEMBERS, MAX_MEMBER_CHARS = 20, 200
 MAX_NAME_CHARS = 40
-MAX_GAPS = 20  # questions without an answer that are asked about at once
+# Questions without an answer that are asked about at once.
+MAX_GAPS = 20
 
 NAME_INSTRUCTIONS = (
     "You name a group of notes in one to four plain words that tell it from other groups of the "

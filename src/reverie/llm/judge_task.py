@@ -23,8 +23,10 @@ from reverie.text.host_messages import HostMessage
 from reverie.text.tokenization import shorten_line
 
 MAX_CANDIDATES = 50
-MAX_QUERY_CHARS, MAX_CANDIDATE_CHARS = 4_000, 600  # the query's tail, a candidate's head
-JUDGE_CADENCE = 3  # turns from one judgement to the next while the topic stays
+# The query's tail, a candidate's head.
+MAX_QUERY_CHARS, MAX_CANDIDATE_CHARS = 4_000, 600
+# Turns from one judgement to the next while the topic stays.
+JUDGE_CADENCE = 3
 MAX_PAIRS = 10
 RELATED = ("relates_to", "contradicts")
 TASK = "judge"

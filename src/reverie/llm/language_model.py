@@ -47,10 +47,12 @@ OUTCOMES = {
 UNAVAILABLE = frozenset({TIMEOUT, BUSY, DOWN, REFUSED, RESTING, SPENT, STOPPED})
 """Outcomes that are not the answer's fault: what was to be asked may be asked later."""
 
-BREAK_SECONDS = 30.0  # without calls after a transient failure
+# Seconds without calls after a transient failure.
+BREAK_SECONDS = 30.0
 # However long a server asks to wait; and after a refusal, which waiting does not mend.
 MAX_BREAK_SECONDS = 600.0
-MAX_WHY_CHARS = 200  # characters of a reason that are kept
+# Characters of a reason that are kept.
+MAX_WHY_CHARS = 200
 LLM_EVENT_VERB = "llm"  # of the event that every call leaves behind
 
 

@@ -26,7 +26,8 @@ from reverie.text.tokenization import shorten_line
 RELATIONS = ("same", "near", "contradicts", "updates", "apart")  # those that the rules know
 LINKS = ("relates_to", "contradicts", "none")
 MAX_SHOWN_CHARS, MAX_WHY_CHARS, MAX_MERGED_CHARS = 2_000, 300, 4_000
-CERTAIN_CONFIDENCE = 0.9  # confidence of the rules from which no model is asked
+# Confidence of the rules from which no model is asked.
+CERTAIN_CONFIDENCE = 0.9
 UNSURE_RELATIONS = ("near", "contradicts")
 
 COMPARE = (

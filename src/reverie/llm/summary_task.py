@@ -18,7 +18,8 @@ from reverie.text.host_messages import HostMessage
 TASK = "condense"
 MAX_SHOWN_CHARS = 40_000  # about 10,000 tokens
 MAX_LINES, MAX_LINE_CHARS = 80, 300
-SUMMARY_SECONDS = 30.0  # shorter than other calls: somebody waits for it
+# Shorter than other calls: somebody waits for it.
+SUMMARY_SECONDS = 30.0
 
 INSTRUCTIONS = (
     "You condense the older part of a conversation between a user and an agent, so that the agent "

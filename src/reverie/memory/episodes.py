@@ -22,7 +22,8 @@ EPISODE_KINDS = ("event", "task")
 # In the order in which they are told; `what` comes first, `when` is the memory's `at`.
 PARTS = ("who", "where", "why", "outcome")
 MAX_PART_CHARS = 1_000
-MIN_IMPORTANCE = 0.4  # from which something recorded becomes an episode
+# The importance from which something recorded becomes an episode.
+MIN_IMPORTANCE = 0.4
 
 
 class EventImportance(NamedTuple):

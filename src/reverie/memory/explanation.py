@@ -30,7 +30,8 @@ from reverie.memory.procedure import read_practice_record
 from reverie.memory.usage_signals import suggested_tags
 from reverie.text.tokenization import shorten_line
 
-MAX_NAMED = 3  # wordings, or memories tied by one relation, that a short story quotes
+# Wordings, or memories tied by one relation, that a short story quotes.
+MAX_NAMED = 3
 
 PROVENANCE_REASONS = {
     "user_corrected": "the user put the agent right",

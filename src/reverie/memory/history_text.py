@@ -14,9 +14,12 @@ from reverie.core.code_anchors import ANCHORS, anchors_in, combine_states
 from reverie.core.model import Event, Memory, Record
 from reverie.text.tokenization import shorten_line
 
-MAX_QUOTED_CHARS = 80  # characters of another memory that are quoted
-MAX_LISTED_EVENTS = 3  # event numbers that are listed one by one
-FIRST_EVENTS, LAST_EVENTS = 2, 6  # events that a short story tells, at either end of a long life
+# Characters of another memory that are quoted.
+MAX_QUOTED_CHARS = 80
+# Event numbers that are listed one by one.
+MAX_LISTED_EVENTS = 3
+# Events that a short story tells, at either end of a long life.
+FIRST_EVENTS, LAST_EVENTS = 2, 6
 
 ADDED_PHRASES = {
     "import": "imported",

@@ -21,7 +21,8 @@ from reverie.core.model import (
     visible_spaces,
 )
 
-HELPFUL, UNHELPFUL = 0.05, -0.10  # what one explicit verdict does to confidence
+# What one explicit verdict does to confidence.
+HELPFUL, UNHELPFUL = 0.05, -0.10
 # A language model that only looked at it gives a weak signal, often repeated.
 JUDGED_HELPFUL, JUDGED_UNHELPFUL = 0.02, -0.01
 VERDICTS = {
@@ -32,7 +33,8 @@ VERDICTS = {
 """Who judges → what (it helped, it did not) does to confidence."""
 
 SYMMETRIC_RELATIONS = ("relates_to", "resembles")  # that say the same read from either end
-MAX_REINFORCEMENTS = 200  # breadcrumbs kept on one memory; `strength` counts them all
+# Breadcrumbs kept on one memory; `strength` counts them all.
+MAX_REINFORCEMENTS = 200
 
 
 def record_use(

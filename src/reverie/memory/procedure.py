@@ -19,8 +19,10 @@ from reverie.memory.memory_changes import drop_details, supersede_memory
 
 KIND = "procedure"
 PARTS = ("steps", "prerequisites", "warnings")  # in the details, besides how it went
-START_RATE, RATE_ALPHA = 0.5, 0.1  # of the moving average of outcomes: nobody knows, slowly moved
-MAX_PARTS = 100  # steps, prerequisites or warnings
+# The moving average of outcomes begins where nobody knows, and moves slowly.
+START_RATE, RATE_ALPHA = 0.5, 0.1
+# Steps, prerequisites or warnings.
+MAX_PARTS = 100
 MAX_PART_CHARS = 4_000  # characters of one
 
 

@@ -17,7 +17,8 @@ from reverie.text.tokenization import shorten_line
 PAGE_FIELD = "reference"  # in a memory's details: the page that was made of it
 # In the details of other programs' memories: who made and approved it, what it was said to rest on.
 STAMP_FIELDS = ("generated_by", "curated_by", "evidence")
-MAX_TITLE_CHARS = 100  # characters of a title that is made up
+# Characters of a title that is made up.
+MAX_TITLE_CHARS = 100
 
 
 def render_reference_page(

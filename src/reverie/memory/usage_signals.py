@@ -15,13 +15,20 @@ from reverie.memory.memory_validation import MAX_TAGS
 from reverie.retrieval.graph_walk import strengthen_weight
 from reverie.text.tokenization import STOP_WORDS
 
-NEW_LINK_WEIGHT = 0.6  # weight of a new link of memories that were given together
-MAX_LINKED_TOGETHER = 8  # memories of one retrieval that are tied to each other: 28 links at most
-MAX_USE_LINKS = 64  # links of one memory that come from use: what goes with everything says nothing
-MAX_CONTEXT_CHARS = 200  # characters of a context that tags are inferred from
-MIN_OCCURRENCES = 2  # times that a word stands in the context, and memories that share it
-MAX_COMPARED_CHARS = 2_000  # characters of a memory in which its words are looked for
-MAX_SUGGESTIONS = 8  # suggestions to one memory, ever: what has more is about nothing in particular
+# Weight of a new link of memories that were given together.
+NEW_LINK_WEIGHT = 0.6
+# Memories of one retrieval that are tied to each other: 28 links at most.
+MAX_LINKED_TOGETHER = 8
+# Links of one memory that come from use: what goes with everything says nothing.
+MAX_USE_LINKS = 64
+# Characters of a context that tags are inferred from.
+MAX_CONTEXT_CHARS = 200
+# So often a word stands in the context, and in so many memories.
+MIN_OCCURRENCES = 2
+# Characters of a memory in which its words are looked for.
+MAX_COMPARED_CHARS = 2_000
+# Suggestions to one memory, ever: what has more is about nothing in particular.
+MAX_SUGGESTIONS = 8
 # In a memory's details: tags that nobody gave, also those that were taken off since.
 SUGGESTED_FIELD = "suggested_tags"
 

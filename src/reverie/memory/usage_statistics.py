@@ -6,7 +6,8 @@ from typing import NamedTuple
 from reverie.core.kinds import DAY, effective_confidence
 from reverie.core.model import Memory
 
-RECENT_DAYS = 30.0  # in which a memory was used "lately"
+# Days within which a use counts as lately.
+RECENT_DAYS = 30.0
 
 
 class Usage(NamedTuple):

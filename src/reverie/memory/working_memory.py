@@ -19,9 +19,12 @@ from reverie.text.tokenization import fingerprint_text
 
 KIND = "scratch"
 DEFAULT_MINUTES = 60.0
-MAX_MINUTES = 24 * 60.0  # what is needed longer is no working memory
-MAX_HELD_CHARS = 8_000  # characters of what is held, as JSON: a task's notes, not its files
-MAX_TURN_CHARS = 500  # characters of the user's last words
+# What is needed longer is no working memory.
+MAX_MINUTES = 24 * 60.0
+# Characters of what is held, as JSON: a task's notes, not its files.
+MAX_HELD_CHARS = 8_000
+# Characters of the user's last words.
+MAX_TURN_CHARS = 500
 
 _ODD = r"[\s/\x00-\x1f\x7f]+"
 

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 MAX_STEP_EVENTS = 200  # events read in one step
 # After so many seconds a step ends with the event at hand: a turn may be waiting for its block.
 MAX_STEP_SECONDS = 0.5
-MAX_ATTEMPTS = 3  # times that one decision is made, if others keep altering what it rests on
-MAX_EVENT_AGE = 7 * 86_400.0  # seconds; readers that ask a language model pass over older events
+# Times that one decision is made, if others keep altering what it rests on.
+MAX_ATTEMPTS = 3
+# Seconds; readers that ask a language model pass over older events.
+MAX_EVENT_AGE = 7 * 86_400.0
 
 
 class WorkContext(NamedTuple):

@@ -9,7 +9,8 @@ from reverie.storage import Store
 
 # What a lease is good for unless renewed, so that a process that died is out of the way by then.
 DEFAULT_LEASE_SECONDS = 30.0
-MAX_WAIT_SECONDS = 60.0  # how long one waits for another process at the same work
+# How long one waits for another process at the same work.
+MAX_WAIT_SECONDS = 60.0
 SETTLE_LEASE = "settle"
 SETTLE_LEASE_SECONDS = 30.0  # renewed at each step
 

@@ -26,12 +26,14 @@ from reverie.storage import Store
 # How many times the limit is looked for, one after the other, while too little of what is found
 # counts: filters, echoes and equal texts may take the best places.
 WIDENING_FACTORS = (1, 4, 16, 64)
-MAX_SEEDS = 10  # best hits whose neighbours in the graph may come along
+# Best hits whose neighbours in the graph may come along.
+MAX_SEEDS = 10
 
 FIRST_KINDS = ("negative", "correction")  # of what triggers call up, these come first
 # Confidence below which a warning is left out: it was rejected eight times or so.
 MIN_WARNING_CONFIDENCE = 0.2
-TOOL_WARNING_SECONDS = 0.1  # for all patterns together: a tool waits for them
+# Seconds for all patterns together: a tool waits for them.
+TOOL_WARNING_SECONDS = 0.1
 
 
 def search_memories(store: Store, query: SearchQuery) -> list[Hit]:

@@ -20,9 +20,11 @@ from reverie.storage import Store, open_store
 from reverie.storage.paging import read_memory_pages
 from reverie.text.tokenization import fingerprint_text
 
-CANDIDATES_PER_HIT = 20  # candidates from what still counts, for each hit that is wanted
+# Candidates from what still counts, for each hit that is wanted.
+CANDIDATES_PER_HIT = 20
 MIN_CANDIDATES = 200
-PAGE_SIZE = 1_000  # memories read at once in the search for those of an earlier time
+# Memories read at once in the search for those of an earlier time.
+PAGE_SIZE = 1_000
 
 Embed = Callable[[Sequence[str]], Any]
 

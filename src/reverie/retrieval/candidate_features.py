@@ -18,7 +18,8 @@ from reverie.storage.column_cache import Corpus, Floats, Ints, Shard
 # 100 by embedding and 100 by words: 200 and 50 gained 0.006 of recall for 1.5 times the work
 # (docs/why-ranking.md).
 CANDIDATES_PER_CHANNEL = 100
-EXPANDED_PER_CHANNEL = 20  # of each, whose neighbouring turns are candidates too
+# The best of each channel, whose neighbouring turns are candidates too.
+EXPANDED_PER_CHANNEL = 20
 NEIGHBOUR_OFFSETS = (-2, -1, 1, 2)
 
 

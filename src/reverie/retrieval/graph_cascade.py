@@ -17,9 +17,12 @@ from reverie.retrieval.rescoring import mark_outdated
 from reverie.retrieval.search_query import SearchQuery, filter_admissible
 from reverie.storage import Store
 
-MAX_NEIGHBOURS = 50  # neighbours that one question may bring up
-MAX_FILTERED_NEIGHBOURS = 200  # and that are looked at where a filter leaves out some of them
-HITS_PER_DISPUTE = 5  # of so many answers, one place may go to what contradicts them
+# Neighbours that one question may bring up.
+MAX_NEIGHBOURS = 50
+# Neighbours that are looked at where a filter leaves out some of them.
+MAX_FILTERED_NEIGHBOURS = 200
+# Of so many answers, one place may go to what contradicts them.
+HITS_PER_DISPUTE = 5
 
 
 def add_graph_neighbours(

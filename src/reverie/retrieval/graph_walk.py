@@ -38,15 +38,20 @@ RELATION_WEIGHTS = {
 }
 """What a relation hands on of a score; an edge `relates_to` has a weight of its own."""
 
-OTHER_WEIGHT = 0.3  # resembles, about, and whatever is not in the table
-HOP_DECAY = 0.7  # what is kept of a score at each hop
+# What resembles, about, and any relation that is not in the table hand on.
+OTHER_WEIGHT = 0.3
+# What is kept of a score at each hop.
+HOP_DECAY = 0.7
 # These end at a tag, a cluster or a file, not at a memory.
 NODE_RELATIONS = frozenset({"has_tag", "in_cluster", "about"})
-MAX_FAN_OUT = 32  # edges that are followed from one node, and memories that one hop starts from
-MAX_HOP_NODES = 32  # tags, clusters and files that one hop goes through, those of the best memories
+# Edges that are followed from one node, and memories that one hop starts from.
+MAX_FAN_OUT = 32
+# Tags, clusters and files that one hop goes through, those of the best memories.
+MAX_HOP_NODES = 32
 # Each time that a link is made again. Below 1: only a person ties two memories for certain.
 STRONGER_BY, MAX_GROWN_WEIGHT = 0.05, 0.95
-DAMPING, ROUNDS = 0.85, 50  # of PageRank: the share that goes on along links, and how often
+# Of PageRank: the share that goes on along links, and how often.
+DAMPING, ROUNDS = 0.85, 50
 
 Neighbours = Callable[[Sequence[str]], Sequence[Edge]]
 """Edges from or to any of these nodes."""

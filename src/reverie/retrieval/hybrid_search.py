@@ -31,16 +31,19 @@ from reverie.storage import Store
 from reverie.storage.column_cache import Corpus, Shard
 from reverie.text.tokenization import STOP_WORDS
 
-DENSE_SHARE = 0.7  # of the convex fusion; BM25 has the rest
+# The cosine's share of the convex fusion; BM25 has the rest.
+DENSE_SHARE = 0.7
 RRF_K = 60
 # Candidates read beyond the limit, or half of it if that is more: priors choose among them, and
 # equal texts fall out.
 EXTRA_CANDIDATES = 10
 # An identifier that stands in more memories than this names nothing in particular.
 MAX_IDENTIFIER_MEMORIES = 5
-MAX_QUESTION_CHARS = 2_000  # characters of a question in which identifiers are looked for
+# Characters of a question in which identifiers are looked for.
+MAX_QUESTION_CHARS = 2_000
 MAX_IDENTIFIER_CHARS = 100  # what is longer is data
-MAX_IDENTIFIERS = 8  # of one question that are looked up
+# Identifiers of one question that are looked up: each is a search of its own.
+MAX_IDENTIFIERS = 8
 # Where a neighbouring turn matches better than the candidate by this much, `why` says so.
 BESIDE_COSINE, BESIDE_BM25 = 0.05, 1.5
 # Letters with digits, a compound with _ / : # or an inner dot, camelCase; not 2nd or 5pm. It is

@@ -10,9 +10,12 @@ from reverie.core.model import Filter, Memory, visible_spaces
 from reverie.storage import Store
 from reverie.text.tokenization import tokenize_query
 
-MIN_LIKENESS = 0.75  # share of words in common (Dice) from which a near-duplicate is reported
-MIN_WORDS = 4  # words without which a text is too short for a verdict
-MAX_CANDIDATES = 20  # best candidates by their words that are compared
+# Share of words in common (Dice) from which a near-duplicate is reported.
+MIN_LIKENESS = 0.75
+# Words without which a text is too short for a verdict.
+MIN_WORDS = 4
+# Best candidates by their words that are compared.
+MAX_CANDIDATES = 20
 
 
 class NearDuplicate(NamedTuple):

@@ -18,9 +18,12 @@ from reverie.retrieval.word_search import lexical_score, text_coverage
 from reverie.storage.note_index_port import FileIndex, FileStamp, FoundChunk
 from reverie.text.tokenization import tokenize_query
 
-MIN_COSINE = 0.35  # from which the embedding alone proposes a chunk
-CANDIDATES_PER_PASSAGE = 5  # chunks that a channel proposes for each one that is wanted
-MAX_SNIPPET_CHARS = 700  # characters that are shown of a chunk
+# The cosine from which the embedding alone proposes a chunk.
+MIN_COSINE = 0.35
+# Chunks that a channel proposes for each one that is wanted.
+CANDIDATES_PER_PASSAGE = 5
+# Characters that are shown of a chunk.
+MAX_SNIPPET_CHARS = 700
 MODES = ("auto", "dense", "words")
 
 

@@ -42,8 +42,10 @@ ROLES = USERS | {"assistant", "system", "tool", "ai", "agent"}
 
 # The least standard deviation of background cosines: in a tiny store it may be 0.
 MIN_SPREAD = 0.02
-BEST_OF_SESSION = 3  # candidates of a session whose mean speaks for all of it
-TYPICAL_CHARS = 100.0  # the length of a text against which the typical one here is measured
+# Candidates of a session whose mean speaks for all of it.
+BEST_OF_SESSION = 3
+# The length of a text against which the typical one here is measured.
+TYPICAL_CHARS = 100.0
 
 
 def find_months(text: str) -> list[int]:

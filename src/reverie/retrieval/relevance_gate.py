@@ -25,13 +25,16 @@ from reverie.core.kinds import is_conversation_turn, is_unverified
 from reverie.core.model import Hit, Memory
 from reverie.text.domain_stopwords import domain_stop_stems, stems_of
 
-MAX_COMPARED_CHARS = 4_000  # of a turn or a memory whose words are compared
-COMMON_WORD_WEIGHT = 0.2  # what a word counts that nearly every working session says
+# Characters of a turn or a memory whose words are compared.
+MAX_COMPARED_CHARS = 4_000
+# What a word counts that nearly every working session says.
+COMMON_WORD_WEIGHT = 0.2
 # Log-odds that the best may stand before the second; beyond, more says nothing more.
 MAX_LEAD = 3.0
 # In a store of so few memories a shared word counts as BM25 would count it among twenty.
 TINY_STORE, RARE_WORD_BM25 = 3, 2.0
-MAX_REASONS = 2  # of the strongest signals that `why` names
+# So many of the strongest signals are named in `why`.
+MAX_REASONS = 2
 # Beyond these, a cosine in standard deviations and a rank in log-odds say nothing more.
 MAX_Z, MAX_LOG_ODDS = 6.0, 8.0
 

@@ -29,13 +29,17 @@ from reverie.text.tokenization import fold_text
 # How far one prior may move the odds, either way. The recency and success factors are scaled by it,
 # so a larger bound makes both of them stronger too.
 PRIOR_BOUND = 0.25
-RECENCY_HOURS = 24.0  # the recency boost 1 + PRIOR_BOUND·e^(−hours since last use / 24)
+# The recency boost 1 + PRIOR_BOUND·e^(−hours since last use / 24).
+RECENCY_HOURS = 24.0
 # The strongest stands at the bound: more would be cut off by it.
 EMOTION_FACTORS = {"low": 1.05, "medium": 1.15, "high": 1 + PRIOR_BOUND}
-SAME_SEASON_FACTOR = 1.1  # of what was kept in a time of the same name, such as release-week
+# A factor for what was kept in a time of the same name, such as release-week.
+SAME_SEASON_FACTOR = 1.1
 
-UNVERIFIED_FACTOR = 0.5  # of the odds of what others wrote, which no other prior can make up for
-HITS_PER_UNVERIFIED = 3  # one in so many memories of a block may be such, and one in any case
+# A factor on the odds of what others wrote, which no other prior can make up for.
+UNVERIFIED_FACTOR = 0.5
+# One in so many memories of a block may be such, and one in any case.
+HITS_PER_UNVERIFIED = 3
 
 # Of what was said about code that is not so any more, or not there.
 OUTDATED_FACTORS = {CHANGED: 0.85, GONE: 1 - PRIOR_BOUND}

@@ -19,12 +19,18 @@ from reverie.storage import Store
 from reverie.text.tokenization import MAX_QUERY, STOP_WORDS
 
 MAX_SENTENCE_CHARS = 250  # a longer sentence is a dump
-MIN_KEYWORD_CHARS = 4  # of a word that may match in part
-MIN_PART_CHARS = 3  # of a part that is looked for: "v2" says nothing of "plan-v2"
-MIN_TAG_CHARS = 2  # of a tag that is looked for at all
-MIN_LETTER_SHARE = 0.6  # share of letters from which a line is prose and not what a machine wrote
-MAX_MET_TAGS = 32  # tags of one prompt that are looked up
-MAX_MEMORIES_PER_TAG = 100  # newest memories with one tag that are looked at
+# A word that may match a tag in part has so many letters.
+MIN_KEYWORD_CHARS = 4
+# Of a part that is looked for: "v2" says nothing of "plan-v2".
+MIN_PART_CHARS = 3
+# A tag that is looked for at all has so many letters.
+MIN_TAG_CHARS = 2
+# Share of letters from which a line is prose and not what a machine wrote.
+MIN_LETTER_SHARE = 0.6
+# Tags of one prompt that are looked up, the rarest first.
+MAX_MET_TAGS = 32
+# Newest memories with one tag that are looked at.
+MAX_MEMORIES_PER_TAG = 100
 
 EXACT, PARTLY, NOT = 2, 1, 0
 

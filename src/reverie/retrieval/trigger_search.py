@@ -11,7 +11,8 @@ from reverie.core.clock import ticks
 from reverie.core.model import Hit, Memory
 from reverie.core.trigger_patterns import TriggerContext, is_regex_trigger, matches_trigger
 
-TRIGGER_SCORE = 0.97  # the score of a memory whose trigger matched
+# The score of a memory whose trigger matched.
+TRIGGER_SCORE = 0.97
 # Memories between two looks at the clock; with regular expressions, it is looked at for each one.
 CLOCK_INTERVAL = 50
 

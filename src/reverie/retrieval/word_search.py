@@ -10,7 +10,8 @@ from reverie.retrieval import rescoring
 from reverie.retrieval.search_query import SearchQuery, filter_admissible
 from reverie.storage import Store
 
-EXTRA_PROPOSALS = 20  # proposals beyond four times the limit: filters and priors choose among them
+# Proposals beyond four times the limit: filters and priors choose among them.
+EXTRA_PROPOSALS = 20
 # So many, or the limit if that is less, are found at least, unless there are no more.
 MIN_FOUND = 100
 
