@@ -57,15 +57,18 @@ def build_past_conversation(
 ) -> PastConversation:
     """The conversation that these events (at least one) hold, with the memories that came of it."""
     messages = collect_messages(events)
-    asked = [message for message in messages if message.role == "user" and message.text.strip()]
+    asked = [
+        message.text for message in messages if message.role == "user" and message.text.strip()
+    ]
     times = [event.at for event in events]
+    last = events[-1]
     return PastConversation(
-        events[-1].session,
-        events[-1].space,
+        last.session,
+        last.space,
         min(times),
         max(times),
         len(asked),
-        shorten_line(asked[0].text, MAX_OPENING_CHARS) if asked else "",
+        shorten_line(asked[0], MAX_OPENING_CHARS) if asked else "",
         memories,
         tuple(messages),
     )

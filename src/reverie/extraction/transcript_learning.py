@@ -17,6 +17,7 @@ from reverie.extraction.turn_learning import (
     LessonSource,
     decide_lessons,
     detect_feelings,
+    reject_lesson,
 )
 from reverie.memory.memory_validation import parse_moment
 from reverie.pipeline.event_reader import WorkContext
@@ -148,9 +149,7 @@ def store_transcript(
     work.store.apply([*map(Add, memories), *revisions], cause)
     kept = {memory.text for memory in memories}
     known = [
-        RejectedCandidate(lesson.text, ALREADY_KNOWN, lesson.rule, lesson.last)
-        for lesson in gained.lessons
-        if lesson.text not in kept
+        reject_lesson(lesson, ALREADY_KNOWN) for lesson in gained.lessons if lesson.text not in kept
     ]
     rejected = []
     for candidate in (*gained.rejected, *known):
