@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,8 +30,7 @@ OPSET = 17
 INT8_PEAK = 63
 
 
-@dataclass(frozen=True, slots=True)
-class TensorLocation:
+class TensorLocation(NamedTuple):
     """Where one array lies in a safetensors file: shape, and offset and length in bytes."""
 
     shape: tuple[int, ...]

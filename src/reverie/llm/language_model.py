@@ -6,7 +6,6 @@ one transaction.
 """
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from threading import Lock
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from urllib.parse import urlsplit
@@ -16,6 +15,7 @@ from reverie.core.errors import BadInput
 from reverie.core.model import Event
 from reverie.llm import spending_limits
 from reverie.llm.spending_limits import SpendingLimits, UsageDay
+from reverie.storage import Store
 
 T = TypeVar("T")
 
@@ -112,22 +112,6 @@ class LlmClient(Protocol):
         """Close the connections."""
 
 
-class UsageStore(Protocol):
-    """The part of a store in which usage is kept."""
-
-    def meta(self, name: str) -> str | None:
-        """A small named value, or None."""
-
-    def set_meta(self, name: str, value: str) -> None:
-        """Keep a small named value."""
-
-    def append(self, events: list[Event]) -> Any:
-        """Write events down."""
-
-    def transaction(self) -> AbstractContextManager[None]:
-        """One transaction, nobody writes in between."""
-
-
 class LlmAddress(NamedTuple):
     """Which model, where."""
 
@@ -176,7 +160,7 @@ class LanguageModel:
         self,
         where: LlmAddress,
         make: Callable[[], LlmClient],
-        store: UsageStore,
+        store: Store,
         limits: SpendingLimits,
         now: Callable[[], float],
         private: Callable[[str], str],

@@ -86,9 +86,7 @@ def load_usage_day(kept: str | None, model: str, now: float) -> UsageDay:
     A rest that was earned by another model is over; one of this model lasts beyond midnight.
     """
     today = datetime.fromtimestamp(now, UTC).date().isoformat()
-    day = parse_usage_day(kept)
-    if day is None:
-        return UsageDay(today, model)
+    day = parse_usage_day(kept) or UsageDay(today, model)
     if day.model != model:
         day = day._replace(model=model, rest_until=0.0, why="")
     if day.date != today:

@@ -14,9 +14,9 @@ error.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -252,8 +252,7 @@ def lift_identified(scores: Floats, named: npt.NDArray[np.bool_]) -> Floats:
     return np.asarray(scores)
 
 
-@dataclass(frozen=True, slots=True)
-class LinearRanker:
+class LinearRanker(NamedTuple):
     """The coefficients: one for each column, and those that turn a score into a chance to
     matter.
     """
