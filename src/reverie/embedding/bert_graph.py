@@ -145,7 +145,7 @@ class _GraphBuilder:
         return self.op("Mul", doubled, self.const(0.5, "float32"))
 
 
-def build_bert_graph(weights: Path, precision: str = "float32") -> bytes:
+def build_bert_graph(weights: Path, precision: str) -> bytes:
     """The graph as bytes, to be saved beside `weights`.
 
     Inputs are ids and mask, (n, t) int64; the output is unit vectors, (n, 384) float32.

@@ -35,8 +35,8 @@ class PastConversation(NamedTuple):
     ended: float
     turns: int  # messages of the user
     opening: str
-    memories: tuple[Memory, ...] = ()
-    lines: tuple[PastMessage, ...] = ()
+    memories: tuple[Memory, ...]
+    lines: tuple[PastMessage, ...]
 
 
 def collect_messages(events: Iterable[Event]) -> list[PastMessage]:

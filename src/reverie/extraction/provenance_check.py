@@ -83,8 +83,8 @@ class RecentEvidence(NamedTuple):
     """What was said and read here, uncut: a claim concerns little of it, the rest stays unread."""
 
     # messages of the user, with what they pasted
-    user_messages: tuple[str, ...] = ()
-    foreign_texts: tuple[ForeignText, ...] = ()
+    user_messages: tuple[str, ...]
+    foreign_texts: tuple[ForeignText, ...]
 
     def merged_with(self, other: RecentEvidence) -> RecentEvidence:
         """The evidence of both."""

@@ -92,8 +92,8 @@ class RejectedCandidate(NamedTuple):
 class ExtractionResult(NamedTuple):
     """What some messages teach, in order, and what was rejected."""
 
-    lessons: tuple[CandidateLesson, ...] = ()
-    rejected: tuple[RejectedCandidate, ...] = ()
+    lessons: tuple[CandidateLesson, ...]
+    rejected: tuple[RejectedCandidate, ...]
     open_failures: tuple[int, ...] = ()  # places of failures that no success has followed yet
 
 

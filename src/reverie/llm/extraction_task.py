@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from reverie.core.foreign_numbers import to_fraction
 from reverie.core.kinds import KINDS
-from reverie.core.model import EMPTY_MAPPING
 from reverie.llm.language_model import BadAnswer, LlmRequest
 from reverie.llm.prompt_format import (
     FENCE_RULES,
@@ -110,12 +109,12 @@ class ExtractedItem(NamedTuple):
     text: str
     kind: str
     messages: tuple[int, int]  # numbers in the conversation
-    title: str = ""
-    files: tuple[str, ...] = ()
-    reason: str = ""
-    importance: float = 0.5  # 0..1, as the model sees it
-    data: Mapping[str, str] = EMPTY_MAPPING
-    emotion: Mapping[str, str] = EMPTY_MAPPING  # {"name", "intensity"}, or empty
+    title: str
+    files: tuple[str, ...]
+    reason: str
+    importance: float  # 0..1, as the model sees it
+    data: Mapping[str, str]
+    emotion: Mapping[str, str]  # {"name", "intensity"}, or empty
 
 
 class RejectedItem(NamedTuple):
@@ -129,8 +128,8 @@ class RejectedItem(NamedTuple):
 class ExtractionAnswer(NamedTuple):
     """What an answer says about a window."""
 
-    items: tuple[ExtractedItem, ...] = ()
-    rejected_items: tuple[RejectedItem, ...] = ()
+    items: tuple[ExtractedItem, ...]
+    rejected_items: tuple[RejectedItem, ...]
 
 
 def split_windows(said: Sequence[HostMessage]) -> Iterator[tuple[HostMessage, ...]]:

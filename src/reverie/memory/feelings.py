@@ -26,7 +26,7 @@ class Feeling(NamedTuple):
     """
 
     emotion: str
-    intensity: str = "medium"
+    intensity: str
     why: str = ""
 
 

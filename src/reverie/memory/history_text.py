@@ -129,7 +129,7 @@ def tell_history(
     others: Memories,
     *,
     whole: bool,
-    id: str = "",
+    id: str,
 ) -> list[str]:
     """A sentence an event, if the `whole` is wanted.
 

@@ -42,17 +42,16 @@ SECONDS = re.compile(r"-?\d{6,12}(?:\.\d+)?")
 _LEADING = re.compile(r"^[\s#]+")
 
 
-def validate_text(text: object, what: str = "text") -> str:
+def validate_text(text: object) -> str:
     """A text worth keeping; BadInput if it is empty or longer than MAX_TEXT_CHARS."""
     if not isinstance(text, str):
-        raise BadInput(f"The {what} must be a str, not {type(text).__name__}")
+        raise BadInput(f"The text must be a str, not {type(text).__name__}")
     if not text.strip():
-        raise BadInput(f"There is nothing to remember: the {what} is empty")
+        raise BadInput("There is nothing to remember: the text is empty")
     if len(text) > MAX_TEXT_CHARS:
         raise BadInput(
-            f"The {what} has {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are kept as one "
-            f"memory. "
-            "Split it"
+            f"The text has {len(text):,} characters; at most {MAX_TEXT_CHARS:,} are kept as one "
+            "memory. Split it"
         )
     return clean_text(text)
 

@@ -36,9 +36,8 @@ class Season(NamedTuple):
 
 def validate_season_label(label: object, policy: Policy = DEFAULT_POLICY) -> str:
     """A label as it is kept: a short lower-case word; "Release week" becomes "release-week"."""
-    plain = (
-        "-".join(redact_or_refuse(label, policy).lower().split()) if isinstance(label, str) else ""
-    )
+    said = redact_or_refuse(label, policy) if isinstance(label, str) else ""
+    plain = "-".join(said.lower().split())
     if not re.fullmatch(LABEL, plain):
         raise BadInput(
             f"{label!r} is not a name for a season; write a short one such as release-week"

@@ -101,7 +101,7 @@ class EventQueue(NamedTuple):
 class ReadReport(NamedTuple):
     """What one step of a reader did, in numbers."""
 
-    events: int = 0
+    events: int
     added: int = 0  # memories
     failed: int = 0
     stop_reason: str = ""  # why it stopped, if a language model is away

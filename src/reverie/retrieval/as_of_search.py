@@ -33,7 +33,7 @@ def search_as_of(
     store: Store,
     query: SearchQuery,
     moment: float,
-    embed: Embed | None = None,
+    embed: Embed | None,
 ) -> list[Hit]:
     """Hits as of a moment, best first; the memories are as they were, `why` says what came after.
 

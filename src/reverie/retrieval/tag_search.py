@@ -58,7 +58,7 @@ class TagPrompt(NamedTuple):
 
     whole: str  # its words, those that stand apart with a bar between them
     sentences: tuple[frozenset[str], ...]  # the words of each sentence of prose
-    names: frozenset[str] = frozenset()  # words in backticks, or with a capital within a sentence
+    names: frozenset[str]  # words in backticks, or with a capital within a sentence
 
 
 def parse_tag_prompt(prompt: str) -> TagPrompt:
