@@ -68,7 +68,12 @@ class _GraphBuilder:
     nodes: list[Any] = field(default_factory=list)
     constants: dict[str, Any] = field(default_factory=dict)
 
-    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+    def op(
+        self,
+        kind: str,
+        *inputs: str,
+        **attributes: Any,
+    ) -> str:
         """Add a node with one result."""
         return self.ops(kind, 1, *inputs, **attributes)[0]
 

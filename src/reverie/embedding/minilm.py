@@ -192,7 +192,11 @@ def list_absent_providers(providers: Sequence[str]) -> list[str]:
     return [name for name in providers if name not in there]
 
 
-def _open_fastest_session(path: Path, threads: int, providers: Sequence[str]) -> Any:
+def _open_fastest_session(
+    path: Path,
+    threads: int,
+    providers: Sequence[str],
+) -> Any:
     """A session on the first provider that computes the same vectors; else on the processor."""
     plain = _open_session(path, threads, (CPU,))
     expected = None
@@ -220,7 +224,11 @@ def _start_errors() -> tuple[type[Exception], ...]:
     return (state.Fail, state.EPFail, state.RuntimeException, RuntimeError)
 
 
-def _open_session(path: Path, threads: int, providers: Sequence[str]) -> Any:
+def _open_session(
+    path: Path,
+    threads: int,
+    providers: Sequence[str],
+) -> Any:
     """A session with settings that leave the machine to its user."""
     ort = _import_package("onnxruntime")
     options = ort.SessionOptions()

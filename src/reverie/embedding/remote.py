@@ -138,7 +138,11 @@ class RemoteEmbedder:
         )
 
 
-def parse_embeddings(answer: bytes, count: int, dims: int) -> Vectors:
+def parse_embeddings(
+    answer: bytes,
+    count: int,
+    dims: int,
+) -> Vectors:
     """The vectors of an answer in the order of their index, unit length; `dims` 0 is any length.
 
     Raises EmbedderUnavailable for an answer that is not in the OpenAI format, or not as asked.
@@ -180,7 +184,12 @@ def parse_retry_after(retry_after: str | None) -> float | None:
         return None
 
 
-def open(where: str, *, api_key: str | None = None, **_unused: Any) -> RemoteEmbedder:
+def open(
+    where: str,
+    *,
+    api_key: str | None = None,
+    **_unused: Any,
+) -> RemoteEmbedder:
     """An embedder for "https://host/v1#model" or "https://host/v1#model@dims"."""
     base_url, _, model = where.partition("#")
     model, _, dims = model.partition("@")

@@ -107,7 +107,11 @@ class ReadReport(NamedTuple):
     stop_reason: str = ""  # why it stopped, if a language model is away
 
 
-def run_reader(work: WorkContext, reader: EventReader, most: int = MAX_STEP_EVENTS) -> ReadReport:
+def run_reader(
+    work: WorkContext,
+    reader: EventReader,
+    most: int = MAX_STEP_EVENTS,
+) -> ReadReport:
     """Read the next events in order, at most so many, and report what came of it."""
     store = work.store
     events = added = failed = last = 0
@@ -134,7 +138,11 @@ def run_reader(work: WorkContext, reader: EventReader, most: int = MAX_STEP_EVEN
     return ReadReport(events, added, failed, stop_reason)
 
 
-def process_event(work: WorkContext, reader: EventReader, event: Event) -> ReadReport:
+def process_event(
+    work: WorkContext,
+    reader: EventReader,
+    event: Event,
+) -> ReadReport:
     """Read one event; record it as `failed` if the reader cannot.
 
     StoreError, Conflict and ModelAway are raised: they are not the event's fault.
@@ -155,7 +163,11 @@ def process_event(work: WorkContext, reader: EventReader, event: Event) -> ReadR
     return ReadReport(1, failed=1)
 
 
-def try_decision(work: WorkContext, reader: EventReader, event: Event) -> int | None:
+def try_decision(
+    work: WorkContext,
+    reader: EventReader,
+    event: Event,
+) -> int | None:
     """Decide and apply, and return how many memories that adds; None if what the decision rests on
     was altered meanwhile.
     """

@@ -32,7 +32,11 @@ def embedding_model_of(embedder: Embedder | None) -> str | None:
         return None
 
 
-def embed_pending(store: Store, embedder: Embedder, size: int = EMBEDDING_BATCH) -> int:
+def embed_pending(
+    store: Store,
+    embedder: Embedder,
+    size: int = EMBEDDING_BATCH,
+) -> int:
     """Embed a batch of waiting texts, newest first, and return how many got their vectors.
 
     A text that was embedded before, in another memory say, is looked up instead.

@@ -66,7 +66,11 @@ def search_memories(store: Store, query: SearchQuery) -> list[Hit]:
     return rescoring.mark_outdated(answer)
 
 
-def assemble_answer(store: Store, hits: list[Hit], query: SearchQuery) -> list[Hit]:
+def assemble_answer(
+    store: Store,
+    hits: list[Hit],
+    query: SearchQuery,
+) -> list[Hit]:
     """The final hits, with what the best of them lead to in the graph if the query's `depth` asks
     for it.
 
@@ -89,7 +93,11 @@ def seconds_left(end: float | None) -> float | None:
     return None if end is None else max(0.0, end - ticks())
 
 
-def find_triggered(store: Store, query: SearchQuery, end: float | None) -> list[Hit]:
+def find_triggered(
+    store: Store,
+    query: SearchQuery,
+    end: float | None,
+) -> list[Hit]:
     """Memories of which a trigger pattern matches the query's context, as far as time allows."""
     left = seconds_left(end)
     # Half of the time at most: the search by words wants its share.

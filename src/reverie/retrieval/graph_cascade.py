@@ -54,14 +54,22 @@ def add_graph_neighbours(
     return sorted(merged, key=lambda hit: (-hit.score, hit.memory.id))
 
 
-def find_graph_neighbours(store: Store, memory: Memory, query: SearchQuery) -> list[Hit]:
+def find_graph_neighbours(
+    store: Store,
+    memory: Memory,
+    query: SearchQuery,
+) -> list[Hit]:
     """The neighbourhood of one memory in the graph, nearest first, whatever is asked."""
     edges = store.edges_around([memory.id], query.spaces, MAX_FAN_OUT)
     found = add_graph_neighbours(store, [Hit(memory, 1.0)], query, edges, 1)
     return mark_outdated([hit for hit in found if hit.memory.id != memory.id][: query.limit])
 
 
-def merge_way_into_hit(hit: Hit, way: ReachedMemory | None, edges: Sequence[Edge]) -> Hit:
+def merge_way_into_hit(
+    hit: Hit,
+    way: ReachedMemory | None,
+    edges: Sequence[Edge],
+) -> Hit:
     """The hit with the way that leads to it, if any, and a note of what it replaces or
     contradicts.
     """
@@ -93,7 +101,11 @@ def describe_way(way: ReachedMemory) -> str:
     return f"linked to {way.from_id} by {way.relation}"
 
 
-def add_disputed_hits(shown: Sequence[Hit], hits: Sequence[Hit], limit: int) -> list[Hit]:
+def add_disputed_hits(
+    shown: Sequence[Hit],
+    hits: Sequence[Hit],
+    limit: int,
+) -> list[Hit]:
     """The answer `shown`, where one place of every HITS_PER_DISPUTE may go to what contradicts it.
 
     Places that are free anyway may be taken too. `hits` are all that were ranked, best first.

@@ -107,7 +107,9 @@ def rank_ways(ways: Iterable[ReachedMemory]) -> list[ReachedMemory]:
 
 
 def walk_one_hop(
-    start: Mapping[str, float], neighbours: Neighbours, decay: float
+    start: Mapping[str, float],
+    neighbours: Neighbours,
+    decay: float,
 ) -> list[ReachedMemory]:
     """All ways of one hop from some memories, in an order that depends on nothing but the edges."""
     found: list[ReachedMemory] = []

@@ -113,7 +113,11 @@ def to_gate_signals(
     ]
 
 
-def select_top_places(values: np.ndarray, ids: Sequence[str], most: int) -> list[int]:
+def select_top_places(
+    values: np.ndarray,
+    ids: Sequence[str],
+    most: int,
+) -> list[int]:
     """The indexes of the `most` highest values, best first, ties by id."""
     chosen = np.argpartition(-values, most)[:most] if len(values) > most else np.arange(len(values))
     return sorted((int(i) for i in chosen), key=lambda i: (-values[i], ids[i]))
@@ -161,7 +165,11 @@ FUSIONS: dict[str, Callable[[SearchQuery, CandidatePool], np.ndarray]] = {
 }
 
 
-def score_identifiers(store: Store, query: SearchQuery, corpus: Corpus) -> list[np.ndarray]:
+def score_identifiers(
+    store: Store,
+    query: SearchQuery,
+    corpus: Corpus,
+) -> list[np.ndarray]:
     """For each shard, the BM25 of the memories in which an identifier of the question stands.
 
     An identifier counts if it stands in MAX_IDENTIFIER_MEMORIES at most.
@@ -194,7 +202,9 @@ def find_identifiers(text: str) -> list[str]:
 
 
 def build_row_mask(
-    store: Store, query: SearchQuery, corpus: Corpus
+    store: Store,
+    query: SearchQuery,
+    corpus: Corpus,
 ) -> Callable[[Shard], np.ndarray | None]:
     """A function that says which rows of a shard may be candidates; None where all may.
 

@@ -25,7 +25,11 @@ class NearDuplicate(NamedTuple):
     likeness: float  # 0..1: twice the words they share over the words they have
 
 
-def find_near_duplicate(store: Store, memory: Memory, now: float) -> NearDuplicate | None:
+def find_near_duplicate(
+    store: Store,
+    memory: Memory,
+    now: float,
+) -> NearDuplicate | None:
     """The likest memory that counts and is seen from where this one lies; ties by id."""
     words = frozenset(tokenize_query(memory.text))
     if len(words) < MIN_WORDS:

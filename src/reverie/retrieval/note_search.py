@@ -115,7 +115,11 @@ def score_note_candidates(pool: Sequence[NoteCandidate], terms: Sequence[str]) -
     return [float(score) for score in blend_convex(cosine, bm25)]
 
 
-def to_passage(one: NoteCandidate, score: float, terms: Sequence[str]) -> Passage:
+def to_passage(
+    one: NoteCandidate,
+    score: float,
+    terms: Sequence[str],
+) -> Passage:
     """What is shown of a candidate, with the reasons why."""
     found = one.found
     first, last, text = cut_snippet(found.chunk.text.split("\n"), terms)

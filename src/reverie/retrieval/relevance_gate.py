@@ -151,7 +151,11 @@ class GateCoefficients(NamedTuple):
     opens: Numbers  # of the turn and the best that was found, with a `constant`
 
 
-def judge_hits(hits: Sequence[Hit], seen: Signals, text: str) -> list[Hit]:
+def judge_hits(
+    hits: Sequence[Hit],
+    seen: Signals,
+    text: str,
+) -> list[Hit]:
     """The hits with the chance that this turn needs them as score, best first, ties by id.
 
     What others wrote is not in the way of the rest: that is judged as if it were not there.
@@ -167,7 +171,11 @@ def judge_hits(hits: Sequence[Hit], seen: Signals, text: str) -> list[Hit]:
     return sorted(found, key=lambda hit: (-hit.score, hit.memory.id))
 
 
-def weigh_hits(hits: Sequence[Hit], seen: Signals, text: str) -> list[Hit]:
+def weigh_hits(
+    hits: Sequence[Hit],
+    seen: Signals,
+    text: str,
+) -> list[Hit]:
     """The same as `judge_hits` for hits that are judged together."""
     turn = read_turn(text)
     memories = [hit.memory for hit in hits]
@@ -186,7 +194,11 @@ def weigh_hits(hits: Sequence[Hit], seen: Signals, text: str) -> list[Hit]:
     return sorted(found, key=lambda hit: (-hit.score, hit.memory.id))
 
 
-def correct_bm25_for_small_store(turn: TurnSignals, hits: Sequence[Hit], seen: Signals) -> Signals:
+def correct_bm25_for_small_store(
+    turn: TurnSignals,
+    hits: Sequence[Hit],
+    seen: Signals,
+) -> Signals:
     """The signals as if the store were not tiny.
 
     Where one or two memories are all there is, no word is rare and BM25 is next to nothing,
@@ -235,7 +247,9 @@ def read_turn(text: str) -> TurnSignals:
 
 
 def compute_fit_signals(
-    turn: TurnSignals, memories: Sequence[Memory], seen: Signals
+    turn: TurnSignals,
+    memories: Sequence[Memory],
+    seen: Signals,
 ) -> list[dict[str, float]]:
     """The signals of how well each memory fits a turn, by name."""
     turn_weight = max(weigh_stems(turn.stems), 1.0)

@@ -67,7 +67,11 @@ def can_surface(memory: Memory, now: float) -> bool:
     )
 
 
-def compute_prior(memory: Memory, now: float, season: str = "") -> float:
+def compute_prior(
+    memory: Memory,
+    now: float,
+    season: str = "",
+) -> float:
     """The factor by which the odds of a memory are multiplied, whatever is asked: above 0.
 
     The product of the bounded priors: retention, recency, trust, strength, emotion, success,
@@ -119,7 +123,11 @@ def success_factor(memory: Memory) -> float:
     return 1.0 + 2 * PRIOR_BOUND * (min(max(rate, 0.0), 1.0) - 0.5)
 
 
-def apply_priors(hits: Sequence[Hit], now: float, season: str = "") -> list[Hit]:
+def apply_priors(
+    hits: Sequence[Hit],
+    now: float,
+    season: str = "",
+) -> list[Hit]:
     """The hits with their odds multiplied by their priors, best first, ties by id."""
     weighed = [
         Hit(hit.memory, multiply_odds(hit.score, compute_prior(hit.memory, now, season)), hit.why)
@@ -187,7 +195,12 @@ def order_unverified_last(hits: Sequence[Hit], limit: int) -> list[Hit]:
     return [*verified, *unverified[:most]][:limit]
 
 
-def finalize_hits(hits: Sequence[Hit], limit: int, *, automatic: bool) -> list[Hit]:
+def finalize_hits(
+    hits: Sequence[Hit],
+    limit: int,
+    *,
+    automatic: bool,
+) -> list[Hit]:
     """The answer: different texts, at most `limit`; if `automatic`, only what is likely needed."""
     distinct = drop_duplicate_texts(hits)
     return select_surfacing(distinct, limit) if automatic else distinct[:limit]

@@ -9,7 +9,11 @@ from reverie.retrieval.search_query import SearchQuery
 from reverie.storage import Store
 
 
-def find_similar_memories(store: Store, memory: Memory, query: SearchQuery) -> list[Hit]:
+def find_similar_memories(
+    store: Store,
+    memory: Memory,
+    query: SearchQuery,
+) -> list[Hit]:
     """What resembles a memory, best first, ties by id, at most `query.limit`.
 
     The score is the better of resemblance and graph, `why` names both. Words stand in for the

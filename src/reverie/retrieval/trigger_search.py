@@ -27,7 +27,9 @@ class TriggeredHits(list[Hit]):
 
 
 def match_triggers(
-    memories: Iterable[Memory], scene: TriggerContext, end: float | None = None
+    memories: Iterable[Memory],
+    scene: TriggerContext,
+    end: float | None = None,
 ) -> TriggeredHits:
     """Memories of which a trigger matches the scene, in the order given.
 

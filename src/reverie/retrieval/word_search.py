@@ -16,7 +16,11 @@ EXTRA_PROPOSALS = 20
 MIN_FOUND = 100
 
 
-def is_enough(found: Sequence[Hit], query: SearchQuery, wider: int) -> bool:
+def is_enough(
+    found: Sequence[Hit],
+    query: SearchQuery,
+    wider: int,
+) -> bool:
     """True if an answer is full, or nothing further can be found.
 
     Equal texts, echoes and what does not surface unasked may take the places of all that counts.
