@@ -63,6 +63,7 @@ def answer_session_gaps(work: WorkContext, event: Event) -> ReaderDecision:
     if answer is None:
         return ReaderDecision(payload={"kept": 0, "questions": len(questions)})
     evidence = collect_turn_evidence(work, event, turns)
+    # One for each wording: several questions may have one answer.
     memories: dict[str, Memory] = {}
     for item in answer.items:
         memory = build_extracted_memory(work, llm.name, event, item, NAME, evidence)

@@ -94,6 +94,7 @@ def extract_with_model(work: WorkContext, event: Event) -> ReaderDecision:
             memory = build_extracted_memory(work, llm.name, event, item, NAME, evidence)
             memory = stamp_season(memory, season)
             folded = fold_text(memory.text)
+            # Two windows of one conversation may teach the same.
             if folded not in seen and not find_verbatim_duplicates(work.store, memory):
                 new.append(Add(memory))
             seen.add(folded)
@@ -121,6 +122,7 @@ def summarize_model_rejections(rejected: Sequence[RejectedItem], policy: Policy)
 def list_unextracted_turns(work: WorkContext, event: Event) -> list[Event]:
     """The turns up to this event that no extraction, done or failed, has covered."""
     attempts = session_events(work.store, event, NAME, "failed", newest=True, limit=50)
+    # Newest first, so the first one that counts is the last look.
     covered = (
         int(attempt.payload["event"])
         for attempt in attempts
@@ -177,6 +179,7 @@ def find_known_texts(work: WorkContext, event: Event, window: Sequence[HostMessa
     """
     from reverie.llm.extraction_task import KNOWN_COSINE, MAX_KNOWN
 
+    # What the user says decides what is known about; the assistant repeats it.
     user_texts = [message.text for message in window if message.role == "user"]
     text = "\n".join(user_texts)[-MAX_LOOKUP_CHARS:]
     if not text:
@@ -194,6 +197,7 @@ def find_known_texts(work: WorkContext, event: Event, window: Sequence[HostMessa
     hits = search_memories(work.store, query)
     if vector is None:
         return [hit.memory.text for hit in hits]
+    # Search ranks; whether one is near enough the cosine alone tells.
     by_hash = {fingerprint_text(hit.memory.text): hit.memory.text for hit in hits}
     vectors = work.store.known_vectors(work.embedding_model, list(by_hash))
     return [

@@ -43,6 +43,7 @@ def extract_stretch_lessons(work: WorkContext, event: Event) -> ReaderDecision:
     if not event.session or work.settings.is_off(home, event.session):
         return ReaderDecision()
     reopened, unread = split_unread_turns(work.store, event)
+    # An end has its own event; the turns before it may have been looked at already.
     if not unread or not (event.verb in SESSION_ENDS or is_extraction_due(unread)):
         return ReaderDecision()
     turns = [*reopened, *unread]

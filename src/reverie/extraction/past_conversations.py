@@ -43,6 +43,7 @@ def collect_messages(events: Iterable[Event]) -> list[PastMessage]:
     """The messages in these events, by number, each once."""
     found: dict[tuple[int, str, str], PastMessage] = {}
     for event in events:
+        # A purge blanks messages and leaves their numbers, so the two may differ in length.
         messages = event.payload.get("messages") or ()
         first = event.payload.get("first", 0)
         numbers = event.payload.get("places") or range(first, first + len(messages))

@@ -260,6 +260,7 @@ def match_quoted_rule(sentence: str, context: SentenceContext) -> ExtractionRule
 
 def iter_clauses(sentence: str) -> Iterator[str]:
     """The sentence, then without fillers in front, then what follows each comma and joint."""
+    # So long a sentence is a paste, and its clauses would be many.
     if len(sentence) > 4 * MAX_LESSON_CHARS:
         return
     yield sentence
@@ -296,6 +297,7 @@ def match_first_rule(
     """The first rule that a text fits, and the part of it to keep."""
     if len(text) < MIN_LESSON_CHARS:
         return None
+    # From the top: the order of the table decides.
     for rule, pattern in _RULES:
         if rule.after_denial and not (
             context.denied or (context.before and rule.name == "instead")
@@ -328,6 +330,7 @@ def find_refusal_reason(
         return "too long"
     if len(what) < MIN_LESSON_CHARS:
         return "too short"
+    # Fillers in front would hide how the sentence begins.
     bare = _FILLERS.sub("", sentence)
     for refusal, pattern in _REFUSALS:
         if refusal.rules and rule.name not in refusal.rules:
@@ -392,6 +395,7 @@ def make_self_contained(text: str, before: str) -> str:
             head = re.sub(r"(?:\s+instead)?[\s.!]*$", "", text, flags=re.IGNORECASE)
             return prefer_if_short(f"{head} instead of {tool}{end}", text)
         commands = _TICKED.findall(before) or _COMMAND.findall(before)
+        # Exactly one: of two commands nobody can tell which one was wrong.
         acts = list(dict.fromkeys(commands))
         if len(acts) == 1 and acts[0].lower() not in text.lower():
             head = re.sub(r"\s+instead[.!]?$", "", text).rstrip(" .")
@@ -414,6 +418,7 @@ def summarize_topic(text: str) -> str:
     sentences = [sentence for sentence in split_sentences(" ".join(plain.split())) if sentence]
     if not sentences:
         return ""
+    # A last word such as "ok?" says nothing without the sentence before it.
     last = sentences[-1]
     if len(last) < MIN_LESSON_CHARS and len(sentences) > 1:
         last = f"{sentences[-2]} {last}"

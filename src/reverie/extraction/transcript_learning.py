@@ -82,6 +82,7 @@ def learn_transcript(
     moments = [parse_moment(get_field(message, "at")) for message in given]
     whole = Transcript(messages, lines, moments, digest)
     last_moment = next((when for when in reversed(moments) if when is not None), work.now)
+    # One transaction: of two processes that learn the same file, one finds it known.
     with work.store.transaction():
         session = choose_session_name(work, home, session or f"transcript-{digest[:12]}", whole)
         earlier = work.store.events(session=session, verbs=("learn",), limit=MAX_EVENTS)
@@ -108,6 +109,7 @@ def choose_session_name(
     lines = transcript.lines
     opening = fingerprint_text("\n".join(lines[0][1:])).hex() if lines else transcript.digest
     last = lines[-1][0] if lines else -1
+    # The name itself, if what is known by it is the beginning of this conversation.
     for name in (session, f"{session}-{opening[:6]}"):
         heard = work.store.events(session=name, verbs=("heard",), space=home, limit=MAX_EVENTS)
         known = {line[:3] for line in collect_messages(heard) if line.number <= last}
@@ -175,6 +177,7 @@ def build_heard_events(
         limit=MAX_EVENTS,
     )
     after = max((line.number for line in collect_messages(known)), default=-1)
+    # What the log has is not written down again, also of a transcript that has grown.
     new = [line for line in transcript.lines if line[0] > after]
     events = []
     for start in range(0, len(new), MESSAGES_PER_EVENT):

@@ -137,6 +137,7 @@ def split_windows(said: Sequence[HostMessage]) -> Iterator[tuple[HostMessage, ..
 
     A message that is longer than a window is cut at its end.
     """
+    # Windows do not overlap: what a window teaches rests on messages of its own.
     part: list[HostMessage] = []
     size = 0
     for message in said:
@@ -186,6 +187,7 @@ def to_request_rows(message: HostMessage) -> list[dict[str, Any]]:
 def classify_message(message: HostMessage) -> str:
     """The row of GUIDANCE that says what to look for in a message."""
     head = message.text[:2_000]
+    # In this order: a decision that went wrong is still looked at as a decision.
     if _DECIDED.search(head):
         return "decision"
     if _WENT.search(head):
@@ -201,6 +203,7 @@ def read_extraction(text: str, window: Window) -> ExtractionAnswer:
     keep, reject = found["keep"], found.get("reject", [])
     if not isinstance(keep, list) or not isinstance(reject, list):
         raise BadAnswer("keep and reject must be lists")
+    # A model that finds so much has copied the conversation.
     if len(keep) > MAX_ITEMS:
         raise BadAnswer(f"{len(keep)} notes from one window; at most {MAX_ITEMS} are believed")
     items = tuple(read_extracted_item(row, window) for row in keep)
@@ -227,6 +230,7 @@ def read_extracted_item(row: Any, window: Window) -> ExtractedItem:
 
 def read_files(value: Any, window: Window) -> tuple[str, ...]:
     """The paths of an item that the conversation mentions, each once."""
+    # A model makes up paths: what nobody has mentioned is dropped.
     heard = "\n".join(f"{message.text}\n{message.quoted}" for message in window)
     paths = value if isinstance(value, list) else []
     mentioned = [path for path in paths if isinstance(path, str) and path in heard]
@@ -244,6 +248,7 @@ def read_named_values(value: Any) -> dict[str, str]:
     for name, one in value.items() if isinstance(value, dict) else ():
         if len(found) == MAX_NAMED_VALUES:
             break
+        # What can be looked up by name later: anything long or nested is no such value.
         is_named = isinstance(name, str) and _NAME.fullmatch(name)
         if is_named and isinstance(one, (str, int, float)) and str(one).strip():
             found[name] = shorten_line(str(one), MAX_VALUE_CHARS)
@@ -265,6 +270,7 @@ def read_rejected_item(row: Any, window: Window) -> RejectedItem:
     row = row if isinstance(row, dict) else {}
     try:
         span = read_message_span(row, window)
+    # A rejection is shown to people only: it need not rest on anything.
     except BadAnswer:
         span = (window[0].place, window[-1].place)
     text = require_text(row.get("text"), 10 * MAX_TEXT_CHARS)

@@ -24,6 +24,7 @@ INSTRUCTIONS = (
 
 def build_fact_check_request(note: str, then: str, now: str) -> LlmRequest:
     """The question whether a note holds for the code as it is now."""
+    # The note first: the code is read for what it says.
     rows = [
         {"note": shorten_line(note, MAX_NOTE_CHARS)},
         {"code as it was": then},

@@ -53,6 +53,7 @@ def read_group_name(text: str) -> str:
     name = (
         require_text(read_json_object(text, "name")["name"], MAX_NAME_CHARS).lower().strip(" .\"'")
     )
+    # A sentence would not be a name that a person could type.
     if not 1 <= len(name.split()) <= 4 or not re.fullmatch(r"[\w][\w ./+#-]*", name):
         raise BadAnswer("a name of one to four words was wanted")
     return name
@@ -60,6 +61,7 @@ def read_group_name(text: str) -> str:
 
 def build_gaps_request(questions: Sequence[str], said: Sequence[HostMessage]) -> LlmRequest:
     """The question what the end of a session answers of what was not known."""
+    # Answers come after their questions, so the last window has most of them.
     window = select_newest_window(said)
     rows: list[dict[str, Any]] = [
         {"question": shorten_line(text, MAX_MEMBER_CHARS)} for text in questions[:MAX_GAPS]

@@ -20,6 +20,7 @@ from reverie.storage import Store
 T = TypeVar("T")
 
 
+# The client speaks two protocols; whatever else speaks one of them is an address of it.
 # Provider → its usual address.
 PROVIDERS = {
     "anthropic": "https://api.anthropic.com",
@@ -133,6 +134,7 @@ def parse_llm_address(setting: str) -> LlmAddress:
 
     The forms are "anthropic:<model>", "openai:<model>" and "openai:<base url>#<model>".
     """
+    # At the first colon: an address and the name of a model may hold further ones.
     provider, _, rest = setting.partition(":")
     url, hash, model = rest.rpartition("#")
     if provider not in PROVIDERS or not model.strip() or (hash and not is_server_url(url)):
@@ -249,6 +251,7 @@ class LanguageModel:
 
     def close(self) -> None:
         """Close the connections. A later `ask` opens them again."""
+        # Out of reach first: who asks meanwhile opens another.
         client, self._client = self._client, None
         if client is not None:
             client.close()
@@ -282,6 +285,7 @@ class LanguageModel:
         """Count the call in the usage and write its event to the log, in one transaction."""
         tokens_in, tokens_out = reply.tokens_in or 0, reply.tokens_out or 0
         cost: float | None = 0.0
+        # Nobody was asked, or nothing was read: that costs nothing, known price or not.
         if self._client and tokens_in + tokens_out:
             cost = self._client.price(tokens_in, tokens_out)
         payload = {
@@ -303,6 +307,7 @@ class LanguageModel:
 
 def rest_after_answer(answer: LlmAnswer[Any], wait: float | None) -> tuple[float, str]:
     """(seconds without calls after such an outcome, why). An answer, good or bad, ends a rest."""
+    # Waiting does not mend a wrong key; somebody has to.
     if answer.outcome == REFUSED:
         return MAX_BREAK_SECONDS, answer.why
     if answer.outcome in (TIMEOUT, BUSY, DOWN):

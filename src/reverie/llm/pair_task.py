@@ -124,11 +124,13 @@ def read_merged_text(text: str, texts: Sequence[str]) -> str:
     merged = require_text(read_json_object(text, "text")["text"], MAX_MERGED_CHARS)
     before = frozenset().union(*map(extract_particulars, texts))
     after = extract_particulars(merged)
+    # Numbers, names and paths can be checked; whether the rest says the same, nobody can tell here.
     lost, added = sorted(before - after), sorted(after - before)
     if lost:
         raise BadAnswer(f"the merged text lost {shorten_line(', '.join(lost), 100)}")
     if added:
         raise BadAnswer(f"the merged text made up {shorten_line(', '.join(added), 100)}")
+    # What says the same need not be longer than both; 40 characters join two short ones.
     if len(merged) > 2 * sum(map(len, texts)) + 40:
         raise BadAnswer("the merged text is much longer than what it replaces")
     return merged
@@ -149,6 +151,7 @@ def extract_particulars(text: str) -> frozenset[str]:
     found = set()
     for match in _PARTICULAR.finditer(text):
         word = match.group().strip("`").strip(".,:;-#")
+        # A capital that begins a sentence makes no name of a plain word.
         plain_start = match.start() in opening and re.fullmatch(r"[A-Z][a-z]+", word)
         if word and not plain_start and any(ch.isalnum() for ch in word):
             found.add(word.lower())

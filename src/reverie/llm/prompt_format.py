@@ -27,7 +27,9 @@ MAX_JSON_STARTS = 200
 
 def fence_rows(rows: Iterable[Mapping[str, Any]]) -> str:
     """Rows as lines of JSON between two marks that they cannot contain."""
+    # One row a line, so that no text can pose as another row.
     body = "\n".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
+    # The hash of the data: no text can hold the mark that would close it.
     mark = f"data-{sha256(body.encode('utf-8', 'replace')).hexdigest()[:12]}"
     return f"<{mark}>\n{body}\n</{mark}>"
 
@@ -37,6 +39,7 @@ def iter_json_values(text: str) -> Iterator[tuple[Any, bool]]:
     it.
     """
     decoder = json.JSONDecoder()
+    # Models wrap JSON in a code block, whatever they are told.
     body = text.strip().removesuffix("```").rstrip()
     end = 0
     for _ in range(MAX_JSON_STARTS):
@@ -62,6 +65,7 @@ def read_json_object(text: str, *names: str) -> dict[str, Any]:
         for value, _ in iter_json_values(text)
         if isinstance(value, dict) and wanted <= value.keys()
     ]
+    # Said twice alike it is one answer; two different ones are none.
     if not found or any(value != found[0] for value in found):
         raise BadAnswer(f"{'no' if not found else 'more than one'} object with {', '.join(names)}")
     return found[0]

@@ -68,7 +68,9 @@ def read_summary(text: str, said: Sequence[HostMessage]) -> list[HostMessage]:
     roles = {message.place: message.role for message in said}
     known = extract_particulars("\n".join(message.text for message in said))
     lines = [read_summary_line(row, roles) for row in rows]
+    # A number or name that nobody said cannot be right.
     believed = [line for line in lines if extract_particulars(line.text) <= known]
+    # A model that makes up most of its lines has not understood the rest either.
     if 2 * len(believed) < len(lines):
         raise BadAnswer(f"{len(lines) - len(believed)} of {len(lines)} lines say what nobody said")
     return believed

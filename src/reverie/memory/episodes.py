@@ -58,6 +58,7 @@ def describe_episode(what: object, parts: Mapping[str, object]) -> dict[str, Any
         raise BadInput("An episode needs to say what happened")
     known = validate_episode_parts(parts)
     plain = what.strip()
+    # A sentence of its own, if parts follow.
     lines = [plain if not known or plain[-1] in ".!?…" else f"{plain}."]
     lines += [f"{name.capitalize()}: {value.rstrip('.')}." for name, value in known.items()]
     return {"text": " ".join(lines), "details": {"what": plain, **known}}
@@ -107,6 +108,7 @@ def read_outcome(event: Event) -> EpisodeOutcome | None:
     what = name_what_was_done(event)
     if importance < MIN_IMPORTANCE or not what:
         return None
+    # Shorter than what a person writes: a host may hand over a whole log.
     most = MAX_PART_CHARS // 2
     parts = {}
     for name in ("who", "where", "why"):
@@ -137,6 +139,7 @@ def name_what_was_done(event: Event) -> str:
 
 def read_success(payload: Mapping[str, Any]) -> bool | None:
     """True if it went well, False if it failed; None if that is not said."""
+    # The plainest first: hosts say it in very different words.
     for name in ("worked", "success", "ok"):
         if isinstance(payload.get(name), bool):
             return bool(payload[name])

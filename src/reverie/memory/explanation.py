@@ -96,6 +96,7 @@ def find_related_ids(memory: Memory, history: Records, edges: Edges) -> list[str
     """The ids of the memories that the story may quote, each once."""
     ends = [end for edge in edges for end in (edge.src, edge.dst)]
     told = [record.after.get(name) for record in history for name in ("dst", "superseded_by")]
+    # Tags, clusters and files have a colon; they are told by their names.
     found = dict.fromkeys([memory.superseded_by, *memory.conflicts_with, *ends, *told])
     return [id for id in found if isinstance(id, str) and ":" not in id and id != memory.id]
 
@@ -164,6 +165,7 @@ def describe_belief(memory: Memory, history: Records, kept: float) -> str:
     retention.
     """
     moves = [record for record in history if record.op == "revise" and "confidence" in record.after]
+    # What it began with stands in no field: the first change knows it.
     first = moves[0].before.get("confidence") if moves else memory.confidence
     begin = first if isinstance(first, float | int) else memory.confidence
     because = PROVENANCE_REASONS.get(memory.provenance, f"it comes from {memory.provenance}")
@@ -213,8 +215,10 @@ def select_feedback(history: Records) -> list[Record]:
 
 def describe_repetitions(memory: Memory, history: Records) -> list[str]:
     """How often it was said again, when, and in how many conversations."""
+    # Use leaves a breadcrumb too, but nobody has said it again.
     uses = {record.event.at for record in select_feedback(history) if "strength" in record.after}
     crumbs = [crumb for crumb in memory.reinforcements if crumb.at not in uses]
+    # Breadcrumbs are capped, `strength` counts on.
     count = max(len(crumbs), memory.strength - 1 - len(uses))
     if not count:
         return []
@@ -267,6 +271,7 @@ def describe_use(memory: Memory, history: Records) -> list[str]:
         last_used = memory.last_accessed_at
         last = f", last on {format_date(last_used)}" if last_used else ""
         lines.append(f"Used {count_in_words(memory.access_count)}{last}.")
+    # Said again is something, too: then this would sound as if it were worth nothing.
     elif memory.strength <= 1:
         lines.append("Never heard again or used since.")
     verdicts = select_feedback(history)
@@ -359,8 +364,10 @@ def describe_relations(
         end = edge.dst if is_source else edge.src
         other = others.get(end)
         is_told = end in elsewhere or (other is not None and is_wording(memory, edges, other))
+        # Tags stand with the memory itself.
         if is_told or edge.rel == "has_tag":
             continue
+        # A relation without a direction has one row: it reads the same from both ends.
         key = (edge.rel, is_source or (edge.rel, False) not in RELATION_PHRASES)
         name = end.partition(":")[2] or end if other is None else quote_memory(end, others)
         found.setdefault(key, []).append(name)

@@ -17,6 +17,7 @@ from reverie.memory.memory_changes import drop_details, revise_details
 KIND = "feeling"
 FIELD = "emotion"
 INTENSITIES = ("low", "medium", "high")  # weakest first
+# Names of emotions are open: a list of ours would leave out what somebody feels.
 EMOTION_NAME = r"[a-z][a-z -]{1,31}"
 
 
@@ -60,6 +61,7 @@ def read_feeling(memory: Memory) -> Feeling | None:
     none.
     """
     tag = memory.details.get(FIELD)
+    # Details are anybody's: hosts may keep something else under this name.
     if not isinstance(tag, Mapping) or tag.get("intensity") not in INTENSITIES:
         return None
     return Feeling(str(tag.get("name", "")), str(tag["intensity"]), str(tag.get("why", "")))

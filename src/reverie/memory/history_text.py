@@ -142,6 +142,7 @@ def tell_history(
         events.append(EventSummary(records[0].event.at, seq, what))
     if whole:
         return [tell_run([event]) for event in events]
+    # Only runs: what happened in between keeps its place.
     lines = [tell_run(list(run)) for _, run in groupby(events, lambda event: event.what)]
     # One line that says how many are left out takes as much room as the line it would hide.
     if len(lines) <= FIRST_EVENTS + LAST_EVENTS + 1:
@@ -169,6 +170,7 @@ def tell_run(run: Sequence[EventSummary]) -> str:
 def describe_event(records: Records, others: Memories) -> str:
     """What one event did to the memory."""
     event = records[0].event
+    # What an undo did stands with the event that it took back.
     if event.verb == "undo":
         return f"event {event.payload.get('of')} was taken back"
     if event.verb == "restore" and any("retired_at" in record.after for record in records):
@@ -184,6 +186,7 @@ def describe_record(record: Record, others: Memories) -> Iterable[str]:
     """What one change did, in phrases."""
     if record.op == "add":
         return [ADDED_PHRASES.get(record.event.verb, "kept")]
+    # Before all else: a memory that is retired is changed in other fields, too.
     if record.after.get("retired_at") is not None:
         why = str(record.after.get("retired_why") or "")
         heir = record.after.get("superseded_by")
@@ -262,6 +265,7 @@ def describe_revision(record: Record) -> list[str]:
         )
     if "tags" in after:
         found += describe_tag_change(before.get("tags") or (), after.get("tags") or ())
+    # Reconciliation and sleep alter fields by the way; what they did is told by its own phrase.
     changed = dict.fromkeys(FIELD_NAMES[name] for name in after if name in FIELD_NAMES)
     if changed and "tags" not in after and record.event.verb not in ("reconcile", "sleep"):
         found.append(f"given another {' and '.join(changed)}")

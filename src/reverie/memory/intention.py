@@ -169,6 +169,7 @@ def explain_due(memory: Memory, now: float, context: Sequence[TriggerContext]) -
 
 def sets_reminder(scene: TriggerContext, memory: Memory) -> bool:
     """True if these are the words in which the reminder was set: "remind me to …"."""
+    # The scene is in lower case already.
     if memory.text.lower() not in scene.text:
         return False
     return any(word in scene.text for word in SETTING_WORDS)
@@ -200,6 +201,7 @@ def next_due_time(one: ReminderDetails, now: float) -> float:
 
     The rhythm is the series', not that of a time that was put off.
     """
+    # One time was put off: the series goes on where it was.
     if one.resumes is not None and one.resumes > now:
         return one.resumes
     return next_occurrence(one.every, one.resumes or one.when or now, now, one.zone)
@@ -284,6 +286,7 @@ def complete_intention_details(
         raise BadInput(f"priority={priority!r} must lie between 0 and 1")
     if status not in STATUSES:
         raise BadInput(f"status={status!r} is none; there are {', '.join(STATUSES)}")
+    # The zone is asked for last: finding the local one reads the system's files.
     if said.keys() & {"when", "every"}:
         said |= resolve_times(said, now, said.get("zone") or local())
     return {**said, "priority": float(priority), "status": status}
@@ -325,6 +328,7 @@ def describe_due(memory: Memory) -> str:
         parts.append(format_wall_time(reminder.when, reminder.zone))
     if every:
         parts.append(f"then {every}" if every.startswith("every") else f"then by cron {every}")
+        # Told back, because it surprises: the 31st comes seven times a year.
         if LATE_IN_MONTH.fullmatch(every):
             parts.append("only in months that have this day")
     if memory.triggers:
@@ -341,6 +345,7 @@ def build_trigger_patterns(
     return [*map(path_pattern, files), *map(command_pattern, commands), *map(topic_pattern, topics)]
 
 
+# Square brackets are letters to choose from, as in a shell.
 _CLASS = r"\[!?[^\[\]\s/\\]+\]"  # [ab], [a-z], [!0-9]
 # In a glob of paths. The longer ones first: `display_pattern` replaces them in this order.
 WILDCARDS = {"**/": r"(?:\S*/)?", "**": r"\S*", "*": r"[^\s/]*", "?": r"[^\s/]"}

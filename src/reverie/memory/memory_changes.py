@@ -134,6 +134,7 @@ def flag_contradiction(one: Memory, other: Memory, now: float) -> list[Change]:
     """The changes that keep both and flag them as contradicting until somebody decides."""
     changes: list[Change] = []
     for a, b in ((one, other), (other, one)):
+        # On both sides: whoever reads either must know.
         conflicts = tuple(dict.fromkeys((*a.conflicts_with, b.id)))
         changes.append(Link(edge=Edge(src=a.id, rel="contradicts", dst=b.id)))
         changes.append(Revise(a.id, {"conflicts_with": conflicts, "updated_at": now}))
@@ -155,6 +156,7 @@ def link_memories(
         )
     if not 0.0 <= weight <= 1.0:
         raise BadInput(f"weight={weight!r} must lie between 0 and 1")
+    # Such a link would lead a walk back to where it stands.
     if src == dst:
         raise BadInput("A memory cannot be linked to itself")
     return Link(edge=Edge(src=src, rel=rel, dst=dst, weight=weight))
@@ -170,6 +172,7 @@ def find_link(
 
     A link without a direction is found from both ends.
     """
+    # A pair has one edge of a relation in each direction at most.
     known = {(edge.src, edge.dst): edge for edge in edges if edge.rel == rel}
     found = known.get((src, dst))
     if found is None and rel in SYMMETRIC_RELATIONS:
@@ -185,6 +188,7 @@ def restore_memory(memory: Memory, successor_edges: Sequence[Edge], now: float) 
         "superseded_by": None,
         "updated_at": now,
     }
+    # Imported here: intention needs this module.
     if memory.kind == INTENTION:
         from reverie.memory.intention import reopened_details
 
@@ -202,6 +206,7 @@ def unmerge_memory(kept: Memory, gone: Memory, now: float) -> list[Change]:
         return []
     trail = list(kept.reinforcements)
     for crumb in collect_reinforcements(gone, kept.space):
+        # One each: the same may have been said twice at one time.
         if crumb in trail:
             trail.remove(crumb)
     fields = {

@@ -58,6 +58,7 @@ def validate_text(text: object) -> str:
 
 def validate_space(space: str) -> str:
     """A space, which is a path of names: "me/project/session"; BadInput if it is none."""
+    # "." and ".." would leave the folder of the space in the mirror.
     parts = space.split("/") if isinstance(space, str) else []
     is_path = all(SEGMENT.fullmatch(part) and part not in (".", "..") for part in parts)
     if not parts or len(parts) > MAX_SPACE_DEPTH or not is_path:
@@ -108,6 +109,7 @@ def validate_tags(tags: Iterable[str], policy: Policy) -> tuple[str, ...]:
         plain = _LEADING.sub("", redact_or_refuse(tag, policy)).strip().lower()
         if plain:
             found[plain] = None
+    # Counted after cleaning: spellings of one tag are one tag.
     if len(found) > MAX_TAGS or any(len(tag) > MAX_TAG_CHARS for tag in found):
         raise BadInput(f"At most {MAX_TAGS} tags of at most {MAX_TAG_CHARS} characters")
     return tuple(found)
@@ -135,6 +137,7 @@ def validate_details(
     try:
         plain, within = redact_value(to_clean_json(details), policy)
         refuse_personal_data(within, policy)
+        # Tried now: what JSON cannot hold must not fail when it is written.
         dumps(plain)
     except RecursionError as err:
         raise BadInput("The details are nested too deeply to be kept") from err
@@ -192,6 +195,7 @@ def parse_moment_as_of(value: Moment, what: str = "as_of") -> float | None:
     if isinstance(value, str) and not SECONDS.fullmatch(value):
         with suppress(ValueError):
             day = date.fromisoformat(value)
+    # A datetime is a date for Python.
     if isinstance(day, date) and not isinstance(day, datetime):
         return datetime.combine(day, time.max, UTC).timestamp()
     return parse_moment(value, what)
@@ -279,6 +283,7 @@ def build_memory(
         title, within = redact(validate_title(given["title"]), policy)
     redactions = (*redacted, *within)
     refuse_personal_data(redactions, policy)
+    # A memory of nothing but marks would be found by nobody.
     if redacted and is_fully_redacted(text):
         raise Refused("There is nothing to remember: all of the text is private")
     details: dict[str, Any] = {}
@@ -446,6 +451,7 @@ def to_clean_json(value: Any) -> Any:
         return {clean_text(str(key)): to_clean_json(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [to_clean_json(inner) for inner in value]
+    # A NaN is no JSON and becomes its text.
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, float) and math.isfinite(value):

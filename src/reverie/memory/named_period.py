@@ -74,6 +74,7 @@ def season_to_json(season: Season) -> str:
 
 def stamp_season(memory: Memory, season: Season) -> Memory:
     """The memory with the season's name, unless it was given one or comes from before it."""
+    # What was said before the season began is not of it, whenever it was written down.
     if not season or memory.at < season.since or memory.details.get(FIELD):
         return memory
     return memory._replace(details={**memory.details, FIELD: season.label})

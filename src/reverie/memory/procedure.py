@@ -89,6 +89,7 @@ def describe_procedure(
     careful = validate_parts(warnings, "warnings")
     if not ordered:
         raise BadInput("A procedure needs at least one step")
+    # In words, so that search finds it by any step.
     lines = [f"{name.strip()}:"]
     lines += [f"First: {part.rstrip('.')}." for part in first]
     lines += [f"{place}. {part.rstrip('.')}." for place, part in enumerate(ordered, start=1)]
@@ -130,6 +131,7 @@ def record_outcome(memory: Memory, worked: bool, now: float) -> Revise:
     """The change when it was followed and worked, or did not; BadInput if it is no procedure."""
     if memory.kind != KIND:
         raise BadInput(f"{memory.id} is a {memory.kind}; outcomes belong to a {KIND}")
+    # A status text such as "failed" would be true.
     if not isinstance(worked, bool):
         raise BadInput(f"worked={worked!r} must be True or False")
     record = add_outcome(read_practice_record(memory), worked)

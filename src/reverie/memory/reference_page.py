@@ -53,6 +53,7 @@ def render_reference_page(
         "tags": list(memory.tags),
         "lineage": {name: value for name, value in lineage.items() if value not in ("", [])},
     }
+    # In the order in which a person reads it.
     yaml_head = yaml.safe_dump(head, sort_keys=False, allow_unicode=True)
     return f"---\n{yaml_head}---\n\n# {title}\n\n{memory.text}\n"
 

@@ -30,6 +30,7 @@ def memory_worth(memory: Memory, now: float) -> float:
 
 def summarize_usage(memories: Sequence[Memory], now: float, limit: int) -> Usage:
     """The figures, and the `limit` most valuable; of equals the newer, then by id."""
+    # What nobody ever needed is not among the best, however few there are.
     needed = [memory for memory in memories if memory_worth(memory, now) > 0]
     needed.sort(key=lambda memory: (-memory_worth(memory, now), -memory.at, memory.id))
     recent = RECENT_DAYS * DAY
