@@ -9,7 +9,8 @@ from reverie.core.code_anchors import outdated_notice
 from reverie.core.errors import BadInput
 from reverie.core.kinds import MATURITIES, is_mature, maturity_of
 from reverie.core.model import Change, Memory, Retire
-from reverie.memory.memory_changes import drop_details, require_active, revise_details
+from reverie.memory.detail_changes import drop_details, revise_details
+from reverie.memory.memory_changes import require_active
 from reverie.memory.memory_validation import CURATION_DETAILS
 
 

@@ -59,7 +59,7 @@ def build_journal_days(
     for chat in sorted(chats, key=lambda chat: (chat.began, chat.session)):
         chats_of[utc_date(chat.began)].append(chat)
     tools_of = Counter(utc_date(event.at) for event in tools)
-    # The Counter and the dicts give nothing for days that only another one has.
+    # Each of the three may have days that the others have not.
     dates = sorted({*memories_of, *chats_of, *tools_of}, reverse=True)
     return [
         build_journal_day(date, memories_of[date], tuple(chats_of[date]), tools_of[date])

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Memory, Revise
-from reverie.memory.memory_changes import drop_details, revise_details
+from reverie.memory.detail_changes import drop_details, revise_details
 
 KIND = "feeling"
 FIELD = "emotion"

@@ -31,7 +31,7 @@ from reverie.core.foreign_numbers import MAX_TIMESTAMP
 from reverie.core.kinds import INTENTION, PENDING
 from reverie.core.model import Change, Hit, Memory, Retire, Revise
 from reverie.core.trigger_patterns import REGEX_PREFIX, TOOL_PREFIX, TriggerContext, matches_trigger
-from reverie.memory.memory_changes import drop_details, revise_details
+from reverie.memory.detail_changes import drop_details, revise_details
 from reverie.text.time_expressions import (
     MORNING,
     first_occurrence,
@@ -286,7 +286,7 @@ def complete_intention_details(
         raise BadInput(f"priority={priority!r} must lie between 0 and 1")
     if status not in STATUSES:
         raise BadInput(f"status={status!r} is none; there are {', '.join(STATUSES)}")
-    # The zone is asked for last: finding the local one reads the system's files.
+    # Only where a time is said: finding the local zone reads the system's files.
     if said.keys() & {"when", "every"}:
         said |= resolve_times(said, now, said.get("zone") or local())
     return {**said, "priority": float(priority), "status": status}

@@ -3,7 +3,7 @@
 Pure: values in, changes out. `Store.apply` carries them out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from reverie.core.errors import BadInput
@@ -70,16 +70,6 @@ def record_use(
         fields["strength"] = memory.strength + 1
         fields["reinforcements"] = trail[-MAX_REINFORCEMENTS:]
     return Revise(memory.id, fields)
-
-
-def drop_details(details: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """The details without those of these names."""
-    return {name: value for name, value in details.items() if name not in names}
-
-
-def revise_details(memory: Memory, details: Mapping[str, Any], now: float) -> Revise:
-    """The change that gives a memory these details instead of its own."""
-    return Revise(memory.id, {"details": details, "updated_at": now})
 
 
 def collect_reinforcements(memory: Memory, space: str) -> tuple[Reinforcement, ...]:
@@ -188,7 +178,6 @@ def restore_memory(memory: Memory, successor_edges: Sequence[Edge], now: float) 
         "superseded_by": None,
         "updated_at": now,
     }
-    # Imported here: intention needs this module.
     if memory.kind == INTENTION:
         from reverie.memory.intention import reopened_details
 

@@ -21,7 +21,7 @@ from reverie.core.kinds import INTENTION
 from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory, Revise
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.core.trigger_patterns import check_trigger
-from reverie.memory.memory_changes import drop_details
+from reverie.memory.detail_changes import drop_details
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.text.text_cleaning import clean_text
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.model import Change, Memory, Revise
-from reverie.memory.memory_changes import drop_details, supersede_memory
+from reverie.memory.detail_changes import drop_details
+from reverie.memory.memory_changes import supersede_memory
 
 KIND = "procedure"
 PARTS = ("steps", "prerequisites", "warnings")  # in the details, besides how it went

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from reverie.core.model import Change, Edge, Link, Memory, Revise
-from reverie.memory.memory_changes import drop_details
+from reverie.memory.detail_changes import drop_details
 from reverie.memory.memory_validation import MAX_TAGS
 from reverie.retrieval.graph_walk import strengthen_weight
 from reverie.text.tokenization import STOP_WORDS
