@@ -125,7 +125,7 @@ def explain_memory(
         *describe_use(memory, history),
         *describe_practice(memory),
         *describe_standing(memory, others),
-        *describe_anchors(memory),
+        *[describe_anchor(anchor, memory.id) for anchor in anchors_of(memory)],
         *describe_relations(memory, edges, others, whole=whole),
         *tell_history(history, others, whole=whole, id=memory.id),
     ]
@@ -322,11 +322,6 @@ def describe_standing(memory: Memory, others: Memories) -> list[str]:
     if not kind_of(memory.kind).surfaces:
         lines.append(f"A {memory.kind} never surfaces by itself.")
     return lines
-
-
-def describe_anchors(memory: Memory) -> list[str]:
-    """Of which code it speaks, and what has become of that."""
-    return [describe_anchor(anchor, memory.id) for anchor in anchors_of(memory)]
 
 
 def describe_anchor(anchor: CodeAnchor, id: str) -> str:

@@ -52,23 +52,17 @@ LINK_PHRASES = {
     "led_to": "found to have led to {}",
 }
 
-FIELD_NAMES = {
-    "title": "title",
-    "kind": "kind",
-    "files": "files",
-    "triggers": "triggers",
-    "details": "details",
+_NAMED_AS_THEY_ARE = "title kind files triggers details speaker space"
+FIELD_NAMES = {name: name for name in _NAMED_AS_THEY_ARE.split()} | {
     "at": "time",
     "trust": "source",
     "provenance": "source",
-    "speaker": "speaker",
     "session": "conversation",
     "messages": "place in the conversation",
     "valid_from": "validity",
     "valid_to": "validity",
     "expires_at": "end",
     "salience": "importance",
-    "space": "space",
 }
 """What somebody may change on a memory, as people call it."""
 

@@ -115,8 +115,8 @@ def supersede_memory(old: Memory, new: Memory, now: float) -> list[Change]:
     require_active(new)
     require_visible_successor(old, new)
     return [
-        Retire(id=old.id, at=now, why="superseded", superseded_by=new.id),
-        Link(edge=Edge(src=new.id, rel="supersedes", dst=old.id)),
+        Retire(old.id, now, why="superseded", superseded_by=new.id),
+        Link(Edge(new.id, "supersedes", old.id)),
     ]
 
 
@@ -126,7 +126,7 @@ def flag_contradiction(one: Memory, other: Memory, now: float) -> list[Change]:
     for a, b in ((one, other), (other, one)):
         # On both sides: whoever reads either must know.
         conflicts = tuple(dict.fromkeys((*a.conflicts_with, b.id)))
-        changes.append(Link(edge=Edge(src=a.id, rel="contradicts", dst=b.id)))
+        changes.append(Link(Edge(a.id, "contradicts", b.id)))
         changes.append(Revise(a.id, {"conflicts_with": conflicts, "updated_at": now}))
     return changes
 
@@ -149,7 +149,7 @@ def link_memories(
     # Such a link would lead a walk back to where it stands.
     if src == dst:
         raise BadInput("A memory cannot be linked to itself")
-    return Link(edge=Edge(src=src, rel=rel, dst=dst, weight=weight))
+    return Link(Edge(src, rel, dst, weight))
 
 
 def find_link(
@@ -167,7 +167,7 @@ def find_link(
     found = known.get((src, dst))
     if found is None and rel in SYMMETRIC_RELATIONS:
         found = known.get((dst, src))
-    return found or Edge(src=src, rel=rel, dst=dst, weight=0.0)
+    return found or Edge(src, rel, dst, weight=0.0)
 
 
 def restore_memory(memory: Memory, successor_edges: Sequence[Edge], now: float) -> list[Change]:
@@ -203,7 +203,7 @@ def unmerge_memory(kept: Memory, gone: Memory, now: float) -> list[Change]:
         "reinforcements": tuple(trail),
         "updated_at": now,
     }
-    return [Revise(id=kept.id, fields=fields)]
+    return [Revise(kept.id, fields)]
 
 
 def invert_records(records: Sequence[Record], now: float) -> list[Change]:

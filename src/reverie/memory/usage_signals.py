@@ -46,12 +46,12 @@ def link_used_together(memories: Sequence[Memory], edges: Iterable[Edge]) -> lis
     ids = sorted(memory.id for memory in memories[:MAX_LINKED_TOGETHER])
     changes: list[Change] = []
     for one, other in combinations(ids, 2):
-        unlinked = Edge(src=one, rel="relates_to", dst=other, weight=0.0)
+        unlinked = Edge(one, "relates_to", other, weight=0.0)
         old = known.get(frozenset((one, other)), unlinked)
         new = old._replace(weight=strengthen_weight(old.weight, NEW_LINK_WEIGHT))
         has_room = max(link_counts[one], link_counts[other]) < MAX_USE_LINKS
         if new != old and (old.weight or has_room):
-            changes.append(Link(edge=new))
+            changes.append(Link(new))
     return changes
 
 

@@ -171,11 +171,7 @@ def judge_hits(
     return sorted(found, key=lambda hit: (-hit.score, hit.memory.id))
 
 
-def weigh_hits(
-    hits: Sequence[Hit],
-    seen: Signals,
-    text: str,
-) -> list[Hit]:
+def weigh_hits(hits: Sequence[Hit], seen: Signals, text: str) -> list[Hit]:
     """The same as `judge_hits` for hits that are judged together."""
     turn = read_turn(text)
     memories = [hit.memory for hit in hits]
@@ -185,6 +181,7 @@ def weigh_hits(
     signals = correct_bm25_for_small_store(turn, hits, bounded)
     fits = [sum_weighted(model.fits, one) for one in compute_fit_signals(turn, memories, signals)]
     opens = compute_opening_signals(turn, memories, signals, fits)
+    # The best hit's chance is that the turn needs anything; the others stand below it by their fit.
     margin = sum_weighted(model.opens, opens) - max(fits)
     reasons = describe_strongest(model.opens, opens)
     found = []
@@ -247,16 +244,14 @@ def read_turn(text: str) -> TurnSignals:
 
 
 def compute_fit_signals(
-    turn: TurnSignals,
-    memories: Sequence[Memory],
-    seen: Signals,
+    turn: TurnSignals, memories: Sequence[Memory], seen: Signals
 ) -> list[dict[str, float]]:
     """The signals of how well each memory fits a turn, by name."""
     turn_weight = max(weigh_stems(turn.stems), 1.0)
-    fitting_kinds: dict[str, frozenset[str]] = {}
+    fitting_kinds: dict[str, tuple[str, ...]] = {}
     for name, (turn_kinds, memory_kinds) in KIND_FITS.items():
         applies = any(turn.kinds[kind] for kind in turn_kinds)
-        fitting_kinds[name] = frozenset(memory_kinds) if applies else frozenset()
+        fitting_kinds[name] = memory_kinds if applies else ()
     found = []
     for memory, one in zip(memories, seen, strict=True):
         signals = compute_likeness_signals(turn, turn_weight, memory, one)
@@ -274,15 +269,19 @@ def compute_likeness_signals(
 ) -> dict[str, float]:
     """How alike a turn and a memory are, by name; `asked` is the weight of the turn's words."""
     known = stem_memory(memory)
-    shared, talk = weigh_stems(turn.stems & known), float(is_conversation_turn(memory))
-    rank, words = clip_symmetric(seen.likely, MAX_LOG_ODDS), math.log1p(max(0.0, seen.bm25))
+    shared = weigh_stems(turn.stems & known)
+    rank = clip_symmetric(seen.likely, MAX_LOG_ODDS)
+    words = math.log1p(max(0.0, seen.bm25))
+    # Cosine, words and rank mean less where memories are turns of talk: coefficients of their own.
+    talk = float(is_conversation_turn(memory))
+    fact = 1.0 - talk
     return {
-        "meaning": seen.cosine * (1.0 - talk),
+        "meaning": seen.cosine * fact,
         "meaning in talk": seen.cosine * talk,
         "meaning here": clip_symmetric(seen.z, MAX_Z),
-        "words": words * (1.0 - talk),
+        "words": words * fact,
         "words in talk": words * talk,
-        "rank": rank * (1.0 - talk),
+        "rank": rank * fact,
         "rank in talk": rank * talk,
         "shared words": math.log1p(shared),
         "share of the turn": shared / asked,
