@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BUILD = 1
+# As published: the weights fit no other numbers.
 LAYERS, HEADS, HIDDEN = 6, 12, 384
+# The head of a text stands for all of it: chunks gained nothing (docs/why-embedding.md).
 MAX_TOKENS = 256
 # The first with LayerNormalization; onnxruntime runs it since 1.12.
 OPSET = 17
@@ -133,6 +135,7 @@ class _GraphBuilder:
         w = np.asarray(map_tensor(self.weights, locate_tensors(self.weights)[name])).T
         scale = np.abs(w).max(axis=0) / INT8_PEAK
         whole = self.const(np.rint(w / scale), "int8")
+        # The scale of x is worked out when the graph runs, from all texts that run together.
         x8, x_scale, x_zero = self.ops("DynamicQuantizeLinear", 3, x)
         zero = self.const(np.zeros(w.shape[1]), "int8")
         product = self.op("Cast", self.op("MatMulInteger", x8, whole, x_zero, zero), to=1)
@@ -161,6 +164,7 @@ def build_bert_graph(weights: Path, precision: str) -> bytes:
     shape = g.op("Concat", g.op("Shape", "ids"), g.const([HEADS, HIDDEN // HEADS]), axis=0)
     # [n·t, 384] throughout: Gemm wants two dimensions
     x = g.op("Reshape", _embed_tokens(g), g.const([-1, HIDDEN]))
+    # Made once and shared by all layers.
     bias = _mask_bias(g)
     for layer in range(LAYERS):
         x = _bert_layer(g, x, shape, bias, f"encoder.layer.{layer}")

@@ -275,6 +275,7 @@ def _accept_files(
     plan: FetchPlan,
 ) -> None:
     """Check all of them, then give each its final name."""
+    # All or none: a model of two versions would be worse than none.
     for name in order.names:
         found, expected = hash_weights_file(order.into / name), plan.sha256[name]
         if found != expected:

@@ -103,6 +103,7 @@ class RemoteEmbedder:
             try:
                 return self._post(texts)
             except _ServerBusyError as err:
+                # Half a second at first, then twice as long each time, unless the server says.
                 wait = 0.5 * 2**attempt if err.wait is None else err.wait
                 if attempt + 1 == MAX_TRIES or wait > MAX_WAIT:
                     raise EmbedderUnavailable(
@@ -130,6 +131,7 @@ class RemoteEmbedder:
     def _to_error(self, err: urllib.error.HTTPError) -> Exception:
         """The error that an HTTP status means: ask again, or give up."""
         message = f"HTTP {err.code}: {err.read(300).decode(errors='replace').strip()}"
+        # With any other status the request is at fault, and asking again would not help.
         if err.code == 429 or err.code >= 500:
             return _ServerBusyError(message, parse_retry_after(err.headers.get("Retry-After")))
         hint = " Check the API key." if err.code in (401, 403) else ""
@@ -156,6 +158,7 @@ def parse_embeddings(
         raise EmbedderUnavailable(
             f"The embedder's answer is not in the OpenAI format: {err}."
         ) from err
+    # Nothing later would notice that two texts have got each other's vectors.
     if [row["index"] for row in rows] != list(range(count)):
         raise EmbedderUnavailable(
             f"The embedder was asked for {count} vectors and gave {len(rows)}."
@@ -164,6 +167,7 @@ def parse_embeddings(
         raise EmbedderUnavailable(
             f"The embedder gave vectors of shape {vectors.shape[1:]}, not {dims} dimensions."
         )
+    # Cosines are dot products everywhere else, so the length is taken out here.
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not (np.isfinite(length).all() and length.all()):
         raise EmbedderUnavailable("The embedder gave a vector without direction.")

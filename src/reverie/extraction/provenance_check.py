@@ -60,15 +60,18 @@ SHORT_CLAIM_WORDS = 3
 # Stems that a model puts around somebody's words ("the user prefers …").
 FRAMING_STEMS = frozenset(map(strip_ending, _FRAMING_WORDS.split()))
 
+# Words of denial, in some of the languages that people write in.
 _AGAINST = re.compile(
     r"\b(?:never|not|no|none|cannot|don'?t|doesn'?t|mustn'?t|shouldn'?t|isn'?t|stop|avoid|without|"
     r"nie|niemals|nicht|kein\w*|jamais|pas|nunca|jamás|não|mai|никогда|не)\b|n't\b|不|别|勿|ない",
     re.IGNORECASE,
 )
+# Parts of the names of tools whose answers come from beyond this machine.
 _OUTSIDE = re.compile(
     r"web|fetch|search|browse|http|url|mcp__|mail|slack|issue|ticket|jira|notion|confluence",
     re.IGNORECASE,
 )
+# Commands that fetch what others wrote.
 _REACHES = re.compile(r"\b(?:curl|wget|gh|glab|http|https|lynx|w3m)\b", re.IGNORECASE)
 
 

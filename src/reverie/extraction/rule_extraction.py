@@ -97,6 +97,7 @@ class ExtractionResult(NamedTuple):
     open_failures: tuple[int, ...] = ()  # places of failures that no success has followed yet
 
 
+# What people say before they come to the point.
 _FILLERS = re.compile(
     r"^(?:(?:ok(?:ay)?|k+|yeah|yep|yes|yup|also|btw|by the way|and|but|so|plus|hey|hi|oh|ah+|aha|"
     r"exactly|well|great|thanks|thx|cool|perfect|nice|good|sweet|lgtm|hm+|ugh|whoa|wait|look|again|"
@@ -119,6 +120,7 @@ _STATES = re.compile(
     r"\b(?:is|are|has|have|it'?s|they'?re|that'?s|we'?re|we)\b(?!.*\?)",
     re.IGNORECASE,
 )
+# What is asked for behind a statement: it would make a question of it.
 _REQUEST_AFTER = re.compile(
     r"(?:,|;|\s[-–—])\s+(?:(?:and|but|so|now|then|also) )?(?:(?:can|could|would|will) you|"
     r"i'?m (?:wondering|"

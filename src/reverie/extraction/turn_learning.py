@@ -189,6 +189,7 @@ def summarize_rule_rejections(
         }
         for candidate in rejected[:MAX_EXAMPLES]
     ]
+    # All are counted, some are shown.
     reasons = Counter(candidate.reason for candidate in rejected)
     return {"kept": kept, "rejected": dict(reasons), "examples": examples}
 

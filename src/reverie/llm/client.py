@@ -113,7 +113,7 @@ class RemoteModel:
                 )
                 self._thread.start()
             loop = self._loop
-        # The deadline holds within the loop; the wait outside is longer, so that the loop's comes first.
+        # The deadline holds within the loop; the wait outside is longer, so that it comes first.
         future = asyncio.run_coroutine_threadsafe(asyncio.wait_for(call, seconds), loop)
         try:
             return future.result(seconds + ABORT_GRACE_SECONDS)

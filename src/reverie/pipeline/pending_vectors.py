@@ -46,6 +46,7 @@ def embed_pending(
         return 0
     hashes = {id: fingerprint_text(text) for id, text in batch}
     vectors = store.known_vectors(embedder.model, list(set(hashes.values())))
+    # Equal texts are embedded once.
     new_texts = {hashes[id]: text for id, text in batch if hashes[id] not in vectors}
     if new_texts:
         vectors.update(zip(new_texts, embedder.embed(list(new_texts.values())), strict=True))

@@ -120,6 +120,7 @@ def search_given_memories(
     """
     if not memories:
         return []
+    # In memory: the search is the usual one, and nothing of it is left afterwards.
     there = open_store("sqlite://:memory:")
     try:
         there.apply([Add(memory) for memory in memories], Event("past", query.spaces[0], query.now))

@@ -115,5 +115,6 @@ def add_disputed_hits(
     against = [
         hit for hit in hits if hit.memory.id not in shown_ids and not notes.isdisjoint(hit.why)
     ]
+    # Places that are free cost nobody anything.
     against = against[: max(limit // HITS_PER_DISPUTE, limit - len(shown))]
     return [*shown[: limit - len(against)], *against]

@@ -79,7 +79,8 @@ def rank_hybrid(store: Store, query: SearchQuery) -> list[Hit]:
     hits, rows = [], []
     for place, reasons in zip(places, explain_candidates(pool, places), strict=True):
         memory = memories.get(pool.ids[place])
-        if memory is not None:  # it may have been purged since the columns were read
+        # It may have been purged since the columns were read.
+        if memory is not None:
             hits.append(Hit(memory, float(values[place]), reasons))
             rows.append(place)
     if not query.automatic:
@@ -113,14 +114,13 @@ def to_gate_signals(
     ]
 
 
-def select_top_places(
-    values: np.ndarray,
-    ids: Sequence[str],
-    most: int,
-) -> list[int]:
+def select_top_places(values: np.ndarray, ids: Sequence[str], most: int) -> list[int]:
     """The indexes of the `most` highest values, best first, ties by id."""
-    chosen = np.argpartition(-values, most)[:most] if len(values) > most else np.arange(len(values))
-    return sorted((int(i) for i in chosen), key=lambda i: (-values[i], ids[i]))
+    chosen = range(len(values))
+    if len(values) > most:
+        # A partition is linear: only the best are sorted.
+        chosen = np.argpartition(-values, most)[:most].tolist()
+    return sorted(chosen, key=lambda place: (-values[place], ids[place]))
 
 
 def score_learned(query: SearchQuery, pool: CandidatePool) -> np.ndarray:
@@ -139,16 +139,20 @@ def blend_convex(cosine: np.ndarray, bm25: np.ndarray) -> np.ndarray:
     highest.
     """
     top = max(float(bm25.max(initial=0.0)), 1e-6)
-    return np.asarray(np.clip(DENSE_SHARE * cosine + (1 - DENSE_SHARE) * bm25 / top, 0.0, 1.0))
+    mixed = DENSE_SHARE * cosine + (1 - DENSE_SHARE) * bm25 / top
+    return np.asarray(np.clip(mixed, 0.0, 1.0))
 
 
 def score_rrf(_query: SearchQuery, pool: CandidatePool) -> np.ndarray:
     """The sum of 1 / (60 + rank) over the channels that found it, as a share of the most it can
     be.
     """
-    by_meaning = np.where(np.isnan(pool.dense), 0.0, 1 / (RRF_K + 1 + rank_places(pool.dense)))
-    by_words = np.where(pool.words > 0, 1 / (RRF_K + 1 + rank_places(pool.words)), 0.0)
-    return (by_meaning + by_words) * (RRF_K + 1) / 2
+    by_cosine = 1 / (RRF_K + 1 + rank_places(pool.dense))
+    by_bm25 = 1 / (RRF_K + 1 + rank_places(pool.words))
+    # What a channel has not found counts nothing there.
+    found_dense = np.where(np.isnan(pool.dense), 0.0, by_cosine)
+    found_words = np.where(pool.words > 0, by_bm25, 0.0)
+    return (found_dense + found_words) * (RRF_K + 1) / 2
 
 
 def score_dense(_query: SearchQuery, pool: CandidatePool) -> np.ndarray:

@@ -38,12 +38,16 @@ def find_near_duplicate(
     found = store.search_words(sorted(words), spaces, MAX_CANDIDATES, where=Filter(), now=now)
     near = []
     for other in store.get([id for id, _ in found]):
+        if not other.active or other.id == memory.id:
+            continue
         likeness = dice_similarity(words, frozenset(tokenize_query(other.text)))
-        if other.active and other.id != memory.id and likeness >= MIN_LIKENESS:
+        if likeness >= MIN_LIKENESS:
             near.append(NearDuplicate(other, likeness))
     return min(near, key=lambda one: (-one.likeness, one.memory.id), default=None)
 
 
 def dice_similarity(one: frozenset[str], other: frozenset[str]) -> float:
     """Twice the words in common over the words of both (Dice, 1945), to 4 places; 0 if none."""
-    return round(2 * len(one & other) / (len(one) + len(other)), 4) if one and other else 0.0
+    if not one or not other:
+        return 0.0
+    return round(2 * len(one & other) / (len(one) + len(other)), 4)

@@ -139,7 +139,7 @@ def to_passage(
         found.chunk.first + last,
         text,
         score,
-        tuple(filter(None, why)),
+        tuple(reason for reason in why if reason),
         found.file.stamp,
     )
 

@@ -123,16 +123,12 @@ def success_factor(memory: Memory) -> float:
     return 1.0 + 2 * PRIOR_BOUND * (min(max(rate, 0.0), 1.0) - 0.5)
 
 
-def apply_priors(
-    hits: Sequence[Hit],
-    now: float,
-    season: str = "",
-) -> list[Hit]:
+def apply_priors(hits: Sequence[Hit], now: float, season: str = "") -> list[Hit]:
     """The hits with their odds multiplied by their priors, best first, ties by id."""
-    weighed = [
-        Hit(hit.memory, multiply_odds(hit.score, compute_prior(hit.memory, now, season)), hit.why)
-        for hit in hits
-    ]
+    weighed = []
+    for hit in hits:
+        prior = compute_prior(hit.memory, now, season)
+        weighed.append(hit._replace(score=multiply_odds(hit.score, prior)))
     return sorted(weighed, key=lambda hit: (-hit.score, hit.memory.id))
 
 

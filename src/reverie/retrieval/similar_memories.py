@@ -20,14 +20,16 @@ def find_similar_memories(
     vector where the memory has none.
     """
     mode = "words" if query.vector is None else "dense"
-    alone = frozenset((memory.id,))
-    resembling = search_memories(
-        store,
-        query._replace(text=memory.text, mode=mode, exclude=alone, depth=0),
+    like_this = query._replace(
+        text=memory.text,
+        mode=mode,
+        exclude=frozenset((memory.id,)),
+        depth=0,
     )
-    found = {hit.memory.id: hit for hit in resembling}
+    found = {hit.memory.id: hit for hit in search_memories(store, like_this)}
     for hit in find_graph_neighbours(store, memory, query._replace(depth=1)):
         known = found.get(hit.memory.id, hit._replace(why=()))
         why = tuple(dict.fromkeys((*known.why, *hit.why)))
         found[hit.memory.id] = Hit(hit.memory, max(known.score, hit.score), why)
-    return sorted(found.values(), key=lambda hit: (-hit.score, hit.memory.id))[: query.limit]
+    ranked = sorted(found.values(), key=lambda hit: (-hit.score, hit.memory.id))
+    return ranked[: query.limit]

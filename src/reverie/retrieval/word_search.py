@@ -47,8 +47,9 @@ def search_words(store: Store, query: SearchQuery) -> list[Hit]:
     bm25 = dict(found)
     hits = []
     for memory in store.get(list(bm25)):
-        score = lexical_score(bm25[memory.id], memory_coverage(terms, memory))
-        hits.append(Hit(memory, score, (f"words {bm25[memory.id]:.1f}",)))
+        rank = bm25[memory.id]
+        score = lexical_score(rank, memory_coverage(terms, memory))
+        hits.append(Hit(memory, score, (f"words {rank:.1f}",)))
     if not query.automatic:
         return hits
     # A cold `recall` is not judged and does not wait for this.
@@ -69,13 +70,13 @@ def lexical_score(bm25: float, covered: float) -> float:
 
 def memory_coverage(terms: Sequence[str], memory: Memory) -> float:
     """The share of the terms that a memory's title, text, tags or files hold, endings aside."""
-    return text_coverage(
-        terms,
-        f"{memory.title} {memory.text} {' '.join(memory.tags)} {' '.join(memory.files)}",
-    )
+    names = " ".join((*memory.tags, *memory.files))
+    return text_coverage(terms, f"{memory.title} {memory.text} {names}")
 
 
 def text_coverage(terms: Sequence[str], text: str) -> float:
     """The share of the terms that a text holds, endings aside."""
     body = text.lower()
-    return sum(term[: max(4, len(term) - 2)] in body for term in terms) / max(1, len(terms))
+    # The last two letters may be an ending, unless the term is short.
+    starts = [term[: max(4, len(term) - 2)] for term in terms]
+    return sum(start in body for start in starts) / max(1, len(terms))
