@@ -292,11 +292,8 @@ def build_memory(
         redactions += within
     if redactions:
         details["redacted"] = redaction_kinds(redactions)
-    provenance, trust = given["provenance"], given.get("trust")
-    if trust is None:
-        trust = TRUST_BY_PROVENANCE[validate_provenance(provenance)]
-    else:
-        trust = validate_share(trust, "trust")
+    provenance = given["provenance"]
+    trust = resolve_trust(provenance, given.get("trust"))
     messages = given.get("messages")
     memory = Memory(
         id=id,
@@ -327,6 +324,13 @@ def build_memory(
     from reverie.privacy.untrusted_text import disarm_memory
 
     return disarm_memory(memory)
+
+
+def resolve_trust(provenance: str, trust: float | None) -> float:
+    """How far it is believed at first: as somebody said, else as what has this provenance is."""
+    if trust is None:
+        return TRUST_BY_PROVENANCE[validate_provenance(provenance)]
+    return validate_share(trust, "trust")
 
 
 def build_revision(
