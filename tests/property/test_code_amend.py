@@ -16,8 +16,8 @@ from reverie.code.name_resolution import NameResolver
 from reverie.code.parsed_facts import facts_from_json
 from reverie.code.reference_resolution import link_files, resolve_mention, resolve_repository
 from reverie.code.symbol_tables import LoadedFacts
-from reverie.storage.note_index_port import UNSURE_STAMP, IndexedFile
-from reverie.storage.sqlite.code_index import SqliteCodeIndex
+from reverie.storage.indexed_files import UNSURE_STAMP, IndexedFile
+from reverie.storage.sqlite.code_index import CodeIndex
 from tests.unit.samples import SAMPLES
 
 ROOT = "/work/repo"
@@ -175,7 +175,7 @@ def row(path, text):
 
 def begun(files):
     """An index of these files, all resolved."""
-    index = SqliteCodeIndex(":memory:")
+    index = CodeIndex(":memory:")
     rows = [row(path, text) for path, text in files.items()]
     index.put(ROOT, [one for one, _ in rows])
     source = LoadedFacts({one.file.path: facts for one, facts in rows})

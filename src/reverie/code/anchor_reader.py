@@ -211,7 +211,7 @@ def anchor_places(work: WorkContext, places: Sequence[str]) -> list[CodeAnchor]:
 def anchor_place(work: WorkContext, text: str, views: RepositoryViews) -> CodeAnchor:
     """An anchor at one file or symbol as it looks now."""
     from reverie.code.anchor_tracking import observe_anchor, view_repository
-    from reverie.storage.code_index_port import find_indexed_root
+    from reverie.storage.indexed_code import find_indexed_root
 
     path, _, symbol = text.strip().replace("::", ":").partition(":")
     place = (config.working_directory() / Path(path).expanduser()).resolve()

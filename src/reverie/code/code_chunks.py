@@ -24,8 +24,10 @@ from reverie.notes.folder_walk import FileContent, FileSkipped, ListedFile, read
 from reverie.notes.note_indexing import Progress, group_by_bytes
 from reverie.notes.text_chunks import chunk_text, split_lines
 from reverie.privacy import redact
-from reverie.storage.code_index_port import CodeIndex, Symbol
-from reverie.storage.note_index_port import Chunk, ChunkedFile, FileIndex, IndexedFile
+from reverie.storage.indexed_code import Symbol
+from reverie.storage.indexed_files import Chunk, ChunkedFile, IndexedFile
+from reverie.storage.sqlite.code_index import CodeIndex
+from reverie.storage.sqlite.file_index import FileIndex
 from reverie.text.tokenization import fingerprint_text
 
 # how lines begin that belong to the definition below them: decorators, comments, attributes

@@ -12,7 +12,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from reverie.storage.code_index_port import CodeIndex, SymbolLocation
+from reverie.storage.indexed_code import SymbolLocation
+from reverie.storage.sqlite.code_index import CodeIndex
 
 QUOTED = re.compile(r"`([^`\n]{2,200})`")
 PATH = re.compile(

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from reverie.storage.code_index_port import CodeEdge, CodeIndex, SymbolLocation
+from reverie.storage.indexed_code import CodeEdge, SymbolLocation
+from reverie.storage.sqlite.code_index import CodeIndex
 from reverie.text.tokenization import tokenize_query
 
 # symbols of one name that are looked at

@@ -28,7 +28,7 @@ from reverie.code.languages import BY_NAME, Language, load_parser_and_query
 from reverie.code.parsed_facts import NO_SYMBOL, THIS_FILE, FileFacts, Import, Mention, NameBinding
 from reverie.core.privacy_policy import DEFAULT_POLICY
 from reverie.privacy import redact
-from reverie.storage.code_index_port import Symbol
+from reverie.storage.indexed_code import Symbol
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -7,8 +7,8 @@ before it comes here.
 from __future__ import annotations
 
 from reverie.code.code_terms import tokenize_code
-from reverie.storage.code_index_port import TermBag
-from reverie.storage.note_index_port import ChunkedFile
+from reverie.storage.indexed_code import TermBag
+from reverie.storage.indexed_files import ChunkedFile
 
 # as often as a term counts in one chunk, at most
 MAX_TERM_COUNT = 255

@@ -43,7 +43,8 @@ from reverie.code.symbol_tables import (
     list_joining_members,
     summarize_definitions,
 )
-from reverie.storage.code_index_port import GONE, CodeIndex, LinkedFile, Symbol, SymbolDefinition
+from reverie.storage.indexed_code import GONE, LinkedFile, Symbol, SymbolDefinition
+from reverie.storage.sqlite.code_index import CodeIndex
 
 # the facts of a file before and after the change
 FactPair = tuple[FileFacts | None, FileFacts | None]

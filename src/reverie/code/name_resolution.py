@@ -19,7 +19,7 @@ from reverie.code.import_resolution import ModuleIndex
 from reverie.code.languages import Language, can_share_names
 from reverie.code.parsed_facts import NO_SYMBOL, THIS_FILE, Import, Mention
 from reverie.code.symbol_tables import NAMED_KINDS, FactSource, FileTables, SymbolRef, to_symbol_ref
-from reverie.storage.code_index_port import Symbol, SymbolDefinition
+from reverie.storage.indexed_code import Symbol, SymbolDefinition
 
 # what the name of a module begins with that may be one of ours, by a setting we do not read
 ALIAS_PREFIXES = tuple("@~#")

@@ -35,7 +35,7 @@ from reverie.code.name_resolution import (
 )
 from reverie.code.parsed_facts import NO_SYMBOL, THIS_FILE, FileFacts, Import, Mention
 from reverie.code.symbol_tables import LoadedFacts, SymbolRef
-from reverie.storage.code_index_port import CodeEdge, LinkedFile
+from reverie.storage.indexed_code import CodeEdge, LinkedFile
 
 # The keys of what edges rest on, as they are kept in the index.
 FILE_KEY = "file {}"

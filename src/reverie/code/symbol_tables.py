@@ -14,7 +14,8 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from reverie.code.languages import BY_NAME, Language
 from reverie.code.parsed_facts import NO_SYMBOL, FileFacts, Import, Mention, facts_from_json
-from reverie.storage.code_index_port import CodeIndex, SymbolDefinition, find_detached_members
+from reverie.storage.indexed_code import SymbolDefinition, find_detached_members
+from reverie.storage.sqlite.code_index import CodeIndex
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -43,9 +43,9 @@ from reverie.notes import file_versions
 from reverie.pipeline.event_reader import WorkContext
 from reverie.porting import shared_files
 from reverie.privacy.scrub_rules import TextScrubber
-from reverie.storage.code_index_port import CodeIndex
-from reverie.storage.note_index_port import FileIndex
 from reverie.storage.scrub_scan import ScrubFinding, TextCleaner
+from reverie.storage.sqlite.code_index import CodeIndex
+from reverie.storage.sqlite.file_index import FileIndex
 
 # rows that are looked at in one transaction
 ROWS_PER_STEP = 500

@@ -29,13 +29,8 @@ from reverie.notes.folder_walk import (
 from reverie.notes.text_chunks import chunk_text
 from reverie.notes.watched_roots import WatchedRoot
 from reverie.privacy import redact
-from reverie.storage.note_index_port import (
-    UNSURE_STAMP,
-    ChunkDifference,
-    ChunkedFile,
-    FileIndex,
-    IndexedFile,
-)
+from reverie.storage.indexed_files import UNSURE_STAMP, ChunkDifference, ChunkedFile, IndexedFile
+from reverie.storage.sqlite.file_index import FileIndex
 
 # bytes of files indexed in one transaction
 BATCH_BYTES = 2_000_000

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.retrieval.word_search import lexical_score, text_coverage
-from reverie.storage.note_index_port import FileStamp, FoundChunk
+from reverie.storage.indexed_files import FileStamp, FoundChunk
 from reverie.text.tokenization import tokenize_query
 
 if TYPE_CHECKING:
-    from reverie.storage.note_index_port import FileIndex
+    from reverie.storage.sqlite.file_index import FileIndex
 
 MIN_COSINE = 0.35  # from which the embedding alone proposes a chunk
 CANDIDATES_PER_PASSAGE = 5  # chunks that a channel proposes for each one that is wanted

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from reverie.storage.code_index_port import CodeIndex
     from reverie.storage.column_cache import Corpus, Floats
-    from reverie.storage.note_index_port import FileIndex
+    from reverie.storage.sqlite.code_index import CodeIndex
+    from reverie.storage.sqlite.file_index import FileIndex
 
 
 # Names in `meta`. GENERATION changes when nothing that was read before holds any more; UNLOGGED is

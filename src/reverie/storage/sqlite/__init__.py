@@ -26,10 +26,10 @@ from reverie.storage.sqlite.write_changes import ChangePlace
 if TYPE_CHECKING:
     import numpy as np
 
-    from reverie.storage.code_index_port import CodeIndex
     from reverie.storage.column_cache import Corpus, Floats
-    from reverie.storage.note_index_port import FileIndex
+    from reverie.storage.sqlite.code_index import CodeIndex
     from reverie.storage.sqlite.column_shards import ShardCache
+    from reverie.storage.sqlite.file_index import FileIndex
 
 # A lease that ends later than this many times its length from now was taken before the clock
 # jumped, and may be taken over.
@@ -76,21 +76,21 @@ class SqliteStore(SqliteScrubbing):
 
     @cached_property
     def files(self) -> FileIndex:
-        from reverie.storage.sqlite.note_index import SqliteFileIndex
+        from reverie.storage.sqlite.file_index import FileIndex
 
-        return SqliteFileIndex.beside(self.path, "files")
+        return FileIndex.beside(self.path, "files")
 
     @cached_property
     def code_chunks(self) -> FileIndex:
-        from reverie.storage.sqlite.note_index import SqliteFileIndex
+        from reverie.storage.sqlite.file_index import FileIndex
 
-        return SqliteFileIndex.beside(self.path, "chunks")
+        return FileIndex.beside(self.path, "chunks")
 
     @cached_property
     def code(self) -> CodeIndex:
-        from reverie.storage.sqlite.code_index import SqliteCodeIndex
+        from reverie.storage.sqlite.code_index import CodeIndex
 
-        return SqliteCodeIndex.beside(self.path, "code")
+        return CodeIndex.beside(self.path, "code")
 
     # Writing
 

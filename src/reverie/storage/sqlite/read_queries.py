@@ -1,7 +1,7 @@
 """Reading memories, edges, events and history: functions from a connection to values."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -56,7 +56,7 @@ class EventFilter(NamedTuple):
     space: str | None
 
 
-def sql_placeholders(values: Sequence[object]) -> str:
+def sql_placeholders(values: Collection[object]) -> str:
     """As many question marks as there are values."""
     return ", ".join("?" * len(values))
 
