@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from reverie.core.errors import BadInput, ReverieError
-from reverie.storage.sqlite.read_queries import EVENT_COLUMNS
+from reverie.storage.sqlite.reading import EVENT_COLUMNS
 from reverie.storage.sqlite.row_codec import (
     COLUMNS,
     memory_from_dict,

@@ -28,14 +28,13 @@ from reverie.storage.indexed_code import (
     SymbolLocation,
     find_detached_members,
 )
-from reverie.storage.sqlite.read_queries import (
+from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
+from reverie.storage.sqlite.term_bags import TermBagIndex, delete_unused_terms
+from reverie.storage.sqlite.word_search import (
     best_first,
     select_affordable_terms,
-    split_batches,
-    sql_placeholders,
     to_match_expression,
 )
-from reverie.storage.sqlite.term_bags import TermBagIndex, delete_unused_terms
 from reverie.text.tokenization import to_index_text
 
 EDGES = """

@@ -279,7 +279,12 @@ class SqliteConnections:
             return False
         return self.checkpoint()
 
-    def fetch_one(self, sql: str, args: Any = ()) -> Any:
+    def fetch_all(self, sql: str, *args: object) -> list[Any]:
+        """All rows of a query."""
+        with self.reading() as db:
+            return db.execute(sql, args).fetchall()
+
+    def fetch_one(self, sql: str, *args: object) -> Any:
         """The first row of a query, or None."""
         with self.reading() as db:
             return db.execute(sql, args).fetchone()

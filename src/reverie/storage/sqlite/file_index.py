@@ -28,11 +28,10 @@ from reverie.storage.indexed_files import (
     IndexedFile,
 )
 from reverie.storage.sqlite.derived_database import DerivedDatabase
-from reverie.storage.sqlite.read_queries import (
+from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
+from reverie.storage.sqlite.word_search import (
     best_first,
     select_affordable_terms,
-    split_batches,
-    sql_placeholders,
     to_match_expression,
 )
 from reverie.text.tokenization import to_index_text

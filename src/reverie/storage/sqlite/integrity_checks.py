@@ -12,6 +12,7 @@ from typing import Any
 from reverie.core.model import Memory
 from reverie.storage import Problem
 from reverie.storage.sqlite.row_codec import COLUMNS, to_memory
+from reverie.storage.sqlite.sql_conditions import tag_node
 from reverie.storage.sqlite.write_changes import (
     AWAITED,
     INSERT_WORDS,
@@ -19,7 +20,6 @@ from reverie.storage.sqlite.write_changes import (
     UNQUEUED,
     UPSERT_EDGE,
     bump_generation,
-    tag_node,
     to_words_body,
 )
 from reverie.text.tokenization import fingerprint_text

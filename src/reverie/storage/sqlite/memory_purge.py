@@ -30,8 +30,8 @@ from reverie.storage.erased_texts import (
     strip_sentence_end,
 )
 from reverie.storage.sqlite import text_scan
-from reverie.storage.sqlite.read_queries import split_batches, sql_placeholders
 from reverie.storage.sqlite.row_codec import to_column, to_json
+from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
 from reverie.storage.sqlite.write_changes import DELETE_PENDING, bump_generation
 
 TEXT_FIELDS = ("text", "title")

@@ -9,7 +9,7 @@ import numpy as np
 
 from reverie.storage.indexed_code import TermBag, TermColumns
 from reverie.storage.sqlite.derived_database import DerivedDatabase
-from reverie.storage.sqlite.read_queries import sql_placeholders
+from reverie.storage.sqlite.sql_conditions import sql_placeholders
 
 ENTRY = np.dtype([("chunk", "<i4"), ("term", "<i4"), ("times", "<i4")])
 

@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 
 from reverie.storage.scrub_scan import ScrubFinding, ScrubStep, TextCleaner
 from reverie.storage.sqlite.connection import SqliteConnections, translate_error
-from reverie.storage.sqlite.read_queries import sql_placeholders
 from reverie.storage.sqlite.row_codec import COLUMNS, STRUCTURED, from_json, to_json, to_memory
+from reverie.storage.sqlite.sql_conditions import sql_placeholders, tag_node
 from reverie.storage.sqlite.write_changes import (
     INDEXED_FIELDS,
     INSERT_PENDING,
     UPSERT_EDGE,
     bump_generation,
-    tag_node,
     to_words_body,
 )
 

@@ -19,6 +19,7 @@ from reverie.storage.sqlite.row_codec import (
     to_plain,
     to_row,
 )
+from reverie.storage.sqlite.sql_conditions import tag_node
 from reverie.text.tokenization import to_index_text
 
 INSERT_EVENT = "insert into event (at, verb, space, session, payload) values (?, ?, ?, ?, ?)"
@@ -63,11 +64,6 @@ def to_words_body(memory: Memory) -> str:
     """The text that the word index holds of a memory: title, text, tags and files."""
     parts = (memory.title, memory.text, " ".join(memory.tags), " ".join(memory.files))
     return to_index_text("\n".join(part for part in parts if part))
-
-
-def tag_node(tag: str) -> str:
-    """The name of a tag's node in the graph."""
-    return f"tag:{tag}"
 
 
 def insert_event(db: sqlite3.Connection, event: Event) -> int:
