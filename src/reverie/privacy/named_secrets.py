@@ -28,46 +28,22 @@ _KEY_OF = (
     r"|anthropic|gemini|stripe"
     r"|subscription|x)[ _.-]?$"
 )
+_PASSWORD_NAMES = """
+password passwd passphrase passcode pwd pass passwort kennwort wachtwoord senha
+"""
 SECRET_NAMES: Mapping[str, Family] = {
-    "password": "password",
-    "passwd": "password",
-    "passphrase": "password",
-    "passcode": "password",
-    "pwd": "password",
-    "pass": "password",
-    "passwort": "password",
-    "kennwort": "password",
-    "wachtwoord": "password",
-    "senha": "password",
+    **dict.fromkeys(_PASSWORD_NAMES.split(), "password"),
     "mot de passe": "password",
     "contrasena": "password",
-    "secret": "key",
-    "token": "key",
-    "key": "key",
-    "credential": "key",
+    **dict.fromkeys(("secret", "token", "key", "credential"), "key"),
     "pin": "pin",
 }
+_WIDE_PASSWORD_NAMES = """
+密码, 密碼, 口令, パスワード, 暗証番号, 비밀번호, 암호, пароль, contraseña, hasło, şifre, lösenord,
+كلمة السر, كلمة المرور, סיסמה, पासवर्ड, mật khẩu
+"""
 WIDE_SECRET_NAMES: Mapping[str, Family] = dict.fromkeys(
-    (
-        "密码",
-        "密碼",
-        "口令",
-        "パスワード",
-        "暗証番号",
-        "비밀번호",
-        "암호",
-        "пароль",
-        "contraseña",
-        "hasło",
-        "şifre",
-        "lösenord",
-        "كلمة السر",
-        "كلمة المرور",
-        "סיסמה",
-        "पासवर्ड",
-        "mật khẩu",
-    ),
-    "password",
+    re.split(r",\s", _WIDE_PASSWORD_NAMES.strip()), "password"
 )
 PASSWORD_LABELS = frozenset(
     (*SECRET_NAMES, *WIDE_SECRET_NAMES)

@@ -23,6 +23,10 @@ GIVEN_KIND = "given"  # the kind of a text that somebody named
 GIVEN_MARK = f"[REDACTED:{GIVEN_KIND}]"
 FIELD_NAME = re.compile(r"[a-z_]{1,24}")  # in written JSON, the name of a field of ours: it stays
 MIN_TEXT_CHARS = 6  # a shorter text stands in unrelated words
+_STORED_WORDS = """
+messages message payload content assistant system redacted arguments output result sessions
+reverie-memory memory.md
+"""
 # What Reverie itself writes into what it stores.
 RESERVED_WORDS = frozenset(
     (
@@ -31,22 +35,10 @@ RESERVED_WORDS = frozenset(
         *OWN_VERBS,
         *RELATIONS,
         *TRUST_BY_PROVENANCE,
-        "messages",
-        "message",
-        "payload",
-        "content",
-        "assistant",
-        "system",
-        "redacted",
-        GIVEN_KIND,
-        "arguments",
-        "output",
-        "result",
-        "sessions",
+        *_STORED_WORDS.split(),
         "reverie mirror",
-        "reverie-memory",
         "what reverie remembers in",
-        "memory.md",
+        GIVEN_KIND,
         *(group.lower() for group in GROUPS),
     )
 )

@@ -32,29 +32,13 @@ accesstokens.json credentials.tfrc.json secrets.yml secrets.yaml secrets.json se
 """
 SECRET_FILE_NAMES = frozenset(_SECRET_FILE_NAMES.split())
 # The part before the first full stop, so "id_rsa.bak" too.
-SSH_KEY_NAMES = frozenset(
-    ("id_rsa", "id_dsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519", "id_ed25519_sk")
-)
+_SSH_KEY_NAMES = "id_rsa id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk"
+SSH_KEY_NAMES = frozenset(_SSH_KEY_NAMES.split())
 NAME_PREFIXES = (".env.", "msal_token_cache.")
-NAME_SUFFIXES = (
-    ".env",
-    ".pem",
-    ".key",
-    ".p12",
-    ".pfx",
-    ".jks",
-    ".keystore",
-    ".kdbx",
-    ".kdb",
-    ".ppk",
-    ".agekey",
-    ".keychain-db",
-)
-ACCOUNT_PREFIXES = (
-    "service-account",
-    "service_account",
-    "client_secret",
-)  # of a name that ends with .json
+_NAME_SUFFIXES = ".env .pem .key .p12 .pfx .jks .keystore .kdbx .kdb .ppk .agekey .keychain-db"
+NAME_SUFFIXES = tuple(_NAME_SUFFIXES.split())
+# Of a name that ends with .json.
+ACCOUNT_PREFIXES = ("service-account", "service_account", "client_secret")
 PATH_SUFFIXES = (
     "/.aws/credentials",
     "/.kube/config",
@@ -67,15 +51,9 @@ SECRET_FOLDERS = ("/.gnupg/", "/.password-store/")
 SPARED_SUFFIXES = (".example", ".sample", ".template", ".tmpl", ".dist", ".pub")
 # Words of code, no files.
 CODE_WORDS = frozenset(("process.env", "import.meta.env", "meta.env", "deno.env", "bun.env"))
-NOTE_SUFFIXES = (
-    ".md",
-    ".markdown",
-    ".mdx",
-    ".txt",
-    ".rst",
-    ".org",
-    ".adoc",
-)  # what may have front matter
+# What may have front matter.
+_NOTE_SUFFIXES = ".md .markdown .mdx .txt .rst .org .adoc"
+NOTE_SUFFIXES = tuple(_NOTE_SUFFIXES.split())
 FRONT_MATTER_CHARS = 4_096  # characters, or bytes of a file, that are read for front matter
 MAX_OPENED_FILES = 50  # of one tool call, to read their front matter
 _NUMBERED = r"(?:[ \t]*\d+(?:→|\t|\||:)[ \t]?)?"  # a line as tools show it, with its number

@@ -10,103 +10,73 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float32]
+Doubles: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
 
 # Up to here every vector is compared. Beyond, sign bits choose the candidates (`Shard.nearest`).
 MAX_EXACT_ROWS = 20_000
-
 # Candidates that sign bits choose before the exact cosine. Measured on 100,000 clustered vectors:
 # 0.99 of the true top 50 are among them, in a ninth of the time of the exact scan (bench/scale).
 COARSE_CANDIDATES = 1_000
-
-
 # Memories that stand for all when the usual, meaningless cosine is estimated.
 SAMPLE_SIZE = 1_000
-
 # How much a shard may grow before its median and its sample are computed afresh.
 STALE_GROWTH = 1.05
 
-# The columns that `Shard.reserve_rows` lengthens together.
-COLUMNS = (
-    "num",
-    "at",
-    "length",
-    "session",
-    "speaker",
-    "kind",
-    "previous_row",
-    "next_row",
-    "asks",
-    "expires",
-    "counts",
-    "known",
-)
+# The columns of a shard, with their types and what a new row holds until something is known.
+COLUMNS: Mapping[str, tuple[type, int]] = {
+    "num": (np.int64, 0),
+    "at": (np.float64, 0),
+    "length": (np.int64, 0),
+    "session": (np.int64, 0),
+    "speaker": (np.int64, 0),
+    "kind": (np.int64, 0),
+    "previous_row": (np.int64, -1),
+    "next_row": (np.int64, -1),
+    "asks": (np.bool_, 0),
+    "expires": (np.float64, 0),
+    "counts": (np.bool_, 0),
+    "known": (np.bool_, 0),
+}
 
 
-class ShardRow(NamedTuple):
-    """What a shard keeps of one memory. `session`, `speaker` and `kind` are codes."""
-
-    num: int
-    id: str
-    at: float
-    length: int
-    session: int
-    speaker: int
-    kind: int
-    asks: bool
-    expires: float
-    counts: bool
-
-
-def _no_ints() -> Ints:
-    return np.zeros(0, np.int64)
-
-
-def _no_floats() -> npt.NDArray[np.float64]:
-    return np.zeros(0, np.float64)
-
-
-def _no_flags() -> npt.NDArray[np.bool_]:
-    return np.zeros(0, np.bool_)
-
-
-@dataclass(slots=True)
 class Shard:
     """The memories of one space. `n` rows are in use; arrays may be longer."""
 
-    dims: int
-    space: str = ""
-    n: int = 0
-    ids: list[str] = field(default_factory=list)
-    place: dict[int, int] = field(default_factory=dict)  # memory.num → row
-    num: Ints = field(default_factory=_no_ints)
-    at: npt.NDArray[np.float64] = field(default_factory=_no_floats)
-    length: Ints = field(default_factory=_no_ints)
-    session: Ints = field(default_factory=_no_ints)
-    speaker: Ints = field(default_factory=_no_ints)
-    kind: Ints = field(default_factory=_no_ints)
-    previous_row: Ints = field(default_factory=_no_ints)  # of the same session, or -1
-    next_row: Ints = field(default_factory=_no_ints)  # of the same session, or -1
-    asks: npt.NDArray[np.bool_] = field(default_factory=_no_flags)  # ends in a question mark
-    expires: npt.NDArray[np.float64] = field(default_factory=_no_floats)  # infinity: never
-    counts: npt.NDArray[np.bool_] = field(default_factory=_no_flags)  # not retired
-    known: npt.NDArray[np.bool_] = field(default_factory=_no_flags)  # has a vector
-    vectors: Floats = field(default_factory=lambda: np.zeros((0, 0), np.float32))
-    bits: npt.NDArray[np.uint64] = field(default_factory=lambda: np.zeros((0, 0), np.uint64))
-    last_of: dict[int, int] = field(default_factory=dict)  # session → its last row
-    typical: tuple[int, float] = (0, 0.0)  # (n at that time, median length)
-    sampled: tuple[int, Floats] = (0, np.zeros((0, 0), np.float32))  # (n at that time, vectors)
+    num: Ints
+    at: Doubles
+    length: Ints  # of the text, in characters
+    session: Ints  # codes, as `speaker` and `kind` are (`Corpus.names`)
+    speaker: Ints
+    kind: Ints
+    previous_row: Ints  # of the same session, or -1
+    next_row: Ints  # of the same session, or -1
+    asks: Flags  # ends in a question mark
+    expires: Doubles  # infinity: never
+    counts: Flags  # not retired
+    known: Flags  # has a vector
 
-    def __post_init__(self) -> None:
-        self.vectors = np.zeros((0, self.dims), np.float32)
-        self.bits = np.zeros((-(-self.dims // 64), 0), np.uint64)
+    def __init__(self, dims: int, space: str = "") -> None:
+        self.dims, self.space = dims, space
+        self.n = 0
+        self.ids: list[str] = []
+        self.place: dict[int, int] = {}  # memory.num → row
+        self.last_of: dict[int, int] = {}  # session → its last row
+        for name, (kind, _) in COLUMNS.items():
+            setattr(self, name, np.zeros(0, kind))
+        self.vectors: Floats = np.zeros((0, dims), np.float32)
+        # A row for each word of sign bits: a scan reads one word of every vector after another.
+        self.bits: npt.NDArray[np.uint64] = np.zeros((-(-dims // 64), 0), np.uint64)
+        self.typical = (0, 0.0)  # (n at that time, median length)
+        self.sampled = (0, self.vectors)  # (n at that time, vectors)
 
     def reserve_rows(self, more: int) -> None:
         """Make room for so many further rows."""
@@ -114,35 +84,26 @@ class Shard:
         if need <= len(self.num):
             return
         size = max(need, 2 * len(self.num), 64)
-        for name in COLUMNS:
-            setattr(self, name, _grow_array(getattr(self, name), size))
+        for name, (_, default) in COLUMNS.items():
+            setattr(self, name, _grow_array(getattr(self, name), size, default))
         self.vectors = _grow_array(self.vectors, size)
         self.bits = np.ascontiguousarray(_grow_array(np.ascontiguousarray(self.bits.T), size).T)
 
-    def append(self, memory: ShardRow) -> None:
+    def append(self, id: str, **columns: float) -> None:
         """Add a memory, without a vector yet. The rows of a session stand in order of arrival."""
         self.reserve_rows(1)
         row = self.n
-        self.place[memory.num] = row
-        self.ids.append(memory.id)
-        self.num[row] = memory.num
-        self.at[row] = memory.at
-        self.length[row] = memory.length
-        self.session[row] = memory.session
-        self.speaker[row] = memory.speaker
-        self.kind[row] = memory.kind
-        self.asks[row] = memory.asks
-        self.expires[row] = memory.expires
-        self.counts[row] = memory.counts
-        self.known[row] = False
-        self.previous_row[row] = -1
-        self.next_row[row] = -1
-        if memory.session:
-            last = self.last_of.get(memory.session, -1)
+        self.ids.append(id)
+        for name, value in columns.items():
+            getattr(self, name)[row] = value
+        self.place[int(columns["num"])] = row
+        session = int(columns["session"])
+        if session:
+            last = self.last_of.get(session, -1)
             self.previous_row[row] = last
             if last >= 0:
                 self.next_row[last] = row
-            self.last_of[memory.session] = row
+            self.last_of[session] = row
         self.n = row + 1
 
     def put(self, rows: Sequence[int], vectors: Floats) -> None:
@@ -191,12 +152,12 @@ class Shard:
         self.sampled = (self.n, self.vectors[rows[:: len(rows) // SAMPLE_SIZE]])
         return self.sampled[1]
 
-    def mask(self) -> npt.NDArray[np.bool_]:
+    def mask(self) -> Flags:
         """True for the rows that are active and have a vector."""
         return self.counts[: self.n] & self.known[: self.n]
 
     def nearest(
-        self, vector: Floats, limit: int, allowed: npt.NDArray[np.bool_] | None = None
+        self, vector: Floats, limit: int, allowed: Flags | None = None
     ) -> tuple[Ints, Floats]:
         """The `limit` active, allowed rows of the highest cosine, and the cosines, unordered.
 
@@ -252,8 +213,8 @@ def to_sign_bits(vectors: Floats) -> npt.NDArray[np.uint64]:
     return np.ascontiguousarray(np.pad(packed, ((0, 0), (0, missing)))).view(np.uint64)
 
 
-def _grow_array(array: npt.NDArray[Any], size: int) -> npt.NDArray[Any]:
-    longer = np.zeros((size, *array.shape[1:]), array.dtype)
+def _grow_array(array: npt.NDArray[Any], size: int, default: int = 0) -> npt.NDArray[Any]:
+    longer = np.full((size, *array.shape[1:]), default, array.dtype)
     longer[: len(array)] = array
     return longer
 

@@ -16,32 +16,13 @@ INVISIBLE_CHARS = (
     "\U000e01ef"
 )
 SPEAKER_NAMES = "Human|Assistant|System|User|Developer|HUMAN|ASSISTANT|SYSTEM|USER|DEVELOPER"
-HOST_TAGS = (
-    "reverie-memory",
-    "memory",
-    "memories",
-    "system-reminder",
-    "system",
-    "assistant",
-    "human",
-    "user",
-    "developer",
-    "instructions?",
-    "antml:[a-z_]+",
-    "function_calls?",
-    "function_results?",
-    "invoke",
-    "parameter",
-    "tool_use",
-    "tool_result",
-    "tool_call",
-    "thinking",
-    "command-[a-z]+",
-    "local-command-[a-z]+",
-    "document",
-    "context",
-    "data-[0-9a-f]{12}",
-)
+# What hosts and providers put around their own words.
+_HOST_TAGS = """
+reverie-memory memory memories system-reminder system assistant human user developer instructions?
+antml:[a-z_]+ function_calls? function_results? invoke parameter tool_use tool_result tool_call
+thinking command-[a-z]+ local-command-[a-z]+ document context data-[0-9a-f]{12}
+"""
+HOST_TAGS = tuple(_HOST_TAGS.split())
 COLON_LOOKALIKE = "\u2236"  # a ratio looks like a colon and ends no speaker's name
 
 

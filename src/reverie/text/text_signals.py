@@ -13,50 +13,48 @@ from reverie.text.forbidden_acts import find_act_triggers
 MAX_FILES, MAX_TRIGGERS, MAX_TAGS = 8, 4, 6
 MAX_TRIGGER_CHARS = 300  # a longer one names nothing that is typed
 
+
+def read_tag_table(table: str) -> dict[str, str]:
+    """Tags by name, of a table with a line for each tag: "tag: name name"."""
+    tags: dict[str, str] = {}
+    for line in table.strip().splitlines():
+        tag, _, names = line.partition(": ")
+        tags.update(dict.fromkeys(names.split(), tag))
+    return tags
+
+
 # Extension → language tag.
-LANGUAGES = {
-    "py": "python",
-    "pyi": "python",
-    "rs": "rust",
-    "ts": "typescript",
-    "tsx": "typescript",
-    "js": "javascript",
-    "jsx": "javascript",
-    "mjs": "javascript",
-    "cjs": "javascript",
-    "go": "go",
-    "rb": "ruby",
-    "java": "java",
-    "kt": "kotlin",
-    "kts": "kotlin",
-    "swift": "swift",
-    "cs": "csharp",
-    "cpp": "cpp",
-    "cc": "cpp",
-    "hpp": "cpp",
-    "c": "c",
-    "h": "c",
-    "php": "php",
-    "ex": "elixir",
-    "exs": "elixir",
-    "sql": "sql",
-    "sh": "shell",
-    "bash": "shell",
-    "tf": "terraform",
-    "css": "css",
-    "scss": "css",
-    "tex": "latex",
-    "lua": "lua",
-    "dart": "dart",
-    "scala": "scala",
-    "hs": "haskell",
-    "clj": "clojure",
-    "r": "r",
-    "jl": "julia",
-    "vue": "vue",
-    "svelte": "svelte",
-    "zig": "zig",
-}
+LANGUAGES = read_tag_table("""
+python: py pyi
+rust: rs
+typescript: ts tsx
+javascript: js jsx mjs cjs
+go: go
+ruby: rb
+java: java
+kotlin: kt kts
+swift: swift
+csharp: cs
+cpp: cpp cc hpp
+c: c h
+php: php
+elixir: ex exs
+sql: sql
+shell: sh bash
+terraform: tf
+css: css scss
+latex: tex
+lua: lua
+dart: dart
+scala: scala
+haskell: hs
+clojure: clj
+r: r
+julia: jl
+vue: vue
+svelte: svelte
+zig: zig
+""")
 
 # Extensions of files in no language that has a tag.
 _OTHER_FILES = """
@@ -65,42 +63,22 @@ properties
 """
 
 # A folder or file in a path → domain tag.
-DOMAINS = {
-    "test": "testing",
-    "tests": "testing",
-    "spec": "testing",
-    "specs": "testing",
-    "__tests__": "testing",
-    "migrations": "database",
-    "alembic": "database",
-    "workflows": "ci",
-    ".github": "ci",
-    ".gitlab-ci.yml": "ci",
-    "jenkinsfile": "ci",
-    "dockerfile": "docker",
-    "docker-compose.yml": "docker",
-    "docker-compose.yaml": "docker",
-    "k8s": "kubernetes",
-    "helm": "kubernetes",
-    "charts": "kubernetes",
-    "terraform": "infrastructure",
-    "infra": "infrastructure",
-    "deploy": "deployment",
-    "docs": "documentation",
-    "doc": "documentation",
-    "auth": "authentication",
-    "billing": "billing",
-    "payments": "billing",
-    "api": "api",
-    "components": "frontend",
-    "styles": "frontend",
-    "i18n": "translation",
-    "locales": "translation",
-    "package.json": "packaging",
-    "pyproject.toml": "packaging",
-    "cargo.toml": "packaging",
-    "requirements.txt": "packaging",
-}
+DOMAINS = read_tag_table("""
+testing: test tests spec specs __tests__
+database: migrations alembic
+ci: workflows .github .gitlab-ci.yml jenkinsfile
+docker: dockerfile docker-compose.yml docker-compose.yaml
+kubernetes: k8s helm charts
+infrastructure: terraform infra
+deployment: deploy
+documentation: docs doc
+authentication: auth
+billing: billing payments
+api: api
+frontend: components styles
+translation: i18n locales
+packaging: package.json pyproject.toml cargo.toml requirements.txt
+""")
 
 # What a forbidden act looks like when it is about to be done.
 COMMAND_BY_VERB = {
@@ -181,23 +159,10 @@ _ACT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 # Verbs of a prohibition whose object is a thing by its name.
-_BY_NAME = frozenset(
-    (
-        "use",
-        "using",
-        "call",
-        "calling",
-        "import",
-        "importing",
-        "install",
-        "installing",
-        "run",
-        "running",
-        "enable",
-        "no",
-        "mock",
-    )
-)
+_BY_NAME_VERBS = """
+use using call calling import importing install installing run running enable no mock
+"""
+_BY_NAME = frozenset(_BY_NAME_VERBS.split())
 # Words too common to call anything up.
 _VAGUE_WORDS = """
 any all the this that these those code tests test file files it them things stuff anything

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from reverie.storage.column_cache import Corpus, Floats, Shard, ShardRow
+from reverie.storage.column_cache import Corpus, Floats, Shard
 from reverie.storage.sqlite.bm25_postings import TermStemmer, score_shards
 
 MAX_SHARDS = 16  # spaces kept in memory; the least recently used go first
@@ -142,22 +142,19 @@ class ShardCache:
     def read_new_rows(self, db: sqlite3.Connection, space: str, shard: Shard) -> None:
         """Append the memories that are newer than the shard's last."""
         last = int(shard.num[shard.n - 1]) if shard.n else 0
-        for num, id, at, length, session, speaker, kind, asks, expires, counts in db.execute(
-            NEW_ROWS, (space, last)
-        ):
+        rows = db.execute(NEW_ROWS, (space, last))
+        for num, id, at, length, session, speaker, kind, asks, expires, counts in rows:
             shard.append(
-                ShardRow(
-                    num=num,
-                    id=id,
-                    at=at,
-                    length=length,
-                    session=self.code(session),
-                    speaker=self.code(speaker),
-                    kind=self.code(kind),
-                    asks=bool(asks),
-                    expires=to_expiry(expires),
-                    counts=bool(counts),
-                )
+                id,
+                num=num,
+                at=at,
+                length=length,
+                session=self.code(session),
+                speaker=self.code(speaker),
+                kind=self.code(kind),
+                asks=asks,
+                expires=to_expiry(expires),
+                counts=counts,
             )
 
     def read_altered_rows(self, db: sqlite3.Connection) -> None:

@@ -37,25 +37,16 @@ class TextTable(NamedTuple):
     columns: tuple[str, ...]
 
 
+_MEMORY_TEXTS = """
+text space title tags session speaker files triggers details reinforcements retired_why
+"""
 TEXT_TABLES = (
     TextTable(
         "memory",
         "memory",
         ("num",),
         "id",
-        (
-            "text",
-            "space",
-            "title",
-            "tags",
-            "session",
-            "speaker",
-            "files",
-            "triggers",
-            "details",
-            "reinforcements",
-            "retired_why",
-        ),
+        tuple(_MEMORY_TEXTS.split()),
     ),
     TextTable("change", "history", ("memory", "seq", "place"), "memory", ("before", "after")),
     TextTable("event", "event", ("seq",), "seq", ("space", "session", "payload")),
