@@ -46,7 +46,8 @@ from reverie.privacy.personal_data import (
     find_personal_spans,
 )
 from reverie.privacy.secret_lookalikes import compile_ascii
-from reverie.privacy.secret_shapes import SHAPES, SecretSpan, find_shape_spans, select_shape_rows
+from reverie.privacy.secret_rule import SecretSpan
+from reverie.privacy.secret_shapes import SHAPES, find_shape_spans, select_shape_rows
 
 __all__ = [
     "JSON",

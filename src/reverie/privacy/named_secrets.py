@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from reverie.core.lazy_patterns import compile_once
 from reverie.privacy.secret_lookalikes import (
     compile_ascii,
     is_common_variable,
@@ -17,7 +17,8 @@ from reverie.privacy.secret_lookalikes import (
     is_random,
     is_reference,
 )
-from reverie.privacy.secret_shapes import SHAPES, SecretSpan
+from reverie.privacy.secret_rule import SecretSpan
+from reverie.privacy.secret_shapes import SHAPES
 
 Family = Literal["password", "key", "pin"]
 # A `key` alone says nothing; one of these words in front makes it a secret.
@@ -107,11 +108,6 @@ class AssignedValue(NamedTuple):
     in_call: bool  # stands inside a call: f(password=…)
 
 
-@lru_cache(maxsize=1)
-def _tail_pattern() -> re.Pattern[str]:
-    return re.compile(_TAIL)
-
-
 def _is_secret(assigned: AssignedValue) -> bool:
     """True if an assigned value is a secret; every False is a false friend that people do write."""
     value = assigned.value
@@ -178,7 +174,7 @@ def _parse_assignment(
     """What is assigned to the name that holds `word` at `at`, with its start and end; None if
     nothing is.
     """
-    found = _tail_pattern().match(text, at + len(word))
+    found = compile_once(_TAIL).match(text, at + len(word))
     if found is None or not _is_a_name(text, lower, at, word):
         return None
     # The last group that matched is the value, named by how it is quoted; "u" is unquoted.

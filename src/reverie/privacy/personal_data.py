@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from reverie.privacy.secret_lookalikes import compile_ascii
-from reverie.privacy.secret_shapes import SHAPES, SecretShape, SecretSpan, find_shape_spans
+from reverie.privacy.secret_rule import SecretShape, SecretSpan
+from reverie.privacy.secret_shapes import SHAPES, find_shape_spans
 
 
 def _passes_luhn(digits: str) -> bool:

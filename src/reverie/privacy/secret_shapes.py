@@ -12,38 +12,18 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from reverie.privacy.secret_lookalikes import (
-    compile_ascii,
-    holds_private_key,
-    is_placeholder,
-    is_random,
-    is_varied,
-)
+from reverie.privacy.secret_lookalikes import compile_ascii, is_placeholder, is_varied
 from reverie.privacy.secret_phrases import PHRASES
-from reverie.privacy.secret_rule import WORD_START, SecretShape, SecretSpan
-
-__all__ = ["SHAPES", "SecretShape", "SecretSpan", "find_shape_spans", "select_shape_rows"]
+from reverie.privacy.secret_rule import (
+    WORD_START,
+    SecretShape,
+    SecretSpan,
+    expand_table,
+    read_shapes,
+)
 
 MIN_TOKEN_CHARS = 16  # no issued token is shorter, and few words are longer
 
-CHECKS = {"any": None, "varied": is_varied, "random": is_random, "key": holds_private_key}
-# What stands in the tables for a longer expression.
-ABBREVIATIONS = {
-    "<start>": WORD_START,
-    # The same, asked behind one letter or three: an expression that begins with letters is searched
-    # far faster, and these two are tried on nearly every text.
-    "<start-behind-1>": WORD_START[:-1].replace(")", ".)") + ")",
-    "<start-behind-3>": WORD_START[:-1].replace(")", "...)") + ")",
-    "<end>": r"(?![A-Za-z0-9])",
-    "<any>": "[A-Za-z0-9_-]",
-    "<alnum>": "[A-Za-z0-9]",
-    "<hex>": "[a-f0-9]",
-    "<low>": "[a-z0-9]",
-    "<up>": "[A-Z0-9]",
-    "<uuid>": "[a-f0-9]{8}-(?:[a-f0-9]{4}-){3}[a-f0-9]{12}",
-}
-
-# Each row: a line with kind, check and anchors, then the expression, perhaps in several pieces.
 # Where two rows find the same text, the upper one names the mark.
 _KEYS = r"""
 private-key  any  private key  spoken
@@ -290,28 +270,12 @@ mailersend-token       mlsn.  <hex>{64}
 """
 
 
-def read_shapes(table: str) -> Iterator[SecretShape]:
-    """The rows of a table of shapes."""
-    for row in expand_table(table).replace("\n    ", "\t").split("\n"):
-        head, *pieces = row.split("\t")
-        kind, check, anchors, *spoken = head.split("  ")
-        starts = tuple(anchors.split(", "))
-        yield SecretShape(kind, starts, "".join(pieces), CHECKS[check], bool(spoken))
-
-
 def read_issued(table: str) -> Iterator[SecretShape]:
     """The rows of a table of prefixes."""
     for line in expand_table(table).split("\n"):
         kind, *prefixes, rest = line.split()
         starts = "|".join(map(re.escape, prefixes))
         yield SecretShape(kind, tuple(prefixes), f"{WORD_START}(?:{starts}){rest}", is_varied)
-
-
-def expand_table(table: str) -> str:
-    """A table with its abbreviations written out."""
-    for short, expression in ABBREVIATIONS.items():
-        table = table.replace(short, expression)
-    return table.strip()
 
 
 SHAPES = (*read_shapes(_KEYS), *read_issued(_ISSUED), *read_shapes(_SHAPED), *PHRASES)

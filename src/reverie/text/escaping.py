@@ -6,8 +6,7 @@ what would be obeyed as structure is altered. What is stored is never altered. P
 twice, changes nothing more.
 """
 
-import re
-from functools import cache
+from reverie.core.lazy_patterns import compile_once
 
 # Printable by Unicode and yet invisible: fillers, joiners, and variation selectors, which can carry
 # whole messages.
@@ -26,6 +25,15 @@ HOST_TAGS = tuple(_HOST_TAGS.split())
 COLON_LOOKALIKE = "\u2236"  # a ratio looks like a colon and ends no speaker's name
 
 
+_INVISIBLE = f"[{INVISIBLE_CHARS}]"
+# An escape sequence, which steers a terminal.
+_TERMINAL = (
+    "\x1b(?:\\[[0-?]{0,40}[ -/]{0,4}[@-~]|\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])?"
+)
+# A tag of a host or of ours, whole or broken off.
+_TAG = rf"(?i)<(\s*/?\s*(?:{'|'.join(HOST_TAGS)})\b[^<>]{{0,300}}|\|[^<>|]{{1,40}}\|)>?"
+
+
 def escape_line(text: str) -> str:
     """One line of text that cannot close the fence, open another, speak as somebody, or hide."""
     line = " ".join(remove_invisible(text).split()).replace("<", "‹").replace(">", "›")
@@ -39,7 +47,7 @@ def escape_text(text: str) -> str:
     beginning of a line, and invisible characters.
     """
     shown = break_speaker_labels(remove_invisible(text), r"(?m:^)[ \t]*")
-    return _tag_pattern().sub(lambda found: f"‹{found[1]}›", shown) if "<" in shown else shown
+    return compile_once(_TAG).sub(lambda found: f"‹{found[1]}›", shown) if "<" in shown else shown
 
 
 def remove_invisible(text: str) -> str:
@@ -48,8 +56,8 @@ def remove_invisible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    text = _terminal_pattern().sub("", text).replace("\r\n", "\n")
-    return _invisible_pattern().sub("", "".join(map(_printable, text)))
+    text = compile_once(_TERMINAL).sub("", text).replace("\r\n", "\n")
+    return compile_once(_INVISIBLE).sub("", "".join(map(_printable, text)))
 
 
 def _printable(ch: str) -> str:
@@ -63,35 +71,7 @@ def _printable(ch: str) -> str:
 
 def break_speaker_labels(text: str, where: str) -> str:
     """A text in which no speaker's name, where `where` matches before it, ends with a colon."""
-    return (
-        _speaker_pattern(where).sub(lambda found: f"{found[1]}{COLON_LOOKALIKE}", text)
-        if ":" in text
-        else text
-    )
-
-
-@cache
-def _invisible_pattern() -> "re.Pattern[str]":
-    return re.compile(f"[{INVISIBLE_CHARS}]")
-
-
-@cache
-def _terminal_pattern() -> "re.Pattern[str]":
-    """An escape sequence, which steers a terminal."""
-    return re.compile(
-        "\x1b(?:\\[[0-?]{0,40}[ -/]{0,4}[@-~]|\\][^\x07\x1b]{0,2000}(?:\x07|\x1b\\\\)?"
-        "|[@-Z\\\\^_])?"
-    )
-
-
-@cache
-def _tag_pattern() -> "re.Pattern[str]":
-    """A tag of a host or of ours, whole or broken off."""
-    return re.compile(
-        rf"<(\s*/?\s*(?:{'|'.join(HOST_TAGS)})\b[^<>]{{0,300}}|\|[^<>|]{{1,40}}\|)>?", re.IGNORECASE
-    )
-
-
-@cache
-def _speaker_pattern(where: str) -> "re.Pattern[str]":
-    return re.compile(rf"({where}(?:{SPEAKER_NAMES})[ \t]*):")
+    if ":" not in text:
+        return text
+    speaker = compile_once(rf"({where}(?:{SPEAKER_NAMES})[ \t]*):")
+    return speaker.sub(rf"\1{COLON_LOOKALIKE}", text)

@@ -160,20 +160,20 @@ def format_openai_calls(message: Any) -> str:
     item = parse_item_call(message)
     if item is not None:
         return format_tool_call(*item)
-    functions = find_called_functions(message)
-    return "\n".join(
-        format_tool_call(get_field(function, "name"), get_field(function, "arguments"))
-        for function in functions
-    )
+    return "\n".join(format_tool_call(*call) for call in find_function_calls(message))
 
 
-def find_called_functions(message: Any) -> list[Any]:
-    """The functions that a message in OpenAI's shape calls."""
+def find_function_calls(message: Any) -> list[tuple[Any, Any]]:
+    """(name, arguments) of the functions that a message in OpenAI's shape calls."""
     calls = get_field(message, "tool_calls")
     if not isinstance(calls, (list, tuple)):
         return []
     functions = (get_field(call, "function") for call in calls[:COMPARED_MESSAGES])
-    return [function for function in functions if function is not None]
+    return [
+        (get_field(function, "name"), get_field(function, "arguments"))
+        for function in functions
+        if function is not None
+    ]
 
 
 def find_long_commands(message: Any) -> tuple[tuple[str, str], ...]:
@@ -185,12 +185,8 @@ def find_long_commands(message: Any) -> tuple[tuple[str, str], ...]:
         for part in parts
         if get_field(part, "type") == "tool_use"
     ]
-    calls += [
-        (get_field(function, "name"), get_field(function, "arguments"))
-        for function in find_called_functions(message)
-    ]
     found: list[tuple[str, str]] = []
-    for tool, given in calls:
+    for tool, given in (*calls, *find_function_calls(message)):
         is_named = isinstance(tool, str) and tool and is_short_argument(tool)
         # Short JSON holds no long command; reading it would cost more than anything else here.
         if not is_named or (isinstance(given, str) and is_short_argument(given)):

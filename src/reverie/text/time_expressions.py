@@ -325,12 +325,12 @@ def parse_recurrence(text: str, now: float, zone: str, at: time = MORNING) -> st
     found = _EVERY.match(phrase)
     rest = phrase[found.end() :].strip(" ,") if found else ""
     if found is None:
-        raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+        raise recurrence_error(text)
     parts = split_phrase(rest, text) if rest else PhraseParts()
     if parts.day or parts.after_midnight:
         raise BadInput(f"{parts.day or rest!r} in {text!r} is not understood. {RECURS}")
     if parts.at and found["unit"] in ("minute", "min", "hour"):
-        raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+        raise recurrence_error(text)
     return build_rule(found, parts.at or at, to_wall_time(now, zone), text)
 
 
@@ -341,6 +341,11 @@ RECURS = (
 _CRON_DAYS = {"day": "*", "weekday": "1-5", "workday": "1-5", "weekend": "0,6"}
 
 
+def recurrence_error(text: str) -> BadInput:
+    """What to say of a phrase that is not understood."""
+    return BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+
+
 def build_rule(found: re.Match[str], clock: time, here: WallTime, text: str) -> str:
     """The rule of a phrase that `_EVERY` has matched."""
     unit = "minute" if found["unit"] == "min" else found["unit"]
@@ -348,7 +353,7 @@ def build_rule(found: re.Match[str], clock: time, here: WallTime, text: str) -> 
     count = 2 if found["count"] in ("other", "second") else int(found["count"] or 1)
     at = f"{clock.minute} {clock.hour}"
     if count < 1:
-        raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+        raise recurrence_error(text)
     if found["days"] and count == 1:
         names = re.findall(_WEEKDAY, found["days"])
         days = sorted({(weekday_number(name) + 1) % 7 for name in names})
@@ -363,7 +368,7 @@ def build_rule(found: re.Match[str], clock: time, here: WallTime, text: str) -> 
         return check_interval(f"every {count} {unit}s", text)
     if unit in ("day", "week") and not of:
         return check_interval(f"every {count} {unit}s at {clock:%H:%M}", text)
-    raise BadInput(f"{text!r} is not understood as something that recurs. {RECURS}")
+    raise recurrence_error(text)
 
 
 def day_of_month(of: str, here: WallTime) -> str:

@@ -53,10 +53,10 @@ def erase_memories(db: sqlite3.Connection, ids: Sequence[str], more: Collection[
     numbers: dict[str, int] = {}
     texts = clean_texts(more)
     for id in dict.fromkeys(ids):
-        num = find_row_number(db, id)
-        if num is not None:
-            numbers[id] = num
-            texts |= collect_past_texts(db, id)
+        row = db.execute("select num, text, title from memory where id = ?", (id,)).fetchone()
+        if row:
+            numbers[id] = row[0]
+            texts |= clean_texts({*row[1:], *collect_past_texts(db, id)})
     if not texts:
         return 0
     # The sources are found through `change`, so before its rows go.
@@ -85,20 +85,14 @@ def clean_texts(texts: Iterable[str]) -> set[str]:
     return {strip_sentence_end(text) for text in texts} - {""}
 
 
-def find_row_number(db: sqlite3.Connection, id: str) -> int | None:
-    """The number of a memory's row, or None."""
-    row = db.execute("select num from memory where id = ?", (id,)).fetchone()
-    return row[0] if row else None
-
-
 def collect_past_texts(db: sqlite3.Connection, id: str) -> set[str]:
-    """All texts and titles that a memory ever had."""
-    found = set(db.execute("select text, title from memory where id = ?", (id,)).fetchone())
+    """All texts and titles that a memory had before the present ones."""
+    found: set[str] = set()
     sql = "select before, after from change where memory = ? and op <> 'link'"
     for versions in db.execute(sql, (id,)):
         for version in filter(None, versions):
             found.update(list_said(json.loads(version)))
-    return clean_texts(found)
+    return found
 
 
 def list_said(values: Mapping[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from reverie.core.clock import ticks
 from reverie.core.errors import BadInput, StoreBusy, StoreDamaged
-from reverie.storage.sqlite.connection import translate_error
+from reverie.storage.sqlite.connection import connect_read_only, translate_error
 from reverie.storage.sqlite.integrity_checks import verify_database
 from reverie.storage.sqlite.schema_migration import migrate
 
@@ -29,10 +29,9 @@ def restore_database(path: str, source: Path, keep: Callable[[], None]) -> None:
     """
     half = Path(path).with_name(f"{Path(path).name}.restoring")
     half.unlink(missing_ok=True)
-    source_url = f"{source.absolute().as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(half, isolation_level=None)) as ready:
-            with closing(sqlite3.connect(source_url, uri=True)) as old:
+            with connect_read_only(source, immutable=False) as old:
                 check_backup_source(old, source)
                 old.backup(ready)
             migrate(ready)

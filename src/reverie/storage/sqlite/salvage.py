@@ -11,6 +11,7 @@ from pathlib import Path
 
 from reverie.storage import UNLOGGED, Problem
 from reverie.storage.sqlite.bulk_transfer import dump_rows, load_rows
+from reverie.storage.sqlite.connection import connect_read_only
 from reverie.storage.sqlite.integrity_checks import verify_database
 from reverie.storage.sqlite.schema_migration import migrate
 
@@ -45,7 +46,7 @@ def salvage_database(path: Path, damaged: Path, backups: list[Path]) -> list[Pro
 
 def copy_readable(damaged: Path, fresh: sqlite3.Connection) -> list[str]:
     """Copy every readable canonical row. Returns what was lost, in words."""
-    with closing(sqlite3.connect(f"{damaged.absolute().as_uri()}?mode=ro", uri=True)) as old:
+    with connect_read_only(damaged, immutable=False) as old:
         try:
             old.execute("select count(*) from sqlite_master").fetchone()
         except sqlite3.Error as err:
@@ -147,10 +148,8 @@ def load_from_backup(backup: Path, fresh: sqlite3.Connection) -> int:
     wanted = {"memory", "edge"}
     if not has_events:
         wanted |= {"event", "vector", "cursor"}
-    # immutable: a backup is a finished file, and reading it must not leave a journal beside it
-    url = f"{backup.absolute().as_uri()}?mode=ro&immutable=1"
     try:
-        with closing(sqlite3.connect(url, uri=True)) as old:
+        with connect_read_only(backup, immutable=True) as old:
             rows = (row for row in dump_rows(old) if row["type"] in wanted)
             return load_rows(fresh, rows).get("memory", 0)
     except sqlite3.Error:

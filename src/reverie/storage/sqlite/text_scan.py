@@ -10,21 +10,14 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.storage.scrub_scan import ScrubFinding, ScrubStep, TextCleaner
-from reverie.storage.sqlite.connection import SqliteConnections, translate_error
-from reverie.storage.sqlite.row_codec import COLUMNS, STRUCTURED, from_json, to_json, to_memory
-from reverie.storage.sqlite.sql_conditions import sql_placeholders, tag_node
-from reverie.storage.sqlite.write_changes import (
-    INDEXED_FIELDS,
-    INSERT_PENDING,
-    UPSERT_EDGE,
-    bump_generation,
-    to_words_body,
-)
+from reverie.storage.sqlite.connection import SqliteConnections, connect_read_only, translate_error
+from reverie.storage.sqlite.row_codec import STRUCTURED, from_json, to_json
+from reverie.storage.sqlite.sql_conditions import sql_placeholders
+from reverie.storage.sqlite.write_changes import bump_generation, refresh_derived
 
 
 class TextTable(NamedTuple):
@@ -109,10 +102,8 @@ class SqliteScrubbing:
 
 def scan_copy(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
     """See `scrub_scan.scan_database_copy`."""
-    # immutable: a copy is a finished file, and reading must not leave a journal beside it
-    url = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
-        with closing(sqlite3.connect(url, uri=True)) as db:
+        with connect_read_only(path, immutable=True) as db:
             after: After | None = (0, ())
             while after is not None:
                 step = scan_rows(db, clean, after, 1_000, write=False)
@@ -216,18 +207,3 @@ def move_row(
         f"insert or ignore into {table.name} ({columns}) values ({marks})",
         [row[name] for name in names],
     )
-
-
-def refresh_derived(db: sqlite3.Connection, num: int, changed: Sequence[str]) -> None:
-    """Update the words, vectors and tag edges of a memory."""
-    memory = to_memory(db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone())
-    if INDEXED_FIELDS & set(changed):
-        db.execute("update words set body = ? where rowid = ?", (to_words_body(memory), num))
-    if "text" in changed:
-        db.execute("delete from vector where memory = ?", (num,))
-        db.execute(INSERT_PENDING, (num,))
-    if "tags" in changed:
-        db.execute("delete from edge where src = ? and rel = 'has_tag'", (memory.id,))
-        db.executemany(
-            UPSERT_EDGE, [(memory.id, "has_tag", tag_node(tag), 1.0) for tag in memory.tags]
-        )

@@ -5,7 +5,7 @@ there. The word index, tag edges and vector queue follow a memory's text in the 
 """
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput, Conflict, NotFound
@@ -136,8 +136,7 @@ def insert_memory(db: sqlite3.Connection, memory: Memory) -> None:
         raise Conflict(f"There is already a memory with the id {memory.id}") from err
     db.execute(INSERT_WORDS, (num, to_words_body(memory)))
     db.execute(INSERT_PENDING, (num,))
-    for tag in memory.tags:
-        db.execute(UPSERT_EDGE, (memory.id, "has_tag", tag_node(tag), 1.0))
+    insert_tag_edges(db, memory)
 
 
 def revise_memory(
@@ -153,7 +152,7 @@ def revise_memory(
         sets = ", ".join(f"{name} = ?" for name in changed)
         values = [to_column(name, value) for name, value in changed.items()]
         db.execute(f"update memory set {sets} where num = ?", (*values, num))
-        update_derived(db, num, old, changed)
+        refresh_derived(db, num, changed)
     before = {name: to_plain(name, getattr(old, name)) for name in changed}
     after = {name: to_plain(name, value) for name, value in changed.items()}
     record_change(db, id, at, op, before, after)
@@ -167,27 +166,28 @@ def fetch_memory(db: sqlite3.Connection, id: str) -> tuple[int, Memory]:
     return row[0], to_memory(row[1:])
 
 
-def update_derived(
-    db: sqlite3.Connection, num: int, old: Memory, changed: Mapping[str, Any]
-) -> None:
-    """Update what is derived from the changed fields."""
-    if INDEXED_FIELDS & changed.keys():
-        row = db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone()
-        body = to_words_body(to_memory(row))
-        db.execute("update words set body = ? where rowid = ?", (body, num))
-    if "text" in changed:
+def refresh_derived(db: sqlite3.Connection, num: int, changed: Collection[str]) -> None:
+    """Update what is derived from the changed fields of a memory: words, vectors, tag edges."""
+    names = set(changed)
+    if COLUMN_FIELDS & names:
+        bump_generation(db)
+    if "text" in names:
         db.execute("delete from vector where memory = ?", (num,))
         db.execute(INSERT_PENDING, (num,))
-    if COLUMN_FIELDS & changed.keys():
-        bump_generation(db)
-    if "tags" in changed:
-        for tag in set(old.tags) - set(changed["tags"]):
-            db.execute(
-                "delete from edge where src = ? and rel = 'has_tag' and dst = ?",
-                (old.id, tag_node(tag)),
-            )
-        for tag in changed["tags"]:
-            db.execute(UPSERT_EDGE, (old.id, "has_tag", tag_node(tag), 1.0))
+    if not INDEXED_FIELDS & names:
+        return
+    row = db.execute(f"select {COLUMNS} from memory where num = ?", (num,)).fetchone()
+    memory = to_memory(row)
+    db.execute("update words set body = ? where rowid = ?", (to_words_body(memory), num))
+    if "tags" in names:
+        db.execute("delete from edge where src = ? and rel = 'has_tag'", (memory.id,))
+        insert_tag_edges(db, memory)
+
+
+def insert_tag_edges(db: sqlite3.Connection, memory: Memory) -> None:
+    """Insert an edge to each tag of a memory."""
+    edges = [(memory.id, "has_tag", tag_node(tag), 1.0) for tag in memory.tags]
+    db.executemany(UPSERT_EDGE, edges)
 
 
 def set_edge_weight(db: sqlite3.Connection, edge: Edge, at: ChangePlace) -> None:
