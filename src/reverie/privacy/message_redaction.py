@@ -39,8 +39,10 @@ def redact_messages(
     guarded = asking = False
     written = []
     earlier = last_tool_exchange(before)
+    # Those below zero are the messages before: they only tell whether an answer is guarded.
     for number, message in enumerate((*earlier, *said), -len(earlier)):
         if message.role == ASSISTANT:
+            # Calls in several messages on end are answered together, so they are judged together.
             guarded = reads_sensitive_file(message, policy) or (asking and guarded)
         asking = message.role == ASSISTANT
         if number >= 0:
@@ -100,6 +102,7 @@ def redact_role(role: str, policy: Policy) -> str:
 def redact_and_shorten(text: str, policy: Policy = DEFAULT_POLICY) -> str:
     """A text without secrets; of a long one its beginning and end. First redacted, then cut."""
     text = hide_private_passages(text)
+    # Of a huge text only both ends are searched for secrets: nothing else of it is kept.
     if len(text) > MAX_MESSAGE_CHARS + 2 * CUT_MARGIN:
         return redact_both_ends(text, policy, HEAD_CHARS, TAIL_CHARS)
     return shorten_message(redact(text, policy)[0])

@@ -49,9 +49,11 @@ WIDE_SECRET_NAMES: Mapping[str, Family] = dict.fromkeys(
 PASSWORD_LABELS = frozenset(
     (*SECRET_NAMES, *WIDE_SECRET_NAMES)
 )  # "password": "Passwort" is a label in another language
+# Most names of passwords hold "pass": one look for it spares a look for each of them.
 _WITH_PASS = tuple(row for row in SECRET_NAMES.items() if "pass" in row[0])
 _WITHOUT_PASS = tuple(row for row in SECRET_NAMES.items() if "pass" not in row[0])
 
+# For texts with a letter whose lower case is two letters long.
 _ASCII_LOWER = {upper: upper + 32 for upper in range(65, 91)}
 _NAME_CHARS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-$"
 
@@ -123,10 +125,14 @@ def _is_password(assigned: AssignedValue) -> bool:
     if len(value) < 4 or is_common_variable(value) or value.lower() in PASSWORD_LABELS:
         return False
     if " " in value:
+        # A pass phrase in prose cannot be told from the sentence; in quotes behind "password:" it
+        # can.
         return assigned.quoted and not assigned.weak and not is_prose_value(value)
     if assigned.weak:
+        # "The password is correct": what prose says of passwords is mostly words.
         return (is_mixed(value) or (value.isdigit() and value.isascii())) and not is_measure(value)
     if assigned.name.lower() == "pass" and not assigned.quoted:
+        # `pass` is a verb, and a statement of Python.
         return is_mixed(value) and len(value) >= 6
     if value.replace("_", "").isalpha() and not assigned.quoted:
         return _is_word_password(assigned)
@@ -159,6 +165,7 @@ def _is_key(assigned: AssignedValue) -> bool:
     value = assigned.value
     if len(value) < 6 or " " in value or is_common_variable(value):
         return False
+    # API_KEY=… is how settings are written, so almost any value counts there.
     shouted = assigned.name.isupper() and "_" in assigned.name and not assigned.weak
     if shouted and not value.replace("_", "").isupper():
         return not value.isdigit() or len(value) >= 8

@@ -96,6 +96,7 @@ CONTACT_SHAPES: tuple[SecretShape, ...] = (
 def find_iban_spans(text: str) -> Iterator[SecretSpan]:
     """Where IBANs stand, in groups or not; each country's have one length."""
     for found in compile_ascii(r"(?<![A-Za-z0-9])[A-Z]{2}\d\d[ A-Z0-9]{11,40}").finditer(text):
+        # Without its country's length an IBAN in groups would run on into the next word.
         left = _IBAN_LENGTH.get(text[found.start() : found.start() + 2], 0)
         end = found.start()
         while left and end < found.end():

@@ -28,6 +28,7 @@ messages message payload content assistant system redacted arguments output resu
 reverie-memory memory.md
 """
 # What Reverie itself writes into what it stores.
+# Without them it could not read its own store any more.
 RESERVED_WORDS = frozenset(
     (
         *Memory._fields,
@@ -92,6 +93,7 @@ class TextScrubber:
             return [self._within(inner, kinds) for inner in value]
         if isinstance(value, bool) or value is None:
             return value
+        # A number may be what was named: a customer's, say.
         clean, found = self.scrub_text(value if isinstance(value, str) else str(value))
         kinds += found
         return clean if found else value

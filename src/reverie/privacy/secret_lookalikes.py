@@ -7,6 +7,7 @@ from binascii import a2b_base64
 from functools import lru_cache
 from itertools import pairwise
 
+# What documentation writes in a secret's place. A true secret that holds `xxxx` stays for it.
 _STAND_IN = r"""(?ix) ^(?: <.*> | \[.*\] | \{\{.*\}\} | \{[\w.]*\}
       | \$\{.*  | \$\(.* | \$[a-z_]\w* | \$\{\{.*
       | %\w+% | @\w+@ | %[a-z]
@@ -22,6 +23,7 @@ _STAND_IN = r"""(?ix) ^(?: <.*> | \[.*\] | \{\{.*\}\} | \{[\w.]*\}
       | [-_]*(?:my|some|a|the|test|new|old|user|db|database)?[-_]?
         (?:password|secret|token|api[-_]?key)
     )$"""
+# Where a secret is kept, or the code that fetches it.
 _REFERENCE = r"""(?x) ^(?:
         [A-Za-z_$][\w$.:>?-]*(?:\(\)?|\[|\([\w.]*|\([\w.,\ =]*\))[;,)]?
         # get_token()  os.environ[  input(
@@ -39,6 +41,7 @@ _REFERENCE = r"""(?x) ^(?:
         # a path
       | [A-Za-z][\w.-]{0,24}(?:/[a-z][\w.-]{0,24})+  # prod/db/main
     )$"""
+# Words and small numbers with signs between them: branches, packages, hosts.
 _SLUG = (
     r"^(?:[A-Za-z]{1,24}|\d{1,4}|v\d+|[A-Za-z]{2,16}\d{1,2})"
     r"(?:[-_.:@/](?:[A-Za-z]{1,24}|\d{1,4}|v\d+|[A-Za-z]{2,16}\d{1,2}))*$"
@@ -48,6 +51,7 @@ _PROSE = (
     r"|can"
     r"|characters?|field|does|not|is|was|and|or|with|for|the|to|of)\b"
 )
+# What code passes along under the name of a secret: `login(password=value)`.
 _COMMON_VARIABLE_WORDS = """
 value values input data self args kwargs arg param params config result response res body form field
 user_input env key name hash get set new await let var const function lambda not if else return
@@ -102,6 +106,7 @@ def is_measure(value: str) -> bool:
 
 def is_varied(secret: str) -> bool:
     """False for a pattern for the eye such as `ghp_xxxxxxxx` or `AKIA…EXAMPLE`."""
+    # The end tells: a prefix such as `ghp_` is varied by itself.
     if len(set(secret)) < 10 and len(set(secret[-16:])) < 4:
         return False
     low = secret.lower()
@@ -137,6 +142,7 @@ def is_random(value: str) -> bool:
 def decode_base64(secret: str) -> str:
     """The text that base64 encodes; "" if it is none, or no text."""
     try:
+        # Writers of tokens leave the padding out, and strict decoding wants it.
         text = a2b_base64(secret + "=" * (-len(secret) % 4), strict_mode=True).decode()
     except ValueError:
         return ""
@@ -145,6 +151,7 @@ def decode_base64(secret: str) -> str:
 
 def holds_private_key(secret: str) -> bool:
     """True for a PEM private key in base64, as in a kubeconfig; not for a certificate."""
+    # The header of a PEM block lies within the first 80 characters.
     return "PRIVATE KEY" in decode_base64(secret[:80])
 
 

@@ -70,6 +70,7 @@ PATH_ARGUMENTS = tuple(_PATH_ARGUMENTS.split())  # what tools call a file
 COMMAND_ARGUMENTS = ("command", "cmd", "script", "code")
 _CONTENT_FIELDS = "result error output input content text stdout stderr diff old new"
 CONTENT_FIELDS = tuple(_CONTENT_FIELDS.split())
+# A word of a shell command, as far as it may be a path.
 _WORD = r"[^\s\"'`;|&<>(){}$=,:@]+"
 _PATCHED = (
     r"(?m)^(?:\*\*\* (?:Add|Update|Delete) File: |\*\*\* Move to: |diff --git a/.* b/|\+\+\+ b/"
@@ -166,6 +167,7 @@ def guard_tool_run(deed: ToolExchange, policy: Policy, folder: str = "") -> Tool
 
     `folder` is where relative paths begin.
     """
+    # The answer is not searched for what might be harmless in it: nobody could tell.
     touched = find_sensitive_files(deed.given, policy, folder)
     answers = (deed.result, deed.error)
     if touched or any(isinstance(text, str) and is_marked_sensitive(text) for text in answers):
@@ -217,6 +219,7 @@ def find_sensitive_files(given: Any, policy: Policy, folder: str = "") -> list[s
     [""] stands for a text that says by itself that it is sensitive.
     """
     paths = list(dict.fromkeys(find_paths(given)))
+    # Names first: a file is opened only where no name tells.
     found = [path for path in paths if is_sensitive(path, policy)]
     if not found:
         found = [path for path in paths[:MAX_OPENED_FILES] if is_marked_file(path, folder)]
@@ -303,6 +306,7 @@ def drop_sensitive_lines(text: Any, policy: Policy) -> Any:
     """An answer without lines of a sensitive file, as a search (`.env:3:…`) or diff shows them."""
     if not isinstance(text, str):
         return text
+    # Patches and headed blocks before single lines: their lines bear no file's name.
     if "diff --git " in text:
         text = compile_ascii(_HUNKS).sub(
             lambda found: (

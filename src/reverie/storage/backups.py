@@ -41,6 +41,7 @@ def list_daily_backups(settings: Settings) -> list[Path]:
 
 def list_damaged_files(settings: Settings) -> list[Path]:
     """The damaged files that a repair has put aside, newest first."""
+    # They cannot be searched: a purge names them, and a scrub deletes them.
     return sorted(settings.home.glob("reverie.db.damaged-*"))
 
 
@@ -57,6 +58,7 @@ def format_file_date(at: float, form: str = "%Y%m%d") -> str:
 def make_daily_backup(store: Store, settings: Settings, now: float) -> Path | None:
     """Make today's copy and delete the oldest beyond `settings.backups`; None if it was there."""
     path = backup_folder(settings) / f"reverie-{format_file_date(now)}.db"
+    # A store elsewhere is its owner's to copy.
     if settings.backups <= 0 or settings.store or path.exists():
         return None
     path.parent.mkdir(parents=True, exist_ok=True)

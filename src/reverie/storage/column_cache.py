@@ -20,6 +20,7 @@ Floats: TypeAlias = npt.NDArray[np.float32]
 Doubles: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
+Words: TypeAlias = npt.NDArray[np.uint64]
 
 # Up to here every vector is compared. Beyond, sign bits choose the candidates (`Shard.nearest`).
 MAX_EXACT_ROWS = 20_000
@@ -74,7 +75,8 @@ class Shard:
             setattr(self, name, np.zeros(0, kind))
         self.vectors: Floats = np.zeros((0, dims), np.float32)
         # A row for each word of sign bits: a scan reads one word of every vector after another.
-        self.bits: npt.NDArray[np.uint64] = np.zeros((-(-dims // 64), 0), np.uint64)
+        words = -(-dims // 64)
+        self.bits: Words = np.zeros((words, 0), np.uint64)
         self.typical = (0, 0.0)  # (n at that time, median length)
         self.sampled = (0, self.vectors)  # (n at that time, vectors)
 
@@ -83,11 +85,13 @@ class Shard:
         need = self.n + more
         if need <= len(self.num):
             return
+        # Doubled, so that appending one at a time copies each row a few times at most.
         size = max(need, 2 * len(self.num), 64)
         for name, (_, default) in COLUMNS.items():
             setattr(self, name, _grow_array(getattr(self, name), size, default))
         self.vectors = _grow_array(self.vectors, size)
-        self.bits = np.ascontiguousarray(_grow_array(np.ascontiguousarray(self.bits.T), size).T)
+        by_row = np.ascontiguousarray(self.bits.T)
+        self.bits = np.ascontiguousarray(_grow_array(by_row, size).T)
 
     def append(self, id: str, **columns: float) -> None:
         """Add a memory, without a vector yet. The rows of a session stand in order of arrival."""
@@ -105,6 +109,10 @@ class Shard:
                 self.next_row[last] = row
             self.last_of[session] = row
         self.n = row + 1
+
+    def ends(self) -> tuple[int, int]:
+        """The number of the first memory and that of the last; there must be one."""
+        return int(self.num[0]), int(self.num[self.n - 1])
 
     def put(self, rows: Sequence[int], vectors: Floats) -> None:
         """Set the vectors of some rows."""
@@ -131,26 +139,33 @@ class Shard:
 
     def median_length(self) -> float:
         """The median length of a text in characters, at most STALE_GROWTH out of date."""
-        if self.n > STALE_GROWTH * self.typical[0] or not self.typical[0]:
-            median = float(np.median(self.length[: self.n])) if self.n else 0.0
+        counted, median = self.typical
+        if self.n > STALE_GROWTH * counted or not counted:
+            lengths = self.length[: self.n]
+            median = float(np.median(lengths)) if self.n else 0.0
             self.typical = (self.n, median)
-        return self.typical[1]
+        return median
 
     def background(self, vector: Floats) -> tuple[float, float]:
         """Mean and standard deviation of the cosines of an even sample: what means nothing here."""
         cosines = self.sample() @ vector
-        return (float(cosines.mean()), float(cosines.std())) if len(cosines) else (0.0, 0.0)
+        if not len(cosines):
+            return 0.0, 0.0
+        return float(cosines.mean()), float(cosines.std())
 
     def sample(self) -> Floats:
         """About SAMPLE_SIZE vectors, evenly spaced; all of them while they are few."""
-        if self.sampled[0] and self.n <= STALE_GROWTH * self.sampled[0]:
-            return self.sampled[1]
+        counted, vectors = self.sampled
+        if counted and self.n <= STALE_GROWTH * counted:
+            return vectors
         rows = np.flatnonzero(self.mask())
         if len(rows) <= SAMPLE_SIZE:
             return self.vectors[rows]
+        step = len(rows) // SAMPLE_SIZE
         # Side by side in memory: scattered rows take ten times as long.
-        self.sampled = (self.n, self.vectors[rows[:: len(rows) // SAMPLE_SIZE]])
-        return self.sampled[1]
+        vectors = self.vectors[rows[::step]]
+        self.sampled = (self.n, vectors)
+        return vectors
 
     def mask(self) -> Flags:
         """True for the rows that are active and have a vector."""
@@ -206,15 +221,17 @@ class Shard:
         return found
 
 
-def to_sign_bits(vectors: Floats) -> npt.NDArray[np.uint64]:
+def to_sign_bits(vectors: Floats) -> Words:
     """The sign of each component as bits, 64 to a word."""
     packed = np.packbits(vectors > 0, axis=1)
     missing = -packed.shape[1] % 8
-    return np.ascontiguousarray(np.pad(packed, ((0, 0), (0, missing)))).view(np.uint64)
+    whole_words = np.pad(packed, ((0, 0), (0, missing)))
+    return np.ascontiguousarray(whole_words).view(np.uint64)
 
 
 def _grow_array(array: npt.NDArray[Any], size: int, default: int = 0) -> npt.NDArray[Any]:
-    longer = np.full((size, *array.shape[1:]), default, array.dtype)
+    shape = (size, *array.shape[1:])
+    longer = np.full(shape, default, array.dtype)
     longer[: len(array)] = array
     return longer
 

@@ -40,7 +40,8 @@ def strip_ending(word: str) -> str:
     comparison get the same.
     """
     for ending in ("ing", "ed", "es", "s", "e"):
-        if len(word) > len(ending) + 2 and word.endswith(ending) and not word.endswith("ss"):
+        is_long = len(word) > len(ending) + 2
+        if is_long and word.endswith(ending) and not word.endswith("ss"):
             return word[: -len(ending)]
     return word
 

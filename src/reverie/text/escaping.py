@@ -22,6 +22,8 @@ antml:[a-z_]+ function_calls? function_results? invoke parameter tool_use tool_r
 thinking command-[a-z]+ local-command-[a-z]+ document context data-[0-9a-f]{12}
 """
 HOST_TAGS = tuple(_HOST_TAGS.split())
+# What closes or opens something in a block, and what looks like it and does not.
+LOOKALIKES = {"<": "‹", ">": "›", "`" * 3: "'''", "~" * 3: "∼∼∼"}
 COLON_LOOKALIKE = "\u2236"  # a ratio looks like a colon and ends no speaker's name
 
 
@@ -36,9 +38,9 @@ _TAG = rf"(?i)<(\s*/?\s*(?:{'|'.join(HOST_TAGS)})\b[^<>]{{0,300}}|\|[^<>|]{{1,40
 
 def escape_line(text: str) -> str:
     """One line of text that cannot close the fence, open another, speak as somebody, or hide."""
-    line = " ".join(remove_invisible(text).split()).replace("<", "‹").replace(">", "›")
-    for fence, plain in (("`" * 3, "'''"), ("~" * 3, "∼∼∼")):
-        line = line.replace(fence, plain)
+    line = " ".join(remove_invisible(text).split())
+    for sign, plain in LOOKALIKES.items():
+        line = line.replace(sign, plain)
     return break_speaker_labels(line, r"(?<![\w/-])")
 
 
@@ -47,7 +49,9 @@ def escape_text(text: str) -> str:
     beginning of a line, and invisible characters.
     """
     shown = break_speaker_labels(remove_invisible(text), r"(?m:^)[ \t]*")
-    return compile_once(_TAG).sub(lambda found: f"‹{found[1]}›", shown) if "<" in shown else shown
+    if "<" not in shown:
+        return shown
+    return compile_once(_TAG).sub(r"‹\1›", shown)
 
 
 def remove_invisible(text: str) -> str:
@@ -57,7 +61,8 @@ def remove_invisible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = compile_once(_TERMINAL).sub("", text).replace("\r\n", "\n")
-    return compile_once(_INVISIBLE).sub("", "".join(map(_printable, text)))
+    printable = "".join(map(_printable, text))
+    return compile_once(_INVISIBLE).sub("", printable)
 
 
 def _printable(ch: str) -> str:

@@ -112,19 +112,18 @@ NO_FILES = frozenset(_NO_FILES.split())
 
 def find_file_names(text: str) -> tuple[str, ...]:
     """The files that a text names, in order."""
-    found = [
-        (match.start(), match[0])
-        for match in _PATH.finditer(text)
-        if match["ending"].lower() in _ENDINGS and is_file_name(match[0])
-    ]
-    for pattern in (_FOLDER, _NAMED):
-        found += [(match.start(), match[0]) for match in pattern.finditer(text)]
-    return tuple(dict.fromkeys(name for _, name in sorted(found)))[:MAX_FILES]
+    matches = [match for match in _PATH.finditer(text) if is_file_name(match)]
+    matches += [*_FOLDER.finditer(text), *_NAMED.finditer(text)]
+    found = sorted((match.start(), match[0]) for match in matches)
+    names = dict.fromkeys(name for _, name in found)
+    return tuple(names)[:MAX_FILES]
 
 
-def is_file_name(name: str) -> bool:
+def is_file_name(match: re.Match[str]) -> bool:
     """True for a file; "moment.js", "Vue.js" and "node.js" are names of things."""
-    return "/" in name or name.lower() not in NO_FILES
+    if match["ending"].lower() not in _ENDINGS:
+        return False
+    return "/" in match[0] or match[0].lower() not in NO_FILES
 
 
 def derive_tags(files: Iterable[str]) -> tuple[str, ...]:
@@ -132,10 +131,12 @@ def derive_tags(files: Iterable[str]) -> tuple[str, ...]:
     found: list[str] = []
     for name in files:
         parts = name.lower().strip("/").split("/")
-        ending = parts[-1].rpartition(".")[2] if "." in parts[-1] else ""
-        found += [LANGUAGES[ending]] if ending in LANGUAGES else []
+        _, dot, ending = parts[-1].rpartition(".")
+        if dot and ending in LANGUAGES:
+            found.append(LANGUAGES[ending])
         found += [DOMAINS[part] for part in parts if part in DOMAINS]
-        found += ["testing"] if re.search(r"(?:^|[._-])(?:test|spec)[._-]", parts[-1]) else []
+        if re.search(r"(?:^|[._-])(?:test|spec)[._-]", parts[-1]):
+            found.append("testing")
     return tuple(dict.fromkeys(found))[:MAX_TAGS]
 
 
@@ -186,9 +187,11 @@ def derive_triggers(text: str) -> tuple[str, ...]:
     forbidden = act["rest"].split(", use")[0].split(" use ")[0]
     found = [match[1] for match in _TICKED.finditer(forbidden)]
     found = found or [match[0] for match in _CODELIKE.finditer(clause)]
-    if not found and (verb in _BY_NAME or (not verb and text.lower().startswith("no "))):
+    names_thing = verb in _BY_NAME if verb else text.lower().startswith("no ")
+    if not found and names_thing:
         found = find_named_thing(clause)
-    for word in (verb, clause.split(" ")[0].lower()):
+    first_word = clause.partition(" ")[0].lower()
+    for word in (verb, first_word):
         if not found and word in COMMAND_BY_VERB:
             found = [COMMAND_BY_VERB[word]]
     names = (name.strip(" .,'\"") for name in found)
@@ -214,6 +217,7 @@ def first_clause(rest: str) -> str:
 def find_named_thing(clause: str) -> list[str]:
     """One or two words that name a thing, unless they are too common to call anything up."""
     words = clause.strip(" .!'\"").split()
-    if not 1 <= len(words) <= 2 or _VAGUE & {word.lower() for word in words}:
+    is_vague = any(word.lower() in _VAGUE for word in words)
+    if not 1 <= len(words) <= 2 or is_vague:
         return []
     return [" ".join(words)]

@@ -93,9 +93,8 @@ def to_index_text(text: str) -> str:
     text = _normalize_text(text)
     words = text.split()
     # Plain words have no seam; this test is cheaper than the expression.
-    odd = (word for word in set(words) if not (word.isalpha() and word[1:].islower()))
-    seam = compile_once(_SEAM).search
-    seamed = [word for word in odd if seam(word)]
+    odd = [word for word in set(words) if not (word.isalpha() and word[1:].islower())]
+    seamed = list(filter(compile_once(_SEAM).search, odd))
     if seamed:
         opened = {
             word: compile_once(_IDENTIFIER).sub(_open_identifier, word, count=MAX_SPLITS)
@@ -138,13 +137,17 @@ def split_scripts(text: str) -> Iterator[tuple[str, bool]]:
 
 def character_pairs(run: str) -> Iterable[str]:
     """Overlapping pairs of characters, which stand for the words of a stretch without spaces."""
-    return map(add, run, run[1:]) if len(run) > 1 else (run,)
+    if len(run) < 2:
+        return (run,)
+    return map(add, run, run[1:])
 
 
 def shorten_line(text: str, most: int) -> str:
     """The beginning of a text, on one line."""
     line = " ".join(text.split())
-    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+    if len(line) <= most:
+        return line
+    return line[: most - 1].rstrip() + "…"
 
 
 def fold_text(text: str) -> str:
@@ -181,13 +184,16 @@ def tokenize_query(text: str) -> list[str]:
     terms = [term for term in terms if not _is_stop_word(term)] or terms
     if len(terms) <= MAX_TERMS:
         return terms
-    best = set(sorted(terms, key=lambda term: (-len(term), term))[:MAX_TERMS])
+    longest = sorted(terms, key=lambda term: (-len(term), term))
+    best = set(longest[:MAX_TERMS])
     return [term for term in terms if term in best]
 
 
 def _strip_apostrophes(text: str) -> str:
     """The text without what apostrophes add: "the user's" becomes "the user"."""
-    return compile_once(_APOSTROPHE).sub("", text) if "'" in text or "’" in text else text
+    if "'" not in text and "’" not in text:
+        return text
+    return compile_once(_APOSTROPHE).sub("", text)
 
 
 def _normalize_text(text: str) -> str:
@@ -197,7 +203,9 @@ def _normalize_text(text: str) -> str:
     if text.isascii():
         return text
     text = text.encode("utf-8", "ignore").decode()
-    return text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
+    if unicodedata.is_normalized("NFKC", text):
+        return text
+    return unicodedata.normalize("NFKC", text)
 
 
 def _open_identifier(match: re.Match[str]) -> str:
@@ -210,19 +218,22 @@ def _identifier_parts(word: str) -> list[str]:
     """The words in an identifier; none in what only looks like one, as a hash or base64."""
     if len(word) > MAX_IDENTIFIER or not compile_once(_SEAM).search(word):
         return []
-    parts = [part for part in compile_once(_PART).findall(word) if len(part) > 1]
+    found = compile_once(_PART).findall(word)
+    parts = [part for part in found if len(part) > 1]
     return parts if len(parts) <= MAX_PARTS else []
 
 
 def _indexed_run(match: re.Match[str]) -> str:
     """Pairs for phrases of the script, and single characters where one alone may be a word."""
     run = match[0]
+    pairs = " ".join(character_pairs(run))
     singles = compile_once(_NO_WORD).sub("", run) if len(run) > 1 else ""
-    return f" {' '.join(character_pairs(run))} {' '.join(singles)} "
+    return f" {pairs} {' '.join(singles)} "
 
 
 def _iterate_terms(text: str) -> Iterator[str]:
-    for match in compile_once(_ASCII_TERM if text.isascii() else _WIDE_TERM).finditer(text):
+    pattern = _ASCII_TERM if text.isascii() else _WIDE_TERM
+    for match in compile_once(pattern).finditer(text):
         whole = match[0]
         if not whole.isascii() and compile_once(_UNSPACED_RUN).search(whole):
             yield from _mixed_script_terms(whole)

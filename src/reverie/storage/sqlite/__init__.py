@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property, partial
 from pathlib import Path
+from sqlite3 import Connection
 from typing import TYPE_CHECKING, Any
 
 from reverie.core.errors import BadInput, StoreDamaged, StoreError, StoreReadOnly
@@ -59,7 +60,7 @@ class SqliteStore(StoreReading, SqliteScrubbing):
         # Our own writes. `pragma data_version` counts those of other connections only, and in
         # memory there is but one.
         self._writes = 0
-        self._shards: dict[str, tuple[ShardCache, sqlite3.Connection]] = {}
+        self._shards: dict[str, tuple[ShardCache, Connection]] = {}
         try:
             taken = version(self._db.writer)
             if self._db.read_only and taken < LATEST:

@@ -12,9 +12,9 @@ Every writing method is one transaction. Any number of threads and processes may
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from sqlite3 import Connection
 from zlib import crc32
 
 from reverie.storage.indexed_code import (
@@ -28,6 +28,7 @@ from reverie.storage.indexed_code import (
     SymbolLocation,
     find_detached_members,
 )
+from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
 from reverie.storage.sqlite.term_bags import TermBagIndex, delete_unused_terms
 from reverie.storage.sqlite.word_search import (
@@ -51,6 +52,10 @@ INSERT_SYMBOL = """
     insert into symbol
     (file, idx, name, qual, kind, parent, owner, first, last, head, type, value, body)
     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+INSERT_EDGE = """
+    insert into edge (file, scope, kind, name, line, target, symbol, how)
+    values (?, ?, ?, ?, ?, ?, ?, ?)
 """
 MARK_ROOT = """
     insert into root (path, resolved) values (?, ?)
@@ -147,6 +152,7 @@ class CodeIndex(TermBagIndex):
             for table in ("edge", "rest"):
                 db.execute(f"delete from {table} where file {IN_ROOT}", (root,))
             insert_edges(db, nums, linked)
+            # Last, in the same transaction: whoever sees the mark sees these edges.
             db.execute(MARK_ROOT, (root, 1))
 
     def scrub(self) -> bool:
@@ -196,8 +202,12 @@ class CodeIndex(TermBagIndex):
             name,
             root,
         )
-        found = sorted(SymbolDefinition(*row) for row in rows)
-        return [one for one in found if one.name == name and (one.kind in WHOLE_KINDS or one.top)]
+        found: list[SymbolDefinition] = []
+        for row in rows:
+            one = SymbolDefinition(*row)
+            if one.name == name and (one.kind in WHOLE_KINDS or one.top):
+                found.append(one)
+        return sorted(found)
 
     def detached_members(self, root: str, name: str) -> list[SymbolDefinition]:
         """Members of a class of that name in files that do not define it, by path and index."""
@@ -219,7 +229,8 @@ class CodeIndex(TermBagIndex):
         """
         found: set[str] = set()
         for text in on:
-            found.update(path for (path,) in self._rows(sql, crc32(text.encode()), root))
+            checksum = crc32(text.encode())
+            found.update(path for (path,) in self._rows(sql, checksum, root))
         return found
 
     def resolved(self, root: str) -> bool:
@@ -273,12 +284,12 @@ class CodeIndex(TermBagIndex):
     def edges_into(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
         """The edges that lead to these symbols, by path and line."""
         condition = "and t.root = f.root and t.path = ? and e.symbol = ?"
-        return self._edges(root, condition, [(place.path, place.num) for place in places])
+        return self._edges(root, condition, [place[:2] for place in places])
 
     def edges_out_of(self, root: str, places: Sequence[SymbolLocation]) -> list[CodeEdge]:
         """The resolved edges that begin within these symbols, by path and line."""
         condition = "and f.path = ? and e.scope = ? and e.target is not null"
-        return self._edges(root, condition, [(place.path, place.num) for place in places])
+        return self._edges(root, condition, [place[:2] for place in places])
 
     def edges_of_file(self, root: str, path: str, kind: str) -> list[CodeEdge]:
         """The edges of a kind that begin in a file, by line."""
@@ -314,7 +325,11 @@ class CodeIndex(TermBagIndex):
             where target is not null and file {IN_ROOT}
             group by 1, 2, 3, 4, 5
         """
-        return SymbolGraph(*(self._rows(sql, root) for sql in (files, symbols, uses)))
+        return SymbolGraph(
+            files=self._rows(files, root),
+            symbols=self._rows(symbols, root),
+            uses=self._rows(uses, root),
+        )
 
     def search_files(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
         """(path, BM25) of files whose path or symbols contain any of the terms.
@@ -331,52 +346,42 @@ class CodeIndex(TermBagIndex):
         with self._reading() as db:
             if db is None or not terms:
                 return []
-            last = db.execute("select coalesce(max(num), 0) from file").fetchone()[0]
+            last = fetch_value(db, "select coalesce(max(num), 0) from file")
             match = to_match_expression(select_affordable_terms(db, terms, last))
             rows = db.execute(sql, (match, root, limit)).fetchall()
         return sorted(rows, key=best_first)
 
 
-def insert_edges(
-    db: sqlite3.Connection, nums: Mapping[str, int], linked: Iterable[LinkedFile]
-) -> None:
+def insert_edges(db: Connection, nums: Mapping[str, int], linked: Iterable[LinkedFile]) -> None:
     """Insert the edges of files that have none; `nums` are the files' numbers by path."""
     for file in linked:
         if file.path not in nums:
             continue
         num = nums[file.path]
-        db.executemany(
-            "insert into edge (file, scope, kind, name, line, target, symbol, how) "
-            "values (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                (num, e.scope, e.kind, e.name, e.line, nums.get(e.to), e.symbol, e.how)
-                for e in file.edges
-            ),
-        )
-        db.executemany(
-            "insert or ignore into rest (checksum, file) values (?, ?)",
-            ((crc32(text.encode()), num) for text in file.rests_on),
-        )
+        for _, scope, kind, name, line, to, symbol, how in file.edges:
+            target = nums.get(to)
+            db.execute(INSERT_EDGE, (num, scope, kind, name, line, target, symbol, how))
+        for text in file.rests_on:
+            checksum = crc32(text.encode())
+            db.execute("insert or ignore into rest (checksum, file) values (?, ?)", (checksum, num))
 
 
-def read_file_numbers(db: sqlite3.Connection, root: str) -> dict[str, int]:
+def read_file_numbers(db: Connection, root: str) -> dict[str, int]:
     """The numbers of a repository's files, by path."""
     return dict(db.execute("select path, num from file where root = ?", (root,)))
 
 
-def renumber_targets(db: sqlite3.Connection, num: int, places: Mapping[int, int]) -> None:
+def renumber_targets(db: Connection, num: int, places: Mapping[int, int]) -> None:
     """Point the edges to symbols of a file at the symbols' new indices."""
     # First to numbers below zero, so that no new index meets an old one.
-    db.executemany(
-        "update edge set symbol = ? where target = ? and symbol = ?",
-        [(-3 - new, num, old) for old, new in places.items() if old != new],
-    )
+    sql = "update edge set symbol = ? where target = ? and symbol = ?"
+    for old, new in places.items():
+        if old != new:
+            db.execute(sql, (-3 - new, num, old))
     db.execute("update edge set symbol = -3 - symbol where target = ? and symbol < -1", (num,))
 
 
-def insert_file(
-    db: sqlite3.Connection, root: str, parsed: ParsedFile, num: int | None = None
-) -> None:
+def insert_file(db: Connection, root: str, parsed: ParsedFile, num: int | None = None) -> None:
     """Insert a file that is not there, by this number or a new one."""
     file = parsed.file
     # What a file is found by: its path, and the names in it, each once.
@@ -386,28 +391,26 @@ def insert_file(
     content = (parsed.language, parsed.facts, json.dumps(parsed.modules), body)
     num = db.execute(INSERT_FILE, (*identity, *content)).lastrowid
     db.execute("insert into words (rowid, body) values (?, ?)", (num, body))
-    db.executemany(
-        INSERT_SYMBOL, ((num, index, *symbol) for index, symbol in enumerate(parsed.symbols))
-    )
-    db.executemany(
-        "insert into joining (name, file, idx) values (?, ?, ?)",
-        ((name, num, index) for name, index in find_detached_members(parsed.symbols)),
-    )
+    for index, symbol in enumerate(parsed.symbols):
+        db.execute(INSERT_SYMBOL, (num, index, *symbol))
+    for name, index in find_detached_members(parsed.symbols):
+        db.execute("insert into joining (name, file, idx) values (?, ?, ?)", (name, num, index))
 
 
-def delete_file(db: sqlite3.Connection, root: str, path: str) -> None:
+def delete_file(db: Connection, root: str, path: str) -> None:
     """Delete a file, if it is there, and the edges to it."""
     num = take_out_file(db, root, path)
     db.execute("delete from edge where target = ?", (num,))
 
 
-def take_out_file(db: sqlite3.Connection, root: str, path: str) -> int | None:
+def take_out_file(db: Connection, root: str, path: str) -> int | None:
     """Delete a file, if it is there, but not the edges to it. Returns its number."""
     row: tuple[int, str] | None = db.execute(
         "select num, body from file where root = ? and path = ?", (root, path)
     ).fetchone()
     if row is None:
         return None
+    # The word index keeps no text of its own, so deleting takes the text again.
     db.execute("insert into words (words, rowid, body) values ('delete', ?, ?)", row)
     for table in ("symbol", "joining", "edge", "rest", "bag"):
         db.execute(f"delete from {table} where file = ?", row[:1])

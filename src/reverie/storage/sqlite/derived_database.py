@@ -6,12 +6,12 @@ present one is opened.
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import escape
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any, ClassVar, Self
 
 from reverie.core.errors import StoreBusy, StoreDamaged, StoreError, StoreReadOnly
@@ -72,6 +72,7 @@ class DerivedDatabase:
                 self._drop_caches()
             if self._opened is None:
                 if not self._exists():
+                    # They hold texts that no scrub would reach any more.
                     for file in self.obsolete_files():
                         file.unlink(missing_ok=True)
                 try:
@@ -83,7 +84,7 @@ class DerivedDatabase:
             return self._opened
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection | None]:
+    def _reading(self) -> Iterator[Connection | None]:
         """A connection, or None where nothing was ever written."""
         if not self._exists():
             yield None

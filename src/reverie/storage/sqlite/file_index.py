@@ -12,10 +12,10 @@ Every writing method is one transaction. Any number of threads and processes may
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from reverie.storage.indexed_files import (
@@ -27,6 +27,7 @@ from reverie.storage.indexed_files import (
     IndexCount,
     IndexedFile,
 )
+from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.derived_database import DerivedDatabase
 from reverie.storage.sqlite.sql_conditions import split_batches, sql_placeholders
 from reverie.storage.sqlite.word_search import (
@@ -99,7 +100,7 @@ class FileIndex(DerivedDatabase):
         with self._connections().writing() as db:
             gone = sum(drop_chunked_file(db, root, path) for path in paths)
             if gone:
-                chunks = db.execute("select count(*) from chunk").fetchone()[0]
+                chunks = fetch_value(db, "select count(*) from chunk")
                 delete_spare_vectors(db, SPARE_VECTORS + chunks)
         return gone
 
@@ -240,7 +241,7 @@ class FileIndex(DerivedDatabase):
         self._embedded[model] = rows[0][0] - 1 if rows else last
         return list({hash: (hash, text) for _, hash, text in rows}.values())
 
-    def _load_matrix(self, db: sqlite3.Connection, model: str) -> VectorMatrix:
+    def _load_matrix(self, db: Connection, model: str) -> VectorMatrix:
         """The vectors of a model in memory, with those that were written since the last time."""
         from reverie.storage.sqlite.vector_matrix import VectorMatrix
 
@@ -255,10 +256,9 @@ class FileIndex(DerivedDatabase):
             return self._matrix
 
 
-def last_chunk_number(db: sqlite3.Connection) -> int:
+def last_chunk_number(db: Connection) -> int:
     """The highest number that was ever given to a chunk."""
-    row = db.execute("select seq from sqlite_sequence where name = 'chunk'").fetchone()
-    return row[0] if row else 0
+    return fetch_value(db, "select seq from sqlite_sequence where name = 'chunk'") or 0
 
 
 def to_search_text(path: str, text: str) -> str:
@@ -266,10 +266,10 @@ def to_search_text(path: str, text: str) -> str:
     return to_index_text(f"{path}\n{text}")
 
 
-def put_chunks(db: sqlite3.Connection, root: str, entry: ChunkedFile) -> ChunkDifference:
+def put_chunks(db: Connection, root: str, entry: ChunkedFile) -> ChunkDifference:
     """Replace a file's chunks; those whose text stays are only moved."""
     (path, stamp, hash), chunks = entry
-    file: int = db.execute(UPSERT_FILE, (root, path, *stamp, hash)).fetchone()[0]
+    file: int = fetch_value(db, UPSERT_FILE, root, path, *stamp, hash)
     # The numbers of the old chunks by hash, so that the first of equal ones is popped first.
     old: dict[bytes, list[int]] = {}
     sql = "select num, hash from chunk where file = ? order by first desc"
@@ -296,7 +296,7 @@ def put_chunks(db: sqlite3.Connection, root: str, entry: ChunkedFile) -> ChunkDi
     return ChunkDifference(added=len(new), kept=len(moved), dropped=len(gone))
 
 
-def delete_chunks(db: sqlite3.Connection, path: str, nums: Sequence[int]) -> None:
+def delete_chunks(db: Connection, path: str, nums: Sequence[int]) -> None:
     """Delete chunks of a file, and their words."""
     for batch in split_batches(nums):
         where = f"where num in ({sql_placeholders(batch)})"
@@ -309,18 +309,18 @@ def delete_chunks(db: sqlite3.Connection, path: str, nums: Sequence[int]) -> Non
         db.execute(f"delete from chunk {where}", batch)
 
 
-def drop_chunked_file(db: sqlite3.Connection, root: str, path: str) -> int:
+def drop_chunked_file(db: Connection, root: str, path: str) -> int:
     """Delete one file. Returns how many chunks it had."""
-    row = db.execute("select num from file where root = ? and path = ?", (root, path)).fetchone()
-    if row is None:
+    file = fetch_value(db, "select num from file where root = ? and path = ?", root, path)
+    if file is None:
         return 0
-    nums = [num for (num,) in db.execute("select num from chunk where file = ?", row)]
+    nums = [num for (num,) in db.execute("select num from chunk where file = ?", (file,))]
     delete_chunks(db, path, nums)
-    db.execute("delete from file where num = ?", row)
+    db.execute("delete from file where num = ?", (file,))
     return len(nums)
 
 
-def delete_spare_vectors(db: sqlite3.Connection, most: int) -> None:
+def delete_spare_vectors(db: Connection, most: int) -> None:
     """Delete vectors that no chunk needs, once there are those of more than `most` texts."""
-    if db.execute("select count(*) from vector where part = 0").fetchone()[0] > most:
+    if fetch_value(db, "select count(*) from vector where part = 0") > most:
         db.execute("delete from vector where hash not in (select hash from chunk)")

@@ -136,21 +136,21 @@ class StoreReading:
             marks = sql_placeholders(batch)
             for end in ("src", "dst"):
                 sql = f"select src, rel, dst, weight from edge where {end} in ({marks}) {only}"
-                for row in self._db.fetch_all(sql, *batch, *rels):
-                    found[row[:3]] = Edge(*row)
+                for edge in self._fetch_edges(sql, *batch, *rels):
+                    found[edge[:3]] = edge
         return sorted(found.values())
 
     def edges_around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
         found: set[Edge] = set()
         # A node that is no memory has a colon in its name: `tag:ops`.
         for ids in split_batches([node for node in nodes if ":" not in node]):
-            found.update(self._iter_memory_edges(ids, spaces))
+            found.update(self._find_memory_edges(ids, spaces))
         for node in nodes:
             if ":" in node:
-                found.update(self._iter_node_members(node, spaces, most))
+                found.update(self._find_node_members(node, spaces, most))
         return sorted(found)
 
-    def _iter_memory_edges(self, ids: Sequence[str], spaces: Sequence[str]) -> Iterator[Edge]:
+    def _find_memory_edges(self, ids: Sequence[str], spaces: Sequence[str]) -> Iterator[Edge]:
         """Edges from and to memories that the reader may see; the other end is checked."""
         ids_marks, spaces_marks = sql_placeholders(ids), sql_placeholders(spaces)
         outgoing = f"""
@@ -168,9 +168,9 @@ class StoreReading:
             where e.dst in ({ids_marks}) and m.space in ({spaces_marks}) and m.retired_at is null
         """
         for sql in (outgoing, incoming):
-            yield from (Edge(*row) for row in self._db.fetch_all(sql, *ids, *spaces))
+            yield from self._fetch_edges(sql, *ids, *spaces)
 
-    def _iter_node_members(self, node: str, spaces: Sequence[str], most: int) -> Iterator[Edge]:
+    def _find_node_members(self, node: str, spaces: Sequence[str], most: int) -> list[Edge]:
         """The newest visible memories that are tied to a tag, a cluster or a file."""
         # Thousands may be tied to it, so it is read from the end of the index until there are
         # `most`, among the newest MAX_TAG_MEMBERS.
@@ -184,7 +184,7 @@ class StoreReading:
             order by e.rel desc, e.src desc
             limit ?
         """
-        return (Edge(*row) for row in self._db.fetch_all(sql, node, *spaces, node, most))
+        return self._fetch_edges(sql, node, *spaces, node, most)
 
     def scan_edges(self, after: tuple[str, str, str], limit: int) -> list[Edge]:
         sql = """
@@ -193,7 +193,7 @@ class StoreReading:
             order by src, rel, dst
             limit ?
         """
-        return [Edge(*row) for row in self._db.fetch_all(sql, *after, limit)]
+        return self._fetch_edges(sql, *after, limit)
 
     def edges_between(
         self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100
@@ -206,10 +206,12 @@ class StoreReading:
         sql = f"{pairs} {inside} order by max(one.num, other.num) desc, one.num limit ?"
         found: dict[frozenset[str], Edge] = {}
         # A pair may be linked both ways, so twice the limit is read.
-        for row in self._db.fetch_all(sql, *rels, *spaces, *spaces, 2 * limit):
-            edge = Edge(*row)
+        for edge in self._fetch_edges(sql, *rels, *spaces, *spaces, 2 * limit):
             found.setdefault(frozenset((edge.src, edge.dst)), edge)
         return list(found.values())[:limit]
+
+    def _fetch_edges(self, sql: str, *args: object) -> list[Edge]:
+        return [Edge(*row) for row in self._db.fetch_all(sql, *args)]
 
     def _count_undecided_pairs(self) -> int:
         """How many pairs of active memories wait for a decision."""
@@ -316,8 +318,8 @@ class StoreReading:
 
     def event(self, seq: int) -> Event | None:
         sql = f"select {EVENT_COLUMNS} from event where seq = ?"
-        row = self._db.fetch_one(sql, seq)
-        return to_event(row) if row else None
+        rows = self._db.fetch_all(sql, seq)
+        return to_event(rows[0]) if rows else None
 
     def last_event(self) -> int:
         return self._count("select coalesce(max(seq), 0) from event")
@@ -354,7 +356,7 @@ class StoreReading:
     def unembedded_texts(self, limit: int, model: str | None = None) -> list[tuple[str, str]]:
         model = self._current_model() if model is None else model
         # A model without a queue is answered by comparing all memories with its vectors.
-        queued = not model or self._db.fetch_one("select 1 from embedder where model = ?", model)
+        queued = not model or self._db.fetch_value("select 1 from embedder where model = ?", model)
         return self._db.fetch_all(QUEUED if queued else MISSING, model, limit)
 
     def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
@@ -379,8 +381,7 @@ class StoreReading:
 
     def _current_model(self) -> str:
         """The current embedding model; empty at the start, which stands for any."""
-        row = self._db.fetch_one("select model from embedder order by num desc limit 1")
-        return row[0] if row else ""
+        return self._db.fetch_value("select model from embedder order by num desc limit 1") or ""
 
     def _count_waiting(self, model: str) -> int:
         """How many memories are queued for a vector of this model."""
@@ -389,18 +390,16 @@ class StoreReading:
     # Small values
 
     def cursor(self, name: str) -> int:
-        row = self._db.fetch_one("select seq from cursor where name = ?", name)
-        return row[0] if row else 0
+        return self._db.fetch_value("select seq from cursor where name = ?", name) or 0
 
     def meta(self, name: str) -> str | None:
-        row = self._db.fetch_one("select value from meta where name = ?", name)
-        return row[0] if row else None
+        value: str | None = self._db.fetch_value("select value from meta where name = ?", name)
+        return value
 
     def holder(self, lease: str, now: float) -> str | None:
-        row = self._db.fetch_one(
-            "select holder from lease where name = ? and until > ?", lease, now
-        )
-        return row[0] if row else None
+        sql = "select holder from lease where name = ? and until > ?"
+        found: str | None = self._db.fetch_value(sql, lease, now)
+        return found
 
     def _count(self, sql: str, *args: object) -> int:
-        return int(self._db.fetch_one(sql, *args)[0])
+        return int(self._db.fetch_value(sql, *args))

@@ -19,6 +19,7 @@ STRUCTURED = frozenset(
 ALWAYS_WRITTEN = ("id", "text", "space", "at")
 COLUMNS = ", ".join(FIELDS)
 
+# The columns that hold JSON, looked up once: a search decodes many rows.
 _SHAPED = tuple((i, name) for i, name in enumerate(FIELDS) if name in STRUCTURED)
 _PLACE = {name: i for i, name in enumerate(FIELDS)}
 

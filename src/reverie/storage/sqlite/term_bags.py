@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Collection, Sequence
+from sqlite3 import Connection
 
 import numpy as np
 
 from reverie.storage.indexed_code import TermBag, TermColumns
+from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.derived_database import DerivedDatabase
 from reverie.storage.sqlite.sql_conditions import sql_placeholders
 
@@ -34,11 +35,14 @@ class TermBagIndex(DerivedDatabase):
                 "insert or ignore into term (text) values (?)", [(term,) for term in sorted(terms)]
             )
             sql = "select id from term where text = ?"
-            numbers = {term: db.execute(sql, (term,)).fetchone()[0] for term in terms}
+            numbers: dict[str, int] = {}
+            for term in terms:
+                numbers[term] = fetch_value(db, sql, term)
+            rows = [(bag.hash, pack_entries(bag, numbers), root, bag.path) for bag in bags]
             db.executemany(
                 "insert or replace into bag (file, hash, entries) "
                 "select num, ?, ? from file where root = ? and path = ?",
-                [(bag.hash, pack_entries(bag, numbers), root, bag.path) for bag in bags],
+                rows,
             )
 
     def bags(self, root: str) -> TermColumns:
@@ -49,13 +53,18 @@ class TermBagIndex(DerivedDatabase):
             where f.root = ?
             order by f.path
         """
-        rows = self._rows(sql, root)
-        entries = np.frombuffer(b"".join(data for _, data in rows), ENTRY)
-        sizes = [len(data) // ENTRY.itemsize for _, data in rows]
+        paths: list[str] = []
+        blobs: list[bytes] = []
+        for path, blob in self._rows(sql, root):
+            paths.append(path)
+            blobs.append(blob)
+        entries = np.frombuffer(b"".join(blobs), ENTRY)
+        sizes = [len(blob) // ENTRY.itemsize for blob in blobs]
+        places = np.arange(len(paths), dtype=np.int32)
         return TermColumns(
-            paths=[path for path, _ in rows],
+            paths=paths,
             terms=dict(self._rows("select text, id from term")),
-            file=np.repeat(np.arange(len(rows), dtype=np.int32), sizes),
+            file=np.repeat(places, sizes),
             # A field of a packed row is not contiguous, and summing such a column takes longer.
             chunk=np.ascontiguousarray(entries["chunk"]),
             term=np.ascontiguousarray(entries["term"]),
@@ -98,10 +107,11 @@ def pack_entries(bag: TermBag, numbers: dict[str, int]) -> bytes:
     return np.array(rows, dtype=ENTRY).tobytes()
 
 
-def delete_unused_terms(db: sqlite3.Connection) -> None:
+def delete_unused_terms(db: Connection) -> None:
     """Delete the terms that no file has any more."""
     blobs = [data for (data,) in db.execute("select entries from bag")]
-    used = set(np.unique(np.frombuffer(b"".join(blobs), ENTRY)["term"]).tolist())
+    entries = np.frombuffer(b"".join(blobs), ENTRY)
+    used = set(entries["term"].tolist())
     known = db.execute("select id from term").fetchall()
     unused = [row for row in known if row[0] not in used]
     db.executemany("delete from term where id = ?", unused)

@@ -11,10 +11,16 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any, NamedTuple
 
 from reverie.storage.scrub_scan import ScrubFinding, ScrubStep, TextCleaner
-from reverie.storage.sqlite.connection import SqliteConnections, connect_read_only, translate_error
+from reverie.storage.sqlite.connection import (
+    SqliteConnections,
+    connect_read_only,
+    fetch_value,
+    translate_error,
+)
 from reverie.storage.sqlite.row_codec import STRUCTURED, from_json, to_json
 from reverie.storage.sqlite.sql_conditions import sql_placeholders
 from reverie.storage.sqlite.write_changes import bump_generation, refresh_derived
@@ -75,7 +81,7 @@ class SqliteScrubbing:
         rows = 0
         with self._db.reading() as db:
             for table in TEXT_TABLES:
-                rows += db.execute(f"select count(*) from {table.name}").fetchone()[0]
+                rows += fetch_value(db, f"select count(*) from {table.name}")
         return rows
 
     def scrub(
@@ -114,11 +120,12 @@ def scan_copy(path: Path, clean: TextCleaner) -> Iterator[ScrubFinding]:
 
 
 def scan_rows(
-    db: sqlite3.Connection, clean: TextCleaner, after: After | None, limit: int, *, write: bool
+    db: Connection, clean: TextCleaner, after: After | None, limit: int, *, write: bool
 ) -> ScrubStep:
     """Scan the next rows, all of one table; with `write`, clean them."""
     place, key = after or (0, ())
     table = TEXT_TABLES[place]
+    # Of one table only, so that one key says where to go on.
     rows = read_text_rows(db, table, key, limit)
     finds: list[ScrubFinding] = []
     for old in rows:
@@ -139,7 +146,7 @@ def scan_rows(
 
 
 def read_text_rows(
-    db: sqlite3.Connection, table: TextTable, key: Sequence[Any] = (), limit: int = -1
+    db: Connection, table: TextTable, key: Sequence[Any] = (), limit: int = -1
 ) -> list[dict[str, Any]]:
     """The rows of a table beyond a key, in the order of the key: key, name and texts."""
     names = tuple(dict.fromkeys((*table.key, table.named, *table.columns)))
@@ -158,6 +165,7 @@ def clean_row(
     """A cleaned row, and how often what kinds of things were taken out."""
     new = dict(old)
     kinds = Counter[str]()
+    # Null stays null: there is nothing to clean.
     for name in table.columns:
         if isinstance(old[name], str):
             if name in JSON_COLUMNS:
@@ -177,9 +185,7 @@ def clean_json_text(text: str, clean: TextCleaner) -> tuple[str, tuple[str, ...]
     return (to_json(value), kinds) if kinds else (text, ())
 
 
-def write_row(
-    db: sqlite3.Connection, table: TextTable, old: dict[str, Any], new: dict[str, Any]
-) -> None:
+def write_row(db: Connection, table: TextTable, old: dict[str, Any], new: dict[str, Any]) -> None:
     """Write a changed row, and refresh what is derived from it."""
     changed = [name for name in table.columns if new[name] != old[name]]
     where = " and ".join(f"{name} = ?" for name in table.key)
@@ -195,7 +201,7 @@ def write_row(
 
 
 def move_row(
-    db: sqlite3.Connection, table: TextTable, where: str, key: Sequence[Any], values: dict[str, Any]
+    db: Connection, table: TextTable, where: str, key: Sequence[Any], values: dict[str, Any]
 ) -> None:
     """Give a row another key; a row that has that key already stays instead."""
     found = db.execute(f"select * from {table.name} where {where}", key)

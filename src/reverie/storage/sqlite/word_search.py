@@ -9,10 +9,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from sqlite3 import Connection
 from typing import Any
 
 from reverie.core.clock import ticks
 from reverie.core.model import Filter
+from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.sql_conditions import SqlConditions, build_filter_conditions
 
 # Rows that one query may score: FTS5 takes about 2 µs for each. Measured at 100,000 memories.
@@ -32,7 +34,7 @@ COUNT_MATCHES = "select count(*) from (select rowid from words where words match
 
 
 @contextmanager
-def query_deadline(db: sqlite3.Connection, within: float | None) -> Iterator[None]:
+def query_deadline(db: Connection, within: float | None) -> Iterator[None]:
     """Stop queries after this many seconds; what was read until then stays read."""
     if within is None:
         yield
@@ -49,14 +51,14 @@ def query_deadline(db: sqlite3.Connection, within: float | None) -> Iterator[Non
 
 
 def search_word_index(
-    db: sqlite3.Connection, terms: Sequence[str], where: Filter, limit: int, now: float | None
+    db: Connection, terms: Sequence[str], where: Filter, limit: int, now: float | None
 ) -> Iterator[list[tuple[str, float]]]:
     """(id, BM25) of matching memories, best first; then perhaps a longer list that replaces it.
 
     Which terms can be afforded depends on the whole file, what they find on the spaces asked for:
     where the rarest terms occur only in other spaces, the common ones are looked up as well.
     """
-    rows = db.execute("select max(num) from memory").fetchone()[0] or 0
+    rows = fetch_value(db, "select max(num) from memory") or 0
     rare = select_affordable_terms(db, terms, rows)
     if not rare or limit <= 0 or not where.spaces:
         return
@@ -88,7 +90,7 @@ def best_first(row: tuple[Any, float]) -> tuple[float, Any]:
     return -row[1], row[0]
 
 
-def find_space_ends(db: sqlite3.Connection, spaces: Sequence[str]) -> tuple[int, int]:
+def find_space_ends(db: Connection, spaces: Sequence[str]) -> tuple[int, int]:
     """The lowest and the highest row number of memories in some spaces; 0 where there are none."""
     ends: list[int] = []
     for space in spaces:
@@ -97,7 +99,7 @@ def find_space_ends(db: sqlite3.Connection, spaces: Sequence[str]) -> tuple[int,
 
 
 def find_common_matches(
-    db: sqlite3.Connection,
+    db: Connection,
     terms: Sequence[str],
     ends: tuple[int, int],
     conditions: SqlConditions,
@@ -120,7 +122,7 @@ def to_match_expression(terms: Sequence[str]) -> str:
     return " OR ".join(f'"{term}"' for term in terms)
 
 
-def select_affordable_terms(db: sqlite3.Connection, terms: Sequence[str], rows: int) -> list[str]:
+def select_affordable_terms(db: Connection, terms: Sequence[str], rows: int) -> list[str]:
     """The rarest terms whose postings together stay within MAX_POSTINGS; at least the rarest one.
 
     `rows` is the size of the table `words`. A table that is small enough is asked for every term,
@@ -132,7 +134,7 @@ def select_affordable_terms(db: sqlite3.Connection, terms: Sequence[str], rows: 
     most = min(rows, MAX_POSTINGS + 1)
     frequency: dict[str, int] = {}
     for term in terms:
-        frequency[term] = db.execute(COUNT_MATCHES, (f'"{term}"', most)).fetchone()[0]
+        frequency[term] = fetch_value(db, COUNT_MATCHES, f'"{term}"', most)
     taken: list[str] = []
     postings = 0
     for term in sorted(terms, key=lambda term: (frequency[term], term)):
