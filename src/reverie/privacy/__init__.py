@@ -171,7 +171,8 @@ def redact_value(
         elif isinstance(item, list | tuple):
             copy = list(item)
             box[place] = copy
-            todo.extend((copy, i, name) for i in reversed(range(len(copy))))
+            places = reversed(range(len(copy)))
+            todo.extend((copy, number, name) for number in places)
         elif isinstance(item, Mapping):
             renamed = _with_clean_keys(item, clean)
             box[place] = renamed
@@ -180,7 +181,9 @@ def redact_value(
         # A card number or a PIN may stand in JSON without quotes.
         elif isinstance(item, int) and not isinstance(item, bool):
             box[place] = _clean_number(item, name, clean, found)
-    return (holder[0], tuple(found)) if found else (value, ())
+    if not found:
+        return value, ()
+    return holder[0], tuple(found)
 
 
 def _refused_by_policy(policy: Policy) -> frozenset[str]:
@@ -243,15 +246,17 @@ def _outside_marks(text: str, spans: list[SecretSpan]) -> list[SecretSpan]:
     starts = [start for start, _ in marks]
     kept = []
     for span in spans:
-        left = bisect_right(starts, span.start) - 1
-        right = bisect_right(starts, span.end - 1) - 1
         start, end = span.start, span.end
-        if left >= 0 and marks[left][1] > start:
-            if marks[left][1] >= end:
-                continue
-            start = marks[left][0]
-        if right >= 0 and marks[right][1] > end:
-            end = marks[right][1]
+        left = bisect_right(starts, start) - 1
+        right = bisect_right(starts, end - 1) - 1
+        if left >= 0:
+            mark_start, mark_end = marks[left]
+            if mark_end > start:
+                if mark_end >= end:
+                    continue
+                start = mark_start
+        if right >= 0:
+            end = max(end, marks[right][1])
         kept.append(span._replace(start=start, end=end))
     return kept
 
@@ -264,7 +269,7 @@ def _merge_spans(spans: list[SecretSpan]) -> list[SecretSpan]:
             last = merged[-1]
             # The lower rank knows more: a shape names an issuer, a name beside a value does not.
             best = min(last, span, key=lambda s: s.rank)
-            merged[-1] = SecretSpan(last.start, max(last.end, span.end), best.rank, best.kind)
+            merged[-1] = best._replace(start=last.start, end=max(last.end, span.end))
         else:
             merged.append(span)
     return merged
@@ -284,15 +289,16 @@ def _replace_spans(
             old = waiting.pop()
             # An earlier mark that a span takes in goes with it.
             if old.end <= span.start:
-                marks.append(
-                    Redaction(old.kind, old.start - here + length, old.end - here + length)
-                )
+                moved = length - here
+                marks.append(Redaction(old.kind, old.start + moved, old.end + moved))
         pieces.append(text[here : span.start])
         length += span.start - here
         here = span.end
         if span.kind:
             mark = f"[REDACTED:{span.kind}]"
-            breaks = "\n" * text.count("\n", span.start, span.end) if keep_lines else ""
+            breaks = ""
+            if keep_lines:
+                breaks = "\n" * text.count("\n", span.start, span.end)
             pieces.append(mark + breaks)
             marks.append(Redaction(span.kind, length, length + len(mark)))
             length += len(mark) + len(breaks)

@@ -48,7 +48,8 @@ def redact_messages(
         if number >= 0:
             text = drop_sensitive_text(message, policy, guarded=guarded)
             text = shorten_message(text) if is_redacted else redact_and_shorten(text, policy)
-            written.append({"role": redact_role(message.role, policy), "text": text})
+            role = redact_role(message.role, policy)
+            written.append({"role": role, "text": text})
     return written
 
 
@@ -61,11 +62,10 @@ def drop_sensitive_text(message: HostMessage, policy: Policy, *, guarded: bool) 
         return strip_sensitive_calls(text, policy) if guarded else text
     if message.role not in TOOL_ROLES:
         return text
-    return (
-        SENSITIVE_MARK
-        if text and (guarded or is_marked_sensitive(text))
-        else drop_sensitive_lines(text, policy)
-    )
+    if text and (guarded or is_marked_sensitive(text)):
+        return SENSITIVE_MARK
+    kept: str = drop_sensitive_lines(text, policy)
+    return kept
 
 
 def drop_injected_echo(message: HostMessage) -> str:

@@ -151,11 +151,9 @@ def _is_word_password(assigned: AssignedValue) -> bool:
     """
     if assigned.in_call and not assigned.name.isupper():
         return False
-    identifier = "_" in assigned.value or (
-        not assigned.value.islower()
-        and not assigned.value.isupper()
-        and not assigned.value.istitle()
-    )
+    value = assigned.value
+    has_one_case = value.islower() or value.isupper() or value.istitle()
+    identifier = "_" in value or not has_one_case
     if identifier and not assigned.name.isupper():
         return False
     return assigned.ends_line
@@ -277,11 +275,9 @@ def secret_family_of(name: str) -> Family | None:
     lower = aligned_lower(name)
     for word, family in {**SECRET_NAMES, **WIDE_SECRET_NAMES}.items():
         at = lower.rfind(word)
-        if (
-            at >= 0
-            and _is_a_name(name, lower, at, word)
-            and compile_ascii(_NAME_END).match(name, at + len(word))
-        ):
+        if at < 0 or not _is_a_name(name, lower, at, word):
+            continue
+        if compile_ascii(_NAME_END).match(name, at + len(word)):
             return family
     return None
 

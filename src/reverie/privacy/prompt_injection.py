@@ -164,4 +164,7 @@ def find_prompt_injection(text: str) -> str:
     if len(re.findall(_HIDDEN, head)) > 8:
         return "holds characters that nobody sees"
     plain = unicodedata.normalize("NFKC", re.sub(_HIDDEN, "", head))
-    return next((reason for reason, pattern in compile_signs() if pattern.search(plain)), "")
+    for reason, pattern in compile_signs():
+        if pattern.search(plain):
+            return reason
+    return ""

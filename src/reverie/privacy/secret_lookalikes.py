@@ -110,21 +110,16 @@ def is_varied(secret: str) -> bool:
     if len(set(secret)) < 10 and len(set(secret[-16:])) < 4:
         return False
     low = secret.lower()
-    return not (
-        "xxxx" in low
-        or low.endswith("example")
-        or "your-" in low
-        or "your_" in low
-        or "placeholder" in low
-    )
+    stand_ins = ("xxxx", "your-", "your_", "placeholder")
+    return not low.endswith("example") and not any(word in low for word in stand_ins)
 
 
 def is_mixed(value: str) -> bool:
     """True for letters with digits or signs: what people mean by a strong password, and what prose
     hardly ever is.
     """
-    letters = any(c.isalpha() for c in value)
-    digits = any(c.isdigit() for c in value)
+    letters = any(map(str.isalpha, value))
+    digits = any(map(str.isdigit, value))
     signs = any(c in "!@#$%^&*+=?~" for c in value[:-1])
     return letters + digits + signs >= 2
 
@@ -133,7 +128,7 @@ def is_random(value: str) -> bool:
     """True for letters and digits woven together, or for both cases many times over."""
     if not is_varied(value) or any(c.isspace() for c in value):
         return False
-    if any(c.isdigit() for c in value) and any(c.isalpha() for c in value):
+    if any(map(str.isdigit, value)) and any(map(str.isalpha, value)):
         return not compile_ascii(_SLUG).match(value) and not is_measure(value)
     turns = sum(a.islower() and b.isupper() for a, b in pairwise(value))
     return value.isascii() and len(value) >= 20 and turns * 5 >= len(value)
@@ -143,10 +138,12 @@ def decode_base64(secret: str) -> str:
     """The text that base64 encodes; "" if it is none, or no text."""
     try:
         # Writers of tokens leave the padding out, and strict decoding wants it.
-        text = a2b_base64(secret + "=" * (-len(secret) % 4), strict_mode=True).decode()
+        padding = "=" * (-len(secret) % 4)
+        text = a2b_base64(secret + padding, strict_mode=True).decode()
     except ValueError:
         return ""
-    return text if text.replace("\n", "").replace("\0", "").isprintable() else ""
+    plain = text.replace("\n", "").replace("\0", "")
+    return text if plain.isprintable() else ""
 
 
 def holds_private_key(secret: str) -> bool:
@@ -157,9 +154,9 @@ def holds_private_key(secret: str) -> bool:
 
 def is_login(secret: str) -> bool:
     """True for `user:password` in base64, or a long random string."""
-    return bool(compile_ascii(r"^[\w.@$+-]+:.").match(decode_base64(secret))) or (
-        len(secret) >= 20 and is_random(secret)
-    )
+    if compile_ascii(r"^[\w.@$+-]+:.").match(decode_base64(secret)):
+        return True
+    return len(secret) >= 20 and is_random(secret)
 
 
 def is_strong(secret: str) -> bool:

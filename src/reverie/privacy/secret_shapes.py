@@ -286,8 +286,11 @@ def _anchor_rows(spoken: bool) -> tuple[tuple[str, int], ...]:
     """(anchor, row) of the spoken or of the other rows: `in` is far cheaper than the expressions,
     and nearly always says no.
     """
-    rows = [(row, shape) for row, shape in enumerate(SHAPES) if shape.spoken == spoken]
-    return tuple((anchor, row) for row, shape in rows for anchor in shape.anchors)
+    found: list[tuple[str, int]] = []
+    for row, shape in enumerate(SHAPES):
+        if shape.spoken == spoken:
+            found += [(anchor, row) for anchor in shape.anchors]
+    return tuple(found)
 
 
 def select_shape_rows(text: str, lower: str) -> list[int]:
@@ -297,15 +300,19 @@ def select_shape_rows(text: str, lower: str) -> list[int]:
     rows = [row for anchor, row in _anchor_rows(spoken=True) if anchor in lower]
     words = text.split()
     if max(map(len, words), default=0) >= MIN_TOKEN_CHARS:
-        long = " ".join([word for word in words if len(word) >= MIN_TOKEN_CHARS])
+        long_words = [word for word in words if len(word) >= MIN_TOKEN_CHARS]
+        long = " ".join(long_words)
         rows += [row for anchor, row in _anchor_rows(spoken=False) if anchor in long]
     return list(dict.fromkeys(rows))
 
 
 def find_shape_spans(text: str, shape: SecretShape, rank: int) -> Iterator[SecretSpan]:
     """Where secrets of this shape stand."""
-    for found in compile_ascii(shape.pattern).finditer(text):
-        start, end = found.span("s" if "s" in found.groupdict() else 0)
+    pattern = compile_ascii(shape.pattern)
+    group = "s" if "s" in pattern.groupindex else 0
+    for found in pattern.finditer(text):
+        start, end = found.span(group)
         secret = text[start:end]
-        if (shape.check is None or shape.check(secret)) and not is_placeholder(secret):
+        passes = shape.check is None or shape.check(secret)
+        if passes and not is_placeholder(secret):
             yield SecretSpan(start, end, rank, shape.kind)

@@ -90,7 +90,8 @@ _HEADED = (
 
 def is_sensitive(path: str, policy: Policy) -> bool:
     """True if a file of this name is sensitive."""
-    steps = [step for step in path.replace("\\", "/").split("/") if step not in ("", ".")]
+    written = path.replace("\\", "/").split("/")
+    steps = [step for step in written if step not in ("", ".")]
     if is_secret_file("/" + "/".join(steps).lower()):
         return True
     return bool(policy.sensitive) and any(
@@ -298,8 +299,10 @@ def strip_command(command: str, touched: Iterable[str]) -> str:
     """A command that only names files as it is; of another one only its program and the files."""
     if compile_ascii(_PLAIN).fullmatch(command):
         return command
-    program = command.split(maxsplit=1)[0] if compile_ascii(_WORD).match(command) else ""
-    return " ".join(filter(None, (program, SENSITIVE_MARK, *dict.fromkeys(touched))))
+    words = [SENSITIVE_MARK, *filter(None, dict.fromkeys(touched))]
+    if compile_ascii(_WORD).match(command):
+        words.insert(0, command.split(maxsplit=1)[0])
+    return " ".join(words)
 
 
 def drop_sensitive_lines(text: Any, policy: Policy) -> Any:
@@ -317,18 +320,17 @@ def drop_sensitive_lines(text: Any, policy: Policy) -> Any:
             text,
         )
     text = compile_ascii(_HEADED).sub(lambda found: drop_sensitive_block(found, policy), text)
-    names = {matched_path(found) for found in compile_ascii(_NAMED_LINE).finditer(text)}
-    guarded_names = {name for name in names if is_pathlike(name) and is_sensitive(name, policy)}
-    if not guarded_names:
+    named_line = compile_ascii(_NAMED_LINE)
+    names = {matched_path(found) for found in named_line.finditer(text)}
+    guarded = {name for name in names if is_pathlike(name) and is_sensitive(name, policy)}
+    if not guarded:
         return text
-    return compile_ascii(_NAMED_LINE).sub(
-        lambda found: (
-            f"{matched_path(found)}:{SENSITIVE_MARK}"
-            if matched_path(found) in guarded_names
-            else found[0]
-        ),
-        text,
-    )
+
+    def mask(found: re.Match[str]) -> str:
+        name = matched_path(found)
+        return f"{name}:{SENSITIVE_MARK}" if name in guarded else found[0]
+
+    return named_line.sub(mask, text)
 
 
 def matched_path(found: re.Match[str]) -> str:

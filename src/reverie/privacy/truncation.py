@@ -18,4 +18,5 @@ def redact_both_ends(text: str, policy: Policy, head: int, tail: int) -> str:
     for end in (first, last):
         if is_fully_redacted(end):
             return end
-    return first[:-CUT_MARGIN][:head] + CUT_MARK + last[CUT_MARGIN:][-tail:]
+    first, last = first[:-CUT_MARGIN], last[CUT_MARGIN:]
+    return first[:head] + CUT_MARK + last[-tail:]
