@@ -1,7 +1,7 @@
 """Regular expressions that are compiled at their first use.
 
-Those of `text.tokenization` alone take 8 ms together, and a hook or a cold command line, which needs
-few of them, cannot wait.
+Those of `text.tokenization` alone take 8 ms together, and a hook or a cold command line, which
+needs few of them, cannot wait.
 """
 
 import re

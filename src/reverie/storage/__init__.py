@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from reverie.core.errors import UnknownScheme
 from reverie.core.model import EMPTY_MAPPING, Change, Edge, Event, Filter, Memory, Record
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from reverie.storage.sqlite.code_index import CodeIndex
     from reverie.storage.sqlite.file_index import FileIndex
 
+
+Names: TypeAlias = Sequence[str]  # ids, spaces, terms, verbs, …, in an order that may matter
 
 # Names in `meta`. GENERATION changes when nothing that was read before holds any more; UNLOGGED is
 # set when memories came or went (import, salvage) without an event that says so.
@@ -116,7 +118,7 @@ class Store(ScrubbableStore, Protocol):
     def advance(self, cursor: str, seq: int) -> None:
         """Move a reader's cursor forward. Cursors never move back."""
 
-    def purge(self, ids: Sequence[str], more: Collection[str] = ()) -> int:
+    def purge(self, ids: Names, more: Collection[str] = ()) -> int:
         """Erase memories for good, with everything derived and their texts in events.
 
         Their words, vectors, edges and history go. Every text that a memory ever had is looked for
@@ -168,25 +170,25 @@ class Store(ScrubbableStore, Protocol):
 
     # Reading.
 
-    def get(self, ids: Sequence[str]) -> list[Memory]:
+    def get(self, ids: Names) -> list[Memory]:
         """Memories by id, in the order asked, retired ones too; unknown ids are left out."""
 
     def browse(self, where: Filter) -> list[Memory]:
         """Memories that match, newest first: by creation, or with `by_time` by when it happened."""
 
-    def with_triggers(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
+    def with_triggers(self, spaces: Names, *, within: float | None = None) -> list[Memory]:
         """Active memories with trigger patterns, as many as can be read `within` seconds."""
 
-    def tagged_numbers(self, tags: Sequence[str], spaces: Sequence[str]) -> list[int]:
+    def tagged_numbers(self, tags: Names, spaces: Names) -> list[int]:
         """The numbers (as in `Shard.num`) of active memories that carry all of the tags."""
 
-    def tag_counts(self, spaces: Sequence[str]) -> dict[str, int]:
+    def tag_counts(self, spaces: Names) -> dict[str, int]:
         """How many active memories carry each tag."""
 
-    def edges(self, ids: Sequence[str], rels: Sequence[str] = ()) -> list[Edge]:
+    def edges(self, ids: Names, rels: Names = ()) -> list[Edge]:
         """Edges from or to any of these ids."""
 
-    def edges_around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
+    def edges_around(self, nodes: Names, spaces: Names, most: int) -> list[Edge]:
         """Edges from or to any of these nodes that a reader of `spaces` may see, each once.
 
         Nodes are memories, tags, clusters and files. A memory at the other end must lie in one of
@@ -198,9 +200,7 @@ class Store(ScrubbableStore, Protocol):
     def scan_edges(self, after: tuple[str, str, str], limit: int) -> list[Edge]:
         """The next `limit` edges after this key, in the order of (src, rel, dst)."""
 
-    def edges_between(
-        self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100
-    ) -> list[Edge]:
+    def edges_between(self, rels: Names, spaces: Names = (), limit: int = 100) -> list[Edge]:
         """Edges of these relations whose two ends are active, most recently written first.
 
         With `spaces`, both ends lie in them. A pair that is linked in both directions is given
@@ -212,7 +212,7 @@ class Store(ScrubbableStore, Protocol):
         *,
         after: int = 0,
         before: int | None = None,
-        verbs: Sequence[str] = (),
+        verbs: Names = (),
         session: str | None = None,
         space: str | None = None,
         newest: bool = False,
@@ -222,10 +222,10 @@ class Store(ScrubbableStore, Protocol):
 
     def search_events(
         self,
-        verbs: Sequence[str],
+        verbs: Names,
         *,
         space: str = "",
-        containing: Sequence[str] = (),
+        containing: Names = (),
         since: float | None = None,
         until: float | None = None,
         limit: int = 1000,
@@ -247,10 +247,10 @@ class Store(ScrubbableStore, Protocol):
 
     def session_spans(
         self,
-        verbs: Sequence[str],
+        verbs: Names,
         *,
         space: str = "",
-        containing: Sequence[str] = (),
+        containing: Names = (),
         limit: int = 100,
     ) -> list[SessionSpan]:
         """Sessions with events of these verbs in a space or below it, the latest first.
@@ -268,7 +268,7 @@ class Store(ScrubbableStore, Protocol):
     def changes_of(self, seq: int) -> list[Record]:
         """The changes that an event made, in order."""
 
-    def changes_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
+    def changes_since(self, at: float, spaces: Names) -> list[Record]:
         """Revisions and retirements after a time, of memories now in these spaces, newest first.
 
         The records have `before` and the event without its payload; `after` is empty.
@@ -297,8 +297,8 @@ class Store(ScrubbableStore, Protocol):
 
     def search_words(
         self,
-        terms: Sequence[str],
-        spaces: Sequence[str],
+        terms: Names,
+        spaces: Names,
         limit: int,
         *,
         within: float | None = None,
@@ -314,13 +314,13 @@ class Store(ScrubbableStore, Protocol):
         Needs no vectors and no numpy: a cold process gets its first hit from here.
         """
 
-    def corpus(self, model: str, spaces: Sequence[str]) -> Corpus:
+    def corpus(self, model: str, spaces: Names) -> Corpus:
         """The columns that ranking needs of all memories in these spaces, up to date.
 
         Vectors of other models are left out: vectors of different models are never compared.
         """
 
-    def scores(self, model: str, corpus: Corpus, terms: Sequence[str]) -> list[Floats]:
+    def scores(self, model: str, corpus: Corpus, terms: Names) -> list[Floats]:
         """BM25 of every row of every shard of `corpus`; 0 where no term occurs.
 
         Document frequencies are those of the corpus, so that a memory's score does not depend on
@@ -336,7 +336,7 @@ class Store(ScrubbableStore, Protocol):
     def known_vectors(self, model: str, hashes: Sequence[bytes]) -> dict[bytes, np.ndarray]:
         """The embedding cache: vectors of texts that were embedded before, by the text's hash."""
 
-    def vectors(self, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
+    def vectors(self, model: str, ids: Names) -> dict[str, np.ndarray]:
         """A model's vectors of these memories, by id: float32, unit length, read-only.
 
         Unknown memories and those without a vector of this model are left out; retired ones are

@@ -120,7 +120,8 @@ class LogAnalysis:
         Returns how many rows each has. Raises BadInput if something is there already. Works only
         before the first `ask`, which closes the way to files.
         """
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        is_empty = folder.is_dir() and not any(folder.iterdir())
+        if folder.exists() and not is_empty:
             raise BadInput(f"{folder} exists already. Name a new folder")
         parent = folder.absolute().parent
         if not parent.is_dir():
@@ -192,10 +193,10 @@ class LogAnalysis:
 
         if not rows:
             return
-        batch: dict[str, Any] = {
-            name: np.array(values, kind)
-            for (name, kind), values in zip(columns.items(), zip(*rows, strict=True), strict=True)
-        }
+        batch: dict[str, Any] = {}
+        by_column = zip(*rows, strict=True)
+        for (name, kind), values in zip(columns.items(), by_column, strict=True):
+            batch[name] = np.array(values, kind)
         self._db.register("batch", batch)
         self._db.execute(f"insert into log.{table} by name select * from batch")
         self._db.unregister("batch")

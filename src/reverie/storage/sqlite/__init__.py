@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from reverie.core.errors import BadInput, StoreDamaged, StoreError, StoreReadOnly
 from reverie.core.model import Change, Event
-from reverie.storage import Problem, Stats
+from reverie.storage import Names, Problem, Stats
 from reverie.storage.sqlite import write_changes
 from reverie.storage.sqlite.connection import SqliteConnections, translate_error
 from reverie.storage.sqlite.reading import StoreReading
@@ -117,7 +117,7 @@ class SqliteStore(StoreReading, SqliteScrubbing):
         with self._db.writing() as db:
             write_changes.advance_cursor(db, cursor, seq)
 
-    def purge(self, ids: Sequence[str], more: Collection[str] = ()) -> int:
+    def purge(self, ids: Names, more: Collection[str] = ()) -> int:
         from reverie.storage.sqlite.memory_purge import erase_memories
 
         with self._db.writing() as db:
@@ -193,7 +193,7 @@ class SqliteStore(StoreReading, SqliteScrubbing):
 
     # Ranking
 
-    def corpus(self, model: str, spaces: Sequence[str]) -> Corpus:
+    def corpus(self, model: str, spaces: Names) -> Corpus:
         from reverie.storage.sqlite.column_shards import ShardCache
 
         if model not in self._shards:
@@ -202,7 +202,7 @@ class SqliteStore(StoreReading, SqliteScrubbing):
         with self._db.using_extra():
             return shards.corpus(db, self._writes, spaces)
 
-    def scores(self, model: str, corpus: Corpus, terms: Sequence[str]) -> list[Floats]:
+    def scores(self, model: str, corpus: Corpus, terms: Names) -> list[Floats]:
         shards, db = self._shards[model]
         with self._db.using_extra():
             return shards.scores(db, corpus, terms)

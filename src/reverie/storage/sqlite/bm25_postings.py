@@ -17,6 +17,7 @@ from sqlite3 import Connection
 
 import numpy as np
 
+from reverie.storage import Names
 from reverie.storage.column_cache import Floats, Ints, Shard
 from reverie.storage.sqlite.connection import fetch_value
 
@@ -64,7 +65,7 @@ class TermStemmer:
             self._db.execute("delete from sample")
         return tuple(token for (token,) in found)
 
-    def is_common(self, tokens: Sequence[str]) -> bool:
+    def is_common(self, tokens: Names) -> bool:
         """True if this term was too common to be read before; in a growing store it stays so."""
         return any(token in self._common for token in tokens)
 
@@ -80,12 +81,13 @@ class TermStemmer:
 
 
 def score_shards(
-    db: Connection, stemmer: TermStemmer, terms: Sequence[str], shards: Sequence[Shard]
+    db: Connection, stemmer: TermStemmer, terms: Names, shards: Sequence[Shard]
 ) -> list[Floats]:
     """BM25 of every row of every shard; 0 where no term occurs."""
     scores = [np.zeros(shard.n, np.float32) for shard in shards]
     total = sum(shard.n for shard in shards)
-    characters = sum(float(shard.length[: shard.n].sum()) for shard in shards)
+    lengths = [shard.length[: shard.n].sum() for shard in shards]
+    characters = sum(map(float, lengths))
     mean = characters / total if total else 1.0
     queries = sorted({stemmer.tokens(term) for term in terms} - {()})
     for postings in select_postings(db, stemmer, queries, shards):
@@ -143,7 +145,7 @@ def select_postings(
 
 
 def read_affordable_postings(
-    db: Connection, stemmer: TermStemmer, tokens: Sequence[str]
+    db: Connection, stemmer: TermStemmer, tokens: Names
 ) -> Postings | None:
     """The postings of a term, or None if one of its tokens is too common."""
     if stemmer.is_common(tokens):
@@ -182,16 +184,15 @@ def is_smaller_part(db: Connection, shards: Sequence[Shard]) -> bool:
     return 0 < total < last / 2
 
 
-def read_newest_postings(
-    db: Connection, tokens: Sequence[str], shards: Sequence[Shard]
-) -> Postings:
+def read_newest_postings(db: Connection, tokens: Names, shards: Sequence[Shard]) -> Postings:
     """The newest memories with a term, once each, from about the range of these shards."""
     ends = [shard.ends() for shard in shards]
     first = min(first for first, _ in ends)
     last = max(last for _, last in ends)
     phrase = f'"{" ".join(tokens)}"'
     limit = MAX_COMMON_ROWS // MAX_COMMON_TERMS
-    numbers = np.sort(parse_numbers(fetch_value(db, NUMBERS, phrase, first, last, limit)))
+    found = fetch_value(db, NUMBERS, phrase, first, last, limit)
+    numbers = np.sort(parse_numbers(found))
     return numbers, np.ones(len(numbers), np.int64)
 
 
@@ -200,7 +201,7 @@ def count_token(db: Connection, token: str) -> int:
     return fetch_value(db, "select cnt from vocabulary where term = ?", token) or 0
 
 
-def read_term_postings(db: Connection, tokens: Sequence[str]) -> Postings:
+def read_term_postings(db: Connection, tokens: Names) -> Postings:
     """The postings of one term; of several tokens, where all of them occur."""
     found = read_token_postings(db, tokens[0])
     for token in tokens[1:]:

@@ -216,7 +216,8 @@ class RowImporter:
         if num is None or fetch_value(self.db, known, num, row["model"]):
             return False
         text = fetch_value(self.db, "select text from memory where num = ?", num)
-        hash, vec = bytes.fromhex(row["hash"]), base64.b64decode(row["vec"], validate=True)
+        hash = bytes.fromhex(row["hash"])
+        vec = base64.b64decode(row["vec"], validate=True)
         # The memory here may have another text by now.
         if hash != fingerprint_text(text):
             return False

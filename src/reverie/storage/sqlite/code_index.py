@@ -17,6 +17,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from zlib import crc32
 
+from reverie.storage import Names
 from reverie.storage.indexed_code import (
     CodeEdge,
     IndexSize,
@@ -178,7 +179,7 @@ class CodeIndex(TermBagIndex):
         """The indexed repositories."""
         return [path for (path,) in self._rows("select path from root order by path")]
 
-    def facts(self, root: str, paths: Sequence[str] | None = None) -> dict[str, str]:
+    def facts(self, root: str, paths: Names | None = None) -> dict[str, str]:
         """What resolving needs of these files, or of all, by path."""
         sql = "select path, facts from file where root = ?"
         if paths is None:
@@ -258,7 +259,7 @@ class CodeIndex(TermBagIndex):
         """Symbols whose text has that digest, by path and index."""
         return self._symbols("s.body = ?", (root, body))
 
-    def symbols(self, root: str, paths: Sequence[str] | None = None) -> list[SymbolLocation]:
+    def symbols(self, root: str, paths: Names | None = None) -> list[SymbolLocation]:
         """The symbols of these files, or of all, by path and index."""
         if paths is None:
             return self._symbols("1", (root,))
@@ -331,7 +332,7 @@ class CodeIndex(TermBagIndex):
             uses=self._rows(uses, root),
         )
 
-    def search_files(self, root: str, terms: Sequence[str], limit: int) -> list[tuple[str, float]]:
+    def search_files(self, root: str, terms: Names, limit: int) -> list[tuple[str, float]]:
         """(path, BM25) of files whose path or symbols contain any of the terms.
 
         Best first, ties by path.

@@ -164,15 +164,18 @@ class ShardCache:
             shard = self.by_space.get(space)
             row = shard.place.get(num) if shard else None
             if shard and row is not None:
-                shard.length[row], shard.counts[row] = length, bool(counts)
-                shard.asks[row], shard.expires[row] = bool(asks), to_expiry(expires)
+                shard.length[row] = length
+                shard.counts[row] = counts
+                shard.asks[row] = asks
+                shard.expires[row] = to_expiry(expires)
                 # A revised text has lost its vector; a new one comes with the new vectors.
                 shard.known[row] &= bool(known)
 
     def read_new_vectors(self, db: Connection, serial: int) -> None:
         """Put the vectors since the last one seen, up to `serial`, into the shards."""
         by_space: dict[str, list[tuple[int, bytes]]] = {}
-        for _, num, space, vec in db.execute(NEW_VECTORS, (self.seen.serial, serial, self.model)):
+        found = db.execute(NEW_VECTORS, (self.seen.serial, serial, self.model))
+        for _, num, space, vec in found:
             by_space.setdefault(space, []).append((num, vec))
         for space, rows in by_space.items():
             if shard := self.by_space.get(space):

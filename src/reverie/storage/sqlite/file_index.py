@@ -18,6 +18,7 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
+from reverie.storage import Names
 from reverie.storage.indexed_files import (
     Chunk,
     ChunkDifference,
@@ -161,7 +162,7 @@ class FileIndex(DerivedDatabase):
                 found[num] = FoundChunk(num, root, file, Chunk(first, last, text, text_hash))
         return [found[num] for num in nums if num in found]
 
-    def count(self, roots: Sequence[str] | None, model: str | None = None) -> IndexCount:
+    def count(self, roots: Names | None, model: str | None = None) -> IndexCount:
         """How much is indexed of these roots, or of all; `waiting` is 0 without a model."""
         if not self._exists():
             return IndexCount()
@@ -178,9 +179,7 @@ class FileIndex(DerivedDatabase):
 
     # Finding
 
-    def search_words(
-        self, terms: Sequence[str], roots: Sequence[str], limit: int
-    ) -> list[tuple[int, float]]:
+    def search_words(self, terms: Names, roots: Names, limit: int) -> list[tuple[int, float]]:
         """(chunk number, BM25) of chunks with any of the terms, best first, ties by number."""
         with self._reading() as db:
             if db is None or not terms or not roots:
@@ -195,11 +194,12 @@ class FileIndex(DerivedDatabase):
                 order by w.rank
                 limit ?
             """
-            found = db.execute(sql, (to_match_expression(affordable), *roots, limit)).fetchall()
+            match = to_match_expression(affordable)
+            found = db.execute(sql, (match, *roots, limit)).fetchall()
         return sorted(found, key=best_first)
 
     def nearest(
-        self, model: str, vector: np.ndarray, roots: Sequence[str], limit: int, floor: float
+        self, model: str, vector: np.ndarray, roots: Names, limit: int, floor: float
     ) -> list[tuple[int, float]]:
         """(chunk number, cosine) of the nearest chunks, best first; none below `floor`."""
         found: list[tuple[int, float]] = []
@@ -215,7 +215,8 @@ class FileIndex(DerivedDatabase):
                           and f.root in ({sql_placeholders(roots)})
                 """
                 rows = db.execute(sql, (*cosines, *roots)).fetchall()
-                found += sorted(((num, cosines[hash]) for num, hash in rows), key=best_first)
+                near = [(num, cosines[hash]) for num, hash in rows]
+                found += sorted(near, key=best_first)
                 if len(found) >= limit:
                     break
         return found[:limit]
@@ -239,7 +240,8 @@ class FileIndex(DerivedDatabase):
         # No chunk up to there will ever wait again: numbers are not given twice, and a vector goes
         # only when no chunk needs it.
         self._embedded[model] = rows[0][0] - 1 if rows else last
-        return list({hash: (hash, text) for _, hash, text in rows}.values())
+        texts = {hash: text for _, hash, text in rows}
+        return list(texts.items())
 
     def _load_matrix(self, db: Connection, model: str) -> VectorMatrix:
         """The vectors of a model in memory, with those that were written since the last time."""

@@ -124,7 +124,8 @@ def blank_records(db: Connection, ids: Collection[str], texts: Collection[str]) 
     only say where something is.
     """
     clean = PassageEraser(texts)
-    records = {id for (id,) in db.execute(SELECT_RECORDS, RECORD_KINDS)} - set(ids)
+    records = {id for (id,) in db.execute(SELECT_RECORDS, RECORD_KINDS)}
+    records -= set(ids)
     for table, old in iter_repeating_rows(db, texts, ("memory", "change", "meta")):
         is_note = table.name == "meta" and old["name"] not in NOTES_OF_PLACES
         if old[table.named] not in records and not is_note:
@@ -164,7 +165,8 @@ def find_repeating_ids(db: Connection, texts: Collection[str]) -> set[str]:
         if table.name == "memory":
             versions = [row]
         else:
-            versions = [json.loads(row[when]) for when in ("before", "after") if row[when]]
+            written = filter(None, (row["before"], row["after"]))
+            versions = [json.loads(version) for version in written]
         said: list[str] = []
         for version in versions:
             said += list_said(version)
@@ -179,8 +181,9 @@ def build_prefilter(ids: Iterable[str], texts: Collection[str]) -> TextPrefilter
     forms: set[str] = set()
     for text in texts:
         forms.update((first_whole_words(text), *list_written_forms(text)))
-    id_words = [(id.lower(), id) for id in ids]
-    return TextPrefilter([*id_words, *((longest_word(form), form) for form in forms)])
+    words = [(id.lower(), id) for id in ids]
+    words += [(longest_word(form), form) for form in forms]
+    return TextPrefilter(words)
 
 
 def blank_sources(db: Connection, ids: Sequence[str], texts: Collection[str]) -> None:
@@ -222,18 +225,18 @@ def blank_value(value: Any, *, ids: TextPrefilter, texts: PassageEraser) -> Any:
     Ids are left out of lists and of the keys of mappings, and blanked within other strings.
     """
     blank_inner = partial(blank_value, ids=ids, texts=texts)
+
+    def is_id(text: Any) -> bool:
+        return isinstance(text, str) and text in ids.find_candidates(text)
+
     if isinstance(value, dict):
-        return {
-            name: inner if is_kept_field(name, inner) else blank_inner(inner)
-            for name, inner in value.items()
-            if name not in ids.find_candidates(name)
-        }
+        kept = {name: inner for name, inner in value.items() if not is_id(name)}
+        for name, inner in kept.items():
+            if not is_kept_field(name, inner):
+                kept[name] = blank_inner(inner)
+        return kept
     if isinstance(value, list):
-        return [
-            blank_inner(inner)
-            for inner in value
-            if not (isinstance(inner, str) and inner in ids.find_candidates(inner))
-        ]
+        return [blank_inner(inner) for inner in value if not is_id(inner)]
     if not isinstance(value, str):
         return value
     for id in ids.find_candidates(value):
@@ -259,11 +262,11 @@ def forget_ids(db: Connection, ids: Collection[str]) -> None:
                 (to_column("conflicts_with", left), num),
             )
     sql = "select memory, seq, place, op, before, after from change"
-    for memory, seq, place, op, *versions in db.execute(sql).fetchall():
+    for *key, op, before, after in db.execute(sql).fetchall():
+        versions = (before, after)
         named: set[str] = set()
         for version in filter(None, versions):
             named.update(erased.find_candidates(version))
-        key = (memory, seq, place)
         # An edge to what is erased cannot come back, so there is nothing to undo.
         if named and op == "link":
             db.execute("delete from change where memory = ? and seq = ? and place = ?", key)

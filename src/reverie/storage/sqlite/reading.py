@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from reverie.core.model import UNDECIDED_RELATIONS, Edge, Event, Filter, Memory, Record
-from reverie.storage import SessionSpan
+from reverie.storage import Names, SessionSpan
 from reverie.storage.sqlite.connection import SqliteConnections
 from reverie.storage.sqlite.row_codec import COLUMNS, to_event, to_json, to_memory, to_record
 from reverie.storage.sqlite.sql_conditions import (
@@ -62,7 +62,7 @@ class StoreReading:
 
     # Memories
 
-    def get(self, ids: Sequence[str]) -> list[Memory]:
+    def get(self, ids: Names) -> list[Memory]:
         found: dict[str, Memory] = {}
         for batch in split_batches(ids):
             sql = f"select {COLUMNS} from memory where id in ({sql_placeholders(batch)})"
@@ -74,9 +74,10 @@ class StoreReading:
         conditions = build_filter_conditions(where)
         order = "at desc, num desc" if where.by_time else "num desc"
         sql = f"select {COLUMNS} from memory where {conditions} order by {order} limit ?"
-        return [to_memory(row) for row in self._db.fetch_all(sql, *conditions.args, where.limit)]
+        rows = self._db.fetch_all(sql, *conditions.args, where.limit)
+        return list(map(to_memory, rows))
 
-    def with_triggers(self, spaces: Sequence[str], *, within: float | None = None) -> list[Memory]:
+    def with_triggers(self, spaces: Names, *, within: float | None = None) -> list[Memory]:
         marks = sql_placeholders(spaces)
         sql = f"""
             select {COLUMNS} from memory
@@ -89,16 +90,17 @@ class StoreReading:
                 found.append(to_memory(row))  # noqa: PERF401 - what was read in time stays
         return found
 
-    def tagged_numbers(self, tags: Sequence[str], spaces: Sequence[str]) -> list[int]:
+    def tagged_numbers(self, tags: Names, spaces: Names) -> list[int]:
         members = ["select src from edge where dst = ? and rel = 'has_tag'"] * len(tags)
         sql = f"""
             select num from memory
             where id in ({" intersect ".join(members)})
               and retired_at is null and space in ({sql_placeholders(spaces)})
         """
-        return [num for (num,) in self._db.fetch_all(sql, *map(tag_node, tags), *spaces)]
+        nodes = map(tag_node, tags)
+        return [num for (num,) in self._db.fetch_all(sql, *nodes, *spaces)]
 
-    def tag_counts(self, spaces: Sequence[str]) -> dict[str, int]:
+    def tag_counts(self, spaces: Names) -> dict[str, int]:
         marks = sql_placeholders(spaces)
         sql = f"""
             select substr(e.dst, 5), count(*)
@@ -111,8 +113,8 @@ class StoreReading:
 
     def search_words(
         self,
-        terms: Sequence[str],
-        spaces: Sequence[str],
+        terms: Names,
+        spaces: Names,
         limit: int,
         *,
         within: float | None = None,
@@ -129,7 +131,7 @@ class StoreReading:
 
     # Edges
 
-    def edges(self, ids: Sequence[str], rels: Sequence[str] = ()) -> list[Edge]:
+    def edges(self, ids: Names, rels: Names = ()) -> list[Edge]:
         found: dict[tuple[str, str, str], Edge] = {}
         only = f"and rel in ({sql_placeholders(rels)})" if rels else ""
         for batch in split_batches(ids):
@@ -140,7 +142,7 @@ class StoreReading:
                     found[edge[:3]] = edge
         return sorted(found.values())
 
-    def edges_around(self, nodes: Sequence[str], spaces: Sequence[str], most: int) -> list[Edge]:
+    def edges_around(self, nodes: Names, spaces: Names, most: int) -> list[Edge]:
         found: set[Edge] = set()
         # A node that is no memory has a colon in its name: `tag:ops`.
         for ids in split_batches([node for node in nodes if ":" not in node]):
@@ -150,7 +152,7 @@ class StoreReading:
                 found.update(self._find_node_members(node, spaces, most))
         return sorted(found)
 
-    def _find_memory_edges(self, ids: Sequence[str], spaces: Sequence[str]) -> Iterator[Edge]:
+    def _find_memory_edges(self, ids: Names, spaces: Names) -> Iterator[Edge]:
         """Edges from and to memories that the reader may see; the other end is checked."""
         ids_marks, spaces_marks = sql_placeholders(ids), sql_placeholders(spaces)
         outgoing = f"""
@@ -170,7 +172,7 @@ class StoreReading:
         for sql in (outgoing, incoming):
             yield from self._fetch_edges(sql, *ids, *spaces)
 
-    def _find_node_members(self, node: str, spaces: Sequence[str], most: int) -> list[Edge]:
+    def _find_node_members(self, node: str, spaces: Names, most: int) -> list[Edge]:
         """The newest visible memories that are tied to a tag, a cluster or a file."""
         # Thousands may be tied to it, so it is read from the end of the index until there are
         # `most`, among the newest MAX_TAG_MEMBERS.
@@ -195,9 +197,7 @@ class StoreReading:
         """
         return self._fetch_edges(sql, *after, limit)
 
-    def edges_between(
-        self, rels: Sequence[str], spaces: Sequence[str] = (), limit: int = 100
-    ) -> list[Edge]:
+    def edges_between(self, rels: Names, spaces: Names = (), limit: int = 100) -> list[Edge]:
         inside = ""
         if spaces:
             marks = sql_placeholders(spaces)
@@ -228,7 +228,7 @@ class StoreReading:
         *,
         after: int = 0,
         before: int | None = None,
-        verbs: Sequence[str] = (),
+        verbs: Names = (),
         session: str | None = None,
         space: str | None = None,
         newest: bool = False,
@@ -252,10 +252,10 @@ class StoreReading:
 
     def search_events(
         self,
-        verbs: Sequence[str],
+        verbs: Names,
         *,
         space: str = "",
-        containing: Sequence[str] = (),
+        containing: Names = (),
         since: float | None = None,
         until: float | None = None,
         limit: int = 1000,
@@ -271,7 +271,8 @@ class StoreReading:
 
     def _fetch_events(self, where: SqlConditions, order: str, limit: int) -> list[Event]:
         sql = f"select {EVENT_COLUMNS} from event where {where} order by {order} limit ?"
-        return [to_event(row) for row in self._db.fetch_all(sql, *where.args, limit)]
+        rows = self._db.fetch_all(sql, *where.args, limit)
+        return list(map(to_event, rows))
 
     def event_rows(
         self, verb: str, *, space: str = "", after: int, until: int, limit: int
@@ -289,10 +290,10 @@ class StoreReading:
 
     def session_spans(
         self,
-        verbs: Sequence[str],
+        verbs: Names,
         *,
         space: str = "",
-        containing: Sequence[str] = (),
+        containing: Names = (),
         limit: int = 100,
     ) -> list[SessionSpan]:
         where = SqlConditions()
@@ -334,7 +335,7 @@ class StoreReading:
     def changes_of(self, seq: int) -> list[Record]:
         return self._fetch_records(f"{RECORDS} where c.seq = ? order by c.place", seq)
 
-    def changes_since(self, at: float, spaces: Sequence[str]) -> list[Record]:
+    def changes_since(self, at: float, spaces: Names) -> list[Record]:
         marks = sql_placeholders(spaces)
         # Every event is looked at, whatever its number: the clock may have jumped.
         sql = f"""
@@ -349,7 +350,7 @@ class StoreReading:
         return self._fetch_records(sql, seq)
 
     def _fetch_records(self, sql: str, *args: object) -> list[Record]:
-        return [to_record(row) for row in self._db.fetch_all(sql, *args)]
+        return list(map(to_record, self._db.fetch_all(sql, *args)))
 
     # Vectors
 
@@ -364,7 +365,7 @@ class StoreReading:
             "select v.hash, v.vec from vector v where v.hash in", hashes, model
         )
 
-    def vectors(self, model: str, ids: Sequence[str]) -> dict[str, np.ndarray]:
+    def vectors(self, model: str, ids: Names) -> dict[str, np.ndarray]:
         sql = "select m.id, v.vec from memory m join vector v on v.memory = m.num where m.id in"
         return self._fetch_vectors(sql, ids, model)
 

@@ -149,7 +149,8 @@ def read_text_rows(
     db: Connection, table: TextTable, key: Sequence[Any] = (), limit: int = -1
 ) -> list[dict[str, Any]]:
     """The rows of a table beyond a key, in the order of the key: key, name and texts."""
-    names = tuple(dict.fromkeys((*table.key, table.named, *table.columns)))
+    wanted = (*table.key, table.named, *table.columns)
+    names = tuple(dict.fromkeys(wanted))
     order = ", ".join(table.key)
     beyond = f"where ({order}) > ({sql_placeholders(key)})" if key else ""
     found = db.execute(

@@ -7,13 +7,14 @@ memories. The rarest terms are asked for first; what no longer fits says little.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from sqlite3 import Connection
 from typing import Any
 
 from reverie.core.clock import ticks
 from reverie.core.model import Filter
+from reverie.storage import Names
 from reverie.storage.sqlite.connection import fetch_value
 from reverie.storage.sqlite.sql_conditions import SqlConditions, build_filter_conditions
 
@@ -51,7 +52,7 @@ def query_deadline(db: Connection, within: float | None) -> Iterator[None]:
 
 
 def search_word_index(
-    db: Connection, terms: Sequence[str], where: Filter, limit: int, now: float | None
+    db: Connection, terms: Names, where: Filter, limit: int, now: float | None
 ) -> Iterator[list[tuple[str, float]]]:
     """(id, BM25) of matching memories, best first; then perhaps a longer list that replaces it.
 
@@ -73,7 +74,8 @@ def search_word_index(
         order by w.rank
         limit ?
     """
-    found = db.execute(sql, (to_match_expression(rare), *conditions.args, limit)).fetchall()
+    match = to_match_expression(rare)
+    found = db.execute(sql, (match, *conditions.args, limit)).fetchall()
     yield sorted(found, key=best_first)
     common = [term for term in terms if term not in rare]
     if common and len(found) < limit:
@@ -90,7 +92,7 @@ def best_first(row: tuple[Any, float]) -> tuple[float, Any]:
     return -row[1], row[0]
 
 
-def find_space_ends(db: Connection, spaces: Sequence[str]) -> tuple[int, int]:
+def find_space_ends(db: Connection, spaces: Names) -> tuple[int, int]:
     """The lowest and the highest row number of memories in some spaces; 0 where there are none."""
     ends: list[int] = []
     for space in spaces:
@@ -100,7 +102,7 @@ def find_space_ends(db: Connection, spaces: Sequence[str]) -> tuple[int, int]:
 
 def find_common_matches(
     db: Connection,
-    terms: Sequence[str],
+    terms: Names,
     ends: tuple[int, int],
     conditions: SqlConditions,
     limit: int,
@@ -114,15 +116,16 @@ def find_common_matches(
         where {conditions}
         limit ?
     """
-    return db.execute(sql, (to_match_expression(terms), *ends, *conditions.args, limit))
+    match = to_match_expression(terms)
+    return db.execute(sql, (match, *ends, *conditions.args, limit))
 
 
-def to_match_expression(terms: Sequence[str]) -> str:
+def to_match_expression(terms: Names) -> str:
     """An FTS5 expression for any of the terms. A quoted string is never an operator."""
     return " OR ".join(f'"{term}"' for term in terms)
 
 
-def select_affordable_terms(db: Connection, terms: Sequence[str], rows: int) -> list[str]:
+def select_affordable_terms(db: Connection, terms: Names, rows: int) -> list[str]:
     """The rarest terms whose postings together stay within MAX_POSTINGS; at least the rarest one.
 
     `rows` is the size of the table `words`. A table that is small enough is asked for every term,

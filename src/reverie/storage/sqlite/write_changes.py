@@ -64,8 +64,9 @@ COLUMN_FIELDS = {"space", "session", "speaker", "kind", "at"}
 
 def to_words_body(memory: Memory) -> str:
     """The text that the word index holds of a memory: title, text, tags and files."""
-    parts = (memory.title, memory.text, " ".join(memory.tags), " ".join(memory.files))
-    return to_index_text("\n".join(part for part in parts if part))
+    tags, files = " ".join(memory.tags), " ".join(memory.files)
+    parts = (memory.title, memory.text, tags, files)
+    return to_index_text("\n".join(filter(None, parts)))
 
 
 def insert_event(db: Connection, event: Event) -> int:
@@ -146,7 +147,7 @@ def revise_memory(
 ) -> None:
     """Set some fields of a memory; words, tags and vectors follow."""
     # The id is what history, edges and other memories know it by.
-    unknown = set(fields) - set(FIELDS) | ({"id"} & set(fields))
+    unknown = set(fields) - (set(FIELDS) - {"id"})
     if unknown:
         raise BadInput(f"A memory has no field {', '.join(sorted(unknown))} that can be changed")
     num, old = fetch_memory(db, id)
