@@ -29,8 +29,9 @@ def redact_messages(
     *,
     is_redacted: bool = False,
 ) -> list[dict[str, str]]:
-    """Messages as they may be written down: without secrets, what stands in sensitive files, and
-    what a tool had from Reverie.
+    """Messages as they may be written down.
+
+    Without secrets, what stands in sensitive files, and what a tool had from Reverie.
 
     A tool's answer does not say which of the calls before it it answers. So if any of these calls
     was given a sensitive file, be they in one message or in several on end, every answer goes as a
@@ -54,8 +55,9 @@ def redact_messages(
 
 
 def drop_sensitive_text(message: HostMessage, policy: Policy, *, guarded: bool) -> str:
-    """What a message says without the text of sensitive files; `guarded` if the call at hand is
-    given one.
+    """What a message says without the text of sensitive files.
+
+    `guarded` if the call at hand is given one.
     """
     text = clean_text(drop_injected_echo(message))
     if message.role == ASSISTANT:
@@ -69,8 +71,9 @@ def drop_sensitive_text(message: HostMessage, policy: Policy, *, guarded: bool) 
 
 
 def drop_injected_echo(message: HostMessage) -> str:
-    """What a message says. A tool's answer with injected context is an echo: only what stands
-    around it is new.
+    """What a message says without injected context that a tool gave back.
+
+    A tool's answer with injected context is an echo: only what stands around it is new.
     """
     answered = message.role in TOOL_ROLES and FENCE in message.text
     return remove_injections(message.text).strip() if answered else message.text
@@ -92,8 +95,9 @@ def reads_sensitive_file(message: HostMessage, policy: Policy) -> bool:
 
 
 def redact_role(role: str, policy: Policy) -> str:
-    """A role as it may be written down; "other" for a long one, of which a part could be half of
-    a secret.
+    """A role as it may be written down; "other" for a long one.
+
+    A part of a long one could be half of a secret.
     """
     role = redact_short_text(role, policy)
     return role if len(role) <= MAX_ROLE_CHARS else "other"

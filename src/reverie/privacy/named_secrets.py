@@ -146,8 +146,9 @@ def _is_password(assigned: AssignedValue) -> bool:
 
 
 def _is_word_password(assigned: AssignedValue) -> bool:
-    """True for `DB_PASSWORD=letmein`, not for `password=user_input`, `f(password=value)` or
-    `password: must be …`.
+    """True for `DB_PASSWORD=letmein`.
+
+    Not for `password=user_input`, `f(password=value)` or `password: must be …`.
     """
     if assigned.in_call and not assigned.name.isupper():
         return False
@@ -176,8 +177,9 @@ def _is_key(assigned: AssignedValue) -> bool:
 def _parse_assignment(
     text: str, lower: str, at: int, word: str, family: Family
 ) -> tuple[AssignedValue, int, int] | None:
-    """What is assigned to the name that holds `word` at `at`, with its start and end; None if
-    nothing is.
+    """What is assigned to the name that holds `word` at `at`, with its start and end.
+
+    None if nothing is.
     """
     found = compile_once(_TAIL).match(text, at + len(word))
     if found is None or not _is_a_name(text, lower, at, word):
@@ -261,8 +263,9 @@ def find_assignment_spans(text: str, lower: str) -> Iterator[SecretSpan]:
 
 
 def _find_value_end(text: str, assigned: AssignedValue, start: int, end: int) -> int:
-    """Where a value ends: it is judged by its first 256 characters, for linear time, but taken out
-    as a whole.
+    """Where a value ends.
+
+    It is judged by its first 256 characters, for linear time, but taken out as a whole.
     """
     if assigned.quoted or end - start < LONG_VALUE_CHARS:
         return end

@@ -1,5 +1,6 @@
-"""What identifies a person: cards, IBANs and US social security numbers; on request, mail addresses
-and phone numbers.
+"""What identifies a person: cards, IBANs and US social security numbers.
+
+On request, mail addresses and phone numbers, too.
 """
 
 from __future__ import annotations

@@ -146,8 +146,9 @@ _HIDDEN = "[\u200b-\u200f\u2060-\u2064\u202a-\u202e\u2066-\u2069\U000e0000-\U000
 
 @cache
 def compile_signs() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """(reason, expression) of all signs. Compiling takes 15 ms, so it is done only where a text is
-    checked.
+    """(reason, expression) of all signs.
+
+    Compiling takes 15 ms, so it is done only where a text is checked.
     """
     return (
         *(

@@ -108,8 +108,9 @@ def _longest_first(text: str) -> tuple[int, str]:
 
 
 def check_scrub_text(text: str) -> str:
-    """The text without spaces around it; BadInput if taking it out everywhere would tear what is
-    not meant. The message never repeats it.
+    """The text without spaces around it; BadInput if it cannot be taken out everywhere.
+
+    That is if it would tear what is not meant. The message never repeats the text.
     """
     text = text.strip()
     if len(text) < MIN_TEXT_CHARS:

@@ -115,8 +115,9 @@ def is_varied(secret: str) -> bool:
 
 
 def is_mixed(value: str) -> bool:
-    """True for letters with digits or signs: what people mean by a strong password, and what prose
-    hardly ever is.
+    """True for letters with digits or signs.
+
+    What people mean by a strong password, and what prose hardly ever is.
     """
     letters = any(map(str.isalpha, value))
     digits = any(map(str.isdigit, value))
@@ -160,8 +161,9 @@ def is_login(secret: str) -> bool:
 
 
 def is_strong(secret: str) -> bool:
-    """True for letters of both cases with digits: what nobody writes by chance behind a name and a
-    colon.
+    """True for letters of both cases with digits.
+
+    What nobody writes by chance behind a name and a colon.
     """
     return (
         any(map(str.isupper, secret))

@@ -283,8 +283,9 @@ SHAPES = (*read_shapes(_KEYS), *read_issued(_ISSUED), *read_shapes(_SHAPED), *PH
 
 @lru_cache(maxsize=2)
 def _anchor_rows(spoken: bool) -> tuple[tuple[str, int], ...]:
-    """(anchor, row) of the spoken or of the other rows: `in` is far cheaper than the expressions,
-    and nearly always says no.
+    """(anchor, row) of the spoken or of the other rows.
+
+    `in` is far cheaper than the expressions, and nearly always says no.
     """
     found: list[tuple[str, int]] = []
     for row, shape in enumerate(SHAPES):
@@ -294,8 +295,9 @@ def _anchor_rows(spoken: bool) -> tuple[tuple[str, int], ...]:
 
 
 def select_shape_rows(text: str, lower: str) -> list[int]:
-    """The rows of SHAPES worth trying. Prose has no long words, so most anchors are never looked
-    for.
+    """The rows of SHAPES worth trying.
+
+    Prose has no long words, so most anchors are never looked for.
     """
     rows = [row for anchor, row in _anchor_rows(spoken=True) if anchor in lower]
     words = text.split()

@@ -184,8 +184,10 @@ def guard_tool_run(deed: ToolExchange, policy: Policy, folder: str = "") -> Tool
 
 
 def drop_sensitive_contents(payload: Mapping[str, Any], policy: Policy) -> Mapping[str, Any]:
-    """What the log may keep of a tool's event: of one with a sensitive file, which file and how it
-    went. The same object if nothing is left out.
+    """What the log may keep of a tool's event.
+
+    Of one with a sensitive file, which file and how it went. The same object if nothing is left
+    out.
     """
     parameters = payload.get("parameters")
     arguments = dict(parameters) if isinstance(parameters, Mapping) else {}
@@ -339,8 +341,9 @@ def matched_path(found: re.Match[str]) -> str:
 
 
 def drop_sensitive_block(found: re.Match[str], policy: Policy) -> str:
-    """The lines of one file, or its name and a mark if it is sensitive; a line end at their end
-    stays.
+    """The lines of one file, or its name and a mark if it is sensitive.
+
+    A line end at their end stays.
     """
     name = matched_path(found)
     if not is_pathlike(name) or not is_sensitive(name, policy):

@@ -45,8 +45,9 @@ def escape_line(text: str) -> str:
 
 
 def escape_text(text: str) -> str:
-    """A whole text without what a host would take for its own: tags, a speaker's name at the
-    beginning of a line, and invisible characters.
+    """A whole text without what a host would take for its own.
+
+    That is tags, a speaker's name at the beginning of a line, and invisible characters.
     """
     shown = break_speaker_labels(remove_invisible(text), r"(?m:^)[ \t]*")
     if "<" not in shown:
@@ -55,8 +56,9 @@ def escape_text(text: str) -> str:
 
 
 def remove_invisible(text: str) -> str:
-    """A text without characters that steer a terminal, turn the direction of writing, or cannot be
-    seen.
+    """A text without characters that cannot be seen.
+
+    Also without those that steer a terminal or turn the direction of writing.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -108,8 +108,9 @@ _CLAUSE_END = re.compile(
 
 
 def find_act_triggers(text: str) -> list[str]:
-    """Triggers for the acts that a text forbids; what is named after "use" or "without" is not
-    forbidden.
+    """Triggers for the acts that a text forbids.
+
+    What is named after "use" or "without" is not forbidden.
     """
     clauses = list(find_forbidden_clauses(text))
     triggers = triggers_of_act(FORCE_PUSH, clauses)

@@ -68,8 +68,9 @@ class HostMessage:
 
 
 def trim_message(text: str) -> str:
-    """A text without the middle that is never read, but with its `<private>` tags: they say what to
-    hide.
+    """A text without the middle that is never read.
+
+    Its `<private>` tags stay: they say what to hide.
     """
     if len(text) <= MAX_MESSAGE_CHARS + 2 * CUT_MARGIN:
         return text
@@ -233,8 +234,9 @@ def get_field(thing: Any, name: str) -> Any:
 
 
 def split_message(message: Any, place: int) -> list[HostMessage]:
-    """What one message says: its speaker's words and, in a user's message, apart from them, what
-    tools answered.
+    """What one message says: its speaker's words and, apart from them, what tools answered.
+
+    Only a user's message in parts may hold both.
     """
     role, content = role_of(message), get_content(message)
     if role != "user" or not isinstance(content, (list, tuple)):

@@ -188,8 +188,9 @@ def separate_quotes(line: str) -> tuple[list[str], list[str]]:
 
 
 def split_sentences(line: str) -> list[str]:
-    """The sentences of a line; "e.g. this" and file names stay whole. Lower case begins a sentence
-    too.
+    """The sentences of a line; "e.g. this" and file names stay whole.
+
+    Lower case begins a sentence, too.
     """
     line = _BULLET.sub("", line).strip()
     found: list[str] = []

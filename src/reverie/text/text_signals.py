@@ -1,5 +1,6 @@
-"""What a text says about itself in passing: the files it names, their language, and triggers that
-call it up again.
+"""What a text says about itself in passing.
+
+The files it names, their language, and triggers that call it up again.
 
 Modest and precise: a file is what looks like one beyond doubt, a tag comes from a file's name or
 its place, a trigger from what a person forbade by name. Nothing found is the usual answer.

@@ -136,8 +136,9 @@ def to_wall_time(at: float, zone: str) -> WallTime:
 
 
 def from_wall_time(wall: WallTime, zone: str) -> float:
-    """The timestamp at which a clock on the wall first shows this; if it never does, the first one
-    after.
+    """The timestamp at which a clock on the wall first shows this.
+
+    If it never does, the first one after.
     """
     there = wall.replace(tzinfo=load_zone(zone), fold=0)
     at = there.timestamp()
@@ -305,8 +306,9 @@ def parse_clock(found: re.Match[str], part: str, text: str) -> time:
 
 
 def parse_day_phrase(phrase: str, here: WallTime) -> WallTime | None:
-    """The day, or with hours and minutes the moment, of a phrase in one of the known forms, by
-    `dateparser`.
+    """The day of a phrase in one of the known forms, by `dateparser`.
+
+    With hours and minutes, the moment.
     """
     from dateparser import parse
 
@@ -482,8 +484,9 @@ def iterate_occurrences(rule: str, last: float, after: float, zone: str) -> Iter
 
 
 def first_occurrence(rule: str, now: float, zone: str) -> float:
-    """The first time of a rule from now on. An interval of minutes or hours begins now, one of days
-    at its hour.
+    """The first time of a rule from now on.
+
+    An interval of minutes or hours begins now, one of days at its hour.
     """
     interval = parse_interval(rule)
     if interval and interval.at:

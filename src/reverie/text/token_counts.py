@@ -20,8 +20,9 @@ class Tokenizer(Protocol):
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text takes: a quarter of its characters; one each in scripts
-    without spaces.
+    """About how many tokens a text takes.
+
+    A quarter of its characters; one each in scripts without spaces.
     """
     if text.isascii():
         return -(-len(text) // 4)

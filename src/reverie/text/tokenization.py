@@ -84,8 +84,9 @@ def _split_compound(text: str) -> list[str]:
 
 
 def to_index_text(text: str) -> str:
-    """What goes into the full-text column: the text, with identifiers opened and pairs for unspaced
-    scripts.
+    """What goes into the full-text column.
+
+    The text, with identifiers opened and pairs of characters for unspaced scripts.
 
     >>> to_index_text("call getUserName now")
     'call getUserName get User Name now'
@@ -151,8 +152,9 @@ def shorten_line(text: str, most: int) -> str:
 
 
 def fold_text(text: str) -> str:
-    """The text in lower case with single spaces: the same for texts that say the same word for
-    word.
+    """The text in lower case with single spaces.
+
+    The same for texts that say the same word for word.
     """
     return " ".join(text.lower().split())
 

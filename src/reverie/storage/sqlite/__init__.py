@@ -40,7 +40,10 @@ CLOCK_JUMP_FACTOR = 2.0
 
 
 def path_from_url(url: str) -> str:
-    """The path in a URL: sqlite:///relative.db, sqlite:////absolute.db, sqlite://:memory:"""
+    """The path in a URL.
+
+    sqlite:///relative.db, sqlite:////absolute.db, sqlite://:memory:
+    """
     rest = url.removeprefix("sqlite://")
     return rest if rest == ":memory:" else rest.removeprefix("/")
 
