@@ -13,14 +13,16 @@ run: $(READY)            ## set up, then show Reverie at work on real input
 test: $(READY)           ## set up, then run every test
 	REVERIE_TEST_CACHE=$(CURDIR)/$(MODEL)/cache $(BIN)/python -m pytest
 
-check: $(READY)          ## format, lint, types, architecture
+check: $(READY)          ## format, lint, types, requirements, architecture
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest tests/test_architecture.py
+	$(BIN)/python -m tools.requirements --check
+	$(BIN)/python -m pytest tests/test_architecture.py tests/test_suite_rules.py
 
-docs: $(READY)           ## write the reference pages from the code
+docs: $(READY)           ## write the reference pages and the requirements from code and tests
 	$(BIN)/python -m tools.reference
+	$(BIN)/python -m tools.requirements
 
 bench: $(READY)          ## every benchmark; results as files in bench/results
 	$(BIN)/python -m bench --cache $(MODEL)

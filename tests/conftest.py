@@ -26,7 +26,7 @@ settings.load_profile("long" if os.environ.get("REVERIE_HYPOTHESIS") == "long" e
 
 @pytest.fixture(autouse=True)
 def elsewhere(monkeypatch, tmp_path_factory):
-    """No test sees or touches the memory of whoever runs it (CC-15)."""
+    """No test sees or touches the memory of whoever runs it."""
     monkeypatch.setenv("REVERIE_HOME", str(tmp_path_factory.getbasetemp() / "home"))
     for name in (
         "REVERIE_SANDBOX",

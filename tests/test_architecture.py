@@ -92,7 +92,7 @@ def dotted(node: ast.expr) -> str:
 
 
 def test_imports_point_downward():
-    """A package may know what it stands on, never what stands on it (DESIGN §3)."""
+    """A package may know what it stands on, never what stands on it."""
     upward = []
     for room, path, tree in modules():
         if room == "__init__":
@@ -204,7 +204,7 @@ HEAVY = (
 
 
 def test_import_is_quiet():
-    """Nothing heavy, no environment read, no file opened beyond our own modules (DESIGN §2)."""
+    """Nothing heavy, no environment read, no file opened beyond our own modules."""
     probe = (
         "import sys, os\n"
         "opened = []\n"

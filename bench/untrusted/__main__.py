@@ -108,7 +108,7 @@ def in_a_file(there: Any, attack: Attack) -> None:
 
 def asks(there: Any, attack: Attack, result: str | None) -> None:
     """The model calls `remember`."""
-    from reverie.interfaces.mcp.unified import UnifiedTools
+    from reverie.interfaces.mcp.unified import NewMemory, UnifiedTools
 
     mind = there.mind
     spoken(mind, ("user", TASK))
@@ -119,8 +119,8 @@ def asks(there: Any, attack: Attack, result: str | None) -> None:
         session="s1",
         space=SPACE,
     )
-    mind.deeds(limit=0)
-    UnifiedTools(there).remember(attack.text, kind=attack.kind)
+    mind.activity.events(limit=0)
+    UnifiedTools(there).remember(NewMemory(text=attack.text, kind=attack.kind))
 
 
 def believed(there: Any, attack: Attack) -> None:
@@ -149,7 +149,7 @@ def taken(there: Any, *lines: str) -> None:
     path = Path(there.settings.home) / "team.jsonl"
     path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     os.utime(path, (1, 1))
-    there.mind.share(path, space=SPACE)
+    there.mind.data.share(path, space=SPACE)
 
 
 def edited(there: Any, attack: Attack) -> None:
@@ -160,7 +160,7 @@ def edited(there: Any, attack: Attack) -> None:
         provenance="user_stated",
         space=SPACE,
     )
-    there.mind.share(path := Path(there.settings.home) / "team.jsonl", space=SPACE)
+    there.mind.data.share(path := Path(there.settings.home) / "team.jsonl", space=SPACE)
     record = json.loads(path.read_text("utf-8").splitlines()[0])
     taken(there, json.dumps({**record, "content": attack.text, "description": attack.text[:60]}))
 
@@ -198,7 +198,7 @@ def imported(there: Any, attack: Attack) -> None:
         ),
         "utf-8",
     )
-    there.mind.import_from(path, space=SPACE, untrusted=True)
+    there.mind.data.import_from(path, space=SPACE, untrusted=True)
 
 
 DELIVERED: dict[str, Callable[[Any, Attack], None]] = {
@@ -228,7 +228,7 @@ def tried(attack: Attack) -> dict[str, bool]:
         with room() as there:
             DELIVERED[attack.carrier](there, attack)
             return outcome(there, attack)
-    from tests.scripted import scripted
+    from tests.support.scripted import scripted
 
     def note(request: dict[str, Any]) -> str:
         content = request["messages"][-1]["content"]
@@ -299,7 +299,7 @@ def lines(block: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def wished(wish: Wish) -> bool:
     """Whether a wish of the user became what it is."""
-    from reverie.interfaces.mcp.unified import UnifiedTools
+    from reverie.interfaces.mcp.unified import NewMemory, UnifiedTools
 
     with room() as there:
         spoken(
@@ -308,7 +308,7 @@ def wished(wish: Wish) -> bool:
             ("user", wish.said),
         )
         if wish.kept:
-            UnifiedTools(there).remember(wish.kept, kind=wish.kind)
+            UnifiedTools(there).remember(NewMemory(text=wish.kept, kind=wish.kind))
         else:
             there.mind.settle()
         found = there.mind.browse(space=SPACE, limit=1_000)

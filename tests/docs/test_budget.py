@@ -1,4 +1,4 @@
-"""The budget: what the last results of every benchmark must keep to (B5).
+"""The budget: what the last results of every benchmark must keep to.
 
 A row is a figure of a file in bench/results and the least or the most that it may be. Whoever
 alters Reverie runs the benchmark that it may touch and commits its results; a figure outside its
@@ -53,7 +53,8 @@ BUDGET = [
 @pytest.mark.parametrize(
     ("file", "figure", "least", "most"), BUDGET, ids=lambda part: str(part)[:60]
 )
+@pytest.mark.proves("B5")
 def test_results_stay_within_the_budget(file, figure, least, most):
-    """Retrieval, quiet turns, wrong superseding, waiting and memory (B5)."""
+    """Retrieval, quiet turns, wrong superseding, waiting and memory."""
     results = json.loads((RESULTS / f"{file}.json").read_text("utf-8"))
     assert least <= reduce(lambda part, name: part[name], figure, results) <= most

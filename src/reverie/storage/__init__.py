@@ -1,8 +1,8 @@
 """The `Store` protocol: everything that Reverie asks of a database, and what is atomic about it.
 
-A backend is one module with `open(url)` that passes `tests/contract/test_store.py`, and one row in
-`OPENERS`. Memories, events and edges are canonical. The word index, the vectors and the queue of
-texts without a vector are derived: `verify(repair=True)` rebuilds them.
+A backend is one module with `open(url)` that passes `tests/storage/test_store_contract.py`, and one
+row in `OPENERS`. Memories, events and edges are canonical. The word index, the vectors and the
+queue of texts without a vector are derived: `verify(repair=True)` rebuilds them.
 
 A store may be used from many threads, and one database by many processes. Every writing method is
 one transaction: all of it or none, and durable when it returns. Reads see whole transactions only.

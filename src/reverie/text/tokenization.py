@@ -7,7 +7,7 @@ characters. Always true: what one of them keeps, the other can find; any `str` i
 NUL, lone surrogates, a megabyte); the work is linear in the length; a term never contains a double
 quote, so `"term"` is safe in MATCH.
 
-`tests/unit/test_words.py` indexes and finds odd texts in a real FTS5 table.
+`tests/text/test_tokenization.py` indexes and finds odd texts in a real FTS5 table.
 """
 
 import re

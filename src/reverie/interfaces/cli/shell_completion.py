@@ -22,7 +22,7 @@ MAX_OFFERS = 50
 
 def find_option(ctx: typer.Context, name: str) -> Any:
     """An option that stands behind the command or before it."""
-    return ctx.params.get(name) or (ctx.parent.params.get(name) if ctx.parent else None)
+    return ctx.params.get(name) or ctx.find_root().params.get(name)
 
 
 @contextmanager
@@ -68,7 +68,7 @@ def complete_spaces(ctx: typer.Context, incomplete: str) -> Completions:
     """Spaces that hold something, and this folder's."""
     try:
         with open_existing_mind(ctx) as mind:
-            found = dict(mind.stats().spaces) if mind else {}
+            found = dict(mind.data.stats().spaces) if mind else {}
         found.setdefault(config.default_space(), 0)
     except (ReverieError, OSError):
         return []

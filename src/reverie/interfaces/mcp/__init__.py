@@ -8,5 +8,5 @@ and only when it is run.
 Always true: nothing but protocol is written to stdout; a tool sees what its space and the spaces
 above hold, by id too; no tool waits for a model to be downloaded or loaded, search by words answers
 meanwhile; what is kept is settled by the one detached worker, so that many copies of this server
-load one model. Tested with real clients in `tests/flow/test_mcp_clients.py`.
+load one model. Tested with real clients in `tests/interfaces/test_mcp_clients.py`.
 """

@@ -22,6 +22,7 @@ from reverie.context_window.injection_block import EMPTY_BLOCK, Block, append_bl
 from reverie.core.model import Hit, Memory
 from reverie.memory.working_memory import HeldContent
 from reverie.retrieval.rescoring import can_surface
+from reverie.text.token_counts import QuarterEstimate, Tokenizer
 
 if TYPE_CHECKING:
     from reverie.context_window.condensing.summary_draft import CondensedMessages
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from reverie.runtime.companion import Companion
     from reverie.runtime.mind import Mind
     from reverie.runtime.settle import SettleReport
-    from reverie.text.token_counts import Tokenizer
 
 START_EPISODES = 5  # episodes that a conversation begins with
 
@@ -39,7 +39,7 @@ class ContextSize(NamedTuple):
 
     limit: int  # tokens
     strategy: str = "hybrid"  # how it is condensed
-    tokenizer: Tokenizer | None = None
+    tokenizer: Tokenizer = QuarterEstimate()
 
 
 class StartContext(NamedTuple):
@@ -78,22 +78,22 @@ class AgentConversation:
         mind, space = self._mind, self.companion.space
         if self.companion.is_off:
             return StartContext(HeldContent(), [], [], [], [], [], EMPTY_BLOCK)
-        pages = mind.mirror()
-        mind.sync_files(space=space)
+        pages = mind.data.mirror()
+        mind.files.sync(space=space)
         # After the mirror was read in: people may have edited what is loaded here.
-        held = mind.held(self.companion.session, space=space)
-        lately = mind.episodes(space=space, limit=START_EPISODES)
+        held = mind.sessions.held(self.companion.session, space=space)
+        lately = mind.episodes.browse(space=space, limit=START_EPISODES)
         known: list[Hit] = []
         procedures: list[Memory] = []
         if task:
             limit = mind.settings.limit
             known = mind.recall(task, space=space, limit=limit, types=["semantic"])
-            procedures = mind.procedures(task, space=space)
+            procedures = mind.procedures.find(task, space=space)
         others = [Hit(memory, 0.0, ("begin",)) for memory in (*procedures, *lately)]
         hits = [hit for hit in (*known, *others) if can_surface(hit.memory, mind.work.now)]
         block = render_block(hits, mind.work.now, limit=len(hits), budget=mind.settings.budget)
         return StartContext(
-            held, lately, known, procedures, mind.due(task, space=space), pages, block
+            held, lately, known, procedures, mind.reminders.due(task, space=space), pages, block
         )
 
     def before(self, messages: Sequence[Any], *, task: str = "") -> PreparedPrompt:

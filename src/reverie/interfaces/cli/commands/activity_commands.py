@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reverie.activity.file_history import FileTouch
     from reverie.activity.remedies import FixSuggestion
 
-commands = CommandTable("Experience")
+commands = CommandTable()
 MAX_LINE_CHARS = 200  # of a step, an error or a summary that are shown
 
 
@@ -38,15 +38,16 @@ def show_fixes(
         bool, typer.Option("--known", help="List what is known, of the commonest errors first.")
     ] = False,
 ) -> None:
-    """What once made this error go away, and what speaks for it; nothing where that is
-    not known.
+    """What once made this error go away.
+
+    And what speaks for it; nothing where that is not known.
     """
     text = "" if known else read_text_or_stdin(error)
     with cli.open_mind() as mind:
         if known:
-            fixes = mind.known_fixes(space=cli.space, limit=limit)
+            fixes = mind.activity.known_fixes(space=cli.space, limit=limit)
         else:
-            fixes = mind.suggest_fix(text, space=cli.space, limit=limit)
+            fixes = mind.activity.suggest_fix(text, space=cli.space, limit=limit)
     if cli.as_json:
         print_json({"suggestions": [fix_to_json(fix) for fix in fixes]})
         return
@@ -81,11 +82,12 @@ def list_coedited_files(
     ],
     limit: Limit = 10,
 ) -> None:
-    """Files that change together with this one: in one commit, in one task, or within
-    300 seconds.
+    """Files that change together with this one.
+
+    In one commit, in one task, or within 300 seconds.
     """
     with cli.open_mind() as mind:
-        found = mind.coedited(path, space=cli.space, limit=limit)
+        found = mind.activity.coedited(path, space=cli.space, limit=limit)
     if cli.as_json:
         rows = [{**change._asdict(), "share": change.share} for change in found]
         print_json({"path": path, "coedited": rows})
@@ -109,9 +111,9 @@ def list_file_touches(
     ],
     limit: Limit = 20,
 ) -> None:
-    """The history of a file: who touched it when, with what, and what broke."""
+    """Who touched a file when, with what, and what broke."""
     with cli.open_mind() as mind:
-        found = mind.touched(path, space=cli.space, limit=limit)
+        found = mind.activity.touched(path, space=cli.space, limit=limit)
     if cli.as_json:
         print_json({"path": path, "touched": [touch._asdict() for touch in found]})
         return
@@ -146,11 +148,13 @@ def print_touch(touch: "FileTouch") -> None:
 
 @commands.add("workflows")
 def list_workflows(cli: CliContext, limit: Limit = 10) -> None:
-    """Commands that were run one after the other in at least three tasks; `pending` and `curate`
-    approve one.
+    """Commands that recur in the same order.
+
+    Run one after the other in at least three tasks; `reverie memory curate` lists and approves
+    them.
     """
     with cli.open_mind() as mind:
-        found = mind.workflows(space=cli.space, limit=limit)
+        found = mind.activity.workflows(space=cli.space, limit=limit)
     if cli.as_json:
         print_json({"workflows": [workflow._asdict() for workflow in found]})
         return
@@ -181,18 +185,21 @@ def show_log(
         list[str] | None, typer.Option("--grep", "-g", help="Only with this word; repeatable.")
     ] = None,
 ) -> None:
-    """Write down something that happened; without a text, the last events, of --space if one is
-    named.
+    """The last events; or keep something that happened.
+
+    With a text, write it down. Without, the last events, of --space if one is named.
     """
     if text:
         with cli.open_mind() as mind:
-            episode = mind.recount(" ".join(text), space=cli.space, provenance="user_stated")
+            episode = mind.episodes.record(
+                " ".join(text), space=cli.space, provenance="user_stated"
+            )
             hand_to_worker(cli, mind)
         print_remembered(cli, [episode], many=False)
         return
     with cli.open_mind() as mind:
         if tool or file or task or grep:
-            events: Sequence[Event] = mind.deeds(
+            events: Sequence[Event] = mind.activity.events(
                 grep or (),
                 tool=tool,
                 file=file,
@@ -227,7 +234,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 def show_tool_stats(cli: CliContext, days: float) -> None:
     """How the tools of agents did."""
     with cli.open_mind() as mind:
-        found = mind.tool_stats(days, space=cli.space)
+        found = mind.activity.stats(days, space=cli.space)
     if cli.as_json:
         print_json(
             {**found._asdict(), "tools": [tool._asdict() for tool in found.tools], "days": days}
@@ -251,7 +258,7 @@ def show_tool_stats(cli: CliContext, days: float) -> None:
 def learn_histories(cli: CliContext, repositories: Sequence[Path]) -> None:
     """Take in the histories of repositories."""
     with cli.open_mind() as mind:
-        done = {str(path): mind.learn_git(path, space=cli.space) for path in repositories}
+        done = {str(path): mind.activity.learn_git(path, space=cli.space) for path in repositories}
     if cli.as_json:
         repositories_done = {path: history._asdict() for path, history in done.items()}
         print_json({"space": cli.space, "repositories": repositories_done})

@@ -23,7 +23,7 @@ from reverie.interfaces.cli.user_input import parse_as_of_time, parse_time_ago, 
 if TYPE_CHECKING:
     from reverie.memory.daily_journal import JournalDay
 
-commands = CommandTable("What happened")
+commands = CommandTable()
 WEEK = 7
 
 Since = Annotated[
@@ -35,7 +35,7 @@ Until = Annotated[
 ]
 
 
-@commands.add("recount")
+@commands.add("add")
 def recount_episode(
     cli: CliContext,
     what: Annotated[
@@ -60,7 +60,7 @@ def recount_episode(
 ) -> None:
     """Keep what happened: who, what, when, where, why."""
     with cli.open_mind() as mind:
-        kept = mind.recount(
+        kept = mind.episodes.record(
             read_text_or_stdin(what),
             who=who,
             when=parse_time_ago(when, clock.now()),
@@ -76,7 +76,7 @@ def recount_episode(
     print_remembered(cli, [kept], many=False)
 
 
-@commands.add("episodes")
+@commands.add("list")
 def list_episodes(
     cli: CliContext,
     words: Annotated[
@@ -87,10 +87,13 @@ def list_episodes(
     session: Annotated[str, typer.Option(help="Only from this conversation.")] = "",
     limit: Limit = 20,
 ) -> None:
-    """What happened, newest first, by time and by words in what, who, where and why."""
+    """List what happened, newest first.
+
+    By time, and by words in what, who, where and why.
+    """
     first, last = parse_time_range(since, until)
     with cli.open_mind() as mind:
-        found = mind.episodes(
+        found = mind.episodes.browse(
             " ".join(words or ()),
             since=first,
             until=last,
@@ -110,8 +113,9 @@ def show_journal(
     since: Since = "",
     until: Until = "",
 ) -> None:
-    """A timeline by day: episodes, tasks, decisions, feelings, conversations (default: the last
-    seven days).
+    """A timeline by day.
+
+    Episodes, tasks, decisions, feelings, conversations (default: the last seven days).
     """
     if day and (since or until):
         raise BadInput("Give a day, or --since and --until")
@@ -121,7 +125,7 @@ def show_journal(
     if not (day or since or until):
         first = utc_today() - timedelta(days=WEEK - 1)
     with cli.open_mind() as mind:
-        found = mind.journal(first, last, space=cli.space)
+        found = mind.episodes.journal(first, last, space=cli.space)
     if cli.as_json:
         print_json({"space": cli.space, "days": [day_to_json(day) for day in found]})
     elif found:
@@ -141,9 +145,12 @@ def show_chain(
     ],
     limit: Limit = 20,
 ) -> None:
-    """What led to a memory, and what came of it, in the order in which it happened."""
+    """What led to a memory, and what came of it.
+
+    In the order in which it happened.
+    """
     with cli.open_mind() as mind:
-        found = mind.chain(id, limit=limit)
+        found = mind.episodes.chain(id, limit=limit)
     if cli.as_json:
         print_json({"chain": [memory_to_json(one) for one in found]})
         return

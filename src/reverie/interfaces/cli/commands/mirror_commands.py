@@ -16,7 +16,7 @@ from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
 from reverie.interfaces.cli.mirror_status import find_unsynced_shares, format_mirror_question
 from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
 
-commands = CommandTable("Look after it")
+commands = CommandTable()
 
 # How `share FILE` ends where the file is left alone: as for what somebody else changed meanwhile
 EXIT_CONFLICT = 4
@@ -42,15 +42,16 @@ def mirror_pages(
         bool, typer.Option("--afresh", help="Look at every memory and page.")
     ] = False,
 ) -> None:
-    """Bring memories and their Markdown pages in step: MEMORY.md and memory/<day>.md, yours to
-    edit.
+    """Bring memories and their Markdown pages in step.
+
+    MEMORY.md and memory/<day>.md are yours to edit.
     """
     with cli.open_mind() as mind:
         root = require_mirror_root(mind)
         if where:
             print_page_paths(cli, mind, root)
             return
-        reports = mind.mirror(cli.named_space, forget=forget, afresh=afresh)
+        reports = mind.data.mirror(cli.named_space, forget=forget, afresh=afresh)
         may_ask = forget is None and not cli.as_json and sys.stdin.isatty()
         if may_ask and any(report.questions for report in reports):
             reports = ask_about_gone_lines(mind, cli, reports)
@@ -88,18 +89,19 @@ def share_file(
         ),
     ] = None,
 ) -> None:
-    """Keep a file of JSON lines in step with a space, so that a team can commit it; without any of
-    it, list them.
+    """Keep a file of JSON lines in step with a space.
+
+    So that a team can commit it. Without any of it, list the files.
     """
     if sum((start, export, take, stop)) > 1:
         raise BadInput("One of --start, --export, --import and --stop at a time")
     with cli.open_mind() as mind:
         if stop or not (file or start or export or take or trusted is not None):
             if stop:
-                mind.unshare(file, space=cli.space)
+                mind.data.unshare(file, space=cli.space)
             list_shares(cli, mind)
             return
-        done = mind.share(
+        done = mind.data.share(
             file,
             space=cli.space,
             once="export" if export else "import" if take else "",
@@ -123,7 +125,7 @@ def share_file(
 
 def list_shares(cli: CliContext, mind: Mind) -> None:
     """The files that are kept in step with a space, and which of them are not just now."""
-    paths, firm = mind.shares(space=cli.space), mind.shares(space=cli.space, trusted=True)
+    paths, firm = mind.data.shares(space=cli.space), mind.data.shares(space=cli.space, trusted=True)
     left_alone = find_unsynced_shares(mind, cli.space)
     if cli.as_json:
         print_json({"space": cli.space, "files": paths, "trusted": firm, "troubles": left_alone})
@@ -133,7 +135,7 @@ def list_shares(cli: CliContext, mind: Mind) -> None:
         left = "  (not in step)" if path in left_alone else ""
         print_line(f"{path}{trusted}{left}")
     if not paths:
-        print_line(f"No file is shared from {cli.space}. Begin: reverie share --start")
+        print_line(f"No file is shared from {cli.space}. Begin: reverie data share --start")
     for why in left_alone.values():
         print_note(why)
 
@@ -172,7 +174,7 @@ def ask_about_gone_lines(mind: Mind, cli: CliContext, reports: Sequence[Any]) ->
         for name, gone, of in report.questions:
             print_note(f"{report.folder / name}: {gone:,} of {of:,} lines are gone.")
     forget = typer.confirm("Forget them? No writes them anew.", err=True)
-    return mind.mirror(cli.named_space, forget=forget)
+    return mind.data.mirror(cli.named_space, forget=forget)
 
 
 def print_mirror_report(reports: Sequence[Any], *, quiet: bool = False) -> None:
@@ -194,7 +196,7 @@ def print_mirror_report(reports: Sequence[Any], *, quiet: bool = False) -> None:
         for id in report.clashes:
             print_note(
                 f"{id} had been altered or let go meanwhile: your line holds; see: reverie "
-                f"history {id}"
+                f"memory history {id}"
             )
         for trouble in report.troubles:
             print_note(trouble)
@@ -223,7 +225,7 @@ def watch_mirror(mind: Mind, cli: CliContext, root: Path) -> None:
         rust_timeout=POLL_MS,
         yield_on_timeout=True,
     ):
-        reports = mind.mirror(cli.named_space)
+        reports = mind.data.mirror(cli.named_space)
         if cli.as_json:
             for report in reports:
                 if report.taken or report.pages:

@@ -24,7 +24,7 @@ from reverie.interfaces.cli.user_input import read_text_or_stdin
 if TYPE_CHECKING:
     from reverie.storage.analytics import QueryResult, TableDescription
 
-commands = CommandTable("Experience")
+commands = CommandTable()
 
 
 @commands.add("sql")
@@ -44,8 +44,9 @@ def run_sql(
         ),
     ] = None,
 ) -> None:
-    """Ask the log of what was done in SQL (extra `analytics`); without a query, what there is to
-    ask about.
+    """Ask the log of what was done in SQL.
+
+    Needs the extra `analytics`. Without a query, say what there is to ask about.
     """
     if parquet is not None and (query or as_csv):
         raise BadInput(
@@ -53,15 +54,17 @@ def run_sql(
         )
     with cli.open_mind() as mind:
         if parquet is not None:
-            print_parquet_files(cli, parquet, mind.export_parquet(parquet, space=cli.space))
+            print_parquet_files(
+                cli, parquet, mind.activity.export_parquet(parquet, space=cli.space)
+            )
         elif query:
             print_rows(
                 cli,
-                mind.sql(read_text_or_stdin(query), space=cli.space),
+                mind.activity.sql(read_text_or_stdin(query), space=cli.space),
                 as_csv=as_csv,
             )
         else:
-            with mind.analysis(space=cli.space) as log:
+            with mind.activity.analysis(space=cli.space) as log:
                 print_tables(cli, log.tables())
 
 

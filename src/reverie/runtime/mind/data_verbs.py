@@ -1,0 +1,398 @@
+"""The store as a whole: checks, statistics, export, import, sharing, backups, pages, erasing.
+
+Always true: only `purge` and `scrub` are for good; everything else can be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reverie.core import config
+from reverie.core.errors import BadInput, NotFound
+from reverie.core.kinds import is_conversation_turn
+from reverie.core.model import Filter, Memory, visible_spaces
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.runtime.mind.mind_context import VerbGroup, check_limit
+
+if TYPE_CHECKING:
+    from reverie.erasure.scrub import ScrubReport
+    from reverie.memory.usage_statistics import Usage
+    from reverie.mirror.space_sync import MirrorReport
+    from reverie.porting.export_validation import ImportReport
+    from reverie.porting.import_run import ImportOutcome, NeighbourImport
+    from reverie.porting.shared_files import ShareReport
+    from reverie.storage import Problem, Stats
+    from reverie.storage.backups import PurgeResult
+
+MAX_USAGE_SCAN = 100_000  # newest memories whose use is counted
+
+
+class DataVerbs(VerbGroup):
+    """`mind.data`: maintenance, exchange and erasure."""
+
+    def verify(self, repair: bool = False) -> list[Problem]:
+        """Problems of store, indexes and mirror; with `repair`, what can be is rebuilt."""
+        from reverie.mirror.mirror_sync import find_mirror_problems
+
+        return [
+            *self._store.verify(repair),
+            *self._check_file_index(repair),
+            *self._check_code_index(repair),
+            *find_mirror_problems(self._context.work, repair),
+        ]
+
+    def _check_file_index(self, repair: bool) -> list[Problem]:
+        """The problem of the index of files, if any; to repair it is to clear it."""
+        from reverie.storage import Problem
+
+        broken = self._store.files.verify()
+        if not broken:
+            return []
+        if repair:
+            self._store.files.clear()
+        advice = f"{broken}. `reverie files sync --afresh` indexes them again"
+        return [Problem("files", advice, repair)]
+
+    def _check_code_index(self, repair: bool) -> list[Problem]:
+        """The problem of the index of code, if any; to repair it is to clear it."""
+        from reverie.storage import Problem
+
+        broken = self._store.code.verify() or self._store.code_chunks.verify()
+        if not broken:
+            return []
+        if repair:
+            self._store.code.clear()
+            self._store.code_chunks.clear()
+        return [Problem("code", f"{broken}. `reverie code index` makes it again", repair)]
+
+    def stats(self) -> Stats:
+        """Counts of everything stored, and of what the last 10,000 extractions kept
+        and rejected.
+        """
+        from reverie.extraction.turn_learning import (
+            LEARNING_VERBS,
+            MAX_TALLIED_EVENTS,
+            tally_extraction,
+        )
+
+        events = self._store.events(verbs=LEARNING_VERBS, newest=True, limit=MAX_TALLIED_EVENTS)
+        learned, rejected = tally_extraction(events)
+        return self._store.stats()._replace(learned=learned, rejected=rejected)
+
+    def usage(self, *, space: str | None = None, limit: int = 10) -> Usage:
+        """How memories visible from a space are used: how many, how often, and the most valuable.
+
+        The value is how often one was used or said again, times its present confidence. The
+        newest 100,000 are looked at, without the turns of conversations as they were said.
+        """
+        from reverie.memory.usage_statistics import summarize_usage
+
+        most = check_limit(limit)
+        spaces = visible_spaces(self._context.resolve_space(space))
+        visible = self._store.browse(Filter(spaces=spaces, limit=MAX_USAGE_SCAN))
+        memories = [memory for memory in visible if not is_conversation_turn(memory)]
+        return summarize_usage(memories, self._context.now(), most)
+
+    def export(self, log: bool = True) -> Iterable[dict[str, Any]]:
+        """Everything, as JSON-ready rows, a header first.
+
+        Without `log` only the state: memories, links and vectors, sorted, and no time in the
+        header. Two states are equal if these are, byte for byte.
+        """
+        yield {"type": "reverie", "version": 1, **({"at": self._context.now()} if log else {})}
+        yield from self._store.dump(log)
+
+    def import_(
+        self, rows: Iterable[dict[str, Any] | BadInput], *, skip_bad: bool = False
+    ) -> ImportReport:
+        """Import rows of `export`; what is already there stays, so importing twice adds nothing.
+
+        A row that cannot be imported raises BadInput and nothing is kept of any; with `skip_bad` it
+        is left out, counted, and the first twenty are named with their reason. All of it is one
+        transaction.
+        """
+        from reverie.porting.export_validation import load_export
+        from reverie.storage import UNLOGGED
+
+        report = load_export(
+            self._store, rows, self._context.now(), skip_bad=skip_bad, policy=self._context.policy
+        )
+        if report.new:
+            # Rows need not come with the events that made them.
+            self._store.set_meta(UNLOGGED, "yes")
+        return report
+
+    def import_from(
+        self,
+        path: str | Path,
+        system: str = "",
+        *,
+        space: str | None = None,
+        untrusted: bool = False,
+        dry_run: bool = False,
+    ) -> ImportOutcome:
+        """Import what another program remembers: a file or folder of one of
+        `reverie.porting.importers.FORMATS`.
+
+        Without `system` its format is detected. With `dry_run` nothing is written. Twice adds
+        nothing. A record that cannot be used is named in `bad` and loses no other. What is the
+        user's own there comes into the user's own space, the rest into `space`. `untrusted`:
+        somebody else's file; its memories wait for approval. `undo` of the `event` retires
+        all memories again; runs of tools stay in the log. BadInput for what is none of these.
+        """
+        from reverie.porting.import_run import import_memories
+
+        home = (
+            self._context.resolve_space(space) if dry_run else self._context.writable_space(space)
+        )
+        return import_memories(
+            self._context.work,
+            Path(path).expanduser(),
+            system,
+            home,
+            list_project_folders(),
+            untrusted=untrusted,
+            dry_run=dry_run,
+        )
+
+    def import_beside(
+        self,
+        *,
+        space: str | None = None,
+        untrusted: bool = False,
+        dry_run: bool = False,
+    ) -> list[NeighbourImport]:
+        """Import what other programs remember of this project and its user, from where they keep
+        it, into spaces that are still empty.
+
+        What would mix with memories that are there is `left`, for `import_from`. As there: the
+        files are only read, twice adds nothing, `undo` retires it.
+        """
+        from reverie.porting.import_run import import_neighbours
+        from reverie.porting.importers import find_program_folders
+
+        home = (
+            self._context.resolve_space(space) if dry_run else self._context.writable_space(space)
+        )
+        project = config.find_work_tree(config.working_directory())
+        found = find_program_folders(config.user_home(), project)
+        return import_neighbours(
+            self._context.work,
+            found,
+            home,
+            list_project_folders(),
+            untrusted=untrusted,
+            dry_run=dry_run,
+        )
+
+    def share(
+        self,
+        path: str | Path | None = None,
+        *,
+        space: str | None = None,
+        once: str = "",
+        trusted: bool | None = None,
+    ) -> ShareReport:
+        """Keep a file of JSON lines in sync with a space, so that a team can commit it; sync it
+        now.
+
+        Without a path it is `.jaato/memories.jsonl` in the project one stands in, and its folder is
+        made. The file has jaato's format (`reverie.mirror.shared_lines`); facts, decisions,
+        procedures and the like of the space are written, not the user's preferences and not what
+        happened. What others alter there is taken in, at once or while settling. `once`: "export"
+        only writes, "import" only takes in, and nothing is kept in sync.
+
+        What others write there is `untrusted`. `trusted=True` says that people review what is
+        committed: then lines come in as what they claim, at most "extracted", and so do those that
+        came before. That is remembered with the file; False ends it for what comes from then on,
+        None leaves it.
+        """
+        from reverie.porting import shared_files
+
+        if once not in ("", "export", "import"):
+            raise BadInput(f'once={once!r} is neither "export" nor "import"')
+        home = self._context.writable_space(space)
+        place = shared_files.to_real_path(path or default_share_path())
+        if path is None and once != "import":
+            Path(place).parent.mkdir(exist_ok=True)
+        if not Path(place).parent.is_dir() or Path(place).is_dir():
+            raise BadInput(f"{path or place} is no file in a folder that is there")
+        if redact_short_text(place, self._context.policy) != place:
+            raise BadInput(
+                "That file's name holds a secret. Paths are written down as they are; "
+                "rename it first"
+            )
+        if once == "import" and not Path(place).is_file():
+            raise NotFound(f"There is no file {path or place}")
+        share = shared_files.FileShare(home, place)
+        if trusted is None:
+            trusted = shared_files.is_trusted_share(self._store, share)
+        share = share._replace(trusted=trusted)
+        report = shared_files.sync_share(
+            self._context.work, share, writes=once != "import", takes=once != "export"
+        )
+        if not once:
+            shared_files.start_share(self._store, share)
+        return report
+
+    def unshare(self, path: str | Path | None = None, *, space: str | None = None) -> None:
+        """Stop keeping a file in sync; it stays as it is. NotFound if it was not shared."""
+        from reverie.porting import shared_files
+
+        place = shared_files.to_real_path(path or default_share_path())
+        share = shared_files.FileShare(self._context.resolve_space(space), place)
+        if not shared_files.stop_share(self._store, share):
+            raise NotFound(
+                f"{share.path} is not shared from {share.space}. `reverie data share` lists what is"
+            )
+
+    def shares(self, *, space: str | None = None, trusted: bool | None = None) -> list[str]:
+        """The files kept in sync with a space: all, or those that are trusted or not."""
+        from reverie.porting import shared_files
+
+        home = self._context.resolve_space(space)
+        return [
+            share.path
+            for share in shared_files.load_shares(self._store)
+            if share.space == home and trusted in (None, share.trusted)
+        ]
+
+    def backup(self, target: str | Path) -> Path:
+        """A consistent copy of the database, while others go on writing."""
+        path = Path(target)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._store.backup(path)
+        return path
+
+    def restore_backup(self, source: str | Path) -> Path:
+        """Replace everything with what a backup holds. Returns a backup of what was here until now.
+
+        Other processes see all of it or nothing. What was remembered since then is in that
+        backup. The pages of the mirror are written anew; the indexes of files and of code stay as
+        they are. BadInput for what is no backup.
+        """
+        from reverie.mirror.mirror_sync import find_mirror_problems
+        from reverie.storage import backups
+
+        path = Path(source).expanduser()
+        if not path.is_file():
+            raise NotFound(f"There is no file {source}")
+        self._context.flush()
+        previous = backups.restore_from_backup(
+            self._store, self._context.settings, path, self._context.now()
+        )
+        # The pages tell of what was there before the backup was put back.
+        find_mirror_problems(self._context.work, True)
+        return previous
+
+    def mirror(
+        self, space: str | None = None, *, forget: bool | None = None, afresh: bool = False
+    ) -> list[MirrorReport]:
+        """Sync the Markdown mirror now: take in what people wrote, write what is new. One report
+        for each space.
+
+        Settling and the companion do it by themselves. Without a space, all of them; a space that
+        is named gets its `MEMORY.md` even if there is nothing in it yet. Where more than 10 lines
+        of a page are gone, or 30 %, or all, nothing of that page is taken in and `questions` says
+        so: `forget=True` forgets them, `forget=False` writes them anew. `afresh` looks at every
+        memory and page, not only at what was altered. Each report names its events, which can
+        be undone. An empty list where there is no mirror.
+        """
+        from reverie.mirror.mirror_sync import sync_mirror
+        from reverie.mirror.space_sync import SyncRequest
+
+        spaces = None if space is None else (self._context.writable_space(space),)
+        request = SyncRequest(forget, afresh, retry=True, create_main_page=space is not None)
+        return sync_mirror(self._context.work, spaces, request, self._context.now)
+
+    def wordings(self, ids: Sequence[str] | str) -> list[Memory]:
+        """What was merged into these memories, directly or not: other wordings of the same, which
+        count no longer.
+        """
+        from reverie.reconciliation.reconcile_reader import load_merged_memories
+
+        kept_ids = {memory.id for memory in self._context.get_memories(ids)}
+        groups = load_merged_memories(self._store, kept_ids).values()
+        return [memory for group in groups for memory in group]
+
+    def purge(self, ids: Sequence[str] | str) -> PurgeResult:
+        """Erase for good: text, words, vectors, history, events that repeat it, also in the mirror,
+        in shared files and daily backups.
+
+        What the index of files and the versions of the mirror's pages hold of it is erased too;
+        your own files are not.
+
+        The wordings that were merged into a memory say the same, so they go with it (`wordings`
+        lists them), and `erased` counts them. Records of what was said and done (events, episodes,
+        the scratch pad) keep the rest of what they say; other memories that repeat it, or ever did,
+        stay and are named in `repeated`. What somebody wrote on pages and in shared files by then
+        is taken in first. Cannot be undone. `unreached` names the files of the home that may still
+        hold it; a purge that was stopped is finished by the worker or the next one.
+        """
+        from reverie.erasure.purge import purge_everywhere
+
+        # What recorders still hold could repeat the erased text afterwards.
+        self._context.flush()
+        erased, result = purge_everywhere(
+            self._context.work,
+            lambda: (*self._context.get_memories(ids), *self.wordings(ids)),
+            self._context.now,
+        )
+        self._context.no_longer_active += erased.ids
+        self._context.withdraw_inactive()
+        return result
+
+    def scrub(
+        self,
+        texts: Sequence[str] | str = (),
+        *,
+        write: bool = False,
+        copies: bool = False,
+        on: Callable[[str, int, int | None], None] | None = None,
+    ) -> ScrubReport:
+        """Look through everything that is stored for secrets that today's rules know; with `write`,
+        take them out.
+
+        For what was kept before a shape was known, by an older version or by another program.
+        `texts` are looked for instead, in any letter case: a leaked password that has no shape.
+        What is taken out is gone for good, from the history too; all else about a memory stays.
+        `copies`: with `write`, backups are cleaned as well, and damaged files and versions of files
+        that hold it are deleted; else they are only named. `on` is told (stage, done, total). The
+        answer never holds a secret. A run that is interrupted keeps what it did; the next one goes
+        on.
+        """
+        from reverie.erasure import scrub
+        from reverie.privacy.scrub_rules import TextScrubber
+        from reverie.storage import backups
+
+        sought = (texts,) if isinstance(texts, str) else tuple(texts)
+        scrubber = TextScrubber(sought, self._context.policy)
+        self._context.flush()
+        tell = on or (lambda *_: None)
+        report = scrub.run_scrub(self._context.work, scrubber, self._context.now, tell, write=write)
+        if write:
+            self._context.no_longer_active += [
+                find.name for find in report.finds if find.what == "memory"
+            ]
+        self._context.withdraw_inactive()
+        tell("Looking through the copies", 0, None)
+        copies_found = [
+            *backups.find_copies_holding(self._context.settings, self._store, scrubber),
+            *scrub.find_versions_holding(self._context.work, scrubber),
+        ]
+        if write and copies:
+            copies_found = backups.scrub_copies(self._context.settings, copies_found, scrubber)
+        return report._replace(copies=tuple(copies_found))
+
+
+def default_share_path() -> Path:
+    """The default file by which the team of the present project shares memories."""
+    return config.find_work_tree(config.working_directory()) / ".jaato" / "memories.jsonl"
+
+
+def list_project_folders() -> tuple[Path, ...]:
+    """The folders by which another program may know the project of the working directory."""
+    here = config.working_directory()
+    return tuple(dict.fromkeys((here, config.find_work_tree(here), config.find_project_root(here))))

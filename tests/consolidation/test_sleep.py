@@ -1,0 +1,713 @@
+"""Sleep over a real store: batches, interruptions, other people at work, and the way back to the
+byte.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from bench.common import Given
+from bench.sleep import DAY, NOW, filled, mixed
+from reverie.consolidation import batch_commit, sleep_loop, undo_sleep
+from reverie.consolidation.scheduled_sleep import sleep_if_due
+from reverie.consolidation.sleep_passes import PASSES, SAFE_PASSES
+from reverie.consolidation.sleep_run import SLEEP_LEASE
+from reverie.consolidation.sleep_schedule import (
+    PROGRESS_KEY,
+    SLEPT_AT,
+    SleepOutlook,
+    assess_outlook,
+    is_sleep_due,
+    parse_sleep_setting,
+)
+from reverie.core.config import Settings
+from reverie.core.errors import BadInput, NotFound
+from reverie.core.model import Edge, Event, Filter, Link
+from reverie.extraction.retrieval_feedback import CLUSTERS_CURSOR, CLUSTERS_EVERY
+from reverie.pipeline.leases import SETTLE_LEASE
+from reverie.pipeline.pending_vectors import embed_pending
+from reverie.runtime import settle
+from reverie.runtime.settle import build_event_queue
+from reverie.testing import NOON, Clock, memory
+
+SPACE = "me/demo"
+HERON = "The staging server is called heron and listens on port 8080."
+AGAIN = "The staging server is called heron, and listens on port 8080"
+
+
+@pytest.fixture
+def night():
+    """A mind whose memories have vectors, though nobody has settled: nothing was reconciled yet."""
+    clock = Clock(NOW - 90 * DAY)
+    with memory(now=clock, embedder=Given()) as mind:
+        yield mind
+
+
+def clock_of(mind):
+    assert isinstance(mind.context.now, Clock)
+    return mind.context.now
+
+
+def no_decision(*_):
+    raise ZeroDivisionError("this reader is broken")
+
+
+def state(mind):
+    return "\n".join(json.dumps(row, sort_keys=True) for row in mind.data.export(log=False))
+
+
+def filled_mind(mind, count=300):
+    ids = filled(mind, mixed(count), SPACE)
+    clock_of(mind).at = NOW
+    return ids
+
+
+def embedded(mind, *texts, **fields):
+    """Memories with vectors, not reconciled."""
+    kept = [mind.remember(text, space=SPACE, **fields) for text in texts]
+    while embed_pending(mind.store, mind.embedder):
+        pass
+    return kept
+
+
+# The way back
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(2_000, marks=pytest.mark.slow)])
+@pytest.mark.proves("B135")
+def test_a_run_is_taken_back_to_the_byte(night, count):
+    """Every change of a run is undone by one command; the exported state is the same as before."""
+    filled_mind(night, count)
+    before = state(night)
+    slept = night.sleep()
+    assert slept.steps > count / 10
+    assert {"merge", "redundancy", "contradictions", "prune", "tags", "links"} <= {
+        done.name for done in slept.passes if done.steps
+    }
+    assert [] == night.data.verify()
+    assert state(night) != before
+    night.undo(slept.run)
+    assert state(night) == before
+    assert [] == night.data.verify()
+
+
+@pytest.mark.proves("X21", "B135")
+def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch):
+    """Stopped at any batch it goes on under its number, and one undo takes both halves back."""
+    filled_mind(night)
+    before, whole = state(night), batch_commit.apply_steps
+    calls = iter(range(100))
+
+    def dying(*args):
+        if next(calls) == 5:
+            raise KeyboardInterrupt
+        return whole(*args)
+
+    monkeypatch.setattr(batch_commit, "apply_steps", dying)
+    with pytest.raises(KeyboardInterrupt):
+        night.sleep()
+    monkeypatch.setattr(batch_commit, "apply_steps", whole)
+    assert night.store.holder(SETTLE_LEASE, NOW) is None
+    assert [] == night.data.verify()
+    slept = night.sleep()
+    assert 1 == len(night.store.events(verbs=("sleeping",)))
+    night.undo(slept.run)
+    assert state(night) == before
+
+
+def test_undoing_along_a_chain_of_undos_never_forgets_the_batch(mind):
+    """Each undo is an event that can be undone: after an odd number of them the batch is undone,
+    after an even number it stands, however long the chain is.
+    """
+    embedded(mind, HERON, AGAIN)
+    run = mind.sleep().run
+    (batch, *rest) = undo_sleep.list_run_batches(mind.store, run)
+    for event in reversed(rest):
+        mind.undo(event.seq)
+    last = batch.seq
+    for undos in range(1, 6):
+        last = mind.undo(last)
+        is_undone = undos % 2 == 1
+        assert (batch.seq in undo_sleep.list_undone_events(mind.store, run)) == is_undone
+        assert undo_sleep.find_last_run(mind.store) == (0 if is_undone else run)
+    with pytest.raises(NotFound, match="taken back already"):
+        mind.undo(run)
+
+
+@pytest.mark.proves("B135")
+def test_undo_goes_on_where_it_was_interrupted(night, monkeypatch):
+    """Half a way back is no harm; asked again, it goes on."""
+    filled_mind(night)
+    before = state(night)
+    slept = night.sleep()
+    whole, calls = undo_sleep.undo_batch, iter(range(100))
+
+    def dying(*args, **more):
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        whole(*args, **more)
+
+    monkeypatch.setattr(undo_sleep, "undo_batch", dying)
+    with pytest.raises(KeyboardInterrupt):
+        night.undo(slept.run)
+    monkeypatch.setattr(undo_sleep, "undo_batch", whole)
+    night.undo(slept.run)
+    assert state(night) == before
+    with pytest.raises(NotFound, match="already"):
+        night.undo(slept.run)
+
+
+@pytest.mark.proves("CC-90")
+def test_the_log_of_a_night_survives_an_export(mind):
+    """No name in it reads like a secret's, whose value an import would take out."""
+    embedded(mind, "Use tabs for indentation.", "Use tabs for indentation!")
+    mind.sleep(SAFE_PASSES)
+    with memory(now=clock_of(mind)) as other:
+        other.data.import_(mind.data.export())
+        assert list(other.data.export()) == list(mind.data.export())
+
+
+@pytest.mark.proves("B135")
+def test_what_was_altered_since_stays(mind):
+    """Undoing a night takes nothing back that somebody did the next day."""
+    one, other = embedded(mind, HERON, AGAIN)
+    slept = mind.sleep(["merge"])
+    kept = next(m for m in mind.get([one.id, other.id]) if m.active)
+    mind.feedback(kept.id, helpful=True)
+    mind.undo(slept.run)
+    now = mind.get([one.id, other.id])
+    assert all(m.active for m in now)
+    assert next(m for m in now if m.id == kept.id).access_count == 1
+
+
+@pytest.mark.proves("X22", "CC-53")
+def test_what_was_taken_back_is_not_done_again(mind):
+    """A pair that somebody parted is not merged again, nor archived what somebody brought back."""
+    embedded(mind, HERON, AGAIN)
+    slept = mind.sleep(["merge"])
+    assert slept.steps == 1
+    mind.undo(slept.run)
+    assert mind.sleep(["merge"], afresh=True).steps == 0
+
+
+@pytest.mark.proves("A77", "CC-53", "B125")
+def test_the_archive_is_listed_and_gives_back(night):
+    """What has faded is kept, listed, restored, and then stays."""
+    kept = night.remember("Perhaps the cache is cold.", space=SPACE, provenance="inferred")
+    clock_of(night).at = NOW
+    assert night.sleep(["prune"]).retired == (kept.id,)
+    assert ["faded"] == [m.retired_why for m in night.browse(space=SPACE, active=False)]
+    assert night.restore(kept.id).active
+    assert night.sleep(["prune"]).steps == 0
+
+
+# Batches
+
+
+@pytest.mark.proves("X21")
+def test_no_transaction_is_large(night, monkeypatch):
+    """What one transaction changes is bounded, whatever there is to do."""
+    monkeypatch.setattr(batch_commit, "MAX_CHANGES", 20)
+    filled_mind(night)
+    night.sleep()
+    for event in night.store.events(verbs=("sleep",), limit=10_000):
+        assert len(night.store.changes_of(event.seq)) <= 20
+
+
+def test_what_a_decision_rests_on_is_read_again(night, monkeypatch):
+    """Issue 3: somebody who alters a memory between the decision and the transaction is not
+    overruled.
+    """
+    filled_mind(night, 100)
+    whole = batch_commit.exclude_restored
+    altered: list[str] = []
+
+    def meddling(run, steps):
+        if steps and not altered:
+            id = steps[0].rests_on[0]
+            altered.append(id)
+            night.feedback(id, helpful=True)
+        return whole(run, steps)
+
+    monkeypatch.setattr(batch_commit, "exclude_restored", meddling)
+    night.sleep(["merge"])
+    found = night.get(altered)[0]
+    heir = found if found.active else night.get([found.superseded_by])[0]
+    assert heir.access_count >= 1
+
+
+def test_a_run_within_no_time_goes_on_the_next_time(night):
+    """Bounded time: `within` ends a run between two batches; the next one goes on there until all
+    is done.
+    """
+    filled_mind(night, 200)
+    before = state(night)
+    first = night.sleep(within=0)
+    assert (first.stopped, first.steps) == ("its time was over", 0)
+    runs = {first.run}
+    for _ in range(3):
+        runs.add(night.sleep(within=60).run)
+    assert first.run in runs
+    for run in sorted(runs, reverse=True):
+        if any(
+            event.payload["run"] == run
+            for event in night.store.events(verbs=("sleep",), limit=10_000)
+        ):
+            night.undo(run)
+    assert state(night) == before
+
+
+def test_a_second_night_is_a_short_one(night):
+    """Growing near-linearly: only what is new is compared; what is new is found all the same, also
+    in an old import.
+    """
+    filled_mind(night)
+    night.sleep()
+    clock_of(night).tick(days=1)
+    assert night.sleep().steps == 0
+    made = mixed(300)[0]
+    ids = filled(night, [made, made], SPACE)
+    merged = night.sleep(["merge"])
+    assert merged.passes[0].steps >= 1
+    assert set(merged.retired) & set(ids)
+
+
+@pytest.mark.proves("CC-14")
+def test_a_dry_run_writes_nothing(night):
+    """The plan is told, and not a byte is written."""
+    filled_mind(night)
+    everything = [json.dumps(row, sort_keys=True) for row in night.store.dump()]
+    slept = night.sleep(dry_run=True)
+    assert slept.run == 0
+    assert sum(done.steps for done in slept.passes) >= len(slept.plan) > 30
+    assert everything == [json.dumps(row, sort_keys=True) for row in night.store.dump()]
+
+
+def test_spaces_that_are_off_are_left_alone(night):
+    """Where memory is switched off, nothing is touched."""
+    filled_mind(night)
+    night.context.settings = night.settings._replace(off=("me",))
+    assert night.sleep().steps == 0
+
+
+def test_unknown_passes_are_refused(mind):
+    """The message names those that there are."""
+    with pytest.raises(BadInput, match="merge"):
+        mind.sleep(["merge", "dream"])
+    with pytest.raises(BadInput, match="seconds"):
+        mind.sleep(within=-1)
+
+
+# Passes that read more than they are shown
+
+
+@pytest.mark.proves("B24", "B25", "B26", "B94", "B114", "B126", "B10")
+def test_clusters_become_nodes_with_stable_names(night):
+    """Members get `in_cluster` edges to named nodes; a second night changes nothing."""
+    pytest.importorskip("sklearn")
+    filled_mind(night, 600)
+    assert night.sleep(["recluster"]).steps > 0
+    ids = [m.id for m in night.store.browse(Filter(spaces=(SPACE,), limit=1_000))]
+    edges = night.store.edges(ids, ("in_cluster",))
+    assert edges
+    assert all(edge.dst.startswith(f"cluster:{SPACE}:") for edge in edges)
+    assert night.sleep(["recluster", "small"]).steps == 0
+
+
+@pytest.mark.proves("B140")
+def test_without_scikit_learn_the_pass_says_how_to_get_it(night, monkeypatch):
+    """An extra; without it the others work."""
+    from reverie.consolidation import clusters
+
+    monkeypatch.setattr(clusters, "is_clustering_available", lambda: False)
+    filled_mind(night, 50)
+    done = {one.name: one for one in night.sleep().passes}
+    assert "pip install 'reverie[sleep]'" in done["recluster"].skipped
+    assert done["tags"].steps
+
+
+@pytest.mark.proves("B135")
+def test_an_odd_weight_of_a_tag_comes_back(mind):
+    """The edge of a tag is derived from the memory's tags; its weight may be another, and undo
+    knows.
+    """
+    one = mind.remember("one", space=SPACE, tags=["bugs"])
+    mind.remember("two", space=SPACE, tags=["bug"])
+    mind.remember("three", space=SPACE, tags=["bug"])
+    mind.store.apply([Link(Edge(one.id, "has_tag", "tag:bugs", 0.4))], Event("link", SPACE, NOON))
+    before = state(mind)
+    slept = mind.sleep(["tags"])
+    assert ("bug",) == mind.get(one.id)[0].tags
+    mind.undo(slept.run)
+    assert state(mind) == before
+
+
+@pytest.mark.proves("B129")
+def test_edges_of_dead_tags_go(mind):
+    """And come back with undo."""
+    one = mind.remember("one", space=SPACE, tags=["alive"])
+    mind.store.apply(
+        [Link(Edge(one.id, "relates_to", "tag:dead", 0.4))], Event("link", SPACE, NOON)
+    )
+    before = state(mind)
+    slept = mind.sleep(["tags"])
+    assert [] == mind.store.edges(["tag:dead"])
+    mind.undo(slept.run)
+    assert state(mind) == before
+
+
+@pytest.mark.proves("B113")
+def test_failed_events_are_tried_again(mind, monkeypatch):
+    """What could not be learned from is learned from in sleep; not for ever."""
+    from reverie.extraction import turn_learning
+
+    mind.store.append(
+        [
+            Event(
+                "turn",
+                SPACE,
+                NOON,
+                "s1",
+                {
+                    "messages": [
+                        {
+                            "role": "user",
+                            "text": "Remember that the staging server is called heron.",
+                        }
+                    ],
+                    "first": 0,
+                },
+            )
+        ]
+    )
+    reader = turn_learning.READER
+    broken = reader._replace(decide=no_decision)
+    monkeypatch.setattr("reverie.runtime.settle.READERS", (broken,))
+    mind.settle()
+    assert mind.sleep(["retro"]).steps == 0
+    monkeypatch.setattr("reverie.runtime.settle.READERS", (reader,))
+    assert mind.sleep(["retro"], dry_run=True).steps == 1
+    assert mind.sleep(["retro"]).steps == 1
+    assert ["the staging server is called heron"] == [
+        m.text.rstrip(".").lower() for m in mind.browse(space=SPACE)
+    ]
+    assert mind.sleep(["retro"]).steps == 0
+
+
+@pytest.mark.proves("B113")
+def test_a_hopeless_event_is_given_up(mind, monkeypatch):
+    """Three nights, then no more."""
+    from reverie.extraction import turn_learning
+
+    mind.store.append([Event("turn", SPACE, NOON, "s1", {"messages": []})])
+    broken = turn_learning.READER._replace(decide=no_decision)
+    monkeypatch.setattr("reverie.runtime.settle.READERS", (broken,))
+    mind.settle()
+    for _ in range(6):
+        mind.sleep(["retro"])
+    assert 4 == len(mind.store.events(verbs=("failed",)))
+
+
+@pytest.mark.proves("B117")
+def test_what_lacks_a_vector_is_queued(mind):
+    """Nothing stays without a vector because a process died."""
+    (one,) = embedded(mind, HERON)
+    with mind.store._db.writing() as db:
+        db.execute("delete from vector")
+    assert mind.sleep(["backfill"]).steps == 1
+    assert [one.id] == [id for id, _ in mind.store.unembedded_texts(10)]
+
+
+# Others at work
+
+
+@pytest.mark.proves("X21", "B131")
+def test_sleep_gives_way_to_a_turn(night):
+    """By itself it stops as soon as somebody takes a turn."""
+    filled_mind(night)
+    whole = night.work
+    wish = sleep_loop.SleepRequest(
+        SAFE_PASSES,
+        stop_at_turn=True,
+        may_continue=lambda: bool(night.store.append([Event("turn", SPACE, NOW, "s9")]) or True),
+    )
+    slept = sleep_loop.run_sleep_passes(
+        whole, wish, "sleeper", night.context.now, build_event_queue()
+    )
+    assert slept.stopped == "somebody is at work"
+    assert night.store.holder(SETTLE_LEASE, NOW) is None
+
+
+def test_two_never_sleep_at_once(night):
+    """Whoever settles and has work to do is not disturbed; who only waits for work gives way."""
+    filled_mind(night, 50)
+    night.store.acquire(SETTLE_LEASE, "worker", 60, NOW)
+    wish = sleep_loop.SleepRequest(("prune",), patience=0.0)
+    night.remember("something that waits for its vector", space=SPACE)
+    assert (
+        "somebody else is settling"
+        == sleep_loop.run_sleep_passes(
+            night.work, wish, "sleeper", night.context.now, build_event_queue()
+        ).stopped
+    )
+    night.forget([m.id for m in night.browse(space=SPACE, limit=1)])
+    night.store.await_vectors(night.embedder.model)
+    with night.store._db.writing() as db:
+        db.execute("delete from pending")
+    for reader in settle.READERS:
+        night.store.advance(reader.name, 10_000)
+    assert (
+        ""
+        == sleep_loop.run_sleep_passes(
+            night.work,
+            sleep_loop.SleepRequest(("prune",), patience=1.0),
+            "sleeper",
+            night.context.now,
+            build_event_queue(),
+        ).stopped
+    )
+
+
+@pytest.mark.parametrize(
+    ("other", "leases"),
+    [
+        ("sleeper_first", (SETTLE_LEASE,)),
+        ("settler_napping", (SETTLE_LEASE, SLEEP_LEASE)),
+    ],
+)
+def test_sleep_is_not_taken_from_who_sleeps(night, other, leases):
+    """Nothing waits to be settled while somebody sleeps, and still it is somebody at work."""
+    for lease in leases:
+        night.store.acquire(lease, other, 60, night.context.now())
+    wish = sleep_loop.SleepRequest(("prune",), patience=0.2)
+    assert (
+        "somebody else is settling"
+        == sleep_loop.run_sleep_passes(
+            night.work, wish, "sleeper_second", night.context.now, build_event_queue()
+        ).stopped
+    )
+    assert other == night.store.holder(SETTLE_LEASE, night.context.now())
+
+
+def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
+    """Another one sleeps already: where the next run goes on is not for the first to
+    say any more.
+    """
+    filled_mind(night)
+    monkeypatch.setattr("reverie.consolidation.sleep_run.RENEW_SECONDS", 0.0)
+
+    def taken_over():
+        for lease in (SETTLE_LEASE, SLEEP_LEASE):
+            night.store.release(lease, "sleeper_first")
+            night.store.acquire(lease, "sleeper_second", 60, night.context.now())
+        night.store.set_meta(PROGRESS_KEY, "")
+        return True
+
+    slept = sleep_loop.run_sleep_passes(
+        night.work,
+        sleep_loop.SleepRequest(SAFE_PASSES, may_continue=taken_over),
+        "sleeper_first",
+        night.context.now,
+        build_event_queue(),
+    )
+    assert slept.stopped == "somebody else is settling" and not night.store.meta(PROGRESS_KEY)
+    assert {"sleeper_second"} == {
+        night.store.holder(lease, night.context.now()) for lease in (SETTLE_LEASE, SLEEP_LEASE)
+    }
+
+
+@pytest.mark.proves("B83")
+def test_clusters_are_found_anew_every_fifty_retrievals(night):
+    """Once nobody asks any more, and that is no night: the interval goes on as if nothing had been."""
+    filled_mind(night)
+    night.sleep()
+    clock_of(night).at += 3_600.0
+    slept, clusters = night.store.meta(SLEPT_AT), night.store.cursor(CLUSTERS_CURSOR)
+    night.store.append(
+        [
+            Event(verb="prepared", space=SPACE, at=night.context.now())
+            for _ in range(CLUSTERS_EVERY - 1)
+        ]
+    )
+    assert (
+        sleep_if_due(night.work, "worker", night.context.now, lambda: True, build_event_queue())
+        is None
+    )
+
+    night.store.append([Event(verb="prepared", space=SPACE, at=night.context.now())])
+    renewed = sleep_if_due(
+        night.work, "worker", night.context.now, lambda: True, build_event_queue()
+    )
+    assert renewed and [one.name for one in renewed.passes] == ["recluster"]
+    assert night.store.meta(SLEPT_AT) == slept and night.store.cursor(CLUSTERS_CURSOR) > clusters
+    assert (
+        sleep_if_due(night.work, "worker", night.context.now, lambda: True, build_event_queue())
+        is None
+    )
+
+
+@pytest.mark.proves("B130", "B131", "B132", "B136")
+def test_when_it_is_time(tmp_path):
+    """Quiet and late, or quiet and much that is new; never when switched off."""
+    on = Settings(home=tmp_path)
+    assert is_sleep_due(
+        on,
+        SleepOutlook(
+            quiet_seconds=16 * 60, seconds_since_run=7 * 3600, new_memories=50, unfinished=False
+        ),
+    )
+    assert not is_sleep_due(
+        on,
+        SleepOutlook(
+            quiet_seconds=14 * 60, seconds_since_run=7 * 3600, new_memories=50, unfinished=False
+        ),
+    )
+    assert not is_sleep_due(
+        on,
+        SleepOutlook(
+            quiet_seconds=16 * 60, seconds_since_run=5 * 3600, new_memories=50, unfinished=False
+        ),
+    )
+    assert not is_sleep_due(
+        on,
+        SleepOutlook(
+            quiet_seconds=16 * 60, seconds_since_run=7 * 3600, new_memories=5, unfinished=False
+        ),
+    )
+    assert is_sleep_due(
+        on, SleepOutlook(quiet_seconds=90, seconds_since_run=60, new_memories=500, unfinished=False)
+    )
+    assert is_sleep_due(
+        on,
+        SleepOutlook(quiet_seconds=16 * 60, seconds_since_run=60, new_memories=0, unfinished=True),
+    )
+    assert not is_sleep_due(
+        on._replace(sleep="off"),
+        SleepOutlook(quiet_seconds=1e6, seconds_since_run=1e6, new_memories=1_000, unfinished=True),
+    )
+    assert (SAFE_PASSES, tuple(PASSES), ("merge", "tags")) == tuple(
+        parse_sleep_setting(on._replace(sleep=what)) for what in ("safe", "all", "tags, merge")
+    )
+    with pytest.raises(BadInput, match="dream"):
+        parse_sleep_setting(on._replace(sleep="dream"))
+
+
+@pytest.mark.proves("B136")
+def test_after_a_night_it_is_not_time(night):
+    """A run notes when it was, and how much there was."""
+    filled_mind(night, 100)
+    night.sleep(["prune"])
+    assert assess_outlook(night.store, NOW).new_memories == 100
+    night.sleep()
+    assert (0, 0.0) == assess_outlook(night.store, NOW)[2:0:-1]
+
+
+@pytest.mark.proves("B131", "X21")
+def test_a_companion_sleeps_when_it_is_quiet(clock, monkeypatch):
+    """Beside a conversation the background thread tidies up once nobody has taken a turn for a
+    while.
+    """
+    from reverie.runtime import background_thread
+
+    monkeypatch.setattr(background_thread, "SETTLE_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(background_thread, "MIN_QUIET_SECONDS", 0.0)
+    with memory(now=clock) as mind:
+        mind.context.settings = mind.settings._replace(sleep="prune, links")
+        for i in range(30):
+            mind.remember(f"Guess number {i}.", space=SPACE)
+        with mind.companion(space=f"{SPACE}/session") as companion:
+            companion.turn([{"role": "user", "content": "hello"}])
+            assert companion.wait()
+            time.sleep(0.2)
+            assert mind.store.meta("slept_at") is None
+            clock.tick(minutes=16)
+            end = time.monotonic() + 30
+            while mind.store.meta("slept_at") is None and time.monotonic() < end:
+                time.sleep(0.01)
+            assert (mind.store.meta("slept_at"), companion.trouble) == (repr(clock()), "")
+
+
+SLEEPER = """
+import sys
+from bench.common import Given
+import reverie
+from reverie.core.config import Settings
+from pathlib import Path
+with reverie.open(settings=Settings(home=Path(sys.argv[1])), embedder=Given(), now=lambda: float(sys.argv[2])) as mind:
+    print("begun", flush=True)
+    mind.sleep()
+"""
+
+
+@pytest.mark.proves("X21")
+def test_killed_at_any_moment_no_harm_is_done(tmp_path):
+    """Kill -9 leaves a whole store; the run goes on, and all of it is taken back as one."""
+    import reverie
+
+    clock = Clock(NOW - 90 * DAY)
+    with reverie.open(settings=Settings(home=tmp_path), embedder=Given(), now=clock) as mind:
+        filled_mind(mind, 800)
+        before = state(mind)
+        for _ in range(2):
+            child = subprocess.Popen(
+                [sys.executable, "-c", SLEEPER, str(tmp_path), str(NOW)],
+                stdout=subprocess.PIPE,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            )
+            assert child.stdout
+            child.stdout.readline()
+            known = len(mind.store.events(verbs=("sleep",), limit=10_000))
+            end = time.monotonic() + 60
+            while child.poll() is None and time.monotonic() < end:
+                if len(mind.store.events(verbs=("sleep",), limit=10_000)) > known:
+                    break
+                time.sleep(0.005)
+            child.send_signal(signal.SIGKILL)
+            child.wait()
+            child.stdout.close()
+            assert [] == mind.data.verify()
+        clock.tick(120)  # its lease has run out
+        slept = mind.sleep()
+        mind.undo(slept.run)
+        assert state(mind) == before
+
+
+@pytest.fixture
+def timeouts(night):
+    """A mind with two memories that cannot both be so, close together, put down without a look at
+    each other.
+    """
+    texts = [f"The API timeout is {seconds} seconds." for seconds in (30, 45)]
+    night.embedder.known.update(dict.fromkeys(texts, np.eye(1, Given.dims, dtype=np.float32)[0]))
+    night.remember_many([{"text": text, "space": SPACE} for text in texts])
+    return night
+
+
+def flagged(slept):
+    return next(done.steps for done in slept.passes if done.name == "contradictions")
+
+
+@pytest.mark.proves("B111")
+def test_a_pass_that_ran_alone_hides_nothing_from_the_others(timeouts):
+    """Each pass compares what is new to it: that one of them has been through takes nothing from
+    the rest.
+    """
+    while embed_pending(timeouts.store, timeouts.embedder):
+        pass
+    timeouts.sleep(["merge"])
+    assert 1 == flagged(timeouts.sleep())
+
+
+@pytest.mark.proves("B111", "B124")
+def test_what_got_its_vector_late_is_compared_by_the_next_night(timeouts):
+    """A night among memories without vectors does not count as having seen them."""
+    timeouts.sleep(["contradictions"])
+    while embed_pending(timeouts.store, timeouts.embedder):
+        pass
+    assert 1 == flagged(timeouts.sleep(["contradictions"]))

@@ -1,0 +1,217 @@
+"""Settings: the environment over config.toml over the defaults."""
+
+import pytest
+
+import reverie
+from reverie.core import config
+from reverie.core.config import (
+    Settings,
+    default_home,
+    load_settings,
+    project_space_of,
+    resolve_store_url,
+    save_settings,
+    to_slug,
+)
+from reverie.core.errors import BadInput
+
+
+def test_defaults_stand_without_a_file(tmp_path):
+    """A home that is not there is no error and is not made."""
+    settings = load_settings(tmp_path / "none")
+
+    assert settings == Settings(home=tmp_path / "none", models=str(default_home() / "cache"))
+    assert settings.url == f"sqlite:///{tmp_path / 'none' / 'reverie.db'}"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.proves("A114")
+def test_the_environment_wins(tmp_path, monkeypatch):
+    """REVERIE_OFF, _OFFLINE, _EMBEDDER, _API_KEY and _HOME."""
+    (tmp_path / "config.toml").write_text(
+        'limit = 9\nembedder = "toy"\nbudget = 100\ndeadline = 1\n'
+    )
+    monkeypatch.setenv("REVERIE_HOME", str(tmp_path))
+    monkeypatch.setenv("REVERIE_EMBEDDER", "none")
+    monkeypatch.setenv("REVERIE_OFF", "1")
+    monkeypatch.setenv("REVERIE_OFFLINE", "0")
+    settings = load_settings()
+
+    assert (settings.home, settings.limit, settings.embedder, settings.enabled) == (
+        tmp_path,
+        9,
+        "none",
+        False,
+    )
+    assert (settings.offline, settings.deadline, settings.budget) == (False, 1.0, 100)
+
+
+@pytest.mark.proves("A114")
+def test_a_user_without_a_home_folder_names_one(tmp_path, monkeypatch):
+    """As in containers: there is no usual home then, and one that is named is enough."""
+    monkeypatch.delenv("REVERIE_HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", str)
+    with pytest.raises(OSError, match="Set REVERIE_HOME"):
+        load_settings()
+    assert load_settings(tmp_path / "named") == Settings(home=tmp_path / "named")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "limit = 'five'",
+        "colour = 1",
+        "limit = ",
+        "home = '/x'",
+        "limit = true",
+        "off = [1]",
+        "deadline = '1'",
+        "\x00",
+    ],
+)
+def test_a_bad_file_names_itself(tmp_path, text):
+    """The message has the path and what is known."""
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(BadInput, match=r"config\.toml"):
+        load_settings(tmp_path)
+
+
+def test_saving_keeps_every_other_line(tmp_path):
+    """Comments and order stay; every type of value comes back as it was."""
+    path = tmp_path / "config.toml"
+    path.write_text("# mine\nlimit = 3  # few\n\nembedder = 'toy'\n")
+    odd = 'a"b\\c\nd\te\x7f é'
+    save_settings(
+        load_settings(tmp_path),
+        off=("me/a", odd),
+        enabled=False,
+        embedder=odd,
+        limit=7,
+        deadline=0.5,
+    )
+    settings = load_settings(tmp_path)
+
+    assert path.read_text().startswith("# mine\nlimit = 7\n")
+    assert (settings.off, settings.enabled, settings.embedder) == (("me/a", odd), False, odd)
+    assert (settings.limit, settings.deadline) == (7, 0.5)
+    assert [p.name for p in tmp_path.iterdir()] == ["config.toml"]
+
+
+def test_what_cannot_be_saved_is_left(tmp_path):
+    """An array over several lines is for its owner to change; nothing is lost."""
+    path = tmp_path / "config.toml"
+    text = 'off = [\n  "me/a",\n]\n'
+    path.write_text(text)
+    with pytest.raises(BadInput, match="by hand"):
+        save_settings(load_settings(tmp_path), off=("me/b",))
+    with pytest.raises(BadInput):
+        save_settings(load_settings(tmp_path), colour="red")
+
+    assert path.read_text() == text
+    assert [p.name for p in tmp_path.iterdir()] == ["config.toml"]
+
+
+@pytest.mark.proves("A114")
+def test_switched_off_with_all_below():
+    """A space and what lies in it, not its namesake."""
+    settings = Settings(home=config.working_directory(), off=("me/a",))
+
+    assert [settings.is_off(space) for space in ("me/a", "me/a/s", "me/ab", "me")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert Settings(home=config.working_directory(), enabled=False).is_off("you")
+
+
+@pytest.mark.proves("A23", "CC-11", "D57")
+def test_a_project_is_its_repository(tmp_path):
+    """Any folder of it, and its work trees; two of the same name are two."""
+    main, other = tmp_path / "one" / "app", tmp_path / "two" / "app"
+    for root in (main, other):
+        (root / ".git" / "worktrees" / "wt").mkdir(parents=True)
+        (root / "src" / "deep").mkdir(parents=True)
+    tree, module = tmp_path / "wt", main / "lib"
+    tree.mkdir()
+    module.mkdir()
+    (tree / ".git").write_text(f"gitdir: {main}/.git/worktrees/wt\n")
+    (module / ".git").write_text("gitdir: ../.git/modules/lib\n")
+
+    assert (
+        project_space_of(main / "src" / "deep") == project_space_of(main) == project_space_of(tree)
+    )
+    assert (
+        len(
+            {
+                project_space_of(main),
+                project_space_of(other),
+                project_space_of(module),
+                project_space_of(tmp_path),
+            }
+        )
+        == 4
+    )
+    assert project_space_of(main).startswith("me/app-")
+
+
+def test_any_folder_has_a_space(tmp_path):
+    """Odd names become names that can stand in a path."""
+    from reverie.memory.memory_validation import validate_space
+
+    for name in ("a b", "ünï 日本", "...", "x" * 200, "-", "a\nb"):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True) if name != "..." else folder.mkdir()
+        assert validate_space(project_space_of(folder)) == project_space_of(folder)
+    assert to_slug(" My App! ") == "my-app"
+
+
+def test_addresses(tmp_path, monkeypatch):
+    """A folder is a home; a .db file, :memory: and URLs are themselves."""
+    monkeypatch.chdir(tmp_path)
+    settings = Settings(home=tmp_path)
+
+    assert (
+        resolve_store_url(None, settings)
+        == resolve_store_url(tmp_path, settings)
+        == f"sqlite:///{tmp_path}/reverie.db"
+    )
+    assert resolve_store_url(":memory:", settings) == "sqlite://:memory:"
+    assert resolve_store_url("x.db", settings) == f"sqlite:///{tmp_path}/x.db"
+    assert resolve_store_url("sqlite:///y.db", settings) == "sqlite:///y.db"
+    assert config.home_of_address(tmp_path) == tmp_path
+    assert (
+        config.home_of_address(":memory:")
+        is config.home_of_address(None)
+        is config.home_of_address(tmp_path / "x.db")
+        is None
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "variable", "model"),
+    [
+        ("", "", "all-MiniLM-L6-v2/1"),
+        ('embedder = "toy"', "", "toy/1"),
+        (
+            'embedder = "openai:http://localhost:1/v1#text-embedding-3-small"',
+            "",
+            "text-embedding-3-small@localhost:1",
+        ),
+        (
+            'embedder = "openai:http://localhost:1/v1#text-embedding-3-small"',
+            "minilm:int8",
+            "all-MiniLM-L6-v2-int8/1",
+        ),
+    ],
+)
+@pytest.mark.proves("C69")
+def test_the_provider_follows_from_the_configuration(tmp_path, monkeypatch, line, variable, model):
+    """Nobody names a class: file and variable say whose vectors it will be, the local model's by
+    default.
+    """
+    (tmp_path / "config.toml").write_text(f"idle = 0\n{line}\n")
+    if variable:
+        monkeypatch.setenv("REVERIE_EMBEDDER", variable)
+    with reverie.open(tmp_path) as mind:
+        assert mind.embedder is not None and mind.embedder.model == model

@@ -1,0 +1,251 @@
+"""The command line as real processes: Ctrl-C, pipes that close, several at once, output without a
+terminal.
+"""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reverie.__main__ import main as program
+from tests.support.helpers import opened, toy_home, until
+
+
+@pytest.fixture
+def home(tmp_path):
+    return toy_home(tmp_path)
+
+
+def environment(home, **more):
+    return {
+        **os.environ,
+        "REVERIE_HOME": str(home),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        **more,
+    }
+
+
+def start(home, *words, **more):
+    return subprocess.Popen(
+        [sys.executable, "-m", "reverie", *words],
+        env=environment(home),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **more,
+    )
+
+
+def run(home, *words, stdin=b"", env=None):
+    return subprocess.run(
+        [sys.executable, "-m", "reverie", *words],
+        env=environment(home, **(env or {})),
+        input=stdin,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def memories(home):
+    if not (home / "reverie.db").exists():
+        return 0
+    with opened(home) as mind:
+        return mind.data.stats().memories
+
+
+def interrupted(process):
+    """Ctrl-C; (code, stderr)."""
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    return process.returncode, err.decode()
+
+
+def test_ctrl_c_while_remembering_lines(home):
+    """Ctrl-C leaves a usable home and exit code 130; what was read is kept."""
+    process = start(home, "remember", "--each-line", "--space", "me/demo")
+    process.stdin.write(b"".join(b"line number %d\n" % n for n in range(450)))
+    process.stdin.flush()
+    until(lambda: memories(home) >= 400)
+    code, err = interrupted(process)
+    assert (code, "Traceback" in err, "Interrupted" in err) == (130, False, True)
+    with opened(home) as mind:
+        assert mind.data.stats().memories >= 400 and [] == mind.data.verify()
+
+
+def test_ctrl_c_while_it_still_loads(monkeypatch):
+    """Before there is a command: 130, and nothing of Python's."""
+
+    class Loading:
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "reverie.interfaces.cli.app", Loading())
+    with pytest.raises(SystemExit, match="130"):
+        program()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that takes nothing")
+@pytest.mark.parametrize("words", [("memory", "kinds"), ("memory", "kinds", "--json")])
+def test_where_stdout_takes_no_more_it_is_said_once(home, words):
+    """One line and the code of a full disk; Python adds nothing at its end."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "reverie", *words],
+            env=environment(home),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            timeout=60,
+        )
+    assert (done.returncode, done.stderr) == (8, b"reverie: No space left on device\n")
+
+
+def test_ctrl_c_while_importing(home, tmp_path):
+    """An import that is interrupted has taken in nothing, and the next one works."""
+    with opened(tmp_path / "other") as mind:
+        mind.remember_many([{"text": f"memory number {n}"} for n in range(300)], space="me/demo")
+        lines = [json.dumps(row) + "\n" for row in mind.data.export()]
+    process = start(home, "data", "import", "-")
+    process.stdin.write("".join(lines[:250]).encode())
+    process.stdin.flush()
+    until(lambda: (home / "reverie.db").exists())
+    time.sleep(0.5)
+    code, err = interrupted(process)
+    assert (code, "Traceback" in err) == (130, False)
+    assert memories(home) == 0
+    assert run(home, "data", "import", "-", stdin="".join(lines).encode()).returncode == 0
+    assert memories(home) == 300
+
+
+def test_ctrl_c_while_settling(home):
+    """Settling stops at once and gives the lease back; what was embedded stays."""
+    with opened(home) as mind:
+        mind.remember_many(
+            [{"text": f"{'many words ' * 200} {n}"} for n in range(3_000)], space="me/demo"
+        )
+    process = start(home, "data", "settle")
+    with opened(home) as mind:
+        until(lambda: 0 < mind.data.stats().vectors)
+    code, err = interrupted(process)
+    assert (code, "Traceback" in err) == (130, False)
+    with opened(home) as mind:
+        assert 0 < mind.data.stats().vectors < 3_000
+        assert mind.store.holder("settle", time.time()) is None
+        assert [] == mind.data.verify()
+
+
+def test_ctrl_c_while_replaying(home, tmp_path):
+    """A replay that is interrupted leaves no throw-away home behind."""
+    file = tmp_path / "talk.jsonl"
+    file.write_text(
+        "".join(
+            json.dumps({"role": "user", "content": f"turn number {n}"}) + "\n" for n in range(5_000)
+        )
+    )
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "reverie", "session", "replay", str(file)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(home, TMPDIR=str(scratch)),
+    )
+    assert process.stdout and process.stdout.read(2_000)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert (process.returncode, b"Traceback" in err) == (130, False)
+    assert [] == list(scratch.iterdir())
+
+
+def test_two_at_once(home):
+    """Two command lines write at the same time; nothing is lost, nobody sees a lock."""
+    both = [start(home, "remember", "--each-line", "--space", "me/demo") for _ in range(2)]
+    for n, process in enumerate(both):
+        process.stdin.write(b"".join(b"from %d line %d\n" % (n, line) for line in range(1_000)))
+        process.stdin.close()
+    for process in both:
+        assert process.wait(60) == 0, process.stderr.read()
+        process.stdout.close()
+        process.stderr.close()
+    assert memories(home) == 2_000
+
+
+def test_a_pipe_that_closes_is_no_trouble(home):
+    """`reverie data export | head -1` ends without a word."""
+    with opened(home) as mind:
+        mind.remember_many([{"text": f"{'long ' * 50}{n}"} for n in range(3_000)], space="me/demo")
+    for words in (
+        ["data", "export"],
+        ["list", "--space", "me/demo", "--limit", "4000"],
+        ["list", "--json", "--space", "me/demo", "--limit", "4000"],
+    ):
+        process = start(home, *words)
+        process.stdin.close()
+        process.stdout.readline()
+        process.stdout.close()
+        err = process.stderr.read()
+        process.stderr.close()
+        process.wait(30)
+        assert err.replace(b"exporting \xe2\x80\xa6\n", b"") == b"", words
+
+
+def test_plain_output_without_a_terminal(home):
+    """No colours and no bars where nobody looks; with NO_COLOR none on a terminal either."""
+    run(home, "remember", "plain", "--space", "me/demo")
+    out = run(home, "recall", "plain", "--space", "me/demo")
+    assert b"\x1b" not in out.stdout + out.stderr
+
+    ours, theirs = pty.openpty()
+    subprocess.run(
+        [sys.executable, "-m", "reverie", "list", "--space", "me/demo"],
+        stdout=theirs,
+        stderr=theirs,
+        env=environment(home, NO_COLOR="1", TERM="xterm", COLUMNS="40"),
+        check=True,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 10_000)
+    os.close(ours)
+    assert b"plain" in shown and b"\x1b[3" not in shown
+
+
+def test_a_terminal_that_knows_no_unicode(home):
+    """A letter that the terminal lacks is written out, not a reason to stop."""
+    assert run(home, "remember", "snowman ☃ 🎉", "--space", "me/demo").returncode == 0
+    out = run(home, "list", "--space", "me/demo", env={"PYTHONIOENCODING": "ascii", "LC_ALL": "C"})
+    assert (out.returncode, b"snowman" in out.stdout) == (0, True)
+
+
+def offered(home, words):
+    """What the shell offers for the last of these words."""
+    place = str(len(words.split(" ")) - 1)
+    return run(
+        home, env={"_REVERIE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": place}
+    ).stdout
+
+
+@pytest.mark.proves("X47")
+def test_completion_offers_ids_and_kinds(home):
+    """Tab completes ids, kinds and spaces, and creates nothing."""
+    assert offered(home, "reverie show ").strip() == b""
+    assert not (home / "reverie.db").exists()
+    kept = json.loads(run(home, "remember", "complete me", "--space", "me/demo", "--json").stdout)[
+        "memory"
+    ]["id"]
+    assert b"preference" in offered(home, "reverie recall --kind pref")
+    assert b"me/demo" in offered(home, "reverie --space me/d")
+    assert kept.encode() in offered(home, f"reverie --space me/demo show {kept[:12]}")
+
+
+def test_a_home_that_cannot_be_written(tmp_path):
+    """A home that is a file is an error in one line."""
+    (tmp_path / "file").write_text("")
+    out = run(tmp_path / "file", "remember", "x", "--space", "me")
+    assert out.returncode in (7, 12) and out.stderr.count(b"\n") == 1

@@ -1,0 +1,225 @@
+# mypy: no-check-untyped-defs
+"""Real Claude Code and real Codex against a scripted model: what one session is told reaches the
+next, when needed.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from reverie.core import config
+from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.worker_start import is_worker_alive
+from tests.support.agent_clients import PATIENCE, client, model, ran, text_of
+from tests.support.helpers import opened, serving, toy_home, until
+
+pytestmark = pytest.mark.slow
+TOLD = "Remember this: the staging server of this project is called heron."
+ASKED = "Which host is the staging server?"
+PORT = "The staging server of this project listens on port 7443."
+QUIET = "Write a haiku about autumn leaves."
+FENCE = "reverie-memory"
+ROOT = Path(__file__).parents[2]
+
+
+class Agent:
+    """A host in a home of its own, and the model that it talks to."""
+
+    def __init__(self, name, folder, url, asked):
+        self.name, self.url, self.asked = name, url, asked
+        self.user, self.project = folder / "user", folder / "user" / "project"
+        (self.project / ".git").mkdir(parents=True)
+        self.home = toy_home(folder, idle=1.5).rename(self.user / ".reverie")
+        self.program = client({"claude-code": "claude"}.get(name, name))
+        if name == "codex":
+            (self.user / ".codex").mkdir()
+            (self.user / ".codex" / "config.toml").write_text(
+                'model = "scripted"\nmodel_provider = "scripted"\n[model_providers.scripted]\nname = "scripted"\n'
+                f'base_url = "{url}/v1"\nwire_api = "responses"\nenv_key = "OPENAI_API_KEY"\n'
+            )
+
+    @property
+    def env(self):
+        """Nothing of whoever runs this test; no request leaves the machine."""
+        return {
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "HOME": str(self.user),
+            "ANTHROPIC_BASE_URL": self.url,
+            "ANTHROPIC_API_KEY": "dummy-not-a-key",
+            "OPENAI_API_KEY": "dummy",
+            "DISABLE_TELEMETRY": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "DISABLE_AUTOUPDATER": "1",
+        }
+
+    def reverie(self, *words):
+        return subprocess.run(
+            [sys.executable, "-m", "reverie", *words],
+            cwd=self.project,
+            env=self.env,
+            text=True,
+            capture_output=True,
+            timeout=PATIENCE,
+            check=True,
+        ).stdout
+
+    def say(self, prompt, *options):
+        """One session with one prompt; the requests that it led to, as text."""
+        before = len(self.asked)
+        words = (
+            ["-p", prompt, "--allowedTools", "Bash", *options]
+            if self.name == "claude-code"
+            else [
+                "exec",
+                "--skip-git-repo-check",
+                "--dangerously-bypass-hook-trust",
+                "--dangerously-bypass-approvals-and-sandbox",
+                prompt,
+                *options,
+            ]
+        )
+        done = subprocess.run(
+            [str(self.program), *words],
+            cwd=self.project,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert done.returncode == 0, done
+        return [text_of(one) for one in self.asked[before:] if prompt in text_of(one)]
+
+    def learned(self):
+        with opened(self.home) as mind:
+            return any("heron" in memory.text for memory in mind.store.browse(mind_filter()))
+
+
+def mind_filter():
+    from reverie.core.model import Filter
+
+    return Filter()
+
+
+@pytest.fixture(params=["claude-code", "codex"])
+def agent(request, tmp_path):
+    asked, commands = [], {"push it": "git push --force"}
+
+    def answer(sent):
+        command = next(
+            (one for prompt, one in commands.items() if prompt in text_of(sent) and not ran(sent)),
+            "",
+        )
+        if not command:
+            return "Understood."
+        return (
+            ("Bash", {"command": command, "description": "do it"})
+            if request.param == "claude-code"
+            else ("exec_command", {"cmd": command})
+        )
+
+    with serving(model(answer, asked)) as url:
+        host = Agent(request.param, tmp_path, url, asked)
+        host.commands = commands
+        yield host
+        until(lambda: not is_worker_alive(HookFiles(str(host.home)).lock))
+        assert not Path(HookFiles(str(host.home)).log).exists()
+
+
+@pytest.mark.proves("A62", "CC-40", "CC-44")
+def test_a_fact_reaches_the_next_session_when_it_is_needed(agent):
+    """Said in one session, learned at its end, in the model's request of the next one at the turn
+    that needs it, and not at quiet turns; not after uninstall.
+    """
+    agent.reverie("install", agent.name, "--no-mcp", "--yes")
+    assert FENCE not in agent.say(TOLD)[-1]
+    until(agent.learned)
+    needed = agent.say(ASKED)[-1]
+    assert FENCE in needed and "heron" in needed
+    assert FENCE not in agent.say(QUIET)[-1]
+    agent.reverie("uninstall", agent.name, "--yes")
+    assert FENCE not in agent.say(ASKED)[-1]
+
+
+def test_a_warning_reaches_the_model_with_the_tools_answer(agent):
+    """Before a tool runs, what must never be done is in the request that brings its answer; the run
+    is recorded.
+    """
+    agent.reverie("install", agent.name, "--no-mcp", "--yes")
+    agent.reverie(
+        "remember",
+        "Never force-push to main.",
+        "--kind",
+        "negative",
+        "--trigger",
+        "tool:Bash(git push*--force*)",
+    )
+    agent.say(QUIET)  # a worker has laid the guards ready
+    until(
+        lambda: any(
+            "Never" in path.read_text() for path in (agent.home / "hooks" / "guards").glob("*.json")
+        )
+    )
+    sent = agent.say("push it")
+    assert FENCE not in sent[0] and "Never force-push to main." in sent[-1]
+    with opened(agent.home) as mind:
+        until(lambda: mind.store.events(verbs=("tool",)))
+        assert ["git push --force"] == [
+            one.payload["command"] for one in mind.store.events(verbs=("tool",))
+        ]
+
+
+@pytest.mark.proves("CC-40", "A62")
+def test_what_meaning_finds_comes_while_the_agent_works(agent):
+    """Prepared while the first tool of a turn runs, it is in the request that brings the tool's
+    answer.
+    """
+    agent.reverie("install", agent.name, "--no-mcp", "--yes")
+    config.save_settings(
+        config.load_settings(agent.home), idle=0.0
+    )  # the tool is the only one who prepares anything
+    run = f"{sys.executable} -m reverie"
+    agent.commands["Which port"] = f"{run} remember '{PORT}' && {run} worker --home '{agent.home}'"
+    sent = agent.say("Which port does the staging server listen on?")
+    assert FENCE not in sent[0]
+    assert 1 == sent[-1].count(f"<{FENCE}>") and sent[-1].rindex(PORT) > sent[-1].index(
+        f"<{FENCE}>"
+    )
+
+
+def test_the_plugin_works_as_the_settings_do(tmp_path):
+    """Claude Code takes the plugin: valid, its hooks fire by the name of the command."""
+    asked = []
+    with serving(model(lambda _: "Understood.", asked)) as url:
+        agent = Agent("claude-code", tmp_path, url, asked)
+        for folder in (ROOT, ROOT / "plugins" / "claude-code"):
+            done = subprocess.run(
+                [str(agent.program), "plugin", "validate", str(folder)],
+                env=agent.env,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+                check=False,
+            )
+            assert done.returncode == 0 and "passed" in done.stdout, done
+        script = tmp_path / "bin" / "reverie-hook"
+        script.parent.mkdir()
+        script.write_text(
+            f"#!{sys.executable}\nfrom reverie.interfaces.hooks.hook_main import script\nscript()\n"
+        )
+        script.chmod(0o755)
+        plugin = shutil.copytree(ROOT / "plugins" / "claude-code", tmp_path / "plugin")
+        (plugin / ".mcp.json").write_text(json.dumps({"mcpServers": {}}))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("PATH", f"{script.parent}{os.pathsep}{os.environ['PATH']}")
+            agent.say(TOLD, "--plugin-dir", str(plugin))
+            until(agent.learned)
+            assert "heron" in agent.say(ASKED, "--plugin-dir", str(plugin))[-1]
+        until(lambda: not is_worker_alive(HookFiles(str(agent.home)).lock))

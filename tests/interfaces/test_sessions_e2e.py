@@ -1,0 +1,194 @@
+# mypy: no-check-untyped-defs
+"""Real Claude Code in sessions of several prompts: what comes with a later turn, with a failed
+tool, before a file.
+"""
+
+import json
+import subprocess
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from reverie.core import config
+from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.worker_start import is_worker_alive
+from tests.interfaces.test_hosts_e2e import ASKED, FENCE, PORT, QUIET, Agent
+from tests.support.agent_clients import PATIENCE, model, text_of
+from tests.support.helpers import opened, serving, until
+
+pytestmark = pytest.mark.slow
+HERON = "The staging server of this project is called heron."
+
+
+class Scripted:
+    """A model that calls the tool which a prompt names, and then is done."""
+
+    def __init__(self):
+        self.tools = {}
+
+    def __call__(self, request):
+        for part in reversed(
+            [part for one in request["messages"] if one["role"] == "user" for part in parts(one)]
+        ):
+            if part.get("type") == "tool_result":
+                return "Done."
+            for prompt, tool in self.tools.items():
+                if prompt in part.get("text", ""):
+                    return tool
+        return "Understood."
+
+
+def parts(message):
+    """What a message consists of: a prompt and the answer of a tool may be one message."""
+    content = message["content"]
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]
+
+
+@pytest.fixture
+def agent(tmp_path):
+    """Claude Code with our hooks; `agent.model.tools` says what it does."""
+    asked, scripted = [], Scripted()
+    with serving(model(scripted, asked)) as url:
+        host = Agent("claude-code", tmp_path, url, asked)
+        host.model = scripted
+        host.reverie("install", "claude-code", "--no-mcp", "--yes")
+        yield host
+        until(lambda: not is_worker_alive(HookFiles(str(host.home)).lock))
+        assert not Path(HookFiles(str(host.home)).log).exists()
+
+
+@contextmanager
+def session(agent):
+    """One session; what it yields says a prompt and tells what the model was sent last."""
+    running = subprocess.Popen(
+        [
+            str(agent.program),
+            "-p",
+            "--input-format",
+            "stream-json",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            "--allowedTools",
+            "Bash",
+            "Read",
+        ],
+        cwd=agent.project,
+        env=agent.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    too_long = threading.Timer(PATIENCE, running.kill)
+    too_long.start()
+
+    def say(prompt):
+        running.stdin.write(
+            json.dumps({"type": "user", "message": {"role": "user", "content": prompt}}) + "\n"
+        )
+        running.stdin.flush()
+        assert any('"type":"result"' in line for line in iter(running.stdout.readline, ""))
+        return next((text_of(one) for one in reversed(agent.asked) if prompt in text_of(one)), "")
+
+    try:
+        yield say
+        running.stdin.close()
+        running.wait(PATIENCE)
+    finally:
+        too_long.cancel()
+        running.kill()
+        running.stdout.close()
+
+
+def blocks(sent):
+    """How many times the model was given memory so far."""
+    return sent.count(f"<{FENCE}>")
+
+
+@pytest.mark.proves("A62")
+def test_memory_comes_at_the_turn_that_needs_it(agent):
+    """Not one later, and not at quiet turns, however many turns there are."""
+    agent.reverie("remember", HERON)
+    with session(agent) as say:
+        assert blocks(say("Good morning!")) == 0
+        needed = say(ASKED)
+        assert blocks(needed) == 1 and "heron" in needed
+        assert blocks(say("thanks")) == blocks(say(QUIET)) == blocks(say("Please go on.")) == 1
+
+
+@pytest.mark.proves("CC-40")
+def test_what_a_turn_prepared_comes_with_one_that_goes_on(agent):
+    """Prepared after the turn was answered, it waits through a quiet turn."""
+    # nobody prepares before there is something to prepare
+    config.save_settings(config.load_settings(agent.home), idle=0.0)
+    with session(agent) as say:
+        say("Which port does the staging server listen on?")
+        agent.reverie("remember", PORT)
+        agent.reverie("worker", "--home", str(agent.home))
+        assert blocks(say(QUIET)) == 0
+        given = say("Please go on.")
+        assert blocks(given) == 1 and "7443" in given
+
+
+@pytest.mark.proves("CC-79", "X40")
+def test_a_failed_tool_brings_the_known_fix(agent):
+    """What once made it go away is in the request that brings the same error again."""
+    (agent.project / "run.sh").write_text(
+        "[ -f ready ] || { echo \"ModuleNotFoundError: No module named 'yaml'\" >&2; exit 1; }\n"
+    )
+    (agent.project / "install.sh").write_text("touch ready\n")
+    agent.model.tools = {
+        "run the thing": ("Bash", {"command": "sh run.sh", "description": "run"}),
+        "mend the thing": ("Bash", {"command": "sh install.sh", "description": "mend"}),
+    }
+    with session(agent) as say:
+        for prompt in ("run the thing", "mend the thing", "now run the thing"):
+            say(prompt)
+    guards = agent.home / "hooks" / "guards"
+    until(lambda: any('"fixes": 1' in path.read_text() for path in guards.glob("*.json")))
+    (agent.project / "ready").unlink()
+    with session(agent) as say:
+        again = say("run the thing")
+        assert "Known fixes" in again and "sh install.sh" in again
+        assert say("once more run the thing").count("Known fixes") == 1
+
+
+def test_what_is_known_of_a_file_comes_before_it_is_read(agent):
+    """With the answer of the tool that reads it, once in a session."""
+    (agent.project / "src").mkdir()
+    (agent.project / "src" / "billing.py").write_text("def total(x):\n    return x\n")
+    agent.reverie(
+        "remember",
+        "Totals are rounded half up; the tax office demands it.",
+        "--file",
+        "src/billing.py",
+    )
+    agent.model.tools = {
+        "look at the file": ("Read", {"file_path": str(agent.project / "src" / "billing.py")})
+    }
+    agent.say(QUIET)  # a worker has laid the guards ready
+    until(
+        lambda: any(
+            "tax office" in one.read_text()
+            for one in (agent.home / "hooks" / "guards").glob("*.json")
+        )
+    )
+    with session(agent) as say:
+        assert "tax office" in say("look at the file")
+        assert say("look at the file again").count("tax office") == 1
+
+
+def test_nothing_of_a_compaction_is_lost(agent):
+    """Claude Code shortens a conversation: what it was given is said again afterwards."""
+    agent.reverie("remember", HERON)
+    with session(agent) as say:
+        for prompt in (ASKED, "and a joke", "and a limerick"):
+            say(prompt)
+        say("/compact")
+        after = say("Please go on.")
+    assert "limerick" not in after and "heron" in after  # it was shortened
+    with opened(agent.home) as mind:
+        until(lambda: mind.store.events(verbs=("compact",)))

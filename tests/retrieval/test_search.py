@@ -1,0 +1,244 @@
+# mypy: no-check-untyped-defs
+"""Search over a real store: what filters, copies, other spaces, other threads and a deadline must
+not hide.
+"""
+
+import sys
+from time import perf_counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import reverie
+from reverie.core.config import Settings
+from reverie.core.model import Add, Retire, Revise, visible_spaces
+from reverie.embedding.toy import ToyEmbedder
+from reverie.retrieval import search_memories
+from reverie.retrieval.hybrid_search import FUSIONS
+from reverie.retrieval.search_query import SearchQuery
+from reverie.retrieval.trigger_search import match_triggers
+from reverie.storage import OPENERS, open_store
+from reverie.testing import NOON, SPACE, make_event, make_memory
+from reverie.text.tokenization import fingerprint_text
+from tests.support.helpers import at_once
+
+MODEL = "model/1"
+URLS = {
+    "file": lambda folder: f"sqlite:///{folder / 'store.db'}",
+    "memory": lambda _: "sqlite://:memory:",
+}
+
+
+@pytest.fixture(params=URLS)
+def store(request, tmp_path):
+    store = open_store(URLS[request.param](tmp_path))
+    yield store
+    store.close()
+
+
+def vector(seed):
+    row = np.random.default_rng(seed).normal(size=16).astype(np.float32)
+    return row / np.linalg.norm(row)
+
+
+def keep(store, *memories):
+    """Memories with vectors: all point about the same way, the last the least."""
+    store.apply([Add(memory=memory) for memory in memories], make_event())
+    base = vector(0)
+    rows = {
+        m.id: base + np.float32(0.01 * n / len(memories)) * vector(n + 1)
+        for n, m in enumerate(memories)
+    }
+    store.put_vectors(
+        MODEL,
+        {id: row / np.linalg.norm(row) for id, row in rows.items()},
+        {m.id: fingerprint_text(m.text) for m in memories},
+    )
+    return memories
+
+
+def ask(store, text, mode="auto", **fields):
+    values = {
+        "text": text,
+        "spaces": visible_spaces(SPACE),
+        "now": NOON,
+        "vector": vector(0),
+        "model": MODEL,
+        "mode": mode,
+    }
+    return [hit.memory for hit in search_memories(store, SearchQuery(**{**values, **fields}))]
+
+
+MANY = 250
+
+
+@pytest.mark.parametrize("mode", ["auto", "words"])
+@pytest.mark.parametrize("case", ["kind", "tag", "expired", "equal", "excluded", "session"])
+def test_many_that_do_not_count_hide_none_that_does(store, mode, case):
+    """Filters, expiry, equal texts and echoes act before the best are chosen, or more are looked
+    for.
+    """
+    bad, good, asked = {
+        "kind": ({"kind": "fact"}, {"kind": "preference"}, {"kinds": ("preference",)}),
+        "tag": ({"tags": ("other",)}, {"tags": ("wanted", "also")}, {"tags": ("also", "wanted")}),
+        "expired": ({"expires_at": NOON - 1}, {}, {}),
+        "equal": ({}, {}, {"limit": 5}),
+        "excluded": ({}, {}, {}),
+        "session": ({"session": "now"}, {"session": "then"}, {"not_session": "now"}),
+    }[case]
+    crowd = [
+        make_memory("the heron deploy" + ("" if case == "equal" else f" {n}"), **bad)
+        for n in range(MANY)
+    ]
+    one = make_memory(
+        "the heron deploy of quite another kind, which is told at rather more length", **good
+    )
+    keep(store, *crowd, one)
+    if case == "excluded":
+        asked = {"exclude": frozenset(m.id for m in crowd)}
+    found = ask(store, "heron deploy", mode, **asked)
+
+    assert one in found
+    assert len(found) == (2 if case == "equal" else 1)
+
+
+@pytest.mark.parametrize("mode", ["auto", "dense", "words"])
+def test_as_many_as_asked(store, mode):
+    """A limit beyond the usual number of candidates is kept."""
+    keep(store, *(make_memory(f"heron {n}") for n in range(400)))
+    assert len(ask(store, "heron", mode, limit=300)) == 300
+
+
+@pytest.mark.parametrize("mode", ["auto", "words"])
+def test_words_of_other_spaces_do_not_decide(store, mode):
+    """A word that is common elsewhere and rare here still finds, whatever else is asked."""
+    big = [make_memory(f"deploy {n}", space="me/big") for n in range(7_000)]
+    store.apply([Add(memory=m) for m in [*big, make_memory("heron", space="me/big")]], make_event())
+    small = keep(
+        store,
+        make_memory("we deploy on fridays", space="me/small"),
+        make_memory("tea at four", space="me/small"),
+    )
+    model = {"vector": None} if mode == "words" else {}
+
+    for question in ("deploy", "heron deploy"):
+        assert ask(store, question, mode, spaces=("me/small",), **model)[0] == small[0]
+    corpus = store.corpus(MODEL, ("me/small",))
+    assert (store.scores(MODEL, corpus, ["heron", "deploy"])[0] > 0).tolist() == [True, False]
+
+
+def test_reading_while_another_thread_writes(store):
+    """A reader sees one moment, however fast the store grows."""
+    keep(store, *(make_memory(f"heron {n}", session="s") for n in range(50)))
+    trouble, end = [], perf_counter() + 2.0
+
+    def write():
+        n = 0
+        while perf_counter() < end:
+            n += 1
+            keep(store, make_memory(f"heron again {n}", session="s"))
+
+    def read():
+        while perf_counter() < end and not trouble:
+            try:
+                assert ask(store, "heron again")
+            except Exception as err:
+                trouble.append(err)
+
+    at_once(write, read, read)
+    assert trouble == []
+
+
+def test_a_snapshot_does_not_grow(store):
+    """What was handed out stays as it was, also the links between turns."""
+    keep(store, make_memory("one", session="s"))
+    before = store.corpus(MODEL, (SPACE,)).shards[0]
+    keep(store, make_memory("two", session="s"))
+    after = store.corpus(MODEL, (SPACE,)).shards[0]
+
+    assert (before.n, after.n) == (1, 2)
+    assert before.beside(np.array([0]), 1).tolist() == [-1]
+    assert after.beside(np.array([0]), 1).tolist() == [1]
+
+
+def test_columns_follow_a_revised_text(store):
+    """Whether a text asks, and when it expires, follow every change."""
+    (one,) = keep(store, make_memory("is it the heron?"))
+    assert store.corpus(MODEL, (SPACE,)).shards[0].asks[0]
+    store.apply(
+        [Revise(id=one.id, fields={"text": "it is the heron", "expires_at": NOON})],
+        make_event("revise"),
+    )
+    shard = store.corpus(MODEL, (SPACE,)).shards[0]
+
+    assert (bool(shard.asks[0]), shard.expires[0]) == (False, NOON)
+
+
+def test_tagged_memories_are_numbered_as_in_the_columns(store):
+    """All tags, of memories that count, in these spaces."""
+    both, _, gone, _ = keep(
+        store,
+        make_memory("a", tags=("x", "y")),
+        make_memory("b", tags=("x",)),
+        make_memory("c", tags=("x", "y")),
+        make_memory("d", tags=("x", "y"), space="me/other"),
+    )
+    store.apply([Retire(id=gone.id, at=NOON)], make_event("forget"))
+    shard = store.corpus(MODEL, (SPACE,)).shards[0]
+
+    assert [shard.ids[shard.place[num]] for num in store.tagged_numbers(("y", "x"), (SPACE,))] == [
+        both.id
+    ]
+
+
+def test_triggers_keep_the_deadline(store):
+    """Thousands of patterns do not hold up a turn that has fifteen milliseconds."""
+    globs = [f"*{n}a?b{m}*" for n in range(30) for m in range(10)]
+    store.apply(
+        [
+            Add(memory=make_memory(f"rule {n}", triggers=tuple(globs[n % 290 : n % 290 + 10])))
+            for n in range(3_000)
+        ],
+        make_event(),
+    )
+    text = "heron " * 3_000
+    ask(store, "heron", mode="words", within=0.001)
+    start = perf_counter()
+    ask(store, text, mode="words", within=0.015)
+
+    assert perf_counter() - start < 0.15
+    assert match_triggers([make_memory("x", triggers=("heron",))], "heron", end=0.0) == []
+
+
+@pytest.mark.proves("X48")
+def test_store_and_ranking_can_be_exchanged(monkeypatch, tmp_path):
+    """A store is one row and what opens it, a way of ranking one row and a function; verbs know
+    neither.
+    """
+    asked = []
+
+    class Elsewhere:
+        """Somebody else's store: all that it does is what the protocol says."""
+
+        def __init__(self, url):
+            self.inner = open_store(f"sqlite://{url.partition('://')[2]}")
+
+        def __getattr__(self, name):
+            asked.append(name)
+            return getattr(self.inner, name)
+
+    monkeypatch.setitem(sys.modules, "reverie.storage.elsewhere", SimpleNamespace(open=Elsewhere))
+    monkeypatch.setitem(OPENERS, "elsewhere", "elsewhere")
+    monkeypatch.setitem(FUSIONS, "rrf", lambda _query, pool: (pool.length / 100).astype(np.float32))
+    with reverie.open(
+        "elsewhere://:memory:", settings=Settings(home=tmp_path), embedder=ToyEmbedder()
+    ) as mind:
+        short, long = (
+            mind.remember("A heron.", space=SPACE),
+            mind.remember("A heron, " + "long " * 9, space=SPACE),
+        )
+        mind.settle()
+        assert mind.recall("heron", space=SPACE, mode="words")[0].memory.id == short.id
+        assert mind.recall("heron", space=SPACE, mode="rrf")[0].memory.id == long.id
+    assert "apply" in asked and "search_words" in asked

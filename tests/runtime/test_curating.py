@@ -1,0 +1,135 @@
+"""Looking at single memories: approved, passed on, put away."""
+
+import json
+
+import pytest
+
+from reverie.core.errors import BadInput
+from reverie.core.kinds import maturity_of
+from reverie.porting.importers.foreign_texts import split_frontmatter
+from reverie.testing import SPACE
+from tests.support.helpers import invoked, toy_home
+
+
+def hinted(mind):
+    return [
+        hint.id for hint in mind.hints("where is the staging server, is it heron?", space=SPACE)
+    ]
+
+
+@pytest.fixture
+def guess(mind):
+    """Something that was only concluded."""
+    return mind.remember("The staging server is heron.", space=SPACE, provenance="inferred")
+
+
+@pytest.mark.proves("X35", "CC-85")
+def test_what_was_only_concluded_waits_for_a_look(mind, guess):
+    """It does not surface unasked, can be asked for, and is listed as waiting."""
+    assert [] == hinted(mind)
+    assert [guess.id] == [hit.memory.id for hit in mind.recall("staging server", space=SPACE)]
+    assert [guess.id] == [memory.id for memory in mind.review.pending(space=SPACE)]
+
+
+@pytest.mark.proves("X35")
+def test_what_is_approved_surfaces(mind, guess):
+    """Who approved it and why stays with it; nobody need look again; undo takes the approval back."""
+    kept = mind.review.curate(guess.id, "validated", by="reviewer", note="seen in the inventory")
+    assert ("validated", "reviewer", "seen in the inventory") == (
+        maturity_of(kept),
+        kept.details["curated"]["by"],
+        kept.details["curated"]["note"],
+    )
+    assert [guess.id] == hinted(mind) and [] == mind.review.pending(space=SPACE)
+    mind.undo(mind.history(guess.id)[-1].event.seq)
+    assert [] == hinted(mind)
+
+
+def test_what_is_met_again_needs_no_look(mind, guess):
+    """Off for inferred until reinforced or reviewed."""
+    mind.feedback(guess.id, True)
+    assert [guess.id] == hinted(mind)
+
+
+@pytest.mark.proves("X35", "CC-85")
+def test_what_is_passed_on_waits_for_a_person(mind):
+    """Escalated is never hinted, whoever said it; a decision ends that."""
+    kept = mind.remember("The staging server is heron.", space=SPACE, provenance="user_stated")
+    assert [kept.id] == hinted(mind)
+    mind.review.curate(kept.id, "escalated", by="agent", note="the inventory says crane")
+    assert [] == hinted(mind) and [kept.id] == [
+        memory.id for memory in mind.review.pending(space=SPACE)
+    ]
+    mind.review.curate(kept.id, "raw")
+    assert [kept.id] == hinted(mind) and "curated" not in mind.get(kept.id)[0].details
+
+
+@pytest.mark.proves("X35", "CC-85")
+def test_what_is_dismissed_is_put_away_and_comes_back(mind, guess):
+    """Never hinted nor recalled, readable by id, restored."""
+    mind.review.curate(guess.id, "dismissed", note="a guess")
+    gone = mind.get(guess.id)[0]
+    assert ("dismissed", False) == (maturity_of(gone), gone.active)
+    assert [] == mind.recall("staging server", space=SPACE)
+    with pytest.raises(BadInput, match="restore it first"):
+        mind.review.curate(guess.id, "validated")
+    assert "raw" == maturity_of(mind.restore(guess.id))
+    assert "validated" == maturity_of(mind.review.curate(guess.id, "validated"))
+
+
+def test_a_state_that_is_none_is_named(mind, guess):
+    with pytest.raises(BadInput, match="raw, validated, escalated, dismissed"):
+        mind.review.curate(guess.id, "fine")
+
+
+@pytest.mark.proves("X38")
+def test_a_memory_becomes_a_reference(mind, guess, clock, tmp_path):
+    """A page with what it says, what it came from and who approved it; the memory stays and names
+    it.
+    """
+    older = mind.remember("The staging server is crane.", space=SPACE, session="s1", speaker="Ann")
+    mind.supersede(older.id, guess.id)
+    file = tmp_path / "staging.md"
+    kept = mind.review.promote(guess.id, file, by="reviewer", note="seen in the inventory")
+    head, body, _ = split_frontmatter(file.read_text())
+    assert "The staging server is heron." in body
+    assert head["lineage"] == {
+        "memories": [guess.id, older.id],
+        "said_by": ["Ann"],
+        "sessions": ["s1"],
+        "provenance": "inferred",
+        "confidence": 0.5,
+        "said": 1,
+        "approved_by": "reviewer",
+        "approved_at": "2025-10-09T08:53:20+00:00",
+        "why": "seen in the inventory",
+    }
+    assert (maturity_of(kept), kept.details["reference"]) == ("validated", str(file))
+    assert [guess.id] == hinted(mind)
+    mind.undo(mind.history(guess.id)[-1].event.seq)
+    assert "reference" not in mind.get(guess.id)[0].details and file.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["there.md", "nowhere/x.md", "ghp_abcdefghijklmnopqrstuvwxyz0123456789.md"]
+)
+@pytest.mark.proves("X38")
+def test_no_page_takes_the_place_of_another(mind, guess, tmp_path, name):
+    """Nothing is overwritten, no folder made, no secret written down, and the memory is as it was."""
+    (tmp_path / "there.md").write_text("mine")
+    with pytest.raises(BadInput, match="new file"):
+        mind.review.promote(guess.id, tmp_path / name)
+    assert (tmp_path / "there.md").read_text() == "mine" and mind.get(guess.id)[
+        0
+    ].details == guess.details
+
+
+@pytest.mark.proves("X38")
+def test_promoting_on_the_command_line(tmp_path, monkeypatch):
+    """`reverie memory promote ID FILE`."""
+    monkeypatch.setenv("REVERIE_HOME", str(toy_home(tmp_path)))
+    monkeypatch.chdir(tmp_path)
+    id = json.loads(invoked("remember", "Staging is heron.", "--json").stdout)["memory"]["id"]
+    assert "staging.md" in invoked("memory", "promote", id, "staging.md").stdout
+    assert "Staging is heron." in (tmp_path / "staging.md").read_text()
+    invoked("memory", "promote", id, "staging.md", code=2)

@@ -1,0 +1,133 @@
+# mypy: no-check-untyped-defs
+"""Many processes and one home: agents, hooks and a command line all write at once, and one of them
+settles.
+"""
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+
+from reverie.core.clock import now
+from reverie.testing import memory
+
+PROCESSES, SETTLERS, OPERATIONS = 8, 2, 2_000
+
+WORKER = r'''
+import json, random, sys
+from reverie.runtime import settle as settling
+from reverie.core.clock import new_id, now, ticks
+from reverie.pipeline.leases import SETTLE_LEASE
+from reverie.testing import SPACE, memory
+
+home, name, settles, todo = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+chance, mind, spans, holder = random.Random(name), memory(home, now=now), [], new_id("settler")
+report = {"kept": [], "gone": [], "revised": {}, "events": [], "trouble": [], "settled": 0}
+step = settling.run_settle_step
+
+def watched(*args, **more):
+    """A step of settling, with when it began and ended; the store is asked who may."""
+    held = mind.store.holder(SETTLE_LEASE, now())
+    start = now()
+    done = step(*args, **more)
+    spans.append((start, now(), held))
+    return done
+
+settling.run_settle_step = watched
+sys.stdin.readline()
+for n in range(todo):
+    try:
+        match chance.randrange(10):
+            case 0 | 1 | 2 | 3:
+                report["kept"].append(mind.remember(f"worker {name} note {n}", space=SPACE, tags=(name,)).id)
+            case 4 if report["kept"]:
+                mind.recall(f"worker {name} note", space=SPACE, mode="words")
+            case 5 if report["kept"]:
+                id = chance.choice(report["kept"])
+                mind.revise(id, text=f"worker {name} revised {n}")
+                report["revised"][id] = f"worker {name} revised {n}"
+            case 6 if report["kept"]:
+                id = report["kept"].pop()
+                mind.forget(id)
+                report["gone"].append(id)
+            case 7 if settles:
+                report["settled"] += mind.settle().embedded
+            case _:
+                report["events"].append(mind.record("tool", {"by": name, "n": n}, space=SPACE))
+    except Exception as err:
+        report["trouble"].append(f"{type(err).__name__}: {err}")
+mind.close()
+print(json.dumps({**report, "spans": spans}))
+'''
+
+
+@pytest.fixture(scope="module")
+def crowd(tmp_path_factory):
+    """The home after everybody was at it, and what each says it did."""
+    home = tmp_path_factory.mktemp("crowd")
+    share = OPERATIONS // PROCESSES
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(home), f"w{n}", str(int(n < SETTLERS)), str(share)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for n in range(PROCESSES)
+    ]
+    for child in children:
+        child.stdin.write("go\n")
+        child.stdin.flush()
+    answers = [child.communicate(timeout=300) for child in children]
+    assert [err for _, err in answers] == [""] * PROCESSES
+    return home, [json.loads(out) for out, _ in answers]
+
+
+@pytest.mark.proves("CC-12")
+def test_no_caller_meets_a_lock(crowd):
+    """2,000 operations in 8 processes: not one error reaches a caller."""
+    _, reports = crowd
+
+    assert [trouble for report in reports for trouble in report["trouble"]] == []
+
+
+@pytest.mark.proves("CC-12", "CC-13", "X45")
+def test_nothing_is_lost(crowd):
+    """Everything that was kept, revised, forgotten and recorded is so."""
+    home, reports = crowd
+    with memory(home) as mind:
+        for report in reports:
+            kept, gone = mind.get(report["kept"]), mind.get(report["gone"])
+            assert len(kept) == len(report["kept"]) and all(m.active for m in kept)
+            assert len(gone) == len(report["gone"]) and not any(m.active for m in gone)
+            assert {m.id: m.text for m in mind.get(list(report["revised"]))} == report["revised"]
+            assert [mind.store.event(seq).verb for seq in report["events"]] == ["tool"] * len(
+                report["events"]
+            )
+        total = sum(len(r["kept"]) + len(r["gone"]) for r in reports)
+        assert mind.data.stats().memories + mind.data.stats().retired == total
+
+
+@pytest.mark.proves("A7", "A8", "B89")
+def test_one_settles_at_a_time(crowd):
+    """No step of settling overlaps another one's, and each was made by whoever held the lease."""
+    _, reports = crowd
+    spans = sorted(tuple(span) for report in reports for span in report["spans"])
+
+    assert all(held for _, _, held in spans)
+    assert all(end <= start for (_, end, _), (start, _, _) in pairwise(spans))
+    assert len({held for _, _, held in spans}) >= SETTLERS
+    assert sum(report["settled"] for report in reports) > 0
+
+
+def test_the_crowd_leaves_it_clean(crowd):
+    """Afterwards `verify` has nothing to say, and one more settling finishes the work."""
+    home, _ = crowd
+    with memory(home, now=now) as mind:
+        before = mind.data.verify()
+        mind.settle()
+
+        assert (before, mind.data.verify(), mind.data.stats().waiting) == ([], [], 0)

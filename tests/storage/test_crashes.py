@@ -1,0 +1,263 @@
+# mypy: no-check-untyped-defs
+"""Kill -9 at random points while a process remembers, forgets, takes in turns and settles.
+
+A nursery process imports everything once and forks a child for each life, so that two hundred lives
+take seconds. A child notes each acknowledged operation in a file before it goes on; the killer
+opens the home afresh and looks. The seed is printed: `REVERIE_SEED=n` repeats the same delays,
+though never the very same instruction.
+"""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from reverie.testing import NOON, Clock, memory
+from tests.support.invariants import everything, reconciled_well
+from tests.support.vocabulary import NIGHT
+
+KILLS = 200
+LIVES = 25  # kills in one home; then a fresh one, so that creation is interrupted too
+LONGEST = 0.08  # seconds a child may live
+
+NURSERY = r'''
+import os, random, sys, time
+import numpy
+from reverie.core.clock import ticks
+from reverie.core.model import Event
+from reverie.runtime import companion, settle
+from reverie.storage.sqlite import bulk_transfer, column_shards
+from reverie.testing import SPACE, memory
+
+def live(home, at, seed, acks):
+    """Work until killed. The clock of each life is a minute later: the lease of the one before has ended."""
+    chance, start = random.Random(seed), ticks()
+    fd = os.open(acks, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    def done(what, *names):
+        os.write(fd, "".join(f"{what} {name}\n" for name in names).encode())
+    mind = memory(home, now=lambda: at + ticks() - start)
+    mine, n = [], 0
+    while True:
+        n += 1
+        match chance.randrange(8):
+            case 0:
+                kept = mind.remember_many([{"text": f"bulk {seed} {n} {i}"} for i in range(5)], space=SPACE)
+                done("kept", *(m.id for m in kept))
+            case 1:
+                seq = mind.store.append([Event(verb="turn", space=SPACE, session="s", at=at, payload={
+                    "messages": [{"role": "user", "text": f"Remember that lesson {seed}x{n} was learned."}]})])
+                done("turn", f"{seed}x{n}")
+            case 2 if mine:
+                mind.forget(mine[-1])
+                done("gone", mine.pop())
+            case 3:
+                mind.settle()
+            case 4 if mine:
+                mind.revise(mine[-1], text=f"revised {seed} {n}", tags=("t",))
+            case _:
+                mine.append(mind.remember(f"single {seed} {n}", space=SPACE, tags=("a", "b")).id)
+                done("kept", mine[-1])
+
+for line in sys.stdin:
+    home, at, seed, acks = line.rstrip("\n").split("\t")
+    pid = os.fork()
+    if not pid:
+        live(home, float(at), int(seed), acks)
+    print(pid, flush=True)
+    os.waitpid(pid, 0)
+    print("dead", flush=True)
+'''
+
+
+class Nursery:
+    """Starts children and sees them die."""
+
+    def __init__(self, script=NURSERY):
+        self.script = script
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", self.script],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+
+    def one_life(self, home, at, seed, acks, seconds):
+        self.process.stdin.write(f"{home}\t{at}\t{seed}\t{acks}\n")
+        pid = int(self.process.stdout.readline())
+        time.sleep(seconds)
+        os.kill(pid, 9)
+        assert self.process.stdout.readline() == "dead\n"
+
+
+NIGHTS = (
+    NURSERY[: NURSERY.index("def live")]
+    + r'''
+from reverie.consolidation import sleep_loop
+from tests.support.vocabulary import NIGHT, TEXTS
+
+WHO = ("observed", "user_corrected")
+
+def live(home, at, seed, _acks):
+    """Repeat and contradict oneself, settle, and sleep over it, until killed."""
+    chance = random.Random(seed)
+    mind = memory(home, now=lambda: at)
+    while True:
+        mind.remember_many([{"text": chance.choice(TEXTS), "provenance": chance.choice(WHO)} for _ in range(8)],
+                           space=SPACE)
+        if chance.random() < 0.7:
+            mind.settle()
+        mind.sleep(NIGHT, afresh=True)
+'''
+    + NURSERY[NURSERY.index("\nfor line") :]
+)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+@pytest.mark.proves("CC-10", "X20", "X43")
+def test_killed_while_it_settles_and_sleeps(tmp_path):
+    """After each of 40 kills nothing is lost or half-merged, and settling and sleep go on."""
+    chance, retired = random.Random(40), 0
+    with Nursery(NIGHTS) as nursery:
+        for kill in range(40):
+            folder, clock = tmp_path / f"home{kill // 10}", Clock(NOON + 200.0 * kill)
+            before = {}
+            if kill % 10:
+                with memory(folder, now=clock) as mind:
+                    before = everything(mind.store)
+            nursery.one_life(folder, clock.at, kill, "", 0.01 + chance.random() * 0.15)
+            clock.tick(100)
+            with memory(folder, now=clock) as mind:
+                after = everything(mind.store)
+                assert mind.data.verify() == [], f"after kill {kill}"
+                reconciled_well(before, after)
+                if kill % 10 == 9:
+                    mind.settle()
+                    mind.sleep(NIGHT)
+                    assert mind.data.verify() == []
+                    reconciled_well(after, everything(mind.store))
+                    retired += sum(not m.active for m in after.values())
+    assert retired > 40
+
+
+def promises(acks):
+    """What was acknowledged: ids kept, ids forgotten, turns taken in."""
+    found = {"kept": [], "gone": [], "turn": []}
+    for line in Path(acks).read_text().splitlines() if Path(acks).exists() else ():
+        what, _, name = line.partition(" ")
+        found[what].append(name)
+    return found
+
+
+def broken_promises(home, acks, clock, *, settled):
+    """Everything that is not as it was promised."""
+    promised, wrong = promises(acks), []
+    with memory(home, now=clock) as mind:
+        if settled:
+            mind.settle()
+        there = {m.id: m for m in mind.get(promised["kept"])}
+        everything = mind.browse(space="me/demo", active=None, limit=1_000_000)
+        wrong += [f"lost {id}" for id in promised["kept"] if id not in there]
+        wrong += [f"came back {id}" for id in promised["gone"] if there[id].active]
+        wrong += [
+            f"twice: {text}" for text, n in Counter(m.text for m in everything).items() if n > 1
+        ]
+        if settled:
+            texts = " ".join(m.text for m in everything)
+            wrong += [
+                f"not learned {name}" for name in promised["turn"] if f"Lesson {name} " not in texts
+            ]
+            wrong += [f"still waiting {id}" for id, _ in mind.store.unembedded_texts(3)]
+        wrong += [str(problem) for problem in mind.data.verify()]
+    return wrong
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+@pytest.mark.proves("CC-10", "X20")
+def test_killed_at_any_point_nothing_acknowledged_is_lost(tmp_path):
+    """After each of 200 kills: every acknowledged memory is there, nothing twice, verify() clean."""
+    seed = int(os.environ.get("REVERIE_SEED") or time.time())
+    print(f"REVERIE_SEED={seed}")  # noqa: T201 - shown when it fails
+    chance, acknowledged = random.Random(seed), 0
+    with Nursery() as nursery:
+        for kill in range(KILLS):
+            folder, clock = tmp_path / f"home{kill // LIVES}", Clock(NOON + 60.0 * kill)
+            acks = tmp_path / f"acks{kill // LIVES}"
+            nursery.one_life(folder, clock.at, kill, acks, chance.random() ** 2 * LONGEST)
+            clock.tick(45)
+            last = kill % LIVES == LIVES - 1
+            assert broken_promises(folder, acks, clock, settled=last) == [], f"after kill {kill}"
+            if last:
+                acknowledged += sum(map(len, promises(acks).values()))
+    assert acknowledged > KILLS
+
+
+STOPPED = """
+import signal, sys, threading
+from reverie.testing import SPACE, memory
+mind = memory(sys.argv[1])
+print("ready", flush=True)
+while True:
+    mind.remember("one more", space=SPACE)
+    mind.settle()
+"""
+
+
+@pytest.mark.proves("X20")
+def test_an_interrupt_leaves_a_usable_home(tmp_path):
+    """Ctrl-C in the middle of remembering and settling: the home opens, is clean and can be
+    written.
+    """
+    for n in range(5):
+        child = subprocess.Popen(
+            [sys.executable, "-c", STOPPED, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert child.stdout.readline() == "ready\n"
+        time.sleep(0.01 + 0.02 * n)
+        child.send_signal(2)
+        child.communicate()
+        with memory(tmp_path) as mind:
+            mind.remember("still works", space="me/demo")
+            assert mind.data.verify() == []
+
+
+@pytest.mark.parametrize("done", ["half a record", "rubbish"])
+@pytest.mark.proves("CC-10", "X20")
+def test_a_torn_journal_is_read_as_far_as_it_is_whole(tmp_path, done):
+    """A power cut in the middle of a write leaves the state before it, never a part of it."""
+    live = tmp_path / "live"
+    with memory(live) as mind:
+        first = mind.remember("first", space="me/demo")
+        second = mind.remember("second", space="me/demo")
+        (tmp_path / "cut").mkdir()
+        for part in live.glob("reverie.db*"):
+            if not part.name.endswith("-shm"):
+                (tmp_path / "cut" / part.name).write_bytes(part.read_bytes())
+    journal = tmp_path / "cut" / "reverie.db-wal"
+    whole = journal.read_bytes()
+    journal.write_bytes(
+        whole[:-2_000] if done == "half a record" else whole[:-2_000] + b"\x07" * 2_000
+    )
+    with memory(tmp_path / "cut") as mind:
+        assert [m.id for m in mind.get([first.id, second.id])] == [first.id]
+        assert mind.data.verify() == []
+        mind.remember("third", space="me/demo")
+        assert mind.data.verify() == []
