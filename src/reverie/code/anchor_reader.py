@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from reverie.code.anchor_tracking import RepositoryView, RepositoryViews
     from reverie.code.code_mentions import CodeWords
     from reverie.storage import Store
-    from reverie.storage.code_index_port import Symbol
+    from reverie.storage.indexed_code import Symbol
 
 ADDING_VERBS = ("remember", "learn", "gather", "extract", "answer", "revise", "mirror", "import")
 # held by who parses: the work is done once
@@ -224,7 +224,7 @@ def anchor_place(
 ) -> CodeAnchor:
     """An anchor at one file or symbol as it looks now."""
     from reverie.code.anchor_tracking import observe_anchor
-    from reverie.storage.code_index_port import find_indexed_root
+    from reverie.storage.indexed_code import find_indexed_root
 
     path, _, symbol = text.strip().replace("::", ":").partition(":")
     place = (config.working_directory() / Path(path).expanduser()).resolve()

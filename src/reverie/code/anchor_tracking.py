@@ -40,8 +40,8 @@ from reverie.core.errors import BadInput
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.notes.folder_walk import admit_path, read_text_file, walk_folder
 from reverie.notes.watched_roots import WatchedRoot
-from reverie.storage.code_index_port import CodeIndex, Symbol
-from reverie.storage.note_index_port import IndexedFile
+from reverie.storage.indexed_code import CodeIndex, Symbol
+from reverie.storage.indexed_files import IndexedFile
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -25,8 +25,8 @@ from reverie.notes.folder_walk import FileContent, FileSkipped, ListedFile, read
 from reverie.notes.note_indexing import Progress, group_by_bytes
 from reverie.notes.text_chunks import chunk_text, split_lines
 from reverie.privacy import redact
-from reverie.storage.code_index_port import CodeIndex, Symbol, TermBag
-from reverie.storage.note_index_port import Chunk, ChunkedFile, FileIndex, IndexedFile
+from reverie.storage.indexed_code import CodeIndex, Symbol, TermBag
+from reverie.storage.indexed_files import Chunk, ChunkedFile, FileIndex, IndexedFile
 from reverie.text.tokenization import fingerprint_text
 
 # how lines begin that belong to the definition below them: decorators, comments, attributes

@@ -37,8 +37,8 @@ from reverie.notes.note_indexing import (
     plan_sync,
 )
 from reverie.notes.watched_roots import WatchedRoot
-from reverie.storage.code_index_port import CodeIndex, IndexSize, ParsedFile
-from reverie.storage.note_index_port import IndexedFile
+from reverie.storage.indexed_code import CodeIndex, IndexSize, ParsedFile
+from reverie.storage.indexed_files import IndexedFile
 
 VENDORED_FOLDERS = frozenset(
     ("vendor", "vendored", "_vendor", "_vendored", "third_party", "thirdparty", "third-party")

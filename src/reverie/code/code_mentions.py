@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from reverie.code.parsed_facts import strip_qualifiers
-from reverie.storage.code_index_port import CodeIndex, SymbolLocation
+from reverie.storage.indexed_code import CodeIndex, SymbolLocation
 
 QUOTED = re.compile(r"`([^`\n]{2,200})`")
 PATH = re.compile(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from reverie.storage.code_index_port import CodeEdge, CodeIndex, Symbol, SymbolLocation
+from reverie.storage.indexed_code import CodeEdge, CodeIndex, Symbol, SymbolLocation
 from reverie.text.tokenization import tokenize_query
 
 # symbols of one name that are looked at

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from reverie.code.languages import load_parser_and_query
 from reverie.core.privacy_policy import DEFAULT_POLICY
 from reverie.privacy import redact
-from reverie.storage.code_index_port import Symbol
+from reverie.storage.indexed_code import Symbol
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -38,7 +38,7 @@ from reverie.code.parsed_facts import (
 )
 from reverie.core.privacy_policy import DEFAULT_POLICY
 from reverie.privacy import redact
-from reverie.storage.code_index_port import Symbol
+from reverie.storage.indexed_code import Symbol
 
 if TYPE_CHECKING:
     from tree_sitter import Node

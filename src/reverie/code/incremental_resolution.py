@@ -40,7 +40,7 @@ from reverie.code.symbol_tables import (
     list_joining_members,
     summarize_definitions,
 )
-from reverie.storage.code_index_port import GONE, CodeIndex, LinkedFile, Symbol, SymbolDefinition
+from reverie.storage.indexed_code import GONE, CodeIndex, LinkedFile, Symbol, SymbolDefinition
 
 # the facts of a file before and after the change
 FactPair = tuple[FileFacts | None, FileFacts | None]

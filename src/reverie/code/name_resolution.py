@@ -26,7 +26,7 @@ from reverie.code.symbol_tables import (
     to_definition,
     to_symbol_ref,
 )
-from reverie.storage.code_index_port import Symbol, SymbolDefinition
+from reverie.storage.indexed_code import Symbol, SymbolDefinition
 
 # The keys of what edges rest on, as they are kept in the index.
 FILE_KEY = "file {}"

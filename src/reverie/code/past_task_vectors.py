@@ -12,7 +12,7 @@ from typing import Any
 
 from reverie.code.planning.past_task_log import tokenize_task_cached
 from reverie.code.planning.past_tasks import PastTask
-from reverie.storage.note_index_port import UNSURE_STAMP, Chunk, ChunkedFile, FileIndex, IndexedFile
+from reverie.storage.indexed_files import UNSURE_STAMP, Chunk, ChunkedFile, FileIndex, IndexedFile
 from reverie.text.tokenization import fingerprint_text
 
 PREFIX = "past tasks of "

@@ -37,7 +37,7 @@ from reverie.code.name_resolution import (
 )
 from reverie.code.parsed_facts import NO_SYMBOL, THIS_FILE, FileFacts, Import, Mention, NameBinding
 from reverie.code.symbol_tables import LoadedFacts, SymbolRef
-from reverie.storage.code_index_port import CodeEdge, LinkedFile
+from reverie.storage.indexed_code import CodeEdge, LinkedFile
 
 # steps of a chain, bases of bases, re-exports: more than that is a circle
 MAX_STEPS = 8

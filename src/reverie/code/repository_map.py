@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.code.code_queries import FoundSymbol, to_found_symbol
 from reverie.retrieval.graph_walk import pagerank
-from reverie.storage.code_index_port import CodeIndex, SymbolGraph, SymbolLocation
+from reverie.storage.indexed_code import CodeIndex, SymbolGraph, SymbolLocation
 from reverie.text.token_counts import estimate_tokens
 
 if TYPE_CHECKING:

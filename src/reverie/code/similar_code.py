@@ -29,7 +29,7 @@ from reverie.retrieval.note_search import (
     NoteQuery,
     gather_note_candidates,
 )
-from reverie.storage.note_index_port import Chunk, FileIndex, FoundChunk
+from reverie.storage.indexed_files import Chunk, FileIndex, FoundChunk
 
 # of the score, what the cosine says (bench/similar: 0.7 finds 0.5 % fewer, 0.9 1 % fewer)
 COSINE_SHARE = 0.8

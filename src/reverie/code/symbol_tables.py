@@ -14,12 +14,7 @@ from typing import NamedTuple, TypeVar
 
 from reverie.code.languages import BY_NAME, family_of
 from reverie.code.parsed_facts import NO_SYMBOL, FileFacts, facts_from_json, strip_qualifiers
-from reverie.storage.code_index_port import (
-    CodeIndex,
-    Symbol,
-    SymbolDefinition,
-    find_detached_members,
-)
+from reverie.storage.indexed_code import CodeIndex, Symbol, SymbolDefinition, find_detached_members
 
 K = TypeVar("K")
 V = TypeVar("V")

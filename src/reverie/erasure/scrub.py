@@ -38,7 +38,7 @@ from reverie.mirror.mirror_sync import hold_mirror_lease, list_mirror_folders
 from reverie.notes import file_versions
 from reverie.pipeline.event_reader import WorkContext
 from reverie.privacy.scrub_rules import TextScrubber
-from reverie.storage.note_index_port import FileIndex
+from reverie.storage.indexed_files import FileIndex
 from reverie.storage.scrub_scan import ScrubFinding
 
 # rows that are looked at in one transaction

@@ -223,28 +223,33 @@ def redaction_kinds(redactions: Sequence[Redaction]) -> list[str]:
 
 
 class MemoryFields(TypedDict, total=False):
-    """What a caller may say of a memory besides its text."""
+    """What a caller may say about a memory besides its text; all of it can be left out."""
 
+    kind: str  # "fact"; `reverie.core.kinds` has the others
     title: str
-    kind: str
     tags: Iterable[str]
-    space: Required[str]
-    at: Moment
-    session: str
-    speaker: str
-    provenance: str
-    files: Iterable[str]
-    triggers: Iterable[str]
-    details: Mapping[str, Any] | None
-    messages: tuple[int, int] | None
+    at: Moment  # when it happened or was said; now
+    session: str  # in which conversation
+    speaker: str  # who said it
+    provenance: str  # "observed"; see `reverie.core.model.TRUST_BY_PROVENANCE`
+    files: Iterable[str]  # paths that it is about
+    triggers: Iterable[str]  # patterns that call it up
+    details: Mapping[str, Any] | None  # anything else, as JSON
+    messages: tuple[int, int] | None  # first and last message of the conversation
     valid_from: Moment
     valid_to: Moment
     expires_at: Moment
-    trust: float | None
-    salience: float
+    trust: float | None  # 0 to 1; by default what the provenance is worth
+    salience: float  # 0 to 1; 0.5
 
 
-MEMORY_FIELDS = ("text", *MemoryFields.__annotations__)
+class PlacedFields(MemoryFields, total=False):
+    """The same, with the space that it belongs to."""
+
+    space: Required[str]
+
+
+MEMORY_FIELDS = ("text", "space", *MemoryFields.__annotations__)
 # Of what is not here the default is None.
 FIELD_DEFAULTS = {
     "title": "",
@@ -265,7 +270,7 @@ def build_memory(
     text: str,
     *,
     policy: Policy,
-    **fields: Unpack[MemoryFields],
+    **fields: Unpack[PlacedFields],
 ) -> Memory:
     """A new memory from what a caller passed, without secrets in any field of it.
 
@@ -275,6 +280,8 @@ def build_memory(
     # Not before something is kept: a cold recall needs none of it.
     from reverie.privacy import is_fully_redacted, redact
 
+    if unknown := sorted(fields.keys() - set(MEMORY_FIELDS)):
+        raise TypeError(f"unexpected keyword argument {unknown[0]!r}: a memory has no such field")
     given: dict[str, Any] = {**FIELD_DEFAULTS, **fields}
     text, redacted = redact(validate_text(text), policy)
     title = ""

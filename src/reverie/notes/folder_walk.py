@@ -27,7 +27,7 @@ from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
 from reverie.notes.watched_roots import MIRROR_FILES, WatchedRoot
 from reverie.privacy import remove_personal_data
 from reverie.privacy.sensitive_files import SENSITIVE, is_marked_sensitive, is_sensitive
-from reverie.storage.note_index_port import UNSURE_STAMP, FileStamp
+from reverie.storage.indexed_files import UNSURE_STAMP, FileStamp
 from reverie.text.tokenization import digest_bytes
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from reverie.notes.folder_walk import (
 from reverie.notes.text_chunks import chunk_text
 from reverie.notes.watched_roots import WatchedRoot
 from reverie.privacy import redact
-from reverie.storage.note_index_port import (
+from reverie.storage.indexed_files import (
     UNSURE_STAMP,
     ChunkDifference,
     ChunkedFile,

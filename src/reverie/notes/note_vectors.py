@@ -18,7 +18,7 @@ from reverie.pipeline.event_reader import WorkContext
 from reverie.pipeline.leases import hold_lease
 from reverie.pipeline.pending_vectors import embedding_model_of
 from reverie.storage import Store
-from reverie.storage.note_index_port import FileIndex
+from reverie.storage.indexed_files import FileIndex
 
 # characters that every model reads at once
 MAX_WHOLE_CHARS = 1_000

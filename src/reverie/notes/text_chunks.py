@@ -17,7 +17,7 @@ from itertools import accumulate
 from typing import NamedTuple
 from zlib import crc32
 
-from reverie.storage.note_index_port import Chunk
+from reverie.storage.indexed_files import Chunk
 from reverie.text.tokenization import fingerprint_text
 
 CHARS_PER_TOKEN = 4

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.retrieval.word_search import lexical_score, text_coverage
-from reverie.storage.note_index_port import FileIndex, FileStamp, FoundChunk
+from reverie.storage.indexed_files import FileIndex, FileStamp, FoundChunk
 from reverie.text.tokenization import tokenize_query
 
 # The cosine from which the embedding alone proposes a chunk.

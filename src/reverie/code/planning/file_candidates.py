@@ -37,7 +37,7 @@ from reverie.code.planning.bm25_field import (
     number_members,
 )
 from reverie.code.planning.task_query import TaskQuery, to_whole_term
-from reverie.storage.code_index_port import TermColumns
+from reverie.storage.indexed_code import TermColumns
 
 DEFINED_KINDS = ("class", "function", "method")
 # how often a word in a file's path counts as one in its text
