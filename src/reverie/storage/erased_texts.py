@@ -16,6 +16,8 @@ from reverie.text.tokenization import UNSPACED, fold_text
 
 PURGED = "[purged]"
 PURGING = "purging"  # in `meta`: what the store has erased and files may still hold
+# In `meta`: files of a scrub are still to be written anew.
+REWRITE_PENDING = "scrubbing"
 MIN_DISTINCTIVE_CHARS = 20  # a shorter text may occur in an unrelated event by chance
 # Letters that a sign counts for in scripts without spaces between words: it says more.
 UNSPACED_WEIGHT = 2
