@@ -231,7 +231,7 @@ def learn_conversation(cli: CliContext, mind: Mind, file: Path, dry_run: bool) -
 
     if dry_run:
         raise BadInput(
-            f"{file} is a conversation. See what it would teach with: reverie session show replay {file}"
+            f"{file} is a conversation. See what it would teach with: reverie session replay {file}"
         )
     for result in learn_recording(cli, mind, file):
         if not cli.as_json:
