@@ -19,7 +19,8 @@ from reverie import Mind
 from reverie.core import config, environment
 from reverie.core.config import Settings
 from reverie.interfaces.cli.progress_bar import ProgressBar
-from reverie.interfaces.cli.shell_completion import complete_spaces
+from reverie.interfaces.cli.shell_completion import complete_ids, complete_spaces, complete_tags
+from reverie.interfaces.cli.terminal_output import print_json, print_line
 from reverie.memory.memory_validation import resolve_space
 
 CommandFunction = Callable[..., None]
@@ -50,6 +51,25 @@ SandboxOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
 Limit = Annotated[int, typer.Option("--limit", "-n", min=0, help="How many, at most.")]
+LimitFromOne = Annotated[int, typer.Option("--limit", "-n", min=1, help="How many, at most.")]
+ID_ARGUMENT = typer.Argument(
+    metavar="ID", autocompletion=complete_ids, help="The memory's id, mem_…."
+)
+MemoryId = Annotated[str, ID_ARGUMENT]
+OptionalMemoryId = Annotated[str | None, ID_ARGUMENT]
+NewTags = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag", "-t", autocompletion=complete_tags, help="A tag; may be given several times."
+    ),
+]
+Triggers = Annotated[
+    list[str] | None, typer.Option(help="A pattern that calls it up when it is met.")
+]
+RepositoryFolder = Annotated[
+    Path | None,
+    typer.Option("--in", metavar="FOLDER", help="A folder of the repository (default: this one)."),
+]
 
 
 @dataclass
@@ -71,6 +91,13 @@ class CliContext:
     def space(self) -> str:
         """Where one asks from."""
         return resolve_space(self.named_space)
+
+    def answer(self, values: dict[str, Any], text: str) -> None:
+        """Say what came of it: one JSON document with --json, else a line."""
+        if self.as_json:
+            print_json(values)
+        else:
+            print_line(text)
 
     @contextmanager
     def open_mind(self) -> Iterator[Mind]:

@@ -7,7 +7,7 @@ import typer
 
 from reverie.core import clock
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit, MemoryId
 from reverie.interfaces.cli.commands.remember_commands import hand_to_worker, print_remembered
 from reverie.interfaces.cli.commands.search_commands import print_memories
 from reverie.interfaces.cli.shell_completion import complete_ids
@@ -139,10 +139,7 @@ def show_journal(
 @commands.add("chain", spaced=False)
 def show_chain(
     cli: CliContext,
-    id: Annotated[
-        str,
-        typer.Argument(metavar="ID", autocompletion=complete_ids, help="A memory, mem_…."),
-    ],
+    id: MemoryId,
     limit: Limit = 20,
 ) -> None:
     """What led to a memory, and what came of it.

@@ -176,16 +176,14 @@ def erase_memories(
         ):
             raise typer.Abort
         done = mind.data.purge([memory.id for memory in there])
-    if cli.as_json:
-        print_json(
-            {
-                "purged": done.erased,
-                "unreached": list(map(str, done.unreached)),
-                "repeated": list(done.repeated),
-            }
-        )
-    else:
-        print_line(f"Erased {done.erased} for good.")
+    cli.answer(
+        {
+            "purged": done.erased,
+            "unreached": list(map(str, done.unreached)),
+            "repeated": list(done.repeated),
+        },
+        f"Erased {done.erased} for good.",
+    )
     if done.repeated:
         print_note(
             f"Others say it too. To erase them as well: reverie data purge {' '.join(done.repeated)}"

@@ -11,8 +11,14 @@ from reverie.core import clock
 from reverie.core.errors import BadInput, NotFound, ReverieError
 from reverie.core.kinds import KINDS
 from reverie.core.model import Memory
-from reverie.interfaces.cli.cli_context import CliContext, CommandTable
-from reverie.interfaces.cli.shell_completion import complete_ids, complete_kinds, complete_tags
+from reverie.interfaces.cli.cli_context import (
+    CliContext,
+    CommandTable,
+    MemoryId,
+    NewTags,
+    Triggers,
+)
+from reverie.interfaces.cli.shell_completion import complete_ids, complete_kinds
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     print_json,
@@ -38,11 +44,6 @@ TRIGGER_FORMS = {
     "glob": "{}",
 }  # what is written before a colon → what does it
 
-MemoryId = Annotated[
-    str,
-    typer.Argument(metavar="ID", autocompletion=complete_ids, help="The memory's id, mem_…."),
-]
-
 
 @commands.add("remember")
 def remember_text(
@@ -61,15 +62,7 @@ def remember_text(
             help="See: reverie kinds.",
         ),
     ] = "fact",
-    tag: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--tag",
-            "-t",
-            autocompletion=complete_tags,
-            help="A tag; may be given several times.",
-        ),
-    ] = None,
+    tag: NewTags = None,
     title: Annotated[str, typer.Option(help="A short description, shown in hints.")] = "",
     file: Annotated[
         list[str] | None, typer.Option("--file", "-f", help="A file that it is about.")
@@ -82,9 +75,7 @@ def remember_text(
             "when it changes.",
         ),
     ] = None,
-    trigger: Annotated[
-        list[str] | None, typer.Option(help="A pattern that calls it up when it is met.")
-    ] = None,
+    trigger: Triggers = None,
     at: Annotated[
         str,
         typer.Option(

@@ -7,10 +7,14 @@ import typer
 
 from reverie import Mind
 from reverie.core.errors import BadInput
-from reverie.interfaces.cli.cli_context import CliContext, CommandTable
-from reverie.interfaces.cli.commands.remember_commands import MemoryId, hand_to_worker
+from reverie.interfaces.cli.cli_context import (
+    CliContext,
+    CommandTable,
+    MemoryId,
+    NewTags,
+)
+from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
 from reverie.interfaces.cli.commands.search_commands import hit_to_json
-from reverie.interfaces.cli.shell_completion import complete_tags
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     one_line,
@@ -64,10 +68,7 @@ def add_reminder(
     zone: Annotated[
         str, typer.Option(help="The time zone that is meant, as Europe/Berlin (default: here).")
     ] = "",
-    tag: Annotated[
-        list[str] | None,
-        typer.Option("--tag", "-t", autocompletion=complete_tags, help="A tag."),
-    ] = None,
+    tag: NewTags = None,
 ) -> None:
     """Keep something to be done later.
 

@@ -18,8 +18,7 @@ from reverie.core.errors import (
     StoreError,
 )
 from reverie.core.kinds import MEMORY_TYPES
-from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
-from reverie.interfaces.cli.commands.remember_commands import MemoryId
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit, MemoryId
 from reverie.interfaces.cli.shell_completion import complete_ids, complete_kinds, complete_tags
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,

@@ -118,17 +118,15 @@ def print_memory_state(cli: CliContext, everywhere: bool) -> None:
     settings = config.load_settings(cli.settings.home)
     where = "everywhere" if everywhere else f"in {cli.space}"
     is_off = not settings.enabled if everywhere else settings.is_off(cli.space)
-    if cli.as_json:
-        print_json(
-            {
-                "on": not is_off,
-                "space": None if everywhere else cli.space,
-                "enabled": settings.enabled,
-                "off": list(settings.off),
-            }
-        )
-    else:
-        print_line(f"Memory is {'off' if is_off else 'on'} {where}.")
+    cli.answer(
+        {
+            "on": not is_off,
+            "space": None if everywhere else cli.space,
+            "enabled": settings.enabled,
+            "off": list(settings.off),
+        },
+        f"Memory is {'off' if is_off else 'on'} {where}.",
+    )
     if is_off and not settings.enabled and not everywhere:
         print_note(
             "It is off everywhere: by REVERIE_OFF, or by the settings (reverie on --everywhere)."
