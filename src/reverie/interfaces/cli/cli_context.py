@@ -2,13 +2,14 @@
 
 A module of commands has a `CommandTable`, to which it adds its functions. The first parameter of
 each is the `CliContext`; the options `--home`, `--json` and, where it makes sense, `--space` are
-added to its own, and may stand before the command's name as well.
+added to its own, and may stand before the command's name as well. A parameter whose type is a
+dataclass stands for an option for each of its fields.
 """
 
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cached_property, wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -163,9 +164,14 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
             as_json or before.as_json,
             before.sandbox,
         )
+        for name, options_type in grouped.items():
+            values = {row.name: own_options.pop(row.name) for row in fields(options_type)}
+            own_options[name] = options_type(**values)
         function(cli, **own_options)
 
-    own = list(inspect.signature(function).parameters.values())[1:]
+    given = list(inspect.signature(function).parameters.values())[1:]
+    grouped = {row.name: row.annotation for row in given if is_dataclass(row.annotation)}
+    own = [option for row in given for option in expand_options(row)]
     shared = [
         *([option_parameter("place", SpaceOption, None)] if spaced else []),
         option_parameter("home", HomeOption, None),
@@ -180,6 +186,15 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
     run_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run_command.__annotations__ = {row.name: row.annotation for row in parameters}
     return run_command
+
+
+def expand_options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """A parameter as Typer is to see it: of a dataclass each field is an option by itself."""
+    if not is_dataclass(parameter.annotation):
+        return [parameter]
+    return [
+        option_parameter(row.name, row.type, row.default) for row in fields(parameter.annotation)
+    ]
 
 
 def option_parameter(name: str, annotation: Any, default: Any) -> inspect.Parameter:
