@@ -108,6 +108,7 @@ class CliContext:
         import reverie
 
         settings = self.settings
+        # Claude Code and Codex name their session in the environment of the commands that they run.
         if environment.host_session() in settings.off_sessions:
             settings = settings._replace(enabled=False)
         with self.progress, reverie.open(settings=settings, progress=self.progress) as mind:
@@ -127,6 +128,7 @@ class CommandTable(typer.Typer):
 
         def add_command(function: CommandFunction) -> CommandFunction:
             help = unwrap_help(function.__doc__ or "")
+            # Typer would list the whole first paragraph; tests hold the first line to one line of a list.
             short_help = help.partition("\n")[0]
             options = with_shared_options(function, spaced)
             self.command(name, help=help, short_help=short_help, hidden=hidden)(options)
@@ -157,6 +159,7 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
         as_json: bool = False,
         **own_options: Any,
     ) -> None:
+        # Options may stand before the command, too; those behind it win.
         before = ctx.find_root().obj or CliContext()
         cli = CliContext(
             home or before.home,
@@ -180,6 +183,7 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
     context = inspect.Parameter(
         "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
     )
+    # Keyword-only: a required option may then follow one that has a default.
     options = [row.replace(kind=inspect.Parameter.KEYWORD_ONLY) for row in (*own, *shared)]
     parameters = [context, *options]
     # Typer reads both: the one for kinds and defaults, the other for types.

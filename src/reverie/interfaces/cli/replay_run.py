@@ -144,6 +144,7 @@ class ConversationPlayer:
         was.
         """
         start = clock.ticks()
+        # The companion's own thread first; then whatever the store says is still waiting.
         companion.wait(MAX_WAIT_SECONDS)
         while has_work_left(self.mind.work) and clock.ticks() - start < MAX_WAIT_SECONDS:
             clock.sleep(0.002)

@@ -202,6 +202,7 @@ def verify_store(
 def verify_or_salvage(cli: CliContext, repair: bool) -> list[Problem]:
     """What is wrong; a file that cannot be read is salvaged if it may be repaired."""
     try:
+        # A damaged file cannot even be opened; that is a finding, unless it may be repaired.
         with cli.open_mind() as mind:
             problems = mind.data.verify(repair)
     except StoreDamaged as err:

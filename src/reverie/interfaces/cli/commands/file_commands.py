@@ -245,6 +245,7 @@ def watch_folders(mind: Mind, space: str) -> Iterator[None]:
     if not folders:
         raise BadInput("There is no folder to watch. Add one: reverie files add FOLDER")
     print_note(f"Watching {', '.join(folders)}. Ctrl-C stops.")
+    # A folder below that may not be read (another user's) must not end the watching.
     for _ in watch(
         *folders, debounce=DEBOUNCE_MS, raise_interrupt=True, ignore_permission_denied=True
     ):

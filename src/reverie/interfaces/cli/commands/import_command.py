@@ -144,6 +144,7 @@ def is_claude_transcript(place: Path) -> bool:
 
     if place.suffix != ".jsonl" or not place.is_file():
         return False
+    # Whole lines only: a transcript may be of hundreds of megabytes, and its last line cut.
     with place.open("rb") as opened:
         head, more = opened.read(TRANSCRIPT_HEAD_BYTES), opened.read(1)
     try:

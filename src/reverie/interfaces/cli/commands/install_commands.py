@@ -65,6 +65,7 @@ def install_host(
         return
     ledger = WiringLedger(cli.settings.home, host)
     edits = ledger.plan_wiring(found)
+    # What stood in the files before is kept by the ledger, for uninstall.
     if confirm_edits(cli, edits, yes=yes, diff=diff):
         ledger.wire(edits)
     print_install_result(

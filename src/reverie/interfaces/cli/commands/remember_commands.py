@@ -187,6 +187,7 @@ def remember_lines(mind: Mind, cli: CliContext, item: dict[str, Any]) -> list[Me
             batch.append({"text": line, **item})
             if len(batch) == LINES_PER_BATCH:
                 keep()
+    # Ctrl-C ends `tail -f log | reverie remember --each-line`: what came so far is kept.
     except KeyboardInterrupt:
         keep()
         print_note(f"\n{len(kept)} lines were kept.")

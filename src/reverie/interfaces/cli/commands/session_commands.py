@@ -225,6 +225,7 @@ def replay_conversation(
         cli,
         ReplayOptions(
             file=file,
+            # Whoever names a home means that memory, and not a throw-away one.
             real=keep or cli.home is not None,
             fast=fast,
             keep_turns=keep_turns,

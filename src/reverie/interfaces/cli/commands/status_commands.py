@@ -115,6 +115,7 @@ def switch_and_print_session(cli: CliContext, session: str, *, on: bool) -> None
 
 def print_memory_state(cli: CliContext, everywhere: bool) -> None:
     """Say how things stand now, read back from the file."""
+    # Read anew: REVERIE_OFF and the file may say something else than what was just written.
     settings = config.load_settings(cli.settings.home)
     where = "everywhere" if everywhere else f"in {cli.space}"
     is_off = not settings.enabled if everywhere else settings.is_off(cli.space)
@@ -154,6 +155,7 @@ def work_until_idle(
     from reverie.interfaces.worker_start import note_worker_exit
 
     if lock is not None and not is_embedder_ready(cli.settings):
+        # Without the model's files the worker still learns; vectors wait for `reverie data settle`.
         cli.settings = cli.settings._replace(embedder="none")  # a hook asks for no download
     try:
         with cli.open_mind() as mind:
