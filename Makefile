@@ -5,13 +5,18 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 MODEL  := .cache/home
 
-.PHONY: run test check docs bench clean
+.PHONY: run test coverage check docs bench clean
 
 run: $(READY)            ## set up, then show Reverie at work on real input
 	@REVERIE_HOME=$(MODEL) $(BIN)/reverie tour
 
 test: $(READY)           ## set up, then run every test
 	REVERIE_TEST_CACHE=$(CURDIR)/$(MODEL)/cache $(BIN)/python -m pytest
+
+coverage: $(READY)       ## which lines the tests run, room by room, held to tools/coverage_floors.toml
+	REVERIE_TEST_CACHE=$(CURDIR)/$(MODEL)/cache $(BIN)/python -m coverage run -m pytest -m "not slow"
+	$(BIN)/python -m coverage json -q -o .cache/coverage.json
+	$(BIN)/python -m tools.coverage_floors .cache/coverage.json
 
 check: $(READY)          ## format, lint, types, requirements, architecture
 	$(BIN)/ruff format --check .
@@ -34,4 +39,4 @@ $(READY): pyproject.toml
 	@touch $@
 
 clean:                   ## remove everything that can be made again
-	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage dist

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from reverie.context_window.condensing.condense_timing import explain_too_early
 from reverie.context_window.condensing.summary_lines import MARK, TITLE
+from reverie.context_window.conversation_summary import explain_too_early
 from reverie.context_window.evicted_excerpts import EvictedPart, ExcerptTarget, store_evicted_parts
 from reverie.context_window.pruning_strategies import WindowSnapshot, score_by_importance
 from reverie.core.errors import BadInput

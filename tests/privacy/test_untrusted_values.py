@@ -6,14 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reverie.context_window import (
-    HEAD,
-    escape_line,
-    escape_text,
-    render_block,
-    render_memory_hints,
-    render_memory_line,
-)
+from reverie.context_window import HEAD, render_block, render_memory_hints, render_memory_line
 from reverie.context_window.injection_block import UNVERIFIED_HEADING, UNVERIFIED_SHARE
 from reverie.core.errors import BadInput
 from reverie.core.kinds import ANYBODY, CUSTOM_KIND, KINDS, USER, is_unverified, kind_of
@@ -34,6 +27,7 @@ from reverie.retrieval.rescoring import (
 )
 from reverie.retrieval.rescoring import order_unverified_last as ordered
 from reverie.testing import NOON, make_memory
+from reverie.text.escaping import escape_line, escape_text
 from reverie.text.injection_fence import FENCE, FENCE_END
 from reverie.text.token_counts import estimate_tokens
 
@@ -190,16 +184,12 @@ def test_an_export_cannot_smuggle_authority():
         "provenance": UNTRUSTED,
     }
     assert (
-        export_validation.check_memory_row(
-            dict(row), export_validation.RowFilter(DEFAULT_POLICY, set())
-        )["provenance"]
+        export_validation.check_memory_row(dict(row), export_validation.RowFilter())["provenance"]
         == UNTRUSTED
     )
     for more in ({"kind": "preference"}, {"triggers": ["rm"]}):
         with pytest.raises(BadInput, match="commands nobody"):
-            export_validation.check_memory_row(
-                {**row, **more}, export_validation.RowFilter(DEFAULT_POLICY, set())
-            )
+            export_validation.check_memory_row({**row, **more}, export_validation.RowFilter())
 
 
 @pytest.mark.parametrize(

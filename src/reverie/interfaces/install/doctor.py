@@ -19,10 +19,12 @@ from reverie.context_window import format_time_ago
 from reverie.core import clock, environment
 from reverie.core.config import Settings
 from reverie.core.errors import ReverieError, StoreDamaged
-from reverie.erasure import interruptions
+from reverie.erasure import unfinished
 from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.hosts import HOST_MODULES, load_host
 from reverie.interfaces.install import hook_line, trial_run
 from reverie.interfaces.install.settings_findings import (
+    PLUGIN_HOST,
     DoctorFinding,
     HostFiles,
     HostWiring,
@@ -34,7 +36,7 @@ from reverie.interfaces.install.settings_findings import (
     judge_server,
     judge_wiring,
 )
-from reverie.interfaces.install.settings_targets import NAMES, WiringPlace, build_mcp_server
+from reverie.interfaces.install.settings_targets import WiringPlace, build_mcp_server
 from reverie.interfaces.worker import is_model_missing
 from reverie.interfaces.worker_start import is_worker_alive
 from reverie.porting.shared_files import find_stuck_shares
@@ -171,7 +173,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
             f"{trouble['text']}",
             "Try: reverie data settle",
         )
-    if interruptions.has_unfinished_erasure(mind.work):
+    if unfinished.has_unfinished_erasure(mind.work):
         yield DoctorFinding(
             False,
             "A purge or scrub was stopped: files may still hold what it erased.",
@@ -204,14 +206,14 @@ def examine_hosts(settings: Settings, project: Path) -> Iterator[DoctorFinding]:
     every, named = find_wirings(found, project), find_plugin(found, project)
     hosts = [
         host
-        for host in NAMES
-        if any(one.host == host for one in every) or (named and host == "claude-code")
+        for host in HOST_MODULES
+        if any(one.host == host for one in every) or (named and host == PLUGIN_HOST)
     ]
     off = [*chain.from_iterable(find_disabled_hooks(found, host, project) for host in hosts)]
     yield from found.unreadable()
     if not any(one.hooks or one.server for one in every) and not named:
         yield DoctorFinding(
-            False, "No agent is wired.", f"Wire one: reverie install {'|'.join(NAMES)}"
+            False, "No agent is wired.", f"Wire one: reverie install {'|'.join(HOST_MODULES)}"
         )
     yield from off
     if named:
@@ -234,14 +236,14 @@ def examine_hosts(settings: Settings, project: Path) -> Iterator[DoctorFinding]:
             else:
                 yield DoctorFinding(
                     True,
-                    f"{NAMES[one.host]} is wired ({one.path}); a hook takes {1_000 * seconds:.0f} "
+                    f"{load_host(one.host).title} is wired ({one.path}); a hook takes {1_000 * seconds:.0f} "
                     f"ms.",
                 )
         yield from judge_server(one)
         if is_own_server(one) and (trouble := server()):
             yield DoctorFinding(
                 False,
-                f"{NAMES[one.host]} ({one.servers_path}): its MCP server does not work: {trouble}",
+                f"{load_host(one.host).title} ({one.servers_path}): its MCP server does not work: {trouble}",
             )
     yield from find_double_wirings(every, named)
     yield from report_last_hooks(HookFiles(str(settings.home)), hosts)
@@ -262,7 +264,9 @@ def report_last_hooks(room: HookFiles, hosts: list[str]) -> Iterator[DoctorFindi
         came, gave = room.last(host), room.last(f"{host}_gave")
         if came is None:
             yield DoctorFinding(
-                True, f"No hook of {NAMES[host]} has come yet.", "Start a new session there."
+                True,
+                f"No hook of {load_host(host).title} has come yet.",
+                "Start a new session there.",
             )
         else:
             brought = (
@@ -272,7 +276,7 @@ def report_last_hooks(room: HookFiles, hosts: list[str]) -> Iterator[DoctorFindi
             )
             yield DoctorFinding(
                 True,
-                f"The last hook of {NAMES[host]} came {format_time_ago(clock.now() - came)}; "
+                f"The last hook of {load_host(host).title} came {format_time_ago(clock.now() - came)}; "
                 f"{brought}.",
             )
 
@@ -286,7 +290,7 @@ def examine_work(settings: Settings) -> Iterator[DoctorFinding]:
             False, f"{folder} is a file: hooks can write nothing down.", "Move it away."
         )
         return
-    waiting, worker = len(room.waiting()), is_worker_alive(room.lock)
+    waiting, worker = len(room.list_events()), is_worker_alive(room.lock)
     if settings.idle <= 0:
         yield DoctorFinding(
             not waiting,

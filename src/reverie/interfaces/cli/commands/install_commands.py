@@ -12,9 +12,9 @@ from reverie.core import config
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
+from reverie.interfaces.hosts import HOST_MODULES, load_host
 from reverie.interfaces.install.settings_entries import list_our_entries
 from reverie.interfaces.install.settings_targets import (
-    NAMES,
     SettingsTarget,
     WiringPlace,
     list_targets,
@@ -22,14 +22,8 @@ from reverie.interfaces.install.settings_targets import (
 from reverie.interfaces.install.settings_writer import SettingsEdit, WiringLedger
 
 commands = CommandTable()
-AFTERWARDS = {
-    "claude-code": "Start a new session of Claude Code. `reverie doctor` says whether all is well.",
-    "codex": "Start Codex and trust the hooks when it asks (or by /hooks). `reverie doctor` "
-    "says whether all is well.",
-    "cursor": "Restart Cursor. `reverie doctor` says whether all is well.",
-}
 
-Host = Annotated[str, typer.Argument(metavar="HOST", help=f"One of: {', '.join(NAMES)}.")]
+Host = Annotated[str, typer.Argument(metavar="HOST", help=f"One of: {', '.join(HOST_MODULES)}.")]
 Project = Annotated[
     bool, typer.Option("--project/--user", help="For this project only, or for all (default).")
 ]
@@ -72,8 +66,8 @@ def install_host(
         cli,
         host,
         edits,
-        f"{NAMES[host]} is wired already.",
-        f"{NAMES[host]} is wired. {AFTERWARDS[host]}",
+        f"{load_host(host).title} is wired already.",
+        f"{load_host(host).title} is wired. {load_host(host).next_step}",
     )
     from reverie.interfaces.worker import is_model_missing
 
@@ -111,8 +105,8 @@ def uninstall_host(
         cli,
         host,
         edits,
-        f"{NAMES[host]} is not wired.",
-        f"{NAMES[host]} is not wired any more. Memories stay.",
+        f"{load_host(host).title} is not wired.",
+        f"{load_host(host).title} is not wired any more. Memories stay.",
     )
 
 
@@ -129,8 +123,8 @@ def print_targets(cli: CliContext, found: Sequence[SettingsTarget]) -> None:
 
 def find_targets(cli: CliContext, host: str, project: bool) -> list[SettingsTarget]:
     """The settings files of a host."""
-    if host not in NAMES:
-        raise BadInput(f"{host!r} is not one of {', '.join(NAMES)}")
+    if host not in HOST_MODULES:
+        raise BadInput(f"{host!r} is not one of {', '.join(HOST_MODULES)}")
     root = config.find_work_tree(config.working_directory()) if project else None
     return list_targets(host, WiringPlace(cli.settings.home, root))
 
