@@ -173,7 +173,9 @@ def with_shared_options(function: CommandFunction, spaced: bool) -> CommandFunct
         function(cli, **own_options)
 
     given = list(inspect.signature(function).parameters.values())[1:]
-    grouped = {row.name: row.annotation for row in given if is_dataclass(row.annotation)}
+    grouped: dict[str, Any] = {
+        row.name: row.annotation for row in given if is_dataclass(row.annotation)
+    }
     own = [option for row in given for option in expand_options(row)]
     shared = [
         *([option_parameter("place", SpaceOption, None)] if spaced else []),

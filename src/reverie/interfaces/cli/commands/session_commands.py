@@ -187,14 +187,7 @@ Task = Annotated[
 @commands.add("replay")
 def replay_conversation(
     cli: CliContext,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” "
-            "is stdin.",
-        ),
-    ],
+    file: Transcript,
     keep: Annotated[
         bool, typer.Option("--keep", help="Learn into the real memory, not a throw-away one.")
     ] = False,
