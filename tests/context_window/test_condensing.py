@@ -397,17 +397,16 @@ def test_a_bad_answer_changes_nothing(clock, bad):
 
 
 def test_on_the_command_line(tmp_path):
-    """`reverie session show condense` prints the conversation as an agent would go on with it; `--json` has its
+    """`reverie session condense` prints the conversation as an agent would go on with it; `--json` has its
     messages.
     """
     file = tmp_path / "talk.json"
     file.write_text(json.dumps(talk()), "utf-8")
-    shown = invoked("session", "show", "condense", str(file), "--limit", "3000")
+    shown = invoked("session", "condense", str(file), "--limit", "3000")
     assert TITLE in " ".join(shown.stdout.split()) and "39 assistant: Step 39" in shown.stdout
     found = json.loads(
         invoked(
             "--json",
-            "session",
             "session",
             "condense",
             str(file),
@@ -421,6 +420,6 @@ def test_on_the_command_line(tmp_path):
     assert (
         "hybrid"
         in invoked(
-            "session", "show", "condense", str(file), "-n", "100", "--strategy", "forgetful", code=2
+            "session", "condense", str(file), "-n", "100", "--strategy", "forgetful", code=2
         ).stderr
     )

@@ -280,17 +280,12 @@ def test_the_command_shows_a_plan(name):
     bar.
     """
     path = str(AGENTS / f"{name}.json")
-    shown = invoked("session", "show", "window", path, "--limit", "6000").stdout
+    shown = invoked("session", "window", path, "--limit", "6000").stdout
     assert "▒" in shown and "before" in shown and "after" in shown and "worth more" in shown
-    plan = json.loads(
-        invoked("session", "show", "window", path, "--limit", "6000", "--json").stdout
-    )
+    plan = json.loads(invoked("session", "window", path, "--limit", "6000", "--json").stdout)
     assert plan["after"] <= 4_200 and plan["fits"] and all(one["why"] for one in plan["going"])
-    assert "Nothing goes" in invoked("session", "show", "window", path).stdout
-    assert (
-        "aircher"
-        in invoked("session", "show", "window", path, "--strategy", "nonsense", code=2).stderr
-    )
+    assert "Nothing goes" in invoked("session", "window", path).stdout
+    assert "aircher" in invoked("session", "window", path, "--strategy", "nonsense", code=2).stderr
 
 
 def test_the_command_reads_a_claude_transcript(tmp_path):
@@ -325,9 +320,7 @@ def test_the_command_reads_a_claude_transcript(tmp_path):
         ]
     path = tmp_path / "session.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    plan = json.loads(
-        invoked("session", "show", "window", str(path), "--limit", "10000", "--json").stdout
-    )
+    plan = json.loads(invoked("session", "window", str(path), "--limit", "10000", "--json").stdout)
     assert plan["after"] <= 7_000 and any(
         len(one["messages"]) == 2 and one["stub"] for one in plan["going"]
     )
@@ -347,7 +340,6 @@ def test_the_command_counts_by_a_vocabulary(tmp_path):
     counted = json.loads(
         invoked(
             "session",
-            "show",
             "window",
             str(talk_file),
             "--tokenizer",
@@ -359,6 +351,6 @@ def test_the_command_counts_by_a_vocabulary(tmp_path):
     assert (
         "no tokenizer.json"
         in invoked(
-            "session", "show", "window", str(talk_file), "--tokenizer", str(talk_file), code=2
+            "session", "window", str(talk_file), "--tokenizer", str(talk_file), code=2
         ).stderr
     )

@@ -394,9 +394,7 @@ def test_the_command_learn(run, tmp_path):
     )
     assert run("session", "show", "nope", "--space", SPACE)[0] == 1
     assert (
-        run("session", "show", "rejected")[1]["rejected"]
-        == run("status")[1]["rejected"]
-        == {"question": 1}
+        run("session", "rejected")[1]["rejected"] == run("status")[1]["rejected"] == {"question": 1}
     )
     id = done["sessions"][1]["memories"][0]["id"]
     assert [line["text"] for line in run("explain", id)[1]["source"]] == ["always squash commits"]

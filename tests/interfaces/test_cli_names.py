@@ -27,7 +27,7 @@ COMMAND = re.compile(
     r"([a-z]+)(?![\w=(.])(?:\s+([a-z]+))?"
 )
 # Where `reverie` is followed by a word and is not the program; and what marks a page of the mirror.
-PAGE_MARK = "reverie data mirror"
+PAGE_MARK = "reverie mirror"
 OTHER_USES = {"with", "remembers"}
 
 
@@ -77,16 +77,16 @@ def test_an_old_name_leaves_stdout_alone(tmp_path):
     old = invoked(*where, "tags", "--json")
     new = invoked(*where, "memory", "tags", "--json")
     assert (old.stdout, new.stderr) == (new.stdout, "")
-    assert old.stderr == "`reverie memory tags` is now `reverie memory tags`\n"
+    assert old.stderr == "`reverie tags` is now `reverie memory tags`\n"
 
 
 def test_session_is_a_group_and_was_a_command(tmp_path):
     """`session ID` shows a conversation; `session list` lists them, whatever options come first."""
     where = ("--home", str(toy_home(tmp_path)), "--space", "me/demo")
-    assert "is now `reverie session show show`" in invoked(*where, "session", "s1", code=1).stderr
+    assert "is now `reverie session show`" in invoked(*where, "session", "s1", code=1).stderr
     assert "is now" in invoked(*where, "session", "--grep", "word", "s1", code=1).stderr
     assert "is now" not in invoked(*where, "session", "list").stderr
-    assert "rejected" in invoked("session", "show", "--help").stdout
+    assert "rejected" in invoked("session", "--help").stdout
 
 
 def test_completion_offers_new_names_only():

@@ -82,9 +82,7 @@ CORPUS[1:1] = [
 
 def test_a_later_session_is_reminded_of_an_earlier_one(run, tmp_path):
     """Messages of a corpus are kept as events; no echo of one session; a step says what and why."""
-    turns, summary = steps(
-        run("session", "show", "replay", lines(tmp_path / "c.jsonl", CORPUS), "--json")
-    )
+    turns, summary = steps(run("session", "replay", lines(tmp_path / "c.jsonl", CORPUS), "--json"))
     assert [*["S1"] * 10, "S2", "S2"] == [t["session"] for t in turns]
     assert all(t["turn_us"] > 0 and t["settled_ms"] is not None and t["behind"] >= 0 for t in turns)
     surfaced = [m for t in turns if t["session"] == "S2" for m in t["surfaced"]]
@@ -100,9 +98,9 @@ def test_the_throw_away_home_is_one(run, home, tmp_path):
         tmp_path / "talk.jsonl",
         [{"role": "user", "content": "Remember that the staging host is heron."}],
     )
-    run("session", "show", "replay", file)
+    run("session", "replay", file)
     assert not (home / "reverie.db").exists()
-    run("session", "show", "replay", file, "--keep", "--space", "me/demo")
+    run("session", "replay", file, "--keep", "--space", "me/demo")
     with reverie.open(settings=Settings(home=home, embedder="toy"), embedder=ToyEmbedder()) as mind:
         assert ["The staging host is heron."] == [m.text for m in mind.browse(space="me/demo")]
         assert [] == mind.data.verify()
@@ -118,14 +116,14 @@ def test_only_what_asks_for_it_is_learned_from_an_agent(run, tmp_path):
             {"role": "user", "content": "How are you?"},
         ],
     )
-    turns, summary = steps(run("session", "show", "replay", file, "--json"))
+    turns, summary = steps(run("session", "replay", file, "--json"))
     assert (summary["turns"], summary["learned"]) == (2, 1)
     assert ["Always run the linter before a commit."] == [m["text"] for m in turns[0]["learned"]]
 
 
 def test_fast_does_not_wait(run, tmp_path):
     turns, _ = steps(
-        run("session", "show", "replay", lines(tmp_path / "c.jsonl", CORPUS), "--json", "--fast")
+        run("session", "replay", lines(tmp_path / "c.jsonl", CORPUS), "--json", "--fast")
     )
     assert all(t["settled_ms"] is None for t in turns)
 
@@ -136,14 +134,11 @@ def test_a_replay_for_people(run, tmp_path):
         *CORPUS,
         {"id": "5", "text": "[bold]x[/bold] \x1b[2J", "session_id": "S2", "speaker": "Ann"},
     ]
-    out = run("session", "show", "replay", lines(tmp_path / "c.jsonl", rows)).stdout
+    out = run("session", "replay", lines(tmp_path / "c.jsonl", rows)).stdout
     assert "session S2" in out and "turns in 2 sessions" in out and "turn() took" in out
     assert "[bold]x[/bold]" in out and "\x1b" not in out
-    assert (
-        "1 turns"
-        in run("session", "show", "replay", str(tmp_path / "c.jsonl"), "--limit", "1").stdout
-    )
-    run("session", "show", "replay", str(tmp_path / "c.jsonl"), "-q")
+    assert "1 turns" in run("session", "replay", str(tmp_path / "c.jsonl"), "--limit", "1").stdout
+    run("session", "replay", str(tmp_path / "c.jsonl"), "-q")
 
 
 @pytest.mark.parametrize(
@@ -152,11 +147,8 @@ def test_a_replay_for_people(run, tmp_path):
 def test_junk_is_named(run, tmp_path, text, says):
     """Exit code 2 and the number of the line."""
     (tmp_path / "junk").write_text(text)
-    assert says in run("session", "show", "replay", str(tmp_path / "junk"), code=2).stderr
-    assert (
-        "There is no file"
-        in run("session", "show", "replay", str(tmp_path / "nothing"), code=2).stderr
-    )
+    assert says in run("session", "replay", str(tmp_path / "junk"), code=2).stderr
+    assert "There is no file" in run("session", "replay", str(tmp_path / "nothing"), code=2).stderr
 
 
 def test_stdin_can_be_replayed(run):
@@ -164,7 +156,6 @@ def test_stdin_can_be_replayed(run):
         steps(
             run(
                 "session",
-                "show",
                 "replay",
                 "-",
                 "--json",
@@ -177,9 +168,7 @@ def test_stdin_can_be_replayed(run):
 
 def test_the_examples_teach_and_remind(run):
     """The sample conversations are what they claim: the first teaches, at least eight things."""
-    _, summary = steps(
-        run("session", "show", "replay", str(EXAMPLES / "session-1.jsonl"), "--json")
-    )
+    _, summary = steps(run("session", "replay", str(EXAMPLES / "session-1.jsonl"), "--json"))
     assert summary["learned"] >= 8
     for name in ("session-1", "session-2"):
         assert 25 <= len((EXAMPLES / f"{name}.jsonl").read_text().splitlines()) <= 45

@@ -276,7 +276,7 @@ def test_a_file_that_is_left_alone_is_told_everywhere(tmp_path, monkeypatch):
     done = invoked("data", "share", str(path), "--space", SPACE, code=4)
     assert "lines 1, 3, 5" in done.stderr and "merge=union" in done.stderr
     assert json.loads(
-        invoked("--json", "data", "data", "share", str(path), "--space", SPACE, code=4).stdout
+        invoked("--json", "data", "share", str(path), "--space", SPACE, code=4).stdout
     )["stuck"]
     listed = invoked("data", "share", "--space", SPACE)
     assert f"{path}  (not in step)" in listed.stdout and "marks of a merge" in listed.stderr

@@ -233,7 +233,7 @@ def test_working_memory_survives_a_crash(tmp_path):
         [sys.executable, "-c", code], env={**os.environ, "REVERIE_HOME": str(folder)}, check=False
     )
     assert 9 == done.returncode
-    result = invoked("--home", str(folder), "session", "show", "held", "s1", "--space", "me/demo")
+    result = invoked("--home", str(folder), "session", "held", "s1", "--space", "me/demo")
     assert "halfway through" in result.stdout
 
 
@@ -261,7 +261,7 @@ def test_episodes_by_time_and_context(mind, clock):
     assert ["Deployed heron", "Lost the connection"] == told(since=now - DAY, until=now)
     assert ["Deployed crane"] == told(until=now - 2 * DAY)
     assert ["Deployed heron", "Deployed crane"] == told("deployed")
-    assert ["Deployed heron"] == told("ANN") == told("session", "release")
+    assert ["Deployed heron"] == told("ANN") == told("release")
     assert ["Lost the connection"] == told("staging")
     assert ["Deployed heron"] == told(limit=1)
     assert [] == told("ann staging")
@@ -659,9 +659,9 @@ def test_the_command_line_has_all_of_it(tmp_path):
     """Each kind of remembering by a command."""
     home = toy_home(tmp_path)
     run = lambda *words: invoked("--home", str(home), "--space", SPACE, *words).stdout
-    run("session", "show", "hold", "s1", '{"step": 2}')
-    assert '{"step": 2}' in run("session", "show", "held", "s1")
-    run("session", "show", "release", "s1")
+    run("session", "hold", "s1", '{"step": 2}')
+    assert '{"step": 2}' in run("session", "held", "s1")
+    run("session", "release", "s1")
     run(
         "episode",
         "add",

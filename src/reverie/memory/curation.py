@@ -35,7 +35,7 @@ def curate_memory(
     if state in ("validated", "escalated"):
         details["maturity"] = state
     changes: list[Change] = [revise_details(memory, details, now)]
-    # Retired, not erased: `reverie restore` brings it back.
+    # Retired, not erased: `reverie memory restore` brings it back.
     if state == "dismissed":
         changes.append(Retire(memory.id, now, why="dismissed"))
     return changes

@@ -1,4 +1,4 @@
-"""`reverie session show condense TRANSCRIPT`: a conversation with its older part in few lines. Nothing is kept
+"""`reverie session condense TRANSCRIPT`: a conversation with its older part in few lines. Nothing is kept
 or asked.
 """
 
