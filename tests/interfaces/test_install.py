@@ -24,6 +24,7 @@ from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.install import settings_entries, trial_run
 from reverie.interfaces.install.hook_line import SILENT, own_program
 from reverie.interfaces.install.settings_targets import WiringPlace, build_mcp_server
+from reverie.storage.erased_texts import REWRITE_PENDING
 from tests.support.helpers import invoked, opened, toy_home
 
 HOSTS = ("claude-code", "codex", "cursor")
