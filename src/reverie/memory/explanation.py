@@ -331,8 +331,8 @@ def describe_anchor(anchor: CodeAnchor, id: str) -> str:
     if not anchor.state:
         return f"It is about {anchor.location}{moved}, {since}."
     return (
-        f"It was {anchor.notice}{moved}, {since}. `reverie code anchors {id}` shows both; --still-true "
-        "says that it holds."
+        f"It was {anchor.notice}{moved}, {since}. `reverie code anchors {id}` shows both; "
+        "--still-true says that it holds."
     )
 
 

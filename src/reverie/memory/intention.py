@@ -237,7 +237,8 @@ def snooze_reminder(memory: Memory, until: When, now: float) -> Revise:
     one = read_reminder(require_intention(memory))
     if not memory.active:
         raise BadInput(
-            f"{memory.id} does not count any more. `reverie memory restore {memory.id}` brings it back"
+            f"{memory.id} does not count any more. "
+            f"`reverie memory restore {memory.id}` brings it back"
         )
     if until is None:
         raise BadInput("Until when? Say for instance “in 20 minutes” or “tomorrow at 9”")

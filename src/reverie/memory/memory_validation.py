@@ -277,28 +277,10 @@ def build_memory(
     What others wrote has become what it may be (`untrusted_text.disarm_memory`). Refused if the
     policy refuses what is in it, or if nothing is in it but what is private.
     """
-    # Not before something is kept: a cold recall needs none of it.
-    from reverie.privacy import is_fully_redacted, redact
-
     if unknown := sorted(fields.keys() - set(MEMORY_FIELDS)):
         raise TypeError(f"unexpected keyword argument {unknown[0]!r}: a memory has no such field")
     given: dict[str, Any] = {**FIELD_DEFAULTS, **fields}
-    text, redacted = redact(validate_text(text), policy)
-    title = ""
-    within: tuple[Redaction, ...] = ()
-    if given["title"]:
-        title, within = redact(validate_title(given["title"]), policy)
-    redactions = (*redacted, *within)
-    refuse_personal_data(redactions, policy)
-    # A memory of nothing but marks would be found by nobody.
-    if redacted and is_fully_redacted(text):
-        raise Refused("There is nothing to remember: all of the text is private")
-    details: dict[str, Any] = {}
-    if given.get("details"):
-        details, within = validate_details(given["details"], policy)
-        redactions += within
-    if redactions:
-        details["redacted"] = redaction_kinds(redactions)
+    text, title, details = redact_new_texts(text, given, policy)
     provenance = given["provenance"]
     trust = resolve_trust(provenance, given.get("trust"))
     messages = given.get("messages")
@@ -331,6 +313,35 @@ def build_memory(
     from reverie.privacy.untrusted_text import disarm_memory
 
     return disarm_memory(memory)
+
+
+def redact_new_texts(
+    text: str, given: Mapping[str, Any], policy: Policy
+) -> tuple[str, str, dict[str, Any]]:
+    """(text, title, details) of a new memory without secrets; `details` names what was taken out.
+
+    Refused for personal data that the policy refuses, and for a text that is private as a whole.
+    """
+    # Not before something is kept: a cold recall needs none of it.
+    from reverie.privacy import is_fully_redacted, redact
+
+    text, redacted = redact(validate_text(text), policy)
+    title = ""
+    within: tuple[Redaction, ...] = ()
+    if given["title"]:
+        title, within = redact(validate_title(given["title"]), policy)
+    redactions = (*redacted, *within)
+    refuse_personal_data(redactions, policy)
+    # A memory of nothing but marks would be found by nobody.
+    if redacted and is_fully_redacted(text):
+        raise Refused("There is nothing to remember: all of the text is private")
+    details: dict[str, Any] = {}
+    if given.get("details"):
+        details, within = validate_details(given["details"], policy)
+        redactions += within
+    if redactions:
+        details["redacted"] = redaction_kinds(redactions)
+    return text, title, details
 
 
 def resolve_trust(provenance: str, trust: float | None) -> float:

@@ -297,7 +297,8 @@ class SyncRound:
                 continue
             page = render_page(sheet.merged.page, folder.space, lines)
             try:
-                # The copy first: after a crash in between the page is an old state that the copy knows.
+                # The copy first: after a crash in between the page is an old state that the copy
+                # knows.
                 if sheet.copy.lines != lines or not sheet.copy.stamp:
                     folder.keep_copy(name, sheet.copy.with_lines(lines))
                 if found.data is not None and page.text == found.page.text:

@@ -98,7 +98,8 @@ class CommandGroup(TyperGroup):
         **extra: Any,
     ) -> Any:
         """Run, and leave with the right code."""
-        # Typer on its own prints errors with its own codes, and a traceback for what it does not know.
+        # Typer on its own prints errors with its own codes, and a traceback for what it does not
+        # know.
         plain_run = partial(super().main, args, *rest, **{**extra, "standalone_mode": False})
         if not standalone_mode:
             return plain_run()

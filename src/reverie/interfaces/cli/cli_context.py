@@ -128,7 +128,8 @@ class CommandTable(typer.Typer):
 
         def add_command(function: CommandFunction) -> CommandFunction:
             help = unwrap_help(function.__doc__ or "")
-            # Typer would list the whole first paragraph; tests hold the first line to one line of a list.
+            # Typer would list the whole first paragraph; tests hold the first line to one line of
+            # a list.
             short_help = help.partition("\n")[0]
             options = with_shared_options(function, spaced)
             self.command(name, help=help, short_help=short_help, hidden=hidden)(options)

@@ -1,5 +1,6 @@
-"""`reverie session condense TRANSCRIPT`: a conversation with its older part in few lines. Nothing is kept
-or asked.
+"""`reverie session condense TRANSCRIPT`: a conversation with its older part in few lines.
+
+Nothing is kept or asked.
 """
 
 from pathlib import Path

@@ -35,7 +35,8 @@ def open_existing_mind(ctx: typer.Context) -> Iterator[Mind | None]:
     settings = config.load_settings(
         Path(home) if home else None, sandbox=bool(find_option(ctx, "sandbox"))
     )
-    # Another store than the file in the home has to be asked: it cannot be told from here if it is empty.
+    # Another store than the file in the home has to be asked: from here nobody can tell if it is
+    # empty.
     if not settings.store and not (settings.home / "reverie.db").is_file():
         yield None
         return

@@ -37,7 +37,7 @@ def read_text_or_stdin(words: list[str] | None) -> str:
         return " ".join(words)
     if not words and sys.stdin.isatty():
         raise BadInput("There is nothing to remember. Give the text, or pipe it in")
-    # A character has four bytes at most in UTF-8; one byte more lets a text that is too long be seen.
+    # A character has four bytes at most in UTF-8; one byte more shows that a text is too long.
     return decode_input(sys.stdin.buffer.read(MAX_TEXT_CHARS * 4 + 1)).rstrip("\r\n")
 
 

@@ -1,5 +1,5 @@
-"""`reverie session window TRANSCRIPT`: what would leave a full context window, why, and how it looks before
-and after.
+"""`reverie session window TRANSCRIPT`: what would leave a full context window, why,
+and how it looks before and after.
 
 Nothing is kept or changed; no memory is opened. A bar shows how the window is filled: what stays as
 it is at its beginning, what goes, what becomes a line, what stays after that.

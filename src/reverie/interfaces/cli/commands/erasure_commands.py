@@ -55,7 +55,8 @@ def scrub_secrets(
     """
     texts = () if text is None else (read_searched_text(text),)
     with cli.open_mind() as mind:
-        # A look comes first, also with --yes: what it finds is what the question, or the report, speaks of.
+        # A look comes first, also with --yes: what it finds is what the question, or the report,
+        # speaks of.
         done = mind.data.scrub(texts, on=cli.progress)
         is_anything_to_do = done.finds or done.unreached or (copies and done.copies)
         if is_anything_to_do and (yes or confirm_scrub(cli, done, copies)):
@@ -188,7 +189,8 @@ def erase_memories(
     )
     if done.repeated:
         print_note(
-            f"Others say it too. To erase them as well: reverie data purge {' '.join(done.repeated)}"
+            "Others say it too. To erase them as well: "
+            f"reverie data purge {' '.join(done.repeated)}"
         )
     for left in done.unreached:
         print_note(describe_unreached(left, cli.settings.url))

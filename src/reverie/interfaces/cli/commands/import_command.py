@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,14 +78,8 @@ def import_paths(
         return
     found = {file: detect_program(file, system) for file in files}
     others = {file: name for file, name in found.items() if name is not None}
-    for file in files if others or dry_run or untrusted else ():
-        place = config.working_directory() / file.expanduser()
-        if found[file] is None and str(file) != "-" and not is_export(place):
-            raise BadInput(
-                describe_unknown_file(file)
-                if place.exists()
-                else f"There is no file or folder {file}"
-            )
+    if others or dry_run or untrusted:
+        refuse_unknown_files(file for file, name in found.items() if name is None)
     if others and len(others) < len(found):
         raise BadInput(
             "An export of Reverie and memories of another program, one after the other please"
@@ -99,6 +93,17 @@ def import_paths(
             "of Reverie"
         )
     import_exports(cli, files, skip_bad)
+
+
+def refuse_unknown_files(files: Iterable[Path]) -> None:
+    """Raise BadInput for a file that no program is known by and that is no export of Reverie."""
+    for file in files:
+        place = config.working_directory() / file.expanduser()
+        if str(file) == "-" or is_export(place):
+            continue
+        if place.exists():
+            raise BadInput(describe_unknown_file(file))
+        raise BadInput(f"There is no file or folder {file}")
 
 
 def detect_program(file: Path, system: str) -> str | None:

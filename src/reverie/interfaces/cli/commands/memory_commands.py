@@ -1,4 +1,4 @@
-"""The group `memory`: tags, links, feedback, feelings; what stands beside a memory, and its history."""
+"""The group `memory`: tags, links, feedback, feelings; a memory's neighbours and its history."""
 
 from pathlib import Path
 from typing import Annotated

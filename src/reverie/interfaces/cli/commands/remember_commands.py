@@ -369,7 +369,8 @@ def require_sleep_run(mind: Mind, event: int | None) -> int:
     if event is not None:
         if not (run := find_run_of_event(mind.store, event)):
             raise NotFound(
-                f"Event {event} is no run of sleep. reverie activity log --verb sleeping lists the runs"
+                f"Event {event} is no run of sleep. "
+                "reverie activity log --verb sleeping lists the runs"
             )
         return run
     if not (run := find_last_run(mind.store)):

@@ -70,7 +70,10 @@ def sleep_now(
 def advise_on_vectors(offline: bool) -> str:
     """What to do about texts without vectors: where no model can be had, settling does not help."""
     if offline:
-        return "Offline no model can be fetched: words decide. Once with a connection: reverie data settle"
+        return (
+            "Offline no model can be fetched: words decide. "
+            "Once with a connection: reverie data settle"
+        )
     return "First: reverie data settle"
 
 

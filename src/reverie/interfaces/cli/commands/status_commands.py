@@ -83,8 +83,8 @@ def find_meant_session(name: str, session: bool) -> str:
     if not found:
         raise BadInput(
             "Which session? No agent has said in which one this runs (Claude Code and Codex "
-            "say so to the "
-            "commands they run). Name it: reverie off --session ID; `reverie session list` lists them"
+            "say so to the commands they run). Name it: reverie off --session ID; "
+            "`reverie session list` lists them"
         )
     return found
 
