@@ -5,13 +5,16 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 MODEL  := .cache/home
 
-.PHONY: run test check docs bench clean
+.PHONY: run test test-fast check docs bench clean
 
 run: $(READY)            ## set up, then show Reverie at work on real input
 	@REVERIE_HOME=$(MODEL) $(BIN)/reverie tour
 
 test: $(READY)           ## set up, then run every test
 	REVERIE_TEST_CACHE=$(CURDIR)/$(MODEL)/cache $(BIN)/python -m pytest
+
+test-fast: $(READY)      ## the pure tests: no store, file, process or model; within a minute
+	$(BIN)/python -m pytest --tier 0
 
 check: $(READY)          ## format, lint, types, requirements, architecture
 	$(BIN)/ruff format --check .

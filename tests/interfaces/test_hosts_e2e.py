@@ -18,7 +18,7 @@ from reverie.interfaces.worker_start import is_worker_alive
 from tests.support.agent_clients import PATIENCE, client, model, ran, text_of
 from tests.support.helpers import opened, serving, toy_home, until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 TOLD = "Remember this: the staging server of this project is called heron."
 ASKED = "Which host is the staging server?"
 PORT = "The staging server of this project listens on port 7443."

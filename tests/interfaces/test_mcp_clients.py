@@ -20,6 +20,8 @@ from reverie.testing import SPACE
 from tests.interfaces.test_mcp import served
 from tests.support.helpers import fetched, opened, toy_home
 
+pytestmark = pytest.mark.e2e
+
 PACKAGES = {
     "@modelcontextprotocol/inspector": "0.15.0",
     "@modelcontextprotocol/conformance": "0.1.13",

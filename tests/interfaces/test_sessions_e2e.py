@@ -18,7 +18,7 @@ from tests.interfaces.test_hosts_e2e import ASKED, FENCE, PORT, QUIET, Agent
 from tests.support.agent_clients import PATIENCE, model, text_of
 from tests.support.helpers import opened, serving, until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 HERON = "The staging server of this project is called heron."
 
 
