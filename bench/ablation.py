@@ -45,7 +45,7 @@ STAGES = {"priors off": ("prior", lambda *_: 1.0), "diversity off": ("distinct",
 
 def asked(mind: reverie.Mind, question: str, **how: Any) -> list[Hit]:
     """What a question finds, as `recall` asks it."""
-    now = mind._now()
+    now = mind.context.now()
     return search_memories(
         mind.store,
         SearchQuery(
@@ -55,7 +55,7 @@ def asked(mind: reverie.Mind, question: str, **how: Any) -> list[Hit]:
                 "spaces": visible_spaces(stores.SPACE),
                 "now": now,
                 "limit": LIMIT,
-                **mind._embed_query(question),
+                **mind.context.embed_query(question),
                 **how,
             }
         ),
@@ -66,7 +66,7 @@ def asked(mind: reverie.Mind, question: str, **how: Any) -> list[Hit]:
 def copied(mind: reverie.Mind, embedder: Embedder) -> Iterator[reverie.Mind]:
     """The same memories in a home of their own, so that use leaves no trace in the cache."""
     with tempfile.TemporaryDirectory() as folder:
-        mind.backup(Path(folder) / "reverie.db")
+        mind.data.backup(Path(folder) / "reverie.db")
         other = reverie.open(settings=Settings(home=Path(folder), backups=0), embedder=embedder)
         try:
             yield other
@@ -97,7 +97,7 @@ def used(
                 verb="prepared",
                 space=stores.SPACE,
                 session=question.id,
-                at=mind._now(),
+                at=mind.context.now(),
                 payload={"ids": shown, "asked": make_query_snippet(question.text), **more},
             )
         )
@@ -132,7 +132,7 @@ def ablated(
             with copied(original, embedder) as mind:
                 if edges != "none":
                     used(mind, first, ids, edges == "judged")
-                counts[edges] = counts.get(edges, 0) + mind.stats().edges
+                counts[edges] = counts.get(edges, 0) + mind.data.stats().edges
                 for label, how in (CASCADES if edges != "none" else AS_IT_IS).items():
                     rows.setdefault(f"{edges}: {label}", []).extend(
                         measured(mind, second, ids, **how)

@@ -3,7 +3,7 @@ SQLite's own JSON.
 
 The same aggregate (runs, failures and mean duration by tool) three ways in one run: SQLite over the
 log with `json_extract`; DuckDB from nothing, which is to copy the log into memory and answer (what
-`reverie sql` does); and DuckDB once more over the copy (`mind.analysis`). Then a heavier question,
+`reverie sql` does); and DuckDB once more over the copy (`mind.activity.analysis`). Then a heavier question,
 percentiles by tool and day, in DuckDB alone and in SQLite, which has no percentile, by sorting in
 Python.
 """
@@ -97,9 +97,9 @@ def main() -> None:
         }
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         took["first_s"] = min(
-            kept("first", lambda: mind.sql(BY_TOOL, space=SPACE).rows) for _ in range(3)
+            kept("first", lambda: mind.activity.sql(BY_TOOL, space=SPACE).rows) for _ in range(3)
         )
-        with mind.analysis(space=SPACE) as log:
+        with mind.activity.analysis(space=SPACE) as log:
             log.ask("select count(*) from tool_executions")
             took["further_s"] = min(
                 kept("further", lambda: log.ask(BY_TOOL).rows) for _ in range(5)
@@ -108,7 +108,9 @@ def main() -> None:
         took["by_day_sqlite_s"] = min(
             kept("by_day_sqlite", lambda: percentiles(db)) for _ in range(2)
         )
-        took["parquet_s"] = timed(lambda: mind.export_parquet(Path(folder, "parquet"), space=SPACE))
+        took["parquet_s"] = timed(
+            lambda: mind.activity.export_parquet(Path(folder, "parquet"), space=SPACE)
+        )
         size = sum(path.stat().st_size for path in Path(folder, "parquet").iterdir())
         assert same(answers["sqlite"], answers["first"]) and same(
             answers["first"], answers["further"]

@@ -211,7 +211,7 @@ def compared(versions: Sequence[Path], most: int, work: Path) -> dict[str, Any]:
         {path: (root / path).read_bytes() for path, _ in definitions(root)},
     )
     with reverie.open(settings=Settings(home=work / "home", embedder="none", sleep="off")) as mind:
-        mind.index_code(root)
+        mind.code.index(root)
         facts = facts_about(mind, root, old, most)
         made = [anchors_of(memory) for memory in mind.get([fact.named for fact in facts])]
         naming = Counter(
@@ -226,7 +226,7 @@ def compared(versions: Sequence[Path], most: int, work: Path) -> dict[str, Any]:
         for version in versions[1:]:
             shutil.rmtree(root)
             shutil.copytree(version, root)
-            _, _, used = taken(lambda: mind.index_code(root))
+            _, _, used = taken(lambda: mind.code.index(root))
             seconds += used
         anchors = [
             next(iter(anchors_of(memory)), None) for memory in mind.get([fact.id for fact in facts])

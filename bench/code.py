@@ -132,7 +132,7 @@ def compared(package: str, most: int, show: int) -> dict[str, Any]:
         tempfile.TemporaryDirectory() as home,
         reverie.open(settings=Settings(home=Path(home), embedder="none")) as mind,
     ):
-        mind.index_code(root)
+        mind.code.index(root)
         mapped = answers(mind, root)
         skipped = {
             path
@@ -199,13 +199,13 @@ def speed(megabytes: float) -> dict[str, float]:
             size = sum(path.stat().st_size for path in root.rglob("*.py*") if path.is_file())
         time.sleep(2.5)  # what was written just now is read again: `files.walk.FRESH`
         with reverie.open(settings=Settings(home=Path(place, "home"), embedder="none")) as mind:
-            first, took, used = taken(lambda: mind.index_code(root))
-            _, _, again = taken(lambda: mind.index_code(root))
+            first, took, used = taken(lambda: mind.code.index(root))
+            _, _, again = taken(lambda: mind.code.index(root))
             changed = next(root.rglob("*/click/core.py"))
             changed.write_text(changed.read_text("utf-8") + "\n\ndef one_more(): pass\n", "utf-8")
-            one, _, altered = taken(lambda: mind.index_code(root))
-            _, _, overview = taken(lambda: mind.map(1_000, root=root))
-            _, _, asked = taken(lambda: mind.callers("Console.print", root=root))
+            one, _, altered = taken(lambda: mind.code.index(root))
+            _, _, overview = taken(lambda: mind.code.map(1_000, root=root))
+            _, _, asked = taken(lambda: mind.code.callers("Console.print", root=root))
     assert one.parsed == 1
     return {
         "files": first.files,

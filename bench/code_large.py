@@ -69,7 +69,7 @@ def edited(
     for number, name in enumerate(paths):
         place = root / name
         place.write_text(change(place.read_text("utf-8"), number), "utf-8")
-        done, _, used = taken(lambda: mind.index_code(root))
+        done, _, used = taken(lambda: mind.code.index(root))
         assert done.parsed >= 1
         spent.append(used)
     return spent
@@ -89,19 +89,27 @@ def asked(mind: reverie.Mind, root: Path, rng: random.Random) -> dict[str, float
     ]
     paths = rng.sample(sorted({one.path for one in places}), ASKED)
     return {
-        **spread("callers", [timed(lambda: mind.callers(name, root=root)) for name in names]),
-        **spread("callees", [timed(lambda: mind.callees(name, root=root)) for name in names]),
-        **spread("dependencies", [timed(lambda: mind.dependencies(root / path)) for path in paths]),
+        **spread("callers", [timed(lambda: mind.code.callers(name, root=root)) for name in names]),
+        **spread("callees", [timed(lambda: mind.code.callees(name, root=root)) for name in names]),
         **spread(
-            "find_symbol", [timed(lambda: mind.find_symbol(name, root=root)) for name in names]
+            "dependencies", [timed(lambda: mind.code.dependencies(root / path)) for path in paths]
+        ),
+        **spread(
+            "find_symbol", [timed(lambda: mind.code.find_symbol(name, root=root)) for name in names]
         ),
         **spread(
             "similar_words",
-            [timed(lambda: mind.search_similar(name, root=root, mode="words")) for name in names],
+            [
+                timed(lambda: mind.code.search_similar(name, root=root, mode="words"))
+                for name in names
+            ],
         ),
         **spread(
             "map",
-            [timed(lambda: mind.map(1_000, [path], root=root)) for path in paths[: ASKED // 10]],
+            [
+                timed(lambda: mind.code.map(1_000, [path], root=root))
+                for path in paths[: ASKED // 10]
+            ],
         ),
     }
 
@@ -125,12 +133,12 @@ def measured(root: Path, home: Path) -> dict[str, Any]:
     rng = random.Random(1)
     with reverie.open(settings=Settings(home=home, embedder="none")) as mind:
         before = peak()
-        first, took, used = taken(lambda: mind.index_code(root))
+        first, took, used = taken(lambda: mind.code.index(root))
         after = peak()
         print(
             f"indexed {first.files:,} files, {first.bytes / 1e6:.0f} MB in {took:.0f} s", flush=True
         )
-        again = [taken(lambda: mind.index_code(root))[2] for _ in range(5)]
+        again = [taken(lambda: mind.code.index(root))[2] for _ in range(5)]
         paths = rng.sample(sorted(mind.store.code.indexed_files(str(root))), 2 * EDITS)
         users = Counter(
             to for _, to in {(edge.path, edge.to) for edge in mind.store.code.edges(str(root))}

@@ -45,9 +45,9 @@ def recording(size: int) -> dict[str, Any]:
             )
 
         taken = [timed(queued) for _ in range(RUNS)]
-        mind._flush()
+        mind.context.flush()
         direct = [timed(appended) for _ in range(RUNS)]
-        assert mind.unrecorded == (0, "")
+        assert mind.activity.unrecorded == (0, "")
     return {
         "characters": size,
         "p50_us": 1e6 * percentile(taken, 0.5),
@@ -100,12 +100,12 @@ def history() -> dict[str, Any]:
                 capture_output=True,
             )
         )
-        took = timed(lambda: mind.learn_git(repository, space=SPACE))
-        again = timed(lambda: mind.learn_git(repository, space=SPACE))
+        took = timed(lambda: mind.activity.learn_git(repository, space=SPACE))
+        again = timed(lambda: mind.activity.learn_git(repository, space=SPACE))
         asks: dict[str, Callable[[], object]] = {
-            "coedited_s": lambda: mind.coedited("src/m5/f5.py", space=SPACE),
-            "deeds_s": lambda: mind.deeds(["module"], space=SPACE),
-            "fix_s": lambda: mind.suggest_fix("KeyError: 'x'", space=SPACE),
+            "coedited_s": lambda: mind.activity.coedited("src/m5/f5.py", space=SPACE),
+            "deeds_s": lambda: mind.activity.events(["module"], space=SPACE),
+            "fix_s": lambda: mind.activity.suggest_fix("KeyError: 'x'", space=SPACE),
         }
         return {
             "commits": COMMITS,

@@ -102,16 +102,16 @@ def measured(files: int, megabytes: float) -> dict[str, Any]:
         size = written(notes, files, int(megabytes * 1e6))
         plain = min(timed(lambda: read_all(notes)) for _ in range(3))
         with reverie.open(settings=Settings(home=home, embedder="none")) as mind:
-            mind.add_folder(notes, space=SPACE)
-            first = timed(lambda: mind.sync_files(space=SPACE, progress=told))
+            mind.files.add_folder(notes, space=SPACE)
+            first = timed(lambda: mind.files.sync(space=SPACE, progress=told))
             # what was written within the last two seconds is looked at once more
-            mind.sync_files(space=SPACE)
-            again = [timed(lambda: mind.sync_files(space=SPACE)) for _ in range(5)]
+            mind.files.sync(space=SPACE)
+            again = [timed(lambda: mind.files.sync(space=SPACE)) for _ in range(5)]
             asked = [
-                timed(lambda: mind.search_files(q, space=SPACE, mode="words"))
+                timed(lambda: mind.files.search(q, space=SPACE, mode="words"))
                 for q in questions(notes)
             ]
-            indexed = mind.folders(space=SPACE)[0].indexed
+            indexed = mind.files.folders(space=SPACE)[0].indexed
         disk = sum(path.stat().st_size for path in (home / "cache").iterdir())
         altered = one_line(max(notes.rglob("*.md"), key=lambda path: path.stat().st_size))
     return {
@@ -140,13 +140,13 @@ def one_line(path: Path) -> dict[str, Any]:
         copy.parent.mkdir()
         copy.write_bytes(path.read_bytes())
         with reverie.open(settings=Settings(home=Path(place, "home")), embedder=embedder) as mind:
-            mind.add_folder(copy.parent, space=SPACE)
-            mind.sync_files(space=SPACE)
+            mind.files.add_folder(copy.parent, space=SPACE)
+            mind.files.sync(space=SPACE)
             mind.settle()
             embedder.asked.clear()
             copy.write_text("One new line.\n" + copy.read_text("utf-8"), "utf-8")
             start = time.perf_counter()
-            done = mind.sync_files(space=SPACE).chunks
+            done = mind.files.sync(space=SPACE).chunks
             seconds = time.perf_counter() - start
             embedded = mind.settle().embedded
     return {
@@ -163,8 +163,8 @@ def embedding(cache: Path, count: int) -> dict[str, float]:
         written(Path(place, "notes"), max(1, count // 8), count * 1_400)
         settings = Settings(home=Path(place, "home"), models=str(cache / "cache"))
         with reverie.open(settings=settings) as mind:
-            mind.add_folder(Path(place, "notes"), space=SPACE)
-            mind.sync_files(space=SPACE)
+            mind.files.add_folder(Path(place, "notes"), space=SPACE)
+            mind.files.sync(space=SPACE)
             assert mind.embedder is not None
             embedder = mind.embedder
             embedder.embed(["warm"])

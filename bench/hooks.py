@@ -215,7 +215,7 @@ def storm(host: Host) -> dict[str, Any]:
             event.session.startswith("storm-")
             for event in mind.store.events(verbs=("tool",), limit=100_000)
         )
-        broken = len(mind.verify())
+        broken = len(mind.data.verify())
     shares = {
         f"{name}{part}": percentile(values, share)
         for name, values in (("", taken), ("bare_", bare))

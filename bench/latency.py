@@ -71,7 +71,7 @@ def turns(home: Path, cache: Path, queued: int = 300) -> dict[str, float]:
     alone.
     """
     with reverie.open(settings=Settings(home=home / "turn", embedder="minilm")) as mind:
-        embedder = mind.embedder = model(cache)
+        embedder = mind.context.embedder = model(cache)
         mind.remember_many([{"text": text} for text in Texts().many(500)], space="me/bench")
         embedder.embed(["warm up"])
         texts = Texts(2).many(40)
@@ -121,7 +121,7 @@ def memory(home: Path, count: int = 100_000) -> dict[str, Any]:
                 gc.collect()
                 marks.append(rss())
         companion.wait()
-        events = mind.stats().events
+        events = mind.data.stats().events
         dropped, threads = companion.dropped, threading.active_count()
     return {
         "mb": [round(m, 1) for m in marks],

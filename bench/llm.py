@@ -79,7 +79,7 @@ def replayed(rows: Sequence[Row], cache: Path) -> tuple[int, Counting]:
             Event("remember", SPACE, clock()),
         )
         mind.settle()
-        mind.llm = counted(client, mind.store, clock)
+        mind.context.llm = counted(client, mind.store, clock)
         turns = 0
         for session in sessions[-2:]:
             said: list[dict[str, Any]] = []

@@ -28,7 +28,7 @@ def measured(size: int) -> dict[str, Any]:
         memory(Path(folder) / "home", now=Clock(), embedder="none") as mind,
     ):
         made = mind.remember_many([{"text": text} for text in Texts().many(size)], space=SPACE)
-        first = timed(lambda: mind.mirror(SPACE))
+        first = timed(lambda: mind.data.mirror(SPACE))
         root = mind.settings.mirror_root
         assert root is not None
         page = MirrorFolder(root, SPACE).path / "MEMORY.md"
@@ -41,11 +41,11 @@ def measured(size: int) -> dict[str, Any]:
             page.write_text(
                 text.replace(made[size // 2 + run].text, f"Edited line {run}."), "utf-8"
             )
-            return timed(lambda: mind.mirror(SPACE))
+            return timed(lambda: mind.data.mirror(SPACE))
 
         def alter(run: int) -> float:
             mind.revise(made[run].id, text=f"Altered memory {run}.")
-            return timed(lambda: mind.mirror(SPACE))
+            return timed(lambda: mind.data.mirror(SPACE))
 
         last = mind.store.last_event()
         edits = [edit(run) for run in range(RUNS)]
@@ -54,16 +54,16 @@ def measured(size: int) -> dict[str, Any]:
             "memories": size,
             "bytes": page.stat().st_size,
             "first_s": first,
-            "unchanged_s": median(lambda _: mind.mirror(SPACE)),
+            "unchanged_s": median(lambda _: mind.data.mirror(SPACE)),
             "edit_s": percentile(edits, 0.5),
             "altered_s": percentile([alter(run) for run in range(RUNS)], 0.5),
-            "afresh_s": median(lambda _: mind.mirror(SPACE, afresh=True)),
+            "afresh_s": median(lambda _: mind.data.mirror(SPACE, afresh=True)),
             "read_s": median(lambda _: page.read_bytes()),
             "parse_s": median(lambda _: parse_mirror_page(page.read_text("utf-8"), "MEMORY.md")),
             "memories_altered_per_edit": altered / RUNS,
             "events_per_edit": events / RUNS,
         }
-        assert mind.verify() == []
+        assert mind.data.verify() == []
     return {
         **result,
         "edit_per_read": result["edit_s"] / result["read_s"],

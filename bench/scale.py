@@ -64,7 +64,7 @@ def measured(size: int, queries: int = 200) -> dict[str, Any]:
             words = [
                 timed(lambda: mind.recall(q, space="me/bench", mode="words")) for q in asked[1:]
             ]
-            size_mb = mind.stats().bytes / 1e6
+            size_mb = mind.data.stats().bytes / 1e6
     return {
         "size": size,
         "ingest_per_second": rate,

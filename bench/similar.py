@@ -167,7 +167,7 @@ def ours(mode: str) -> Way:
     """Reverie's own ranking."""
 
     def way(mind: reverie.Mind, root: str, text: str) -> list[str]:
-        meaning = {} if mode == "words" else mind._embed_query(text)
+        meaning = {} if mode == "words" else mind.context.embed_query(text)
         found = rank_code_chunks(
             mind.store.code_chunks, NoteQuery(text, (root,), DEEP, mode, **meaning)
         )
@@ -196,7 +196,7 @@ def measured(
     """All ways on one set."""
     root = str(folder.resolve())
     with reverie.open(settings=Settings(home=home, models=str(cache / "cache"))) as mind:
-        mind.index_code(root)
+        mind.code.index(root)
         mind.settle()
         gold = {
             one: {named(one.path, one.symbol)}

@@ -152,7 +152,7 @@ def filled(mind: reverie.Mind, made: list[Made], space: str = SPACE) -> list[str
 def state(mind: reverie.Mind) -> str:
     """What tells two states apart: a hash of the exported state."""
     digest = hashlib.blake2b(digest_size=16)
-    for row in mind.export(log=False):
+    for row in mind.data.export(log=False):
         digest.update(json.dumps(row, sort_keys=True).encode() + b"\n")
     return digest.hexdigest()
 
@@ -179,7 +179,7 @@ def measured(size: int) -> dict[str, Any]:
             busy = time.process_time()
             seconds = timed(lambda: slept.append(mind.sleep()))
             most, busy = peak(), time.process_time() - busy
-            stats = mind.stats()
+            stats = mind.data.stats()
             again = timed(lambda: slept.append(mind.sleep()))
             asleep = state(mind)
             undoing = timed(lambda: [mind.undo(run.run) for run in reversed(slept) if run.steps])

@@ -9,35 +9,55 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, is_typeddict
 
 import reverie
 from reverie.core import config, errors
 from reverie.core.kinds import CUSTOM_KIND, KINDS, Kind
+from reverie.runtime.mind import verb_options
+from reverie.runtime.mind.mind_context import VerbGroup
+from reverie.testing import memory
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 HEAD = "<!-- Made by `python -m tools.reference`. Do not edit: change the code. -->\n\n"
 
 
 def verbs() -> str:
-    """Every public method of Mind and Companion with its signature and docstring."""
+    """Every public verb of Mind, of its groups and of Companion: signature and docstring."""
     parts = ["# The verbs\n\n", paragraph(reverie.open, "reverie.open")]
-    for owner in (reverie.Mind, reverie.Companion):
-        parts.append(f"## {owner.__name__}\n\n{inspect.getdoc(owner)}\n\n")
-        for name, member in members(owner):
-            if not name.startswith("_") and callable(member):
-                parts.append(paragraph(member, f"{owner.__name__.lower()}.{name}"))
-            elif isinstance(member, property) and not name.startswith("_"):
-                parts.append(
-                    f"### `{owner.__name__.lower()}.{name}`\n\n{inspect.getdoc(member)}\n\n"
-                )
+    groups = {name: type(group) for name, group in verb_groups()}
+    owners: dict[str, type] = {"mind": reverie.Mind}
+    owners |= {f"mind.{name}": groups[name] for name in sorted(groups)}
+    for name, owner in {**owners, "companion": reverie.Companion}.items():
+        title = name if name.startswith("mind.") else owner.__name__
+        parts.append(f"## {title}\n\n{inspect.getdoc(owner)}\n\n")
+        parts += [
+            paragraph(member, f"{name}.{verb}")
+            if callable(member)
+            else f"### `{name}.{verb}`\n\n{inspect.getdoc(member)}\n\n"
+            for verb, member in members(owner)
+            if owner is reverie.Mind or verb not in vars(reverie.Mind)
+        ]
+    options = [option for option in vars(verb_options).values() if is_typeddict(option)]
+    parts.append("## Further keyword arguments\n\n")
+    parts += [f"```python\n{inspect.getsource(option).strip()}\n```\n\n" for option in options]
     parts.append(f"## Errors\n\n```text\n{(inspect.getdoc(errors) or '').strip()}\n```\n")
     return "".join(parts)
 
 
-def members(owner: type) -> Iterator[tuple[str, object]]:
-    """What a class has, in the order of all classes it stands on and their lines."""
-    for part in (*owner.__mro__[1:-1], owner):
-        yield from vars(part).items()
+def verb_groups() -> Iterator[tuple[str, VerbGroup]]:
+    """The groups of verbs that a mind has, with the names under which they are reached."""
+    with memory() as mind:
+        for name, value in vars(mind).items():
+            if isinstance(value, VerbGroup) and not name.startswith("_"):
+                yield name, value
+
+
+def members(owner: type) -> Iterator[tuple[str, Any]]:
+    """The public methods and properties of a class, in the order of its lines."""
+    for name, member in vars(owner).items():
+        if not name.startswith("_") and (callable(member) or isinstance(member, property)):
+            yield name, member
 
 
 def paragraph(member: Callable[..., object], name: str) -> str:

@@ -67,7 +67,7 @@ class Reverie:
         for path, text in changed.items():
             (self.root / path).parent.mkdir(parents=True, exist_ok=True)
             (self.root / path).write_text(text, "utf-8")
-        self.mind.index_code(self.root)
+        self.mind.code.index(self.root)
 
     def plan(self, task_text: str, k: int) -> list[str]:
         """Paths in the order in which to open them."""
@@ -82,13 +82,15 @@ class Reverie:
     def learn(self) -> None:
         """What the background would have done by now: texts have their vectors."""
         if self.meaning:
-            self.mind._past(str(self.root), SPACE)
+            self.mind.planner.task_history(str(self.root), SPACE)
             self.mind.settle()
 
     def ranked(self, text: str) -> RankedFiles:
         """What the plan goes by."""
         self.learn()
-        return self.mind._rank_files(text, str(self.root), SPACE, self.mind._embed_query(text))
+        return self.mind.planner.rank_files(
+            text, str(self.root), SPACE, self.mind.context.embed_query(text)
+        )
 
     def close(self) -> None:
         """Let go of everything."""

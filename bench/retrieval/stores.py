@@ -33,7 +33,7 @@ def opened(
     rows = dataset.corpora[corpus]
     settings = Settings(home=home_of(dataset.name, corpus, rows, cache), backups=0)
     mind = reverie.open(settings=settings, embedder=embedder)
-    if mind.stats().memories == 0:
+    if mind.data.stats().memories == 0:
         mind.remember_many([item(row) for row in rows], space=SPACE)
     mind.settle()
     found = mind.browse(space=SPACE, limit=1_000_000)

@@ -119,7 +119,7 @@ def asks(there: Any, attack: Attack, result: str | None) -> None:
         session="s1",
         space=SPACE,
     )
-    mind.deeds(limit=0)
+    mind.activity.events(limit=0)
     UnifiedTools(there).remember(attack.text, kind=attack.kind)
 
 
@@ -149,7 +149,7 @@ def taken(there: Any, *lines: str) -> None:
     path = Path(there.settings.home) / "team.jsonl"
     path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     os.utime(path, (1, 1))
-    there.mind.share(path, space=SPACE)
+    there.mind.data.share(path, space=SPACE)
 
 
 def edited(there: Any, attack: Attack) -> None:
@@ -160,7 +160,7 @@ def edited(there: Any, attack: Attack) -> None:
         provenance="user_stated",
         space=SPACE,
     )
-    there.mind.share(path := Path(there.settings.home) / "team.jsonl", space=SPACE)
+    there.mind.data.share(path := Path(there.settings.home) / "team.jsonl", space=SPACE)
     record = json.loads(path.read_text("utf-8").splitlines()[0])
     taken(there, json.dumps({**record, "content": attack.text, "description": attack.text[:60]}))
 
@@ -198,7 +198,7 @@ def imported(there: Any, attack: Attack) -> None:
         ),
         "utf-8",
     )
-    there.mind.import_from(path, space=SPACE, untrusted=True)
+    there.mind.data.import_from(path, space=SPACE, untrusted=True)
 
 
 DELIVERED: dict[str, Callable[[Any, Attack], None]] = {

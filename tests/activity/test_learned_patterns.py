@@ -42,7 +42,7 @@ def test_a_past_fix_is_suggested_with_its_evidence(mind, clock):
     """The same error elsewhere, with other numbers, finds what was run, how often, when."""
     overcome(mind, clock)
     overcome(mind, clock, session="t", place=("other/place", 77))
-    [found] = mind.suggest_fix(MISSING.format("tmp/x", 912), space=SPACE)
+    [found] = mind.activity.suggest_fix(MISSING.format("tmp/x", 912), space=SPACE)
     assert (found.ran, found.changed, found.worked, found.failed) == (
         ("pip install pyyaml",),
         (),
@@ -67,8 +67,8 @@ def test_an_unrelated_error_gets_none(mind, clock):
         "all tests passed",
         "bash: yaml: command not found",
     ):
-        assert mind.suggest_fix(error, space=SPACE) == []
-    assert mind.suggest_fix(MISSING, space="me/other") == []
+        assert mind.activity.suggest_fix(error, space=SPACE) == []
+    assert mind.activity.suggest_fix(MISSING, space="me/other") == []
 
 
 @pytest.mark.proves("D58")
@@ -78,11 +78,11 @@ def test_a_fix_that_holds_everywhere_is_moved_up(mind, clock):
     """
     overcome(mind, clock)
     [known] = mind.browse(space=SPACE, kinds=["learning"])
-    assert mind.suggest_fix(MISSING, space="me/other") == []
+    assert mind.activity.suggest_fix(MISSING, space="me/other") == []
     mind.revise(known.id, space="me")
     overcome(mind, clock, session="later")
     for space in (SPACE, "me/other"):
-        [found] = mind.suggest_fix(MISSING, space=space)
+        [found] = mind.activity.suggest_fix(MISSING, space=space)
         assert (found.memory.id, found.worked) == (known.id, 2)
 
 
@@ -100,7 +100,7 @@ def test_a_remedy_that_stops_working_is_withdrawn(mind, clock):
         known = mind.browse(space=SPACE, kinds=["learning"])[0]
         assert known.details["remedy"]["failed"] == n + 1
         assert known.confidence == pytest.approx((1 + 1) / (2 + 1 + n + 1))
-    assert mind.suggest_fix(MISSING, space=SPACE) == []
+    assert mind.activity.suggest_fix(MISSING, space=SPACE) == []
 
 
 @pytest.mark.proves("D12")
@@ -109,24 +109,24 @@ def test_the_commonest_errors_are_listed_first(mind, clock):
     overcome(mind, clock, "python other.py", "touch data.csv", "x")
     for session in "ab":
         overcome(mind, clock, session=session)
-    assert [(one.ran, one.worked) for one in mind.known_fixes(space=SPACE)] == [
+    assert [(one.ran, one.worked) for one in mind.activity.known_fixes(space=SPACE)] == [
         (("pip install pyyaml",), 2),
         (("touch data.csv",), 1),
     ]
-    assert len(mind.known_fixes(space=SPACE, limit=1)) == 1
+    assert len(mind.activity.known_fixes(space=SPACE, limit=1)) == 1
 
 
 @pytest.mark.proves("D10")
 def test_what_was_edited_is_the_remedy(mind, clock):
     """Edits count, looking does not; a failed edit and an edit of another conversation are none."""
     run(mind, clock, "make", "parse.c:3:5: error: 'lenght' undeclared (first use in this function)")
-    mind.record_file("parse.h", "read", session="s", space=SPACE)
-    mind.record_file("broken.c", "edit", ok=False, session="s", space=SPACE)
-    mind.record_file("other.c", "edit", session="elsewhere", space=SPACE)
+    mind.activity.record_file("parse.h", "read", session="s", space=SPACE)
+    mind.activity.record_file("broken.c", "edit", ok=False, session="s", space=SPACE)
+    mind.activity.record_file("other.c", "edit", session="elsewhere", space=SPACE)
     mind.record_tool("Edit", {"file_path": "parse.c"}, session="s", space=SPACE)
     run(mind, clock, "make")
     mind.settle()
-    [found] = mind.suggest_fix(
+    [found] = mind.activity.suggest_fix(
         "src/lib/parse.c:40:11: error: 'lenght' undeclared (first use in this function)",
         space=SPACE,
     )
@@ -168,29 +168,29 @@ def test_another_folder_is_another_command(mind, clock):
     run(mind, clock, "touch q", session="three")
     run(mind, clock, "make", session="three")
     mind.settle()
-    assert mind.suggest_fix(wrong, space=SPACE) == []
+    assert mind.activity.suggest_fix(wrong, space=SPACE) == []
     run(mind, clock, "cd /a && make", wrong, "four")
     run(mind, clock, "touch x", session="four")
     run(mind, clock, "make", session="four")  # the shell is still there
     mind.settle()
-    assert [one.ran for one in mind.suggest_fix(wrong, space=SPACE)] == [("touch x",)]
+    assert [one.ran for one in mind.activity.suggest_fix(wrong, space=SPACE)] == [("touch x",)]
 
 
 @pytest.mark.proves("D10", "CC-79")
 def test_an_error_that_goes_away_by_itself_counts_against_its_remedies(mind, clock):
     """What happened to stand between is doubted when the error also goes away without it."""
     run(mind, clock, "curl x", REFUSED)
-    mind.record_file("README.md", session="s", space=SPACE)
+    mind.activity.record_file("README.md", session="s", space=SPACE)
     run(mind, clock, "curl x")
     for times in (1, 2):
         run(mind, clock, "curl x", REFUSED)
         run(mind, clock, "ls")
         run(mind, clock, "curl x")
         mind.settle()
-        [known] = mind.known_fixes(space=SPACE)
+        [known] = mind.activity.known_fixes(space=SPACE)
         assert (known.worked, known.failed, known.alone) == (1, 0, times)
         assert known.chance == pytest.approx(2 / (3 + times))
-        assert [one.why for one in mind.suggest_fix(REFUSED, space=SPACE)] == [
+        assert [one.why for one in mind.activity.suggest_fix(REFUSED, space=SPACE)] == [
             "the same error; worked 1 of 1 times; went away 1 times without it"
         ][: 2 - times]
 
@@ -203,7 +203,7 @@ def test_the_next_error_is_not_held_against_a_remedy(mind, clock):
     run(mind, clock, "pip install pyyaml", session="t")
     run(mind, clock, "python app.py", "KeyError: 'port'", "t")
     mind.settle()
-    [known] = mind.known_fixes(space=SPACE)
+    [known] = mind.activity.known_fixes(space=SPACE)
     assert (known.worked, known.failed) == (1, 0)
 
 
@@ -222,7 +222,7 @@ def test_the_next_error_is_not_held_against_a_remedy(mind, clock):
 def test_checks_and_commits_mend_nothing(mind, clock, idle):
     """What only tests, or keeps what is there, is no remedy."""
     overcome(mind, clock, remedy=idle)
-    assert mind.known_fixes(space=SPACE) == []
+    assert mind.activity.known_fixes(space=SPACE) == []
 
 
 @pytest.mark.proves("D10")
@@ -237,7 +237,7 @@ def test_a_commit_mends_what_asks_for_one(mind, clock):
     run(mind, clock, "ruff check --fix src")
     run(mind, clock, "pre-commit run")
     mind.settle()
-    assert {one.ran for one in mind.known_fixes(space=SPACE)} == {
+    assert {one.ran for one in mind.activity.known_fixes(space=SPACE)} == {
         ("git commit -am wip",),
         ("ruff check --fix src",),
     }
@@ -247,9 +247,9 @@ def test_a_commit_mends_what_asks_for_one(mind, clock):
 def test_what_was_forgotten_is_not_suggested_or_learned_again(mind, clock):
     """A remedy is a memory: forgetting it holds."""
     overcome(mind, clock)
-    mind.forget(mind.suggest_fix(MISSING, space=SPACE)[0].memory.id)
+    mind.forget(mind.activity.suggest_fix(MISSING, space=SPACE)[0].memory.id)
     overcome(mind, clock)
-    assert mind.suggest_fix(MISSING, space=SPACE) == []
+    assert mind.activity.suggest_fix(MISSING, space=SPACE) == []
 
 
 @pytest.mark.proves("D10", "D9")
@@ -259,12 +259,12 @@ def test_remedies_survive_an_export(mind, clock):
     for n in range(3):
         clock.tick(minutes=20)
         for path in ("a.py", "b.py"):
-            mind.record_file(path, task=f"t{n}", space=SPACE)
-    mind._flush()
+            mind.activity.record_file(path, task=f"t{n}", space=SPACE)
+    mind.context.flush()
     with memory(now=clock, embedder="none") as other:
-        other.import_(list(mind.export()))
-        assert other.suggest_fix(MISSING, space=SPACE)[0].ran == ("pip install pyyaml",)
-        assert [one.path for one in other.coedited("a.py", space=SPACE)] == ["b.py"]
+        other.data.import_(list(mind.data.export()))
+        assert other.activity.suggest_fix(MISSING, space=SPACE)[0].ran == ("pip install pyyaml",)
+        assert [one.path for one in other.activity.coedited("a.py", space=SPACE)] == ["b.py"]
 
 
 @pytest.mark.proves("CC-79", "A67")
@@ -275,7 +275,7 @@ def test_conversations_teach_remedies_too(mind):
         kind="learning",
         space=SPACE,
     )
-    [found] = mind.suggest_fix(
+    [found] = mind.activity.suggest_fix(
         "node:internal:1\n  throw;\n\nError: Cannot find module 'left-pad'\n    at x (y.js:3)",
         space=SPACE,
     )
@@ -296,16 +296,16 @@ def test_workflows_wait_for_approval(mind, clock):
         ):
             run(mind, clock, command, task=f"release {n}")
         run(mind, clock, f"python script{n}.py --own", task=f"release {n}")
-        mind.record_task(f"release {n}", "success", space=SPACE)
+        mind.activity.record_task(f"release {n}", "success", space=SPACE)
         mind.settle()
-    [flow] = mind.workflows(space=SPACE)
+    [flow] = mind.activity.workflows(space=SPACE)
     assert flow.occasions == 3 and flow.steps[:2] == ('git commit -m "step 2"', "make lint")
     assert not {"uptime", "df -h", "free -m"} & set(flow.steps)
-    [waiting] = [one for one in mind.pending(space=SPACE) if one.kind == "procedure"]
+    [waiting] = [one for one in mind.review.pending(space=SPACE) if one.kind == "procedure"]
     assert waiting.details["steps"] == list(flow.steps)
     assert not is_mature(waiting)
-    assert is_mature(mind.curate(waiting.id, "validated"))
-    assert [one for one in mind.pending(space=SPACE) if one.kind == "procedure"] == []
+    assert is_mature(mind.review.curate(waiting.id, "validated"))
+    assert [one for one in mind.review.pending(space=SPACE) if one.kind == "procedure"] == []
 
 
 # A repository's history
@@ -357,15 +357,15 @@ def repository(tmp_path):
 @pytest.mark.proves("D9", "D14", "CC-76")
 def test_history_is_taken_in_once(mind, repository):
     """Each commit once, the next time only what is new, and files that changed together."""
-    assert mind.learn_git(repository, space=SPACE).commits == 3
+    assert mind.activity.learn_git(repository, space=SPACE).commits == 3
     commit(repository, "Fix the crash; token=ghp_0123456789abcdefghijklmnopqrstuvwxyz", a__py="z")
-    done = mind.learn_git(repository, space=SPACE)
+    done = mind.activity.learn_git(repository, space=SPACE)
     assert (done.commits, done.known, done.fixes) == (1, 3, 1)
-    assert mind.learn_git(repository, space=SPACE).commits == 0
-    assert [(one.path, one.occasions, one.of) for one in mind.coedited("a.py", space=SPACE)] == [
-        ("b.py", 3, 4)
-    ]
-    [fix] = mind.deeds(["crash"], verbs=["commit"], space=SPACE)
+    assert mind.activity.learn_git(repository, space=SPACE).commits == 0
+    assert [
+        (one.path, one.occasions, one.of) for one in mind.activity.coedited("a.py", space=SPACE)
+    ] == [("b.py", 3, 4)]
+    [fix] = mind.activity.events(["crash"], verbs=["commit"], space=SPACE)
     assert fix.payload["fix"] and "ghp_" not in fix.payload["message"]
     assert fix.payload["files"] == [["a.py", 1, 9]]
 
@@ -377,8 +377,8 @@ def test_renames_are_followed(mind, repository):
     commit(repository, "Rename", 1_750_800_000)
     git(repository, "mv", "b.py", "d.py")
     commit(repository, "Rename the other", 1_750_900_000)
-    mind.learn_git(repository, space=SPACE)
-    assert [(one.path, one.occasions) for one in mind.coedited("new.py", space=SPACE)] == [
+    mind.activity.learn_git(repository, space=SPACE)
+    assert [(one.path, one.occasions) for one in mind.activity.coedited("new.py", space=SPACE)] == [
         ("d.py", 3)
     ]
 
@@ -386,9 +386,9 @@ def test_renames_are_followed(mind, repository):
 @pytest.mark.proves("D9")
 def test_rewritten_history_adds_only_what_is_new(mind, repository):
     """After a commit was amended, the old ones are known and the new one is taken in."""
-    mind.learn_git(repository, space=SPACE)
+    mind.activity.learn_git(repository, space=SPACE)
     git(repository, "commit", "-q", "--amend", "-m", "Said better")
-    done = mind.learn_git(repository, space=SPACE)
+    done = mind.activity.learn_git(repository, space=SPACE)
     assert (done.commits, done.known) == (1, 3)
 
 
@@ -397,10 +397,10 @@ def test_two_at_once_take_each_commit_in_once(tmp_path, clock, repository):
     """Two processes that learn one history at the same time write each commit once."""
     with memory(tmp_path / "home", now=clock) as one, memory(tmp_path / "home", now=clock) as other:
         at_once(
-            lambda: one.learn_git(repository, space=SPACE),
-            lambda: other.learn_git(repository, space=SPACE),
+            lambda: one.activity.learn_git(repository, space=SPACE),
+            lambda: other.activity.learn_git(repository, space=SPACE),
         )
-        assert len(one.deeds(verbs=["commit"], space=SPACE)) == 3
+        assert len(one.activity.events(verbs=["commit"], space=SPACE)) == 3
 
 
 def test_a_history_that_was_cut_off_says_only_what_it_knows(mind, repository, tmp_path):
@@ -408,23 +408,29 @@ def test_a_history_that_was_cut_off_says_only_what_it_knows(mind, repository, tm
     rest is there.
     """
     git(tmp_path, "clone", "-q", "--depth", "2", f"file://{repository}", "cut")
-    assert [mind.learn_git(tmp_path / "cut", space=SPACE).commits for _ in range(2)] == [1, 0]
+    assert [mind.activity.learn_git(tmp_path / "cut", space=SPACE).commits for _ in range(2)] == [
+        1,
+        0,
+    ]
     git(tmp_path / "cut", "fetch", "-q", "--unshallow")
-    assert [mind.learn_git(tmp_path / "cut", space=SPACE).commits for _ in range(2)] == [2, 0]
-    assert len(mind.deeds(verbs=["commit"], space=SPACE)) == 3
+    assert [mind.activity.learn_git(tmp_path / "cut", space=SPACE).commits for _ in range(2)] == [
+        2,
+        0,
+    ]
+    assert len(mind.activity.events(verbs=["commit"], space=SPACE)) == 3
 
 
 @pytest.mark.proves("D9", "CC-76")
 def test_a_rebase_makes_no_new_occasions(mind, repository):
     """Commits that were written anew are the same work."""
-    mind.learn_git(repository, space=SPACE)
+    mind.activity.learn_git(repository, space=SPACE)
     git(repository, "checkout", "-q", "--orphan", "other")
     git(repository, "rm", "-rqf", ".")
     commit(repository, "Before", at=1_740_000_000, d__py="d")
     git(repository, "cherry-pick", "main~2", "main~1", "main", at=1_760_000_000)
     git(repository, "branch", "-Mf", "main")
-    assert mind.learn_git(repository, space=SPACE).commits == 1
-    assert [one.occasions for one in mind.coedited("a.py", space=SPACE)] == [3]
+    assert mind.activity.learn_git(repository, space=SPACE).commits == 1
+    assert [one.occasions for one in mind.activity.coedited("a.py", space=SPACE)] == [3]
 
 
 def test_in_a_hook_of_git_the_folder_is_meant(mind, repository, tmp_path, monkeypatch):
@@ -434,7 +440,7 @@ def test_in_a_hook_of_git_the_folder_is_meant(mind, repository, tmp_path, monkey
     (tmp_path / "hooked").mkdir()
     git(tmp_path / "hooked", "init", "-q")
     monkeypatch.setenv("GIT_DIR", str(tmp_path / "hooked/.git"))
-    assert mind.learn_git(repository, space=SPACE).commits == 3
+    assert mind.activity.learn_git(repository, space=SPACE).commits == 3
 
 
 @pytest.mark.proves("D9")
@@ -446,10 +452,10 @@ def test_huge_commits_and_merges_say_nothing(mind, repository):
     commit(repository, "Beside", e__py="e")
     git(repository, "checkout", "-q", "main")
     git(repository, "merge", "-q", "--no-ff", "-m", "Merge side", "side")
-    done = mind.learn_git(repository, space=SPACE)
+    done = mind.activity.learn_git(repository, space=SPACE)
     assert (done.commits, done.left_out) == (7, 3)
-    assert mind.coedited("f1.py", space=SPACE) == []
-    assert mind.deeds(["Merge"], space=SPACE) == []
+    assert mind.activity.coedited("f1.py", space=SPACE) == []
+    assert mind.activity.events(["Merge"], space=SPACE) == []
 
 
 @pytest.mark.proves("D9")
@@ -475,7 +481,7 @@ def test_nothing_of_a_repository_is_run(mind, repository, tmp_path):
     ):
         git(repository, "config", name, str(trap))
     git(repository, "config", "log.showSignature", "true")
-    assert mind.learn_git(repository, space=SPACE).commits == 4
+    assert mind.activity.learn_git(repository, space=SPACE).commits == 4
     assert not sprung.exists()
 
 
@@ -500,8 +506,8 @@ def test_a_hook_of_another_repository_does_not_lead_astray(mind, repository, tmp
         ("GIT_NAMESPACE", "away"),
     ):
         monkeypatch.setenv(name, str(value))
-    assert mind.learn_git(repository, space=SPACE).commits == 3
-    assert mind.deeds(["Elsewhere"], space=SPACE) == []
+    assert mind.activity.learn_git(repository, space=SPACE).commits == 3
+    assert mind.activity.events(["Elsewhere"], space=SPACE) == []
 
 
 @pytest.mark.proves("D9")
@@ -511,5 +517,5 @@ def test_where_there_is_no_history_it_is_said(mind, tmp_path):
     git(tmp_path / "empty", "init", "-q")
     for folder in (tmp_path / "empty", tmp_path / "nowhere"):
         with pytest.raises(BadInput, match="histor"):
-            mind.learn_git(folder, space=SPACE)
+            mind.activity.learn_git(folder, space=SPACE)
     assert mind.store.events() == []

@@ -23,7 +23,7 @@ __all__ = ["home", "repository"]  # fixtures
 
 
 def rows(mind, query, *parameters, space=SPACE):
-    return mind.sql(query, parameters, space=space).rows
+    return mind.activity.sql(query, parameters, space=space).rows
 
 
 @pytest.mark.proves("D6", "D13", "D15", "D63")
@@ -39,7 +39,7 @@ def test_runs_of_tools_are_a_table(mind, clock):
         space=SPACE,
     )
     mind.record_tool("search", "words", {"found": [1]}, error="too many\nreally", space=SPACE)
-    assert mind.sql("from tool_executions", space=SPACE).columns == (
+    assert mind.activity.sql("from tool_executions", space=SPACE).columns == (
         "id",
         "timestamp",
         "space",
@@ -87,7 +87,7 @@ def test_runs_of_tools_are_a_table(mind, clock):
 @pytest.mark.proves("D7", "D15")
 def test_files_tasks_and_commits_are_tables(mind, clock, repository):
     """Each once, with lines, context and summary; a task with how it last came out."""
-    mind.record_file(
+    mind.activity.record_file(
         "a.py", "edit", lines=(3, 9), summary="cache the key", task="t", session="s", space=SPACE
     )
     mind.record_tool("Read", {"file_path": "b.py"}, "text", session="s", space=SPACE)
@@ -99,19 +99,19 @@ def test_files_tasks_and_commits_are_tables(mind, clock, repository):
         ("a.py", "edit", 3, 9, True, None, "cache the key", "t", "s"),
         ("b.py", "read", None, None, True, "Read", None, None, "s"),
     ]
-    mind.record_task("t", space=SPACE)
+    mind.activity.record_task("t", space=SPACE)
     clock.tick(60)
-    mind.record_task("t", "failure", error="no room", space=SPACE)
+    mind.activity.record_task("t", "failure", error="no room", space=SPACE)
     assert rows(mind, "select success, error, epoch(ended - started) from tasks") == [
         (False, "no room", 60.0)
     ]
     clock.tick(60)
-    mind.record_task("t", "success", space=SPACE)
-    mind.record_task("u", space=SPACE)
+    mind.activity.record_task("t", "success", space=SPACE)
+    mind.activity.record_task("u", space=SPACE)
     assert rows(
         mind, "select task, outcome, success, error, ended is null from tasks order by task"
     ) == [("t", "success", True, None, False), ("u", "started", None, None, True)]
-    mind.learn_git(repository, space=SPACE)
+    mind.activity.learn_git(repository, space=SPACE)
     assert rows(mind, "select message, fix, files from commits order by id limit 1") == [
         ("Step 0", False, ["a.py", "b.py", "c0.py"])
     ]
@@ -123,11 +123,11 @@ def test_what_was_learned_is_a_table(mind, clock, repository):
     began = clock() + 5
     overcome(mind, clock)
     overcome(mind, clock, session="t")
-    mind.learn_git(repository, space=SPACE)
+    mind.activity.learn_git(repository, space=SPACE)
     for n in range(3):
         for command in ("make build", "make check"):
             run(mind, clock, command, session=f"w{n}", task=f"w{n}")
-        mind.record_task(f"w{n}", "success", space=SPACE)
+        mind.activity.record_task(f"w{n}", "success", space=SPACE)
         mind.settle()
     found = {
         row[0]: (json.loads(row[1]), *row[2:])
@@ -201,9 +201,9 @@ def test_a_space_sees_itself_and_what_is_above_and_below(mind):
 def test_a_snapshot_answers_many_questions(mind):
     """What is recorded after it was opened is not in it; what SQL makes lives as long as it does."""
     mind.record_tool("bash", {"command": "one"}, space=SPACE)
-    with mind.analysis(space=SPACE) as log:
+    with mind.activity.analysis(space=SPACE) as log:
         mind.record_tool("bash", {"command": "two"}, space=SPACE)
-        mind._flush()
+        mind.context.flush()
         assert log.ask("select command from tool_executions").rows == [("one",)]
         log.ask("create table mine as select command from tool_executions")
         assert log.ask("from mine").rows == [("one",)]
@@ -225,7 +225,7 @@ def test_tables_named_by_parameters_are_filled(mind):
         ("select (select count(*) from tool_executions) where $x", {"x": True}),
     ]
     for query, parameters in asked:
-        assert len(mind.sql(query, parameters, space=SPACE).rows) == 1
+        assert len(mind.activity.sql(query, parameters, space=SPACE).rows) == 1
 
 
 OUTSIDE = [
@@ -284,7 +284,7 @@ def test_sql_has_no_way_out(mind, tmp_path, monkeypatch, query):
 @pytest.mark.proves("CC-8", "D15")
 def test_sql_that_does_not_work_is_one_clear_line(mind, query):
     """With DuckDB's own words, and the next question is answered."""
-    with mind.analysis(space=SPACE) as log:
+    with mind.activity.analysis(space=SPACE) as log:
         with pytest.raises(BadInput, match=r"^That SQL does not work\. [^\n]+$"):
             log.ask(query)
         assert log.ask("select 1").rows == [(1,)]
@@ -294,9 +294,9 @@ def test_sql_that_does_not_work_is_one_clear_line(mind, query):
 def test_the_store_is_only_read(mind):
     """Whatever SQL does to its tables, the log stays as it is."""
     mind.record_tool("bash", {"command": "one"}, space=SPACE)
-    mind._flush()
+    mind.context.flush()
     before = list(mind.store.dump())
-    with mind.analysis(space=SPACE) as log:
+    with mind.activity.analysis(space=SPACE) as log:
         log.ask("from tool_executions")
         log.ask("delete from tool_executions")
         assert log.ask("from tool_executions").rows == []
@@ -309,7 +309,7 @@ def test_odd_values_are_kept(mind):
     mind.record_tool(
         "bash", {"command": "echo 日本 👩‍👩‍👧 \ud800"}, duration=float("nan"), space=SPACE
     )
-    mind._flush()
+    mind.context.flush()
     mind.record(
         "tool",
         {"tool": {"name": "x"}, "duration": "soon", "ok": "yes", "parameters": None},
@@ -328,7 +328,7 @@ def test_parquet_files_are_all_there_or_none_is(mind, tmp_path, monkeypatch):
     """Every table, readable by anyone; a folder in the way is left alone, a failure leaves nothing."""
     mind.record_tool("bash", {"command": "one"}, duration=2.0, space=SPACE)
     folder = tmp_path / "it's"
-    assert mind.export_parquet(folder, space=SPACE) == {
+    assert mind.activity.export_parquet(folder, space=SPACE) == {
         "commits": 0,
         "file_interactions": 0,
         "learned_patterns": 0,
@@ -350,14 +350,14 @@ def test_parquet_files_are_all_there_or_none_is(mind, tmp_path, monkeypatch):
     ]
     for place in (folder, folder / "tasks.parquet", tmp_path / "no" / "where"):
         with pytest.raises(BadInput, match=r"exists already|no folder"):
-            mind.export_parquet(place, space=SPACE)
+            mind.activity.export_parquet(place, space=SPACE)
 
     def full(_file):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("reverie.storage.analytics.sync_to_disk", full)
     with pytest.raises(OSError, match="space"):
-        mind.export_parquet(tmp_path / "half", space=SPACE)
+        mind.activity.export_parquet(tmp_path / "half", space=SPACE)
     assert [path.name for path in tmp_path.iterdir()] == ["it's"]
 
 
@@ -377,7 +377,7 @@ def test_the_history_of_a_file(mind, clock, repository):
     """Who touched it when, with what, and what broke; under its former name too."""
     git(repository, "mv", "a.py", "new.py")
     commit(repository, "Rename", 1_750_800_000)
-    mind.learn_git(repository, space=SPACE)
+    mind.activity.learn_git(repository, space=SPACE)
     run(mind, clock, "pytest", session="s")
     clock.tick(60)
     mind.record_tool("Edit", {"file_path": "new.py"}, task="speed", session="s", space=SPACE)
@@ -392,7 +392,7 @@ def test_the_history_of_a_file(mind, clock, repository):
     )
     run(mind, clock, "ruff check", 'new.py:3:1: F401 "os" imported but unused', session="t")
     run(mind, clock, "cat renew.py", "renew.py: No such file", session="t")
-    failed, refused, ran, edit, renamed, *older = mind.touched("new.py", space=SPACE)
+    failed, refused, ran, edit, renamed, *older = mind.activity.touched("new.py", space=SPACE)
     assert (failed.how, failed.context, failed.ok) == (
         "error",
         "ruff check",
@@ -408,8 +408,12 @@ def test_the_history_of_a_file(mind, clock, repository):
     assert edit.broke == ("pytest: E KeyError: 'x'",) and refused.broke == ()
     assert (renamed.how, renamed.context, renamed.path) == ("commit", "Rename", "new.py")
     assert [(one.context, one.path) for one in older] == [(f"Step {n}", "a.py") for n in (2, 1, 0)]
-    assert len(mind.touched("new.py", space=SPACE, limit=2)) == 2
-    assert mind.touched("new.py", space="me/other") == [] == mind.touched("ew.py", space=SPACE)
+    assert len(mind.activity.touched("new.py", space=SPACE, limit=2)) == 2
+    assert (
+        mind.activity.touched("new.py", space="me/other")
+        == []
+        == mind.activity.touched("ew.py", space=SPACE)
+    )
 
 
 def test_a_command_that_failed_before_was_not_broken(mind, clock):
@@ -417,10 +421,10 @@ def test_a_command_that_failed_before_was_not_broken(mind, clock):
     run(mind, clock, "make", "error: no rule")
     run(mind, clock, "make test", session="other")
     clock.tick(60)
-    mind.record_file("a.py", session="s", space=SPACE)
+    mind.activity.record_file("a.py", session="s", space=SPACE)
     run(mind, clock, "make", "error: no rule")
     run(mind, clock, "make test", "error: no rule")
-    [one] = mind.touched("a.py", space=SPACE)
+    [one] = mind.activity.touched("a.py", space=SPACE)
     assert one.broke == ()
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.words_only
 
 
 def last(mind):
-    return mind.deeds(space=SPACE)[0].payload
+    return mind.activity.events(space=SPACE)[0].payload
 
 
 @pytest.mark.proves("D6", "D13", "CC-75")
@@ -26,7 +26,7 @@ def test_a_run_is_written_down(mind):
         "bash", {"command": "make test"}, "12 passed", duration=1.5, task="fix parser", space=SPACE
     )
     mind.record_tool("grep", {"pattern": "x"}, error="no such file", space=SPACE)
-    failed, worked = mind.deeds(space=SPACE)
+    failed, worked = mind.activity.events(space=SPACE)
     assert worked.payload == {
         "tool": "bash",
         "command": "make test",
@@ -37,8 +37,12 @@ def test_a_run_is_written_down(mind):
         "task": "fix parser",
     }
     assert failed.payload["ok"] is False
-    assert mind.deeds(tool="bash", space=SPACE) == mind.deeds(["PASSED"], space=SPACE) == [worked]
-    assert mind.deeds(task="fix parser", space=SPACE) == [worked]
+    assert (
+        mind.activity.events(tool="bash", space=SPACE)
+        == mind.activity.events(["PASSED"], space=SPACE)
+        == [worked]
+    )
+    assert mind.activity.events(task="fix parser", space=SPACE) == [worked]
 
 
 @pytest.mark.proves("CC-75")
@@ -68,7 +72,7 @@ def test_a_decorated_function_is_itself(mind):
     with pytest.raises(KeyError) as caught:
         tool(fail=True)
     assert caught.value is trouble
-    failed, worked = mind.deeds(space=SPACE)
+    failed, worked = mind.activity.events(space=SPACE)
     assert (worked.payload["ok"], failed.payload["ok"], failed.payload["error"]) == (
         True,
         False,
@@ -101,7 +105,7 @@ def test_async_tools_are_measured_to_their_end(mind):
             await task
 
     asyncio.run(both())
-    cancelled, streamed, awaited = mind.deeds(space=SPACE)
+    cancelled, streamed, awaited = mind.activity.events(space=SPACE)
     assert (
         awaited.payload["duration"] >= 0.05
         and awaited.payload["ok"]
@@ -154,7 +158,7 @@ def test_async_generators_can_be_talked_to(mind):
         assert heard == ["sent", "thrown"] and closed == [True]
 
     asyncio.run(talk())
-    assert [event.payload["ok"] for event in mind.deeds(space=SPACE)] == [True]
+    assert [event.payload["ok"] for event in mind.activity.events(space=SPACE)] == [True]
 
 
 @pytest.mark.proves("CC-75")
@@ -173,7 +177,11 @@ def test_methods_of_classes_are_recorded(mind):
             return n + 1
 
     assert (Tools.made(), Tools().made(), Tools.plain(1)) == ("Tools", "Tools", 2)
-    assert [event.payload["tool"] for event in mind.deeds(space=SPACE)] == ["plain", "made", "made"]
+    assert [event.payload["tool"] for event in mind.activity.events(space=SPACE)] == [
+        "plain",
+        "made",
+        "made",
+    ]
 
 
 @pytest.mark.proves("CC-75")
@@ -189,13 +197,13 @@ def test_trouble_with_recording_is_never_the_tools(mind, monkeypatch):
     def busy(_events):
         raise StoreBusy
 
+    monkeypatch.setattr(mind.store, "append", busy)
     with mind.recording("a", {"x": Rude()}, space=SPACE):
         pass
     mind.record_tool("b", space="not a space")
-    mind._get_recorder()._append = busy
     mind.record_tool("c", space=SPACE)
-    assert mind.deeds(space=SPACE) == []
-    lost, why = mind.unrecorded
+    assert mind.activity.events(space=SPACE) == []
+    lost, why = mind.activity.unrecorded
     assert lost == 3 and "StoreBusy" in why
 
 
@@ -209,7 +217,7 @@ def test_without_a_thread_closing_writes(mind, monkeypatch):
     monkeypatch.setattr("threading.Thread.start", refuse)
     mind.record_tool("bash", {"command": "ls"}, space=SPACE)
     assert mind.store.events() == []
-    assert len(mind.deeds(space=SPACE)) == 1
+    assert len(mind.activity.events(space=SPACE)) == 1
 
 
 @pytest.mark.proves("CC-75")
@@ -228,8 +236,8 @@ def test_nothing_is_recorded_where_memory_is_off():
     """Where memory is switched off no run of a tool is recorded."""
     with memory(embedder="none", enabled=False) as mind:
         mind.record_tool("bash", {"command": "ls"}, space=SPACE)
-        mind._flush()
-        assert mind.store.events() == [] and mind.unrecorded == (0, "")
+        mind.context.flush()
+        assert mind.store.events() == [] and mind.activity.unrecorded == (0, "")
 
 
 @pytest.mark.proves("CC-75")
@@ -242,19 +250,21 @@ def test_what_was_recorded_outlives_the_program(tmp_path):
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "home")], check=True)
     with memory(tmp_path / "home", embedder="none") as mind:
-        assert len(mind.deeds(tool="bash", space=SPACE, limit=100)) == 50
+        assert len(mind.activity.events(tool="bash", space=SPACE, limit=100)) == 50
 
 
 @pytest.mark.proves("D7", "D11")
 def test_files_and_tasks(mind, clock):
     """A file's history: operation, lines, summary, success; tasks with their outcome."""
-    mind.record_task("add cache", space=SPACE, session="s")
-    mind.record_file(
+    mind.activity.record_task("add cache", space=SPACE, session="s")
+    mind.activity.record_file(
         "./src/a.py", "edit", lines=(3, 9), summary="cache the key", task="add cache", space=SPACE
     )
-    mind.record_file("src/b.py", "read", space=SPACE)
-    mind.record_task("add cache", "success", summary="faster now", space=SPACE, session="s")
-    assert [one.payload for one in mind.deeds(file="src/a.py", space=SPACE)] == [
+    mind.activity.record_file("src/b.py", "read", space=SPACE)
+    mind.activity.record_task(
+        "add cache", "success", summary="faster now", space=SPACE, session="s"
+    )
+    assert [one.payload for one in mind.activity.events(file="src/a.py", space=SPACE)] == [
         {
             "path": "src/a.py",
             "operation": "edit",
@@ -265,22 +275,23 @@ def test_files_and_tasks(mind, clock):
         }
     ]
     assert [
-        one.payload["outcome"] for one in mind.deeds(["cache"], verbs=["task"], space=SPACE)
+        one.payload["outcome"]
+        for one in mind.activity.events(["cache"], verbs=["task"], space=SPACE)
     ] == ["success", "started"]
     for wrong in ({"operation": "lick"}, {"lines": (9, 3)}):
         with pytest.raises(BadInput):
-            mind.record_file("a.py", **wrong)
+            mind.activity.record_file("a.py", **wrong)
     mind.settle()
-    assert len(mind.episodes("cache", space=SPACE)) == 1
+    assert len(mind.episodes.browse("cache", space=SPACE)) == 1
 
 
 @pytest.mark.proves("X31")
 def test_statistics_over_a_window(mind, clock):
     """Seven days by default; older runs do not count."""
     mind.record_tool("bash", error="no", space=SPACE)
-    mind._flush()
+    mind.context.flush()
     clock.tick(days=7.5)
     mind.record_tool("bash", duration=2.0, space=SPACE)
-    assert mind.tool_stats(space=SPACE).tools[0].success_rate == 1.0
-    assert mind.tool_stats(days=8, space=SPACE).tools[0].success_rate == 0.5
-    assert mind.tool_stats(space="me/other").tools == ()
+    assert mind.activity.stats(space=SPACE).tools[0].success_rate == 1.0
+    assert mind.activity.stats(days=8, space=SPACE).tools[0].success_rate == 0.5
+    assert mind.activity.stats(space="me/other").tools == ()

@@ -86,7 +86,7 @@ def test_no_anchor_is_silently_wrong(first, versions):
     with tempfile.TemporaryDirectory() as place, memory(embedder="none") as mind:
         root = Path(place).resolve()
         put(root, first, 1_700_000_000)
-        mind.index_code(root)
+        mind.code.index(root)
         said = [
             (
                 key,
@@ -97,7 +97,7 @@ def test_no_anchor_is_silently_wrong(first, versions):
         ]
         for step, tree in enumerate((*versions, first)):
             put(root, tree, 1_700_000_100 + step)
-            mind.index_code(root)
+            mind.code.index(root)
             now = fold(tree)
             for key, number, id in said:
                 one = mind.get([id])[0]

@@ -54,7 +54,7 @@ def edit(repo, **files):
 
 def told(mind, repo, place="cart.py:price_of", text=TEXT, **fields):
     """A fact about a place in an indexed repository."""
-    mind.index_code(repo)
+    mind.code.index(repo)
     return mind.remember(text, space=SPACE, about=[str(repo / place)], **fields).id
 
 
@@ -81,16 +81,16 @@ def test_a_fact_about_code_holds_until_the_code_changes(home, repo):
         CART.replace("price_of(2)", "price_of(9)"),
     ):
         edit(repo, **{"cart.py": same})
-        home.index_code(repo)
+        home.code.index(repo)
         assert ("cart.py:price_of", "") == now_of(home, id), same
     edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
-    home.index_code(repo)
+    home.code.index(repo)
     assert ("cart.py:price_of", CHANGED) == now_of(home, id)
     assert "said about an older version of price_of in cart.py" == outdated_notice(home.get(id)[0])
     edit(repo, **{"cart.py": CART})
-    home.index_code(repo)
+    home.code.index(repo)
     assert (("cart.py:price_of", ""), "") == (now_of(home, id), outdated_notice(home.get(id)[0]))
-    assert [] == home.verify()
+    assert [] == home.data.verify()
 
 
 MOVES = {
@@ -138,7 +138,7 @@ def test_it_is_followed_and_comes_back(home, repo, what):
     files, place, state = MOVES[what]
     id = told(home, repo)
     edit(repo, **files)
-    home.index_code(repo)
+    home.code.index(repo)
     assert (place, state) == now_of(home, id)
     (anchor,) = anchors_of(home.get(id)[0])
     assert ("cart.py:price_of" if place != "cart.py:price_of" else "") == anchor.was
@@ -149,7 +149,7 @@ def test_it_is_followed_and_comes_back(home, repo, what):
         if "cart.py" not in files or files["cart.py"] is None
         else {"cart.py": CART, **{name: None for name in files if name != "cart.py"}},
     )
-    home.index_code(repo)
+    home.code.index(repo)
     assert (("cart.py:price_of", ""), "") == (now_of(home, id), anchors_of(home.get(id)[0])[0].was)
 
 
@@ -166,11 +166,11 @@ def test_who_was_there_before_is_not_taken_for_what_moved(home, repo):
         edit(repo, **{"cart.py": CART, **extra})
         id = told(home, repo)
         edit(repo, **{"cart.py": (repo / "cart.py").read_text().replace(PRICE, "", 1)})
-        home.index_code(repo)
+        home.code.index(repo)
         assert ("cart.py:price_of", GONE) == now_of(home, id), extra
         for name in extra:
             edit(repo, **{name: CART if name == "cart.py" else None})
-        home.index_code(repo)
+        home.code.index(repo)
 
 
 def test_overloads_and_setters_belong_together(home, repo):
@@ -182,7 +182,7 @@ def test_overloads_and_setters_belong_together(home, repo):
     edit(repo, **{"a.py": two})
     id = told(home, repo, "a.py:A.n")
     edit(repo, **{"a.py": two.replace("self.m = v", "self.m = v + 1")})
-    home.index_code(repo)
+    home.code.index(repo)
     assert ("a.py:A.n", CHANGED) == now_of(home, id)
 
 
@@ -207,7 +207,7 @@ def test_a_fact_about_a_file(home, repo):
         ({"cart.py": more}, "cart.py", ""),
     ):
         edit(repo, **files)
-        home.index_code(repo)
+        home.code.index(repo)
         assert (place, state) == now_of(home, id), files
 
 
@@ -216,10 +216,10 @@ def test_a_file_that_is_no_code(home, repo):
     edit(repo, **{"NOTES.md": "one two three\n"})
     id = told(home, repo, "NOTES.md")
     edit(repo, **{"NOTES.md": None, "docs/NOTES.md": "one two three\n"})
-    home.index_code(repo)
+    home.code.index(repo)
     assert ("docs/NOTES.md", "") == now_of(home, id)
     edit(repo, **{"docs/NOTES.md": "one two four\n"})
-    home.index_code(repo)
+    home.code.index(repo)
     assert ("docs/NOTES.md", CHANGED) == now_of(home, id)
 
 
@@ -242,22 +242,22 @@ def test_through_a_git_history(home, repo):
     id = told(home, repo)
     git(repo, "mv", "cart.py", "basket.py")
     git(repo, "commit", "-qm", "two")
-    home.index_code(repo)
+    home.code.index(repo)
     assert ("basket.py:price_of", "") == now_of(home, id)
     git(repo, "checkout", "-qb", "side")
     edit(repo, **{"basket.py": CART.replace("3 * n", "4 * n")})
     git(repo, "commit", "-qam", "three")
-    home.index_code(repo)
+    home.code.index(repo)
     assert ("basket.py:price_of", CHANGED) == now_of(home, id)
     git(repo, "checkout", "-q", "main")
-    home.index_code(repo)
+    home.code.index(repo)
     assert ("basket.py:price_of", "") == now_of(home, id)
     git(repo, "checkout", "-q", "HEAD~1")
-    home.index_code(repo)
+    home.code.index(repo)
     assert ("cart.py:price_of", "") == now_of(home, id)
     git(repo, "checkout", "-q", "side")
     git(repo, "revert", "--no-edit", "HEAD")
-    home.index_code(repo)
+    home.code.index(repo)
     assert ("basket.py:price_of", "") == now_of(home, id)
 
 
@@ -268,16 +268,16 @@ def test_a_work_tree_that_is_gone_leaves_its_facts_to_the_project(home, repo, tm
     git(repo, "commit", "-qm", "one")
     tree = tmp_path / "side"
     git(repo, "worktree", "add", "-q", str(tree))
-    home.index_code(tree)
-    home.index_code(repo)
+    home.code.index(tree)
+    home.code.index(repo)
     space = config.project_space_of(repo)
     assert space == config.project_space_of(tree)
     id = home.remember(TEXT, space=space, about=[str(tree / "cart.py:price_of")]).id
     edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
-    home.index_code(repo)
+    home.code.index(repo)
     assert ("cart.py:price_of", "") == now_of(home, id), "the work tree's own file is what it was"
     git(repo, "worktree", "remove", "--force", str(tree))
-    home.index_code(repo)
+    home.code.index(repo)
     assert ("cart.py:price_of", CHANGED) == now_of(home, id)
 
 
@@ -288,7 +288,7 @@ def test_the_mark_is_told_everywhere(home, repo):
     id = told(home, repo, triggers=["tool:Edit"])
     before = compute_prior(home.get(id)[0], home.work.now)
     edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
-    home.index_code(repo)
+    home.code.index(repo)
     one = home.get(id)[0]
     words = "said about an older version of price_of in cart.py"
     (hit,) = home.recall("prices in cents", space=SPACE)
@@ -300,14 +300,14 @@ def test_the_mark_is_told_everywhere(home, repo):
     assert before * 0.85 == pytest.approx(compute_prior(one, home.work.now))
     assert (
         [id]
-        == [memory.id for memory in home.outdated(space=SPACE)]
-        == [m.id for m in home.pending(space=SPACE)]
+        == [memory.id for memory in home.code.outdated(space=SPACE)]
+        == [m.id for m in home.review.pending(space=SPACE)]
     )
     with home.companion(space=f"{SPACE}/s1") as companion:
         block = companion.turn([{"role": "user", "content": "Prices are in cents?"}])
     assert words in block.text
     edit(repo, **{"cart.py": None})
-    home.index_code(repo)
+    home.code.index(repo)
     with home.companion(space=f"{SPACE}/s2") as companion:
         block = companion.turn([{"role": "user", "content": "Prices are in cents?"}])
     assert "" == block.text
@@ -326,16 +326,16 @@ def test_a_mark_is_an_event_that_can_be_taken_back(home, repo):
     id = told(home, repo)
     before = home.get(id)[0]
     edit(repo, **{"cart.py": None, "basket.py": CART.replace("3 * n", "4 * n")})
-    home.index_code(repo)
+    home.code.index(repo)
     event = home.history(id)[-1].event
     assert ("anchor", ["basket.py:price_of changed"]) == (event.verb, event.payload["code"])
     home.undo(event.seq)
     after = home.get(id)[0]
     assert (before.details, {"symbol:cart.py#price_of"}) == (after.details, edges_of(home, id))
-    home.index_code(repo)
+    home.code.index(repo)
     assert ("basket.py:price_of", CHANGED) == now_of(home, id)
     last = home.store.last_event()
-    home.index_code(repo)
+    home.code.index(repo)
     assert last == home.store.last_event(), "what is told already is not told again"
 
 
@@ -344,27 +344,27 @@ def test_somebody_says_that_it_is_still_true(home, repo):
     nothing waits.
     """
     for decide in (
-        lambda id: home.confirm(id, note="read it"),
-        lambda id: home.curate(id, "validated"),
+        lambda id: home.code.confirm(id, note="read it"),
+        lambda id: home.review.curate(id, "validated"),
     ):
         edit(repo, **{"cart.py": CART})
         id = told(home, repo)
         edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
-        home.index_code(repo)
+        home.code.index(repo)
         decide(id)
-        assert (("cart.py:price_of", ""), []) == (now_of(home, id), home.outdated(space=SPACE))
+        assert (("cart.py:price_of", ""), []) == (now_of(home, id), home.code.outdated(space=SPACE))
         edit(repo, **{"cart.py": CART})
-        home.index_code(repo)
+        home.code.index(repo)
         assert ("cart.py:price_of", CHANGED) == now_of(home, id), (
             "it was confirmed for the other text"
         )
         edit(repo, **{"cart.py": None})
-        home.index_code(repo)
+        home.code.index(repo)
         decide(id)
         assert ([], set(), []) == (
             anchors_of(home.get(id)[0]),
             edges_of(home, id),
-            home.pending(space=SPACE),
+            home.review.pending(space=SPACE),
         )
     assert any(
         "confirmed" in line
@@ -376,23 +376,23 @@ def test_somebody_says_that_it_is_still_true(home, repo):
 def test_anchors_can_be_given_and_taken_off(home, repo):
     """`anchor` adds and takes away; `about` tells then and now."""
     id = told(home, repo)
-    home.anchor(id, [str(repo / "cart.py::Cart.total")])
-    assert ["price_of", "Cart.total"] == [one.symbol for one in home.about(id)]
-    home.anchor(id, off=["cart.py:price_of"])
+    home.code.anchor(id, [str(repo / "cart.py::Cart.total")])
+    assert ["price_of", "Cart.total"] == [one.symbol for one in home.code.anchors(id)]
+    home.code.anchor(id, off=["cart.py:price_of"])
     assert {"symbol:cart.py#Cart.total"} == edges_of(home, id)
     edit(repo, **{"cart.py": CART.replace("price_of(3)", "price_of(4)")})
-    home.index_code(repo)
-    (one,) = home.about(id)
+    home.code.index(repo)
+    (one,) = home.code.anchors(id)
     assert ("price_of(3)" in one.then, "price_of(4)" in one.now, one.state) == (True, True, CHANGED)
     with pytest.raises(BadInput, match="is not about"):
-        home.anchor(id, off=["cart.py:nobody"])
+        home.code.anchor(id, off=["cart.py:nobody"])
 
 
 def test_what_cannot_be_anchored_is_refused(home, repo, tmp_path):
     """No such file, symbol or repository, a secret file, too many: refused, with what to do;
     nothing is kept.
     """
-    home.index_code(repo)
+    home.code.index(repo)
     edit(repo, **{".secretsignore": "keys.py\n", "keys.py": "def key():\n    return 1\n"})
     for place, words in (
         ("none.py", "no file"),
@@ -433,7 +433,7 @@ def test_a_text_names_what_it_is_about(home, repo, text, places):
     written(
         repo, **{"one.py": "def same():\n    return 1\n", "two.py": "def same():\n    return 2\n"}
     )
-    home.index_code(repo)
+    home.code.index(repo)
     one = home.remember(text, space=config.project_space_of(repo))
     home.settle()
     assert places == [anchor.location for anchor in anchors_of(home.get(one.id)[0])]
@@ -443,7 +443,7 @@ def test_what_gives_no_anchor(home, repo):
     """What happened, what another project says, and what was said before the file was
     altered last.
     """
-    home.index_code(repo)
+    home.code.index(repo)
     space = config.project_space_of(repo)
     ids = [
         home.remember("`price_of` counts cents", space=space, kind="event").id,
@@ -462,7 +462,7 @@ def test_the_first_index_finds_what_was_said_before(home, repo):
     one = home.remember("`price_of` counts cents", space=f"{space}/s1").id
     two = home.remember("`Cart.total` adds prices", space=space, at=OLD - 86_400).id
     home.settle()
-    home.index_code(repo)
+    home.code.index(repo)
     assert [1, 0] == [len(anchors_of(memory)) for memory in home.get([one, two])]
 
 
@@ -470,7 +470,7 @@ def test_another_text_names_something_else(home, repo):
     """A revised text takes the anchors that the old one named with it; those that were
     given stay.
     """
-    home.index_code(repo)
+    home.code.index(repo)
     one = home.remember(
         "`price_of` counts cents",
         space=config.project_space_of(repo),
@@ -492,7 +492,7 @@ def test_a_file_that_a_text_only_names_may_change(home, repo):
     """As long as half of what it defines is what it was; then it is told. Deleted: told at once."""
     four = "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(4))
     written(repo, **{"four.py": four})
-    home.index_code(repo)
+    home.code.index(repo)
     one = home.remember("Run four.py after a change", space=config.project_space_of(repo)).id
     home.settle()
     for text, state in (
@@ -501,10 +501,10 @@ def test_a_file_that_a_text_only_names_may_change(home, repo):
         (four, ""),
     ):
         edit(repo, **{"four.py": text})
-        home.index_code(repo)
+        home.code.index(repo)
         assert ("four.py", state) == now_of(home, one)
     edit(repo, **{"four.py": None})
-    home.index_code(repo)
+    home.code.index(repo)
     assert ("four.py", GONE) == now_of(home, one)
 
 
@@ -512,7 +512,7 @@ def test_what_is_said_again_keeps_its_anchor(home, repo, clock):
     """A memory that takes in one that says the same takes its anchor over; said of newer code, it
     holds for that.
     """
-    home.index_code(repo)
+    home.code.index(repo)
     first = home.remember("The price is in cents of a euro.", space=SPACE, session="s1").id
     again = home.remember(
         "The price is in cents of a euro.",
@@ -525,7 +525,7 @@ def test_what_is_said_again_keeps_its_anchor(home, repo, clock):
     assert {kept.id} <= {first, again}
     assert [("cart.py:price_of", "")] == [(one.location, one.state) for one in anchors_of(kept)]
     edit(repo, **{"cart.py": CART.replace("3 * n", "4 * n")})
-    home.index_code(repo)
+    home.code.index(repo)
     assert ({"symbol:cart.py#price_of"}, CHANGED) == (
         edges_of(home, kept.id),
         outdated_state(home.get(kept.id)[0]),
@@ -540,7 +540,7 @@ def test_what_is_said_again_keeps_its_anchor(home, repo, clock):
     home.settle()
     (kept,) = home.browse(space=SPACE)
     assert ("cart.py:price_of", "") == now_of(home, kept.id)
-    assert ("", []) == (outdated_notice(kept), home.verify())
+    assert ("", []) == (outdated_notice(kept), home.data.verify())
 
 
 @pytest.mark.proves("B112")
@@ -637,7 +637,7 @@ from reverie.core.clock import now
 from reverie.testing import memory
 sys.stdin.readline()
 with memory(sys.argv[1], now=now) as mind:
-    mind.index_code(sys.argv[2])
+    mind.code.index(sys.argv[2])
 """
 
 
@@ -647,7 +647,7 @@ def test_two_processes_at_once(tmp_path, repo):
     """
     home = tmp_path / "home"
     with opened(home) as mind:
-        mind.index_code(repo)
+        mind.code.index(repo)
         ids = [
             one.id
             for one in mind.remember_many(
@@ -679,7 +679,7 @@ def test_two_processes_at_once(tmp_path, repo):
             )
             for id in ids
         }
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
 
 
 def test_the_commands(tmp_path, repo, monkeypatch):

@@ -36,7 +36,7 @@ def repo(tmp_path):
 
 @pytest.fixture
 def indexed(home, repo):
-    home.index_code(repo)
+    home.code.index(repo)
     return home
 
 
@@ -47,7 +47,7 @@ def told(uses):
 @pytest.mark.proves("D28", "D35", "CC-77")
 def test_callers_across_files(indexed, repo):
     """Where a function is called: path, line, the function around it with its lines, and why."""
-    found = indexed.callers("helper", root=repo)
+    found = indexed.code.callers("helper", root=repo)
     assert told(found) == [
         ("pkg/main.py", 7, "run", "helper", True),
         ("pkg/pump.py", 9, "Base.drain", "helper", True),
@@ -61,11 +61,11 @@ def test_callers_across_files(indexed, repo):
 @pytest.mark.proves("D23", "D24", "D27", "CC-77")
 def test_methods_belong_to_their_class(indexed, repo):
     """A qualified name means the method of that class; its callers are found by its type."""
-    assert [one.name for one in indexed.find_symbol("Pump.fill", root=repo)] == ["Pump.fill"]
-    assert told(indexed.callers("Pump.fill", root=repo)) == [
+    assert [one.name for one in indexed.code.find_symbol("Pump.fill", root=repo)] == ["Pump.fill"]
+    assert told(indexed.code.callers("Pump.fill", root=repo)) == [
         ("pkg/main.py", 6, "run", "Pump.fill", True)
     ]
-    contents = indexed.contents(repo / "pkg/pump.py")
+    contents = indexed.code.contents(repo / "pkg/pump.py")
     assert [
         (one.name, one.kind, one.first, one.last, one.why)
         for one in contents
@@ -84,8 +84,8 @@ def test_methods_belong_to_their_class(indexed, repo):
 @pytest.mark.proves("D25", "D29", "D36")
 def test_callees_and_dependencies(indexed, repo):
     """What a function calls, and what a file imports, under its own names and aliases."""
-    assert {use.name for use in indexed.callees("run", root=repo)} == {"Pump.fill", "helper"}
-    found = indexed.dependencies(repo / "pkg/main.py")
+    assert {use.name for use in indexed.code.callees("run", root=repo)} == {"Pump.fill", "helper"}
+    found = indexed.code.dependencies(repo / "pkg/main.py")
     assert [(one.line, one.name, one.to, one.symbol) for one in found] == [
         (2, "pkg.pump", "pkg/pump.py", ""),
         (3, ".pump.Pump", "pkg/pump.py", "Pump"),
@@ -96,22 +96,22 @@ def test_callees_and_dependencies(indexed, repo):
 @pytest.mark.proves("D37")
 def test_symbols_are_found_by_name(indexed, repo):
     """By name, by qualified name, and but for case; a name that nothing has is an empty list."""
-    assert [one.name for one in indexed.find_symbol("fill", root=repo)] == ["Pump.fill"]
-    assert [(one.name, one.why) for one in indexed.find_symbol("PUMP", root=repo)] == [
+    assert [one.name for one in indexed.code.find_symbol("fill", root=repo)] == ["Pump.fill"]
+    assert [(one.name, one.why) for one in indexed.code.find_symbol("PUMP", root=repo)] == [
         ("Pump", ("a like name",))
     ]
-    assert indexed.find_symbol("nobody", root=repo) == []
+    assert indexed.code.find_symbol("nobody", root=repo) == []
 
 
 @pytest.mark.proves("D38")
 def test_keywords_lead_to_files(indexed, repo):
     """Files by the words of their paths and names, with the symbols that are meant."""
-    best = indexed.structure("fill the pump", root=repo)[0]
+    best = indexed.code.structure("fill the pump", root=repo)[0]
     assert (best.path, [one.name for one in best.symbols if one.kind == "method"][-1]) == (
         "pkg/pump.py",
         "Pump.fill",
     )
-    assert indexed.structure("zebra", root=repo) == []
+    assert indexed.code.structure("zebra", root=repo) == []
 
 
 @pytest.mark.proves("CC-77")
@@ -129,12 +129,12 @@ def test_a_changed_file_is_parsed_alone(indexed, repo, monkeypatch):
         return real(path, text)
 
     monkeypatch.setattr(code_indexing, "parse_facts", facts_of)
-    assert (indexed.index_code(repo).parsed, parsed) == (0, [])
+    assert (indexed.code.index(repo).parsed, parsed) == (0, [])
     place = repo / "pkg/pump.py"
     place.write_text("# one line more\n" + place.read_text())
-    done = indexed.index_code(repo)
+    done = indexed.code.index(repo)
     assert (done.parsed, done.files, parsed) == (1, 3, ["pkg/pump.py"])
-    assert told(indexed.callers("helper", root=repo))[1] == (
+    assert told(indexed.code.callers("helper", root=repo))[1] == (
         "pkg/pump.py",
         10,
         "Base.drain",
@@ -142,7 +142,7 @@ def test_a_changed_file_is_parsed_alone(indexed, repo, monkeypatch):
         True,
     )
     os.utime(repo / "pkg/main.py", (OLD + 9, OLD + 9))  # touched, not changed
-    assert indexed.index_code(repo).parsed == 0
+    assert indexed.code.index(repo).parsed == 0
 
 
 def test_a_change_in_one_file_alters_what_names_in_another_mean(indexed, repo):
@@ -151,11 +151,11 @@ def test_a_change_in_one_file_alters_what_names_in_another_mean(indexed, repo):
     """
     place = repo / "pkg/pump.py"
     place.write_text(place.read_text().replace("def helper", "def other"))
-    indexed.index_code(repo)
-    assert indexed.callers("helper", root=repo) == []
+    indexed.code.index(repo)
+    assert indexed.code.callers("helper", root=repo) == []
     place.unlink()
-    assert indexed.index_code(repo).gone == 1
-    assert indexed.find_symbol("Pump", root=repo) == []
+    assert indexed.code.index(repo).gone == 1
+    assert indexed.code.find_symbol("Pump", root=repo) == []
 
 
 @pytest.mark.proves("A111", "B120")
@@ -181,7 +181,7 @@ def test_what_is_not_ours_is_left_out(home, tmp_path):
             "k.py": b"def k\0(): pass\n",
         },
     )
-    done = home.index_code(repo)
+    done = home.code.index(repo)
     names = [one.symbol.name for one in home.store.code.symbols(os.path.realpath(repo))]
     assert names == ["a"]
     assert done.skipped == {
@@ -200,8 +200,8 @@ def test_secrets_are_not_kept(home, tmp_path):
     repo = written(
         tmp_path / "repo", **{"a.py": f'TOKEN = "{secret}"\ndef f(key="{secret}"): pass\n'}
     )
-    home.index_code(repo)
-    assert all(secret not in one.head for one in home.contents(repo / "a.py"))
+    home.code.index(repo)
+    assert all(secret not in one.head for one in home.code.contents(repo / "a.py"))
     home.store.code.close()
     assert secret.encode() not in b"".join(
         path.read_bytes() for path in (home.settings.home / "cache").glob("*code*")
@@ -216,7 +216,7 @@ def test_a_secret_in_a_name_is_not_written_down(home, tmp_path):
         tmp_path / "repo", **{"a.py": "def a(): pass\n", f"{secret}/b.py": "def b(): pass\n"}
     )
     for _ in range(2):
-        assert home.index_code(repo).skipped == {"a secret in its name": 1}
+        assert home.code.index(repo).skipped == {"a secret in its name": 1}
     assert ["a"] == [one.symbol.name for one in home.store.code.symbols(os.path.realpath(repo))]
     home.store.code.close()
     home.store.code_chunks.close()
@@ -240,16 +240,16 @@ def test_the_map_keeps_to_its_budget_and_follows_its_focus(home, tmp_path):
             "side.py": "def quiet():\n    return deep()\n\ndef deep(): pass\n",
         },
     )
-    home.index_code(repo)
+    home.code.index(repo)
     for budget in (1, 20, 100, 300):
-        made = home.map(budget, root=repo)
+        made = home.code.map(budget, root=repo)
         assert made.tokens <= budget
         assert len(made.symbols) + made.left == 33
-    assert home.map(300, root=repo).symbols[0].name == "hub"
-    seen = home.map(60, ["side.py"], root=repo)
+    assert home.code.map(300, root=repo).symbols[0].name == "hub"
+    seen = home.code.map(60, ["side.py"], root=repo)
     assert {"quiet", "deep"} <= {one.name for one in seen.symbols[:3]}
     assert ["quiet"] == [
-        one.name for one in home.map(60, ["quiet"], root=repo).symbols if "in focus" in one.why
+        one.name for one in home.code.map(60, ["quiet"], root=repo).symbols if "in focus" in one.why
     ]
 
 
@@ -267,12 +267,12 @@ def test_an_index_that_was_interrupted_says_so_and_goes_on(indexed, repo, monkey
             code_indexing, "link_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         with pytest.raises(KeyboardInterrupt):
-            indexed.index_code(repo)
+            indexed.code.index(repo)
     root = os.path.realpath(repo)
     assert not indexed.store.code.resolved(root)
     os.utime(place, (OLD + 5, OLD + 5))
-    assert indexed.index_code(repo).size.resolved
-    assert len(indexed.callers("helper", root=repo)) == 3
+    assert indexed.code.index(repo).size.resolved
+    assert len(indexed.code.callers("helper", root=repo)) == 3
 
 
 def test_answers_of_half_an_index_say_so(repo, tmp_path, monkeypatch):
@@ -298,14 +298,14 @@ def test_whoever_waits_to_index_is_told(indexed, repo):
     """Another process that indexes, or one that was killed just now, is waited for, and not in
     silence.
     """
-    indexed.store.acquire("code", "another", 60.0, indexed._now())
+    indexed.store.acquire("code", "another", 60.0, indexed.context.now())
     told = []
 
     def listening(stage, *_):
         told.append(stage)
         indexed.store.release("code", "another")
 
-    indexed.index_code(repo, listening)
+    indexed.code.index(repo, listening)
     assert told[0] == "waiting for another process that indexes"
 
 
@@ -321,16 +321,18 @@ def test_one_name_in_several_files(home, tmp_path):
             "two.py": "from b.util import helper\nhelper()\n",
         },
     )
-    home.index_code(root)
-    assert [(use.path, use.to) for use in home.callers("helper", root=root)] == [
+    home.code.index(root)
+    assert [(use.path, use.to) for use in home.code.callers("helper", root=root)] == [
         ("one.py", "a/util.py"),
         ("two.py", "b/util.py"),
     ]
     for name in ("b/util.py:helper", "./b/util.py:helper"):
-        assert [use.path for use in home.callers(name, root=root)] == ["two.py"]
-        assert [one.path for one in home.find_symbol(name, root=root)] == ["b/util.py"]
+        assert [use.path for use in home.code.callers(name, root=root)] == ["two.py"]
+        assert [one.path for one in home.code.find_symbol(name, root=root)] == ["b/util.py"]
     assert (
-        home.find_symbol("til.py:helper", root=root) == home.callers("c.py:helper", root=root) == []
+        home.code.find_symbol("til.py:helper", root=root)
+        == home.code.callers("c.py:helper", root=root)
+        == []
     )
 
 
@@ -347,8 +349,10 @@ def test_a_property_that_is_called_like_its_type_is_no_circle(home, tmp_path):
             )
         },
     )
-    assert home.index_code(repo).files == 1
-    assert [one.name for one in home.find_symbol("Table.Column", root=repo)] == ["Table.Column"]
+    assert home.code.index(repo).files == 1
+    assert [one.name for one in home.code.find_symbol("Table.Column", root=repo)] == [
+        "Table.Column"
+    ]
 
 
 def test_a_second_working_tree_is_no_second_repository(home, tmp_path):
@@ -363,9 +367,9 @@ def test_a_second_working_tree_is_no_second_repository(home, tmp_path):
             "sub/b.py": "def g(): pass\n",
         },
     )
-    done = home.index_code(root)
+    done = home.code.index(root)
     assert (done.files, done.skipped["another working tree"]) == (2, 1)
-    assert home.index_code(root / "wt").files == 1
+    assert home.code.index(root / "wt").files == 1
 
 
 @pytest.mark.proves("D29", "CC-77")
@@ -381,9 +385,9 @@ def test_a_go_module_is_called_as_it_says(home, tmp_path):
             "func main() {\n\tb := u.New()\n\tb.Put()\n}\n",
         },
     )
-    home.index_code(root)
-    assert told(home.callers("New", root=root)) == [("cmd/main.go", 6, "main", "New", True)]
-    assert [use.why for use in home.callers("Put", root=root)] == [("type",)]
+    home.code.index(root)
+    assert told(home.code.callers("New", root=root)) == [("cmd/main.go", 6, "main", "New", True)]
+    assert [use.why for use in home.code.callers("Put", root=root)] == [("type",)]
 
 
 def test_two_repositories_do_not_see_each_other(indexed, repo, tmp_path):
@@ -391,12 +395,12 @@ def test_two_repositories_do_not_see_each_other(indexed, repo, tmp_path):
     other = written(
         tmp_path / "other", **{"a.py": "def helper(): pass\n\ndef g():\n    helper()\n"}
     )
-    indexed.index_code(other)
-    assert told(indexed.callers("helper", root=other)) == [("a.py", 4, "g", "helper", True)]
-    indexed.forget_code(repo)
+    indexed.code.index(other)
+    assert told(indexed.code.callers("helper", root=other)) == [("a.py", 4, "g", "helper", True)]
+    indexed.code.forget(repo)
     with pytest.raises(NotFound):
-        indexed.callers("helper", root=repo)
-    assert len(indexed.callers("helper", root=other)) == 1
+        indexed.code.callers("helper", root=repo)
+    assert len(indexed.code.callers("helper", root=other)) == 1
 
 
 @pytest.mark.proves("C60")
@@ -405,12 +409,12 @@ def test_what_is_forgotten_leaves_the_files_of_the_index(indexed, repo, tmp_path
     other = written(
         tmp_path / "other", **{"b.py": "def zyxquartz(yxpebble):\n    return helper(yxpebble)\n"}
     )
-    indexed.index_code(other)
+    indexed.code.index(other)
     cache = indexed.settings.home / "cache"
     assert all(holding(cache, word) for word in (b"yxquartz", b"yxpebble"))
     root = os.path.realpath(repo)
     before = indexed.store.code.bags(root)
-    indexed.forget_code(other)
+    indexed.code.forget(other)
     assert set() == holding(cache, b"yxquartz") | holding(cache, b"yxpebble")
     after = indexed.store.code.bags(root)
     assert after.terms.items() <= before.terms.items()
@@ -424,28 +428,28 @@ def test_a_damaged_index_is_begun_anew(repo, tmp_path, clock):
     """
     for damage in (lambda path: path.write_bytes(b"nonsense" * 1000), lambda path: path.unlink()):
         with memory(tmp_path / "home", now=clock) as mind:
-            mind.index_code(repo)
-            assert mind.verify() == []
+            mind.code.index(repo)
+            assert mind.data.verify() == []
             path = next((tmp_path / "home" / "cache").glob("*-code-*.db"))
         for tail in ("-wal", "-shm"):
             Path(f"{path}{tail}").unlink(missing_ok=True)
         damage(path)
     with memory(tmp_path / "home", now=clock) as mind:
-        assert mind.index_code(repo).parsed == 3
-        assert len(mind.callers("helper", root=repo)) == 2
+        assert mind.code.index(repo).parsed == 3
+        assert len(mind.code.callers("helper", root=repo)) == 2
 
 
 def test_asking_before_indexing_says_what_to_do(home, repo):
     """Nothing is indexed, or no such folder or file: the error says so."""
     with pytest.raises(NotFound, match="reverie index"):
-        home.callers("f", root=repo)
+        home.code.callers("f", root=repo)
     with pytest.raises(BadInput):
-        home.index_code(repo / "nowhere")
-    home.index_code(repo)
+        home.code.index(repo / "nowhere")
+    home.code.index(repo)
     with pytest.raises(NotFound, match="reverie index"):
-        home.contents(repo / "new.py")
+        home.code.contents(repo / "new.py")
     with pytest.raises(BadInput):
-        home.map(0, root=repo)
+        home.code.map(0, root=repo)
 
 
 @pytest.mark.proves("D33", "D34", "D35", "D36", "D37")

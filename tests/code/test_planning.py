@@ -37,8 +37,8 @@ def repo(tmp_path):
 @pytest.fixture
 def mind(tmp_path, clock, repo):
     with memory(tmp_path / "home", now=clock, embedder="none") as made:
-        made.index_code(repo)
-        made.learn_git(repo, space=SPACE)
+        made.code.index(repo)
+        made.activity.learn_git(repo, space=SPACE)
         yield made
 
 
@@ -102,8 +102,8 @@ def test_a_plan_follows_what_changes(mind, repo):
     """New code, renamed files and new commits count at once, without another opening."""
     git(repo, "mv", "jar.py", "store.py")
     commit(repo, "Call it a store", 1_701_000_000, wheel__py="def spin_the_wheel():\n    pass\n")
-    assert mind.index_code(repo).gone == 1
-    mind.learn_git(repo, space=SPACE)
+    assert mind.code.index(repo).gone == 1
+    mind.activity.learn_git(repo, space=SPACE)
     plan = mind.plan("Stale sessions stay", root=repo, space=SPACE)
     assert "jar.py" not in paths(plan)
     assert set(paths(plan)[:2]) == {"store.py", "clean.py"}
@@ -113,8 +113,8 @@ def test_a_plan_follows_what_changes(mind, repo):
 @pytest.mark.proves("D11", "D17")
 def test_what_an_agent_recorded_is_a_past_task(mind, repo):
     """Without a commit: a task and the files that were edited in it."""
-    mind.record_file("helpers.py", "edit", task="Make the kettle boil", space=SPACE)
-    mind.record_task("Make the kettle boil", "success", space=SPACE)
+    mind.activity.record_file("helpers.py", "edit", task="Make the kettle boil", space=SPACE)
+    mind.activity.record_task("Make the kettle boil", "success", space=SPACE)
     plan = mind.plan("the kettle boils too long", root=repo, space=SPACE)
     assert paths(plan)[0] == "helpers.py"
     assert plan.past[0].text == "Make the kettle boil"
@@ -132,8 +132,8 @@ def test_past_tasks_of_like_meaning_count_once_they_have_vectors(tmp_path, clock
     """Nothing is embedded while planning but the task; `settle` embeds code and past tasks."""
     model = CountingEmbedder()
     with memory(tmp_path / "meaning", now=clock, embedder=model) as mind:
-        mind.index_code(repo)
-        mind.learn_git(repo, space=SPACE)
+        mind.code.index(repo)
+        mind.activity.learn_git(repo, space=SPACE)
         mind.plan("Stale sessions stay", root=repo, space=SPACE)
         assert set(model.asked) == {"Stale sessions stay"}
         mind.settle()
@@ -144,7 +144,7 @@ def test_past_tasks_of_like_meaning_count_once_they_have_vectors(tmp_path, clock
         )
         assert all(
             one.path.endswith(".py")
-            for one in mind.search_similar("tunnel through a proxy", root=repo)
+            for one in mind.code.search_similar("tunnel through a proxy", root=repo)
         )
 
 
@@ -193,10 +193,10 @@ def test_what_is_purged_is_not_told_and_not_kept(mind, repo, tmp_path):
     """A purge reaches the texts of past tasks, in the cache and in a process that had read them."""
     secret = "The salary of Miller is 4711 walruses"
     commit(repo, secret, 1_702_000_000, pay__py="def pay():\n    pass\n")
-    mind.learn_git(repo, space=SPACE)
-    mind.index_code(repo)
+    mind.activity.learn_git(repo, space=SPACE)
+    mind.code.index(repo)
     assert secret in mind.plan("salary of miller", root=repo, space=SPACE).text
-    mind.purge(mind.remember(secret, space=SPACE).id)
+    mind.data.purge(mind.remember(secret, space=SPACE).id)
     assert "4711" not in mind.plan("salary of miller", root=repo, space=SPACE).text
     mind.store.code_chunks.close()
     assert not [
@@ -208,9 +208,9 @@ def test_forgetting_a_repository_forgets_the_texts_of_its_past_tasks(mind, repo)
     """Only that of the index; the log has them, and a plan over a new index knows them again."""
     mind.plan("Stale sessions stay", root=repo, space=SPACE)
     assert 2 == len(mind.store.code_chunks.roots())
-    mind.forget_code(repo)
+    mind.code.forget(repo)
     assert [] == mind.store.code_chunks.roots()
-    mind.index_code(repo)
+    mind.code.index(repo)
     assert mind.plan("Stale sessions stay", root=repo, space=SPACE).past
 
 
@@ -222,8 +222,8 @@ def test_another_repository_of_the_space_is_another(mind, repo, tmp_path):
     other.mkdir()
     git(other, "init", "-q", "-b", "main")
     commit(other, "Polish the walrus", 1_700_000_500, net__py="def walrus():\n    pass\n")
-    mind.index_code(other)
-    mind.learn_git(other, space=SPACE)
+    mind.code.index(other)
+    mind.activity.learn_git(other, space=SPACE)
     mind.remember("The walrus file is brittle.", about=[f"{other}/net.py"], space=SPACE)
     assert "walrus" not in mind.plan("Polish the proxy", root=repo, space=SPACE).text
     assert (
@@ -237,5 +237,5 @@ def test_where_memory_is_off_nothing_is_told(tmp_path, clock, repo):
         memory(tmp_path / "home", now=clock, embedder="none", off=(SPACE,)) as mind,
         pytest.raises(Disabled),
     ):
-        mind.index_code(repo)
+        mind.code.index(repo)
         mind.plan("proxy", root=repo, space=SPACE)

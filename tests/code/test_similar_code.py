@@ -25,7 +25,7 @@ def repo(tmp_path):
 @pytest.fixture
 def mind(tmp_path, clock, repo):
     with memory(tmp_path / "home", now=clock, embedder=CountingEmbedder()) as made:
-        made.index_code(repo)
+        made.code.index(repo)
         yield made
 
 
@@ -39,10 +39,10 @@ def test_words_find_code_before_any_vector(mind, repo):
     asking.
     """
     assert mind.embedder.asked == []
-    best = mind.search_similar("where is the parcel sent", root=repo)[0]
+    best = mind.code.search_similar("where is the parcel sent", root=repo)[0]
     assert names([best]) == [("shop/send.py", 2, 3, "ParcelSender.sendParcel")]
     assert best.why[0].startswith("words")
-    assert names(mind.search_similar("price cart", root=repo, k=1, mode="words")) == [
+    assert names(mind.code.search_similar("price cart", root=repo, k=1, mode="words")) == [
         ("shop/cart.py", 1, 2, "price_of_cart")
     ]
     assert len(mind.embedder.asked) == 1
@@ -59,7 +59,7 @@ def test_settling_gives_each_chunk_its_vector_once(mind, repo, tmp_path):
         "shop/send.py ParcelSender",
         "shop/send.py ParcelSender.sendParcel",
     ]
-    found = mind.search_similar(
+    found = mind.code.search_similar(
         "def total_price(items): return sum(item.price for item in items)", root=repo
     )
     assert found[0].symbol == "price_of_cart"
@@ -67,8 +67,8 @@ def test_settling_gives_each_chunk_its_vector_once(mind, repo, tmp_path):
     mind.embedder.asked.clear()
     other = written(tmp_path / "other", **{f"src/{path}": text for path, text in FILES.items()})
     (repo / "shop/cart.py").write_text("import os\n\n\n" + FILES["shop/cart.py"])
-    mind.index_code(other)
-    mind.index_code(repo)
+    mind.code.index(other)
+    mind.code.index(repo)
     assert mind.settle().embedded == 1
     assert [text.partition("\n")[2] for text in mind.embedder.asked] == ["import os"]
 
@@ -86,7 +86,7 @@ def test_what_is_told_is_what_the_file_says_now(mind, repo):
     """
     place = repo / "shop/cart.py"
     place.write_text("# first\n\n" + FILES["shop/cart.py"].replace("return sum", "return 2 * sum"))
-    found = mind.search_similar("price of cart", root=repo)[0]
+    found = mind.code.search_similar("price of cart", root=repo)[0]
     assert (found.first, found.text.split("\n")[1]) == (
         3,
         "    return 2 * sum(item.price for item in items)",
@@ -94,10 +94,10 @@ def test_what_is_told_is_what_the_file_says_now(mind, repo):
     assert "changed since it was indexed" in found.why
     place.write_text("def other(): pass\n")
     assert "price_of_cart" not in [
-        one.symbol for one in mind.search_similar("price of cart", root=repo)
+        one.symbol for one in mind.code.search_similar("price of cart", root=repo)
     ]
     place.unlink()
-    assert [one.path for one in mind.search_similar("price of cart parcel", root=repo)] == [
+    assert [one.path for one in mind.code.search_similar("price of cart parcel", root=repo)] == [
         "shop/send.py"
     ] * 2
 
@@ -108,8 +108,8 @@ def test_what_changes_right_after_it_was_indexed_is_told_as_it_is(mind, repo):
     for factor in (2, 3):
         place.write_text(FILES["shop/cart.py"].replace("return sum", f"return {factor} * sum"))
         if factor == 2:
-            mind.index_code(repo)
-    assert "return 3 * sum" in mind.search_similar("price of cart", root=repo)[0].text
+            mind.code.index(repo)
+    assert "return 3 * sum" in mind.code.search_similar("price of cart", root=repo)[0].text
 
 
 def test_a_changed_file_is_parsed_once_for_an_answer(mind, repo, monkeypatch):
@@ -125,9 +125,9 @@ def test_a_changed_file_is_parsed_once_for_an_answer(mind, repo, monkeypatch):
     monkeypatch.setattr(similar_code, "parse_facts", facts_of)
     place = repo / "shop/cart.py"
     place.write_text("# first\n" + "".join(f"def price_{n}(cart): pass\n" for n in range(5)))
-    mind.index_code(repo)
+    mind.code.index(repo)
     place.write_text("# first\n\n" + place.read_text())
-    assert 5 <= len(mind.search_similar("price of cart", root=repo, mode="words"))
+    assert 5 <= len(mind.code.search_similar("price of cart", root=repo, mode="words"))
     assert ["shop/cart.py"] == parsed
 
 
@@ -137,12 +137,12 @@ def test_chunks_follow_the_index(mind, repo):
     """
     root = os.path.realpath(repo)
     mind.store.code_chunks.clear()
-    mind.index_code(repo)
+    mind.code.index(repo)
     assert mind.store.code_chunks.count([root]).chunks == 4
     (repo / ".secretsignore").write_text("send.py\n")
-    mind.index_code(repo)
-    assert mind.search_similar("parcel", root=repo) == []
-    mind.forget_code(repo)
+    mind.code.index(repo)
+    assert mind.code.search_similar("parcel", root=repo) == []
+    mind.code.forget(repo)
     assert mind.store.code_chunks.count(None).chunks == 0
 
 
@@ -156,15 +156,15 @@ def test_secrets_are_neither_kept_nor_embedded(tmp_path, clock):
     )
     embedder = CountingEmbedder()
     with memory(tmp_path / "home", now=clock, embedder=embedder) as mind:
-        mind.index_code(repo)
+        mind.code.index(repo)
         mind.settle()
         assert len(embedder.asked) == 1
-        found = mind.search_similar(f"login with {secret}", root=repo)
+        found = mind.code.search_similar(f"login with {secret}", root=repo)
         assert (found[0].first, found[0].last) == (1, 3)
         assert secret not in found[0].text
         os.utime(repo / "a.py", (OLD + 1, OLD + 1))
         (repo / "a.py").write_text((repo / "a.py").read_text() + "    # more\n")
-        assert secret not in mind.search_similar("login", root=repo)[0].text
+        assert secret not in mind.code.search_similar("login", root=repo)[0].text
         assert not any(secret in text for text in embedder.asked)
     stored = b"".join(path.read_bytes() for path in (tmp_path / "home" / "cache").glob("*chunks*"))
     assert stored
@@ -173,8 +173,12 @@ def test_secrets_are_neither_kept_nor_embedded(tmp_path, clock):
 
 def test_nothing_to_ask(mind, repo):
     """An empty question and k of none are answered with nothing."""
-    assert mind.search_similar(" ", root=repo) == mind.search_similar("cart", root=repo, k=0) == []
-    assert mind.search_similar("zebra", root=repo, mode="words") == []
+    assert (
+        mind.code.search_similar(" ", root=repo)
+        == mind.code.search_similar("cart", root=repo, k=0)
+        == []
+    )
+    assert mind.code.search_similar("zebra", root=repo, mode="words") == []
 
 
 @pytest.mark.proves("D19")

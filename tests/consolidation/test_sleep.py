@@ -50,8 +50,8 @@ def night():
 
 
 def clock_of(mind):
-    assert isinstance(mind._now, Clock)
-    return mind._now
+    assert isinstance(mind.context.now, Clock)
+    return mind.context.now
 
 
 def no_decision(*_):
@@ -59,7 +59,7 @@ def no_decision(*_):
 
 
 def state(mind):
-    return "\n".join(json.dumps(row, sort_keys=True) for row in mind.export(log=False))
+    return "\n".join(json.dumps(row, sort_keys=True) for row in mind.data.export(log=False))
 
 
 def filled_mind(mind, count=300):
@@ -90,11 +90,11 @@ def test_a_run_is_taken_back_to_the_byte(night, count):
     assert {"merge", "redundancy", "contradictions", "prune", "tags", "links"} <= {
         done.name for done in slept.passes if done.steps
     }
-    assert [] == night.verify()
+    assert [] == night.data.verify()
     assert state(night) != before
     night.undo(slept.run)
     assert state(night) == before
-    assert [] == night.verify()
+    assert [] == night.data.verify()
 
 
 @pytest.mark.proves("X21", "B135")
@@ -114,7 +114,7 @@ def test_an_interrupted_run_goes_on_and_is_taken_back_as_one(night, monkeypatch)
         night.sleep()
     monkeypatch.setattr(batch_commit, "apply_steps", whole)
     assert night.store.holder(SETTLE_LEASE, NOW) is None
-    assert [] == night.verify()
+    assert [] == night.data.verify()
     slept = night.sleep()
     assert 1 == len(night.store.events(verbs=("sleeping",)))
     night.undo(slept.run)
@@ -169,8 +169,8 @@ def test_the_log_of_a_night_survives_an_export(mind):
     embedded(mind, "Use tabs for indentation.", "Use tabs for indentation!")
     mind.sleep(SAFE_PASSES)
     with memory(now=clock_of(mind)) as other:
-        other.import_(mind.export())
-        assert list(other.export()) == list(mind.export())
+        other.data.import_(mind.data.export())
+        assert list(other.data.export()) == list(mind.data.export())
 
 
 @pytest.mark.proves("B135")
@@ -292,7 +292,7 @@ def test_a_dry_run_writes_nothing(night):
 def test_spaces_that_are_off_are_left_alone(night):
     """Where memory is switched off, nothing is touched."""
     filled_mind(night)
-    night.settings = night.settings._replace(off=("me",))
+    night.context.settings = night.settings._replace(off=("me",))
     assert night.sleep().steps == 0
 
 
@@ -437,7 +437,9 @@ def test_sleep_gives_way_to_a_turn(night):
         stop_at_turn=True,
         may_continue=lambda: bool(night.store.append([Event("turn", SPACE, NOW, "s9")]) or True),
     )
-    slept = sleep_loop.run_sleep_passes(whole, wish, "sleeper", night._now, build_event_queue())
+    slept = sleep_loop.run_sleep_passes(
+        whole, wish, "sleeper", night.context.now, build_event_queue()
+    )
     assert slept.stopped == "somebody is at work"
     assert night.store.holder(SETTLE_LEASE, NOW) is None
 
@@ -451,7 +453,7 @@ def test_two_never_sleep_at_once(night):
     assert (
         "somebody else is settling"
         == sleep_loop.run_sleep_passes(
-            night.work, wish, "sleeper", night._now, build_event_queue()
+            night.work, wish, "sleeper", night.context.now, build_event_queue()
         ).stopped
     )
     night.forget([m.id for m in night.browse(space=SPACE, limit=1)])
@@ -466,7 +468,7 @@ def test_two_never_sleep_at_once(night):
             night.work,
             sleep_loop.SleepRequest(("prune",), patience=1.0),
             "sleeper",
-            night._now,
+            night.context.now,
             build_event_queue(),
         ).stopped
     )
@@ -482,15 +484,15 @@ def test_two_never_sleep_at_once(night):
 def test_sleep_is_not_taken_from_who_sleeps(night, other, leases):
     """Nothing waits to be settled while somebody sleeps, and still it is somebody at work."""
     for lease in leases:
-        night.store.acquire(lease, other, 60, night._now())
+        night.store.acquire(lease, other, 60, night.context.now())
     wish = sleep_loop.SleepRequest(("prune",), patience=0.2)
     assert (
         "somebody else is settling"
         == sleep_loop.run_sleep_passes(
-            night.work, wish, "sleeper_second", night._now, build_event_queue()
+            night.work, wish, "sleeper_second", night.context.now, build_event_queue()
         ).stopped
     )
-    assert other == night.store.holder(SETTLE_LEASE, night._now())
+    assert other == night.store.holder(SETTLE_LEASE, night.context.now())
 
 
 def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
@@ -503,7 +505,7 @@ def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
     def taken_over():
         for lease in (SETTLE_LEASE, SLEEP_LEASE):
             night.store.release(lease, "sleeper_first")
-            night.store.acquire(lease, "sleeper_second", 60, night._now())
+            night.store.acquire(lease, "sleeper_second", 60, night.context.now())
         night.store.set_meta(PROGRESS_KEY, "")
         return True
 
@@ -511,12 +513,12 @@ def test_who_lost_the_lease_leaves_the_note_alone(night, monkeypatch):
         night.work,
         sleep_loop.SleepRequest(SAFE_PASSES, may_continue=taken_over),
         "sleeper_first",
-        night._now,
+        night.context.now,
         build_event_queue(),
     )
     assert slept.stopped == "somebody else is settling" and not night.store.meta(PROGRESS_KEY)
     assert {"sleeper_second"} == {
-        night.store.holder(lease, night._now()) for lease in (SETTLE_LEASE, SLEEP_LEASE)
+        night.store.holder(lease, night.context.now()) for lease in (SETTLE_LEASE, SLEEP_LEASE)
     }
 
 
@@ -528,15 +530,26 @@ def test_clusters_are_found_anew_every_fifty_retrievals(night):
     clock_of(night).at += 3_600.0
     slept, clusters = night.store.meta(SLEPT_AT), night.store.cursor(CLUSTERS_CURSOR)
     night.store.append(
-        [Event(verb="prepared", space=SPACE, at=night._now()) for _ in range(CLUSTERS_EVERY - 1)]
+        [
+            Event(verb="prepared", space=SPACE, at=night.context.now())
+            for _ in range(CLUSTERS_EVERY - 1)
+        ]
     )
-    assert sleep_if_due(night.work, "worker", night._now, lambda: True, build_event_queue()) is None
+    assert (
+        sleep_if_due(night.work, "worker", night.context.now, lambda: True, build_event_queue())
+        is None
+    )
 
-    night.store.append([Event(verb="prepared", space=SPACE, at=night._now())])
-    renewed = sleep_if_due(night.work, "worker", night._now, lambda: True, build_event_queue())
+    night.store.append([Event(verb="prepared", space=SPACE, at=night.context.now())])
+    renewed = sleep_if_due(
+        night.work, "worker", night.context.now, lambda: True, build_event_queue()
+    )
     assert renewed and [one.name for one in renewed.passes] == ["recluster"]
     assert night.store.meta(SLEPT_AT) == slept and night.store.cursor(CLUSTERS_CURSOR) > clusters
-    assert sleep_if_due(night.work, "worker", night._now, lambda: True, build_event_queue()) is None
+    assert (
+        sleep_if_due(night.work, "worker", night.context.now, lambda: True, build_event_queue())
+        is None
+    )
 
 
 @pytest.mark.proves("B130", "B131", "B132", "B136")
@@ -605,7 +618,7 @@ def test_a_companion_sleeps_when_it_is_quiet(clock, monkeypatch):
     monkeypatch.setattr(background_thread, "SETTLE_RETRY_SECONDS", 0.02)
     monkeypatch.setattr(background_thread, "MIN_QUIET_SECONDS", 0.0)
     with memory(now=clock) as mind:
-        mind.settings = mind.settings._replace(sleep="prune, links")
+        mind.context.settings = mind.settings._replace(sleep="prune, links")
         for i in range(30):
             mind.remember(f"Guess number {i}.", space=SPACE)
         with mind.companion(space=f"{SPACE}/session") as companion:
@@ -658,7 +671,7 @@ def test_killed_at_any_moment_no_harm_is_done(tmp_path):
             child.send_signal(signal.SIGKILL)
             child.wait()
             child.stdout.close()
-            assert [] == mind.verify()
+            assert [] == mind.data.verify()
         clock.tick(120)  # its lease has run out
         slept = mind.sleep()
         mind.undo(slept.run)

@@ -68,7 +68,7 @@ def texts(mind):
 
 def state(mind, without="-"):
     """The exported state to the byte, but for rows about one memory."""
-    rows = [json.dumps(row, sort_keys=True) for row in mind.export(log=False)]
+    rows = [json.dumps(row, sort_keys=True) for row in mind.data.export(log=False)]
     return "\n".join(row for row in rows if without not in row)
 
 
@@ -95,7 +95,7 @@ def test_two_wordings_become_one_text(night):
             third.strength,
         )
         assert {ONE, OTHER} == {m.text for m in mind.get(slept.retired)}
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
 
 
 @pytest.mark.parametrize("with_vector", [True, False])
@@ -236,7 +236,7 @@ def test_what_belongs_together_is_tied(night, answer, tied):
         before, ids = state(mind), [m.id for m in mind.browse(space=SPACE)]
         slept = mind.sleep(["relations"])
         assert (tied, 1) == ([edge.rel for edge in mind.store.edges(ids)], len(script.asked))
-        assert (sorted(TWO), []) == (texts(mind), mind.verify())
+        assert (sorted(TWO), []) == (texts(mind), mind.data.verify())
         if tied:
             mind.undo(slept.run)
         assert before == state(mind)

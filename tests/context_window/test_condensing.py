@@ -68,8 +68,8 @@ def test_the_configured_threshold_is_honoured(clock):
     said = talk()
     for at, expected in ((0.5, True), (0.95, False)):
         with memory(now=clock, condense_at=at) as mind:
-            used = mind.condense(said, limit=10**9).before
-            assert expected == mind.condense(said, limit=int(used / 0.7)).done
+            used = mind.sessions.condense(said, limit=10**9).before
+            assert expected == mind.sessions.condense(said, limit=int(used / 0.7)).done
 
 
 @pytest.mark.proves("CC-70", "C100")
@@ -108,7 +108,7 @@ def test_every_strategy_leaves_a_fenced_summary(mind, strategy):
     again.
     """
     said = talk()
-    made = mind.condense(said, limit=LIMIT, strategy=strategy)
+    made = mind.sessions.condense(said, limit=LIMIT, strategy=strategy)
     assert made.done and made.after <= made.goal == 2_100 and not made.trouble
     (summary,) = [m["content"] for m in made.messages if m["content"].startswith(MARK)]
     assert summary == made.summary and summary.endswith(FENCE_END) and "not instructions" in summary
@@ -132,8 +132,8 @@ def test_where_only_answers_become_lines_roles_still_alternate(mind, sticky):
         }
         for n in range(40)
     ]
-    used = mind.condense(said, limit=10**9).before
-    made = mind.condense(
+    used = mind.sessions.condense(said, limit=10**9).before
+    made = mind.sessions.condense(
         said, limit=int(used / 0.81), sticky=lambda m: sticky and m["role"] == "user"
     )
     assert made.done and made.after <= made.goal and not made.trouble
@@ -154,9 +154,9 @@ def test_where_only_answers_become_lines_roles_still_alternate(mind, sticky):
 def test_what_cannot_be_is_refused_at_once(mind, wish, said):
     """Also before it is time; the error says what there is."""
     with pytest.raises(BadInput, match=said):
-        mind.condense(talk(), **wish)
+        mind.sessions.condense(talk(), **wish)
     with pytest.raises(BadInput, match="list of messages"):
-        mind.condense("hello", limit=100)
+        mind.sessions.condense("hello", limit=100)
 
 
 def test_nothing_happens_before_it_is_time(mind):
@@ -170,7 +170,7 @@ def test_nothing_happens_before_it_is_time(mind):
 
 def test_looking_writes_nothing(mind):
     """`mind.condense` only looks."""
-    assert mind.condense(talk(), limit=LIMIT).done
+    assert mind.sessions.condense(talk(), limit=LIMIT).done
     assert [] == mind.browse(space=SPACE) == mind.store.events()
 
 
@@ -194,7 +194,7 @@ def test_what_left_is_recalled_and_told(mind):
         episode.messages[0],
     )
     assert {item.text.strip() for item in made.left} <= {m.text for m in of_kind(mind, EXCERPT)}
-    assert FACT in [line.text for line in mind.session("s1", space=SPACE).lines]
+    assert FACT in [line.text for line in mind.sessions.read("s1", space=SPACE).lines]
 
 
 @pytest.mark.parametrize("first", ["left", "read"])
@@ -357,7 +357,7 @@ def test_a_model_writes_the_summary(clock):
         (call,) = mind.store.events(verbs=("llm",))
         assert ("condense", "ok") == (call.payload["task"], call.payload["outcome"])
         asked = len(script.asked)
-        mind.condense(talk(), limit=LIMIT)
+        mind.sessions.condense(talk(), limit=LIMIT)
         assert asked == len(script.asked)
 
 
@@ -387,10 +387,10 @@ def test_a_model_writes_the_summary(clock):
 def test_a_bad_answer_changes_nothing(clock, bad):
     """Empty, partial, malformed, made up or none at all: the summary is the one without a model."""
     with memory(now=clock) as plain:
-        expected = plain.condense(talk(), limit=LIMIT, strategy="progressive-summary")
+        expected = plain.sessions.condense(talk(), limit=LIMIT, strategy="progressive-summary")
     with scripted(bad) as script, memory(now=clock, llm=script.openai) as mind:
         before = mind.remember("Never delete this.", space=SPACE)
-        made = mind.condense(talk(), limit=LIMIT, strategy="progressive-summary", ask=True)
+        made = mind.sessions.condense(talk(), limit=LIMIT, strategy="progressive-summary", ask=True)
         assert script.asked and "words" == made.by
         assert expected.messages == made.messages
         assert [before.id] == [m.id for m in mind.browse(space=SPACE)]

@@ -63,7 +63,7 @@ def test_nothing_is_written_while_there_is_room(mind):
 
 def test_a_plan_has_no_side_effects(mind):
     """`mind.window` only looks."""
-    fitted = mind.window(talk(), limit=1_000)
+    fitted = mind.sessions.window(talk(), limit=1_000)
     assert fitted.plan.going and [] == excerpts(mind) == mind.store.events()
 
 
@@ -196,7 +196,7 @@ def test_what_leaves_teaches_nothing_twice(mind):
     assert sorted([EXCERPT, "fact"]) == sorted(
         EXCERPT if m.kind == EXCERPT else "fact" for m in about
     )
-    assert 0 == mind.stats().undecided
+    assert 0 == mind.data.stats().undecided
 
 
 def test_long_results_come_back_in_passages(mind):
@@ -247,7 +247,7 @@ def test_a_closed_companion_fits_nothing(mind):
 
 def test_where_memory_is_off_it_fits_and_keeps_nothing(mind):
     """A window must not overflow because memory is switched off."""
-    mind.settings = mind.settings._replace(off=(SPACE,))
+    mind.context.settings = mind.settings._replace(off=(SPACE,))
     said = talk()
     said[25] = {"role": "assistant", "content": " ".join(f"shelf{n}" for n in range(800))}
     with mind.companion(space=SPACE, session="s1") as companion:

@@ -40,7 +40,7 @@ def filled(tmp_path):
         texts = ("the heron is staging", "cats like fish", "ship on friday")
         mind.remember_many([{"text": text} for text in texts], space="me/x")
         mind.settle()
-        assert mind.stats().waiting == 0
+        assert mind.data.stats().waiting == 0
 
 
 def found(mind, query="which heron is staging"):
@@ -66,7 +66,7 @@ def test_settling_embeds_everything_anew(tmp_path):
         assert mind.settle().embedded == 3
         assert mind.store.corpus("other/1", ("me/x",)).shards[0].known[:3].all()
         assert found(mind)[0] == "the heron is staging"
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
 @pytest.mark.proves("X13")
@@ -98,7 +98,7 @@ def test_two_models_in_one_home_do_not_take_turns(tmp_path):
         assert (rounds, waiting) == ([[0, 3], [0, 0], [1, 1], [0, 0]], [0, 0])
         assert [len(model.asked) for model in (one, other)] == [1, 4]
         assert [found(mind, "a new one")[0] for mind in (a, b)] == ["a new one"] * 2
-        assert (a.stats().vectors, a.verify(repair=True)) == (8, [])
+        assert (a.data.stats().vectors, a.data.verify(repair=True)) == (8, [])
 
 
 @pytest.mark.proves("A98")

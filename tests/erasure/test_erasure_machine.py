@@ -54,7 +54,7 @@ class LettingGo(RuleBasedStateMachine):
         self.clock, self.folder, self.buffers = Clock(), tempfile.TemporaryDirectory(), {}
         self.mind = memory(Path(self.folder.name) / "home", now=self.clock, embedder="none")
         for space in SPACES:
-            self.mind.share(self.team(space), space=space)
+            self.mind.data.share(self.team(space), space=space)
 
     @initialize(
         first=st.lists(
@@ -82,10 +82,10 @@ class LettingGo(RuleBasedStateMachine):
     def in_step(self):
         self.clock.tick(60)
         for _ in range(2):
-            self.mind.mirror()
+            self.mind.data.mirror()
             for space in SPACES:
-                self.mind.share(self.team(space), space=space)
-        assert self.mind.verify() == []
+                self.mind.data.share(self.team(space), space=space)
+        assert self.mind.data.verify() == []
 
     # What people and programs do
 
@@ -165,7 +165,7 @@ class LettingGo(RuleBasedStateMachine):
             return
         ids = [living[pick % len(living)], *(living[:2] if many else ())]
         before = everything(self.mind.store)
-        purged = self.mind.purge(ids)
+        purged = self.mind.data.purge(ids)
         assert purged.unreached == ()
         after = everything(self.mind.store)
         assert not after.keys() & set(ids)

@@ -50,26 +50,26 @@ def lived(mind, tmp_path, companion):
         session="s1",
         task=TEXT,
     )
-    mind.record_task(TEXT, "success", summary=TEXT, space=SPACE, session="s1")
-    mind.hold({"next": TEXT}, session="s1", space=SPACE)
-    mind.condense(
+    mind.activity.record_task(TEXT, "success", summary=TEXT, space=SPACE, session="s1")
+    mind.sessions.hold({"next": TEXT}, session="s1", space=SPACE)
+    mind.sessions.condense(
         make_conversation(*[f"{TEXT} Line {n}. " + "word " * 300 for n in range(8)]),
         limit=2_000,
     )
     repo = tmp_path / "repo"
     repo.mkdir(exist_ok=True)
     (repo / "vault.py").write_text("def vault():\n    return 1\n")
-    mind.index_code(repo)
+    mind.code.index(repo)
     mind.plan(TEXT, root=repo, space=SPACE)
     mind.settle()
     mind.revise(kept.id, text=f"{TEXT} Ask Bob.")
-    mind.sync_files(space=SPACE)
-    mind.mirror(SPACE)
-    mind.share(tmp_path / "home" / "shared.jsonl", space=SPACE)
-    mind.backup(tmp_path / "home/backups/reverie-20251009.db")
+    mind.files.sync(space=SPACE)
+    mind.data.mirror(SPACE)
+    mind.data.share(tmp_path / "home" / "shared.jsonl", space=SPACE)
+    mind.data.backup(tmp_path / "home/backups/reverie-20251009.db")
     mind.revise(kept.id, text=f"{TEXT} Ask Ann.")
-    mind.mirror(SPACE)
-    mind.sync_files(space=SPACE)
+    mind.data.mirror(SPACE)
+    mind.files.sync(space=SPACE)
     mind.settle()
     mind.sleep()
     room = HookFiles(str(mind.settings.home))
@@ -95,14 +95,14 @@ def test_no_byte_is_left_anywhere(tmp_path, mind):
     with mind.companion(f"{SPACE}/s1", session="s1") as companion:
         kept = lived(mind, tmp_path, companion)
         assert len(holding(tmp_path / "home", *WORDS)) > 5
-        purged = mind.purge(kept)
+        purged = mind.data.purge(kept)
     assert holding(tmp_path / "home", *WORDS) == []
     assert purged.unreached == ()
-    mind.mirror(SPACE)
-    mind.sync_files(space=SPACE)
+    mind.data.mirror(SPACE)
+    mind.files.sync(space=SPACE)
     mind.settle()
     assert holding(tmp_path / "home", *WORDS) == []
-    assert mind.verify() == []
+    assert mind.data.verify() == []
 
 
 @pytest.mark.proves("CC-4")
@@ -125,7 +125,7 @@ def test_a_page_of_the_database_keeps_no_gap(tmp_path, mind):
         mind.revise(one.id, text=one.text + " more" * rng.randrange(200))
     gone = rng.sample(range(400), 120)
     for some in (gone[:60], gone[60:]):
-        mind.purge([kept[n].id for n in some])
+        mind.data.purge([kept[n].id for n in some])
     data = b"".join(
         path.read_bytes().lower() for path in (tmp_path / "home").rglob("*") if path.is_file()
     )
@@ -159,7 +159,7 @@ def test_while_another_process_has_it_open(tmp_path, mind, how):
         stdout=subprocess.PIPE,
     ) as other:
         assert other.stdout.readline() == "ready\n"
-        purged = mind.purge(kept.id)
+        purged = mind.data.purge(kept.id)
         assert purged.unreached == (() if how == "open" else (path,))
         assert (
             bool(holding(tmp_path / "home", *WORDS))
@@ -177,11 +177,11 @@ def test_a_backup_that_still_holds_it_is_named(tmp_path, mind):
     kept = mind.remember(TEXT, space=SPACE)
     names = [tmp_path / f"home/backups/reverie-2025100{n}.db" for n in (8, 9)]
     for path in names:
-        mind.backup(path)
+        mind.data.backup(path)
     with closing(sqlite3.connect(names[0], isolation_level=None)) as db:
         db.execute("begin")
         db.execute("select count(*) from memory").fetchone()
-        assert mind.purge(kept.id).unreached == (names[0],)
+        assert mind.data.purge(kept.id).unreached == (names[0],)
         assert {one for one in holding(tmp_path / "home", *WORDS) if "20251008" not in one} == set()
 
 
@@ -194,13 +194,13 @@ def test_another_memory_that_says_it_is_named_not_altered(tmp_path, mind, clock)
     same = mind.remember(TEXT, space="me/other")
     quoted = mind.remember(f"Ann said: {TEXT}", space=SPACE, tags=["keep"])
     told = mind.remember(f"Ann said again: {TEXT}", kind="event", space=SPACE)
-    purged = mind.purge(one.id)
+    purged = mind.data.purge(one.id)
     assert purged.repeated == tuple(sorted([same.id, quoted.id]))
     assert [memory.text for memory in mind.get([same.id, quoted.id])] == [same.text, quoted.text]
     assert mind.get([told.id])[0].text == "Ann said again: [purged]."
-    assert mind.purge([same.id, quoted.id]).repeated == ()
+    assert mind.data.purge([same.id, quoted.id]).repeated == ()
     assert holding(tmp_path / "home", *WORDS) == []
-    assert mind.verify() == []
+    assert mind.data.verify() == []
 
 
 @pytest.mark.proves("X20", "CC-4")
@@ -219,19 +219,19 @@ def test_pages_and_shared_files_go_on_saying_what_others_were_told(tmp_path, min
     ]
     told = mind.remember(f"Ann said again: {TEXT}", kind="event", space=SPACE).id
     team = tmp_path / "team.jsonl"
-    mind.share(team, space=SPACE)
+    mind.data.share(team, space=SPACE)
     theirs = {**json.loads(team.read_text().splitlines()[0]), "id": "their-own"}
     team.write_text(team.read_text() + json.dumps(theirs) + "\n")
-    mind.mirror()
+    mind.data.mirror()
     page = mind.settings.mirror_root / SPACE / "MEMORY.md"
     page.write_text(page.read_text() + f"\nSomebody wrote here: {TEXT} And more.\n")
     before = {m.id: (m.text, m.provenance) for m in mind.get(kept)}
-    purged = mind.purge(gone.id)
+    purged = mind.data.purge(gone.id)
     [heard] = {*purged.repeated} - {*kept}  # the line of a teammate was read first
     assert mind.get([heard])[0].provenance == "untrusted" and {*kept} < {*purged.repeated}
     clock.tick(60)
-    mind.mirror()
-    mind.share(team, space=SPACE)
+    mind.data.mirror()
+    mind.data.share(team, space=SPACE)
     mind.settle()
     assert {m.id: (m.text, m.provenance) for m in mind.get(kept)} == before
     blanked = mind.get([told])[0]
@@ -246,7 +246,7 @@ def test_pages_and_shared_files_go_on_saying_what_others_were_told(tmp_path, min
         json.loads(next(line for line in team.read_text().splitlines() if "their-own" in line))
         == theirs
     )
-    assert mind.verify() == []
+    assert mind.data.verify() == []
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
@@ -260,10 +260,10 @@ def test_a_crash_while_pages_are_written_hides_none_from_a_purge(tmp_path, clock
         with memory(home, now=clock, mirror=str(pages)) as mind:
             kept = mind.remember(TEXT, space=SPACE)
             with lit(mind.store, statement, failure, False) as fuse, suppress(failure):
-                mind.mirror(SPACE)
+                mind.data.mirror(SPACE)
             clock.tick(100)  # the lease of who crashed ends
-            assert (statement, mind.verify()) == (statement, [])
-            mind.purge(kept.id)
+            assert (statement, mind.data.verify()) == (statement, [])
+            mind.data.purge(kept.id)
             assert (statement, holding(home, *WORDS), holding(pages, *WORDS)) == (statement, [], [])
         if fuse.left > 0:  # it was done before
             break

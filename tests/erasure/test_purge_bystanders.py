@@ -43,8 +43,8 @@ def in_step(mind, clock):
     """Time goes by, and everything is brought in step."""
     clock.tick(60)
     mind.settle()
-    mind.mirror(afresh=True)
-    assert mind.verify() == []
+    mind.data.mirror(afresh=True)
+    assert mind.data.verify() == []
 
 
 @pytest.mark.proves("X20")
@@ -54,13 +54,13 @@ def test_an_edit_that_waits_is_not_blanked(mind, clock):
         mind.remember(TEXT, space=SPACE),
         mind.remember("Ann keeps the keys.", space=SPACE),
     )
-    mind.mirror(SPACE)
+    mind.data.mirror(SPACE)
     page = page_of(mind)
     page.write_text(
         page.read_text().replace("Ann keeps the keys.", f"Ann keeps the keys: {TEXT}")
         + f"- Bob says: {TEXT}\n"
     )
-    purged = mind.purge(gone.id)
+    purged = mind.data.purge(gone.id)
     in_step(mind, clock)
     assert mind.get([other.id])[0].text == f"Ann keeps the keys: {TEXT}"
     assert {m.text for m in mind.browse(space=SPACE)} == {
@@ -76,11 +76,11 @@ def test_a_line_of_another_space_that_lost_its_id_stays(mind, clock):
     gone = mind.remember("Use tabs.", space=SPACE)
     other = mind.remember("Use tabs.", space="me/other")
     more = [mind.remember(f"Another thing {n}.", space="me/other") for n in range(12)]
-    mind.mirror()
+    mind.data.mirror()
     page = page_of(mind, "me/other")
     page.write_text(page.read_text().replace(f" <!-- {other.id} -->", ""))
     before = believed(mind, other.id, *(m.id for m in more))
-    mind.purge(gone.id)
+    mind.data.purge(gone.id)
     in_step(mind, clock)
     assert believed(mind, other.id, *(m.id for m in more)) == before
 
@@ -102,8 +102,8 @@ def test_a_blanked_record_is_no_edit(mind, clock, home, text, what):
     """Page, hidden copy and store say the same of it, however the page had to write it."""
     gone = mind.remember(what, space=SPACE)
     told = mind.remember(text.format(what), kind="event", space=SPACE)
-    mind.mirror()
-    mind.purge(gone.id)
+    mind.data.mirror()
+    mind.data.purge(gone.id)
     after = believed(mind, told.id)
     in_step(mind, clock)
     assert believed(mind, told.id) == after
@@ -117,10 +117,10 @@ def test_an_old_buffer_brings_nothing_back(mind, clock, home):
     """An editor that had the page open saves it afterwards."""
     gone = mind.remember(TEXT, space=SPACE)
     told = mind.remember(f"Ann said: {TEXT}", kind="event", space=SPACE)
-    mind.mirror()
+    mind.data.mirror()
     pages = list((mind.settings.mirror_root / SPACE).rglob("*.md"))
     buffers = {page: page.read_text() for page in pages}
-    mind.purge(gone.id)
+    mind.data.purge(gone.id)
     after = believed(mind, told.id)
     for page, text in buffers.items():
         page.write_text(text)
@@ -133,9 +133,9 @@ def test_an_old_buffer_brings_nothing_back(mind, clock, home):
 def test_an_old_buffer_brings_no_secret_back(mind, clock, home):
     """An editor that had the page open when it was scrubbed saves it afterwards."""
     kept = mind.remember("The relay word is Zanzibar-Quartz 77, ask Ann.", space=SPACE)
-    mind.mirror()
+    mind.data.mirror()
     buffer = page_of(mind).read_text()
-    mind.scrub("Zanzibar-Quartz 77", write=True)
+    mind.data.scrub("Zanzibar-Quartz 77", write=True)
     after = believed(mind, kept.id)
     page_of(mind).write_text(buffer)
     in_step(mind, clock)
@@ -148,12 +148,12 @@ def test_a_scrub_reaches_what_somebody_has_just_written(mind, clock, home):
     """A page with an edit that is not taken in yet."""
     one = mind.remember("The relay word is Zanzibar-Quartz 77, ask Ann.", space=SPACE)
     other = mind.remember("Bob is away.", space=SPACE)
-    mind.mirror()
+    mind.data.mirror()
     page = page_of(mind)
     page.write_text(
         page.read_text().replace("Bob is away.", "Bob is away, he knows Zanzibar-Quartz 77.")
     )
-    done = mind.scrub("zanzibar-quartz 77", write=True)
+    done = mind.data.scrub("zanzibar-quartz 77", write=True)
     assert not done.holds
     in_step(mind, clock)
     assert holding(home, "Zanzibar-Quartz") == []
@@ -170,10 +170,10 @@ def test_what_repeats_it_anywhere_is_named(mind, clock):
     noted = mind.remember(
         "The gravel plant is closed.", space="me/other", details={"seen": [f"on {TEXT}"]}
     )
-    mind.mirror()
+    mind.data.mirror()
     before = believed(mind, was.id, noted.id)
     history = [(r.before, r.after) for r in mind.history(was.id)]
-    purged = mind.purge(gone.id)
+    purged = mind.data.purge(gone.id)
     assert set(purged.repeated) == {was.id, noted.id}
     in_step(mind, clock)
     assert believed(mind, was.id, noted.id) == before
@@ -187,9 +187,9 @@ def test_a_backup_that_knew_only_the_turn_is_cleaned(mind, clock, home):
         companion.turn([{"role": "user", "content": f"And by the way: {TEXT}"}])
         assert companion.wait(30)
     assert mind.browse(space=SPACE) == []
-    mind.backup(home / "backups/reverie-20251009.db")
+    mind.data.backup(home / "backups/reverie-20251009.db")
     gone = mind.remember(TEXT, space=SPACE)
-    assert mind.purge(gone.id).unreached == ()
+    assert mind.data.purge(gone.id).unreached == ()
     assert holding(home, *WORDS) == []
 
 
@@ -210,7 +210,7 @@ def test_a_text_without_spaces_is_found_within_a_sentence(mind, clock, home):
             session="s1",
             task=f"记住{text}吧",
         )
-        mind.purge(gone.id)
+        mind.data.purge(gone.id)
         assert holding(home, text) == []
 
 
@@ -225,11 +225,11 @@ def test_names_of_one_space_are_not_those_of_another(mind, clock, tmp_path):
                 for name in ("m1", "m2")
             )
         )
-        mind.share(file, space=space, trusted=True)
+        mind.data.share(file, space=space, trusted=True)
     before = files["me/other"].read_text()
     [gone] = [m for m in mind.browse(space=SPACE) if m.text.endswith("m1.")]
     others = believed(mind, *(m.id for m in mind.browse(space="me/other")))
-    mind.purge(gone.id)
+    mind.data.purge(gone.id)
     assert files["me/other"].read_text() == before
     in_step(mind, clock)
     assert believed(mind, *others) == others
@@ -247,12 +247,12 @@ def test_a_short_text_alters_no_field_of_others(mind, clock, tmp_path):
         for text in ("Vault", "Facts", "me/demo", "inferred", "shares", "mirror_spaces")
     ]
     team = tmp_path / "team.jsonl"
-    mind.share(team, space=SPACE)
-    mind.mirror()
+    mind.data.share(team, space=SPACE)
+    mind.data.mirror()
     before = believed(mind, other.id)
-    mind.purge([m.id for m in gone])
-    assert mind.shares(space=SPACE) == [str(team)]
-    mind.share(team, space=SPACE)
+    mind.data.purge([m.id for m in gone])
+    assert mind.data.shares(space=SPACE) == [str(team)]
+    mind.data.share(team, space=SPACE)
     in_step(mind, clock)
     assert believed(mind, other.id) == before
     assert json.loads(team.read_text())["tags"] == ["vault", "gravel"]
@@ -267,7 +267,7 @@ def test_what_waits_in_the_spool_is_blanked_not_dropped(mind, clock, home):
         f"{room.spool}/later.json",
         {"event": "prompt", "given": {"prompt": f"Note {TEXT} And Bob is away."}},
     )
-    mind.purge([gone.id, short.id])
+    mind.data.purge([gone.id, short.id])
     assert json.loads(Path(f"{room.spool}/later.json").read_text()) == {
         "event": "prompt",
         "given": {"prompt": "Note [purged]. And Bob is away."},
@@ -280,15 +280,15 @@ def test_half_a_character_stops_nothing(mind, clock, tmp_path, home):
     gone = mind.remember(TEXT, space=SPACE)
     keep = mind.remember("Ann keeps the keys.", space=SPACE)
     team = tmp_path / "team.jsonl"
-    mind.share(team, space=SPACE)
+    mind.data.share(team, space=SPACE)
     team.write_text(
         team.read_text()
         + '{"id": "x1", "content": "half \\ud83d and Zanzibar-Quartz 77", "tags": []}\n'
         + '{"id": "x2", "content": ""}\n'
     )
-    mind.scrub("Zanzibar-Quartz 77", write=True)
+    mind.data.scrub("Zanzibar-Quartz 77", write=True)
     assert "Zanzibar" not in team.read_text().replace("Zanzibarquartz", "")
-    mind.purge(gone.id)
+    mind.data.purge(gone.id)
     assert mind.get([keep.id])
 
 
@@ -297,8 +297,8 @@ def test_a_file_of_one_line_keeps_its_form(mind, clock, tmp_path):
     """Lines stay lines, with their ends and their letters, so that git can merge them."""
     mind.remember("Grüße: Zanzibar-Quartz 77.", space=SPACE)
     team = tmp_path / "team.jsonl"
-    mind.share(team, space=SPACE)
-    mind.scrub("Zanzibar-Quartz 77", write=True)
+    mind.data.share(team, space=SPACE)
+    mind.data.scrub("Zanzibar-Quartz 77", write=True)
     assert team.read_text().endswith("}\n") and "Grüße: [REDACTED:given]" in team.read_text()
 
 
@@ -307,10 +307,10 @@ def test_what_is_cut_off_in_a_shared_line_is_no_edit(mind, clock, tmp_path):
     """A description that is made up ends within what was scrubbed."""
     kept = mind.remember("word " * 18 + "Zanzibar-Quartz 77 and so on.", space=SPACE)
     team = tmp_path / "team.jsonl"
-    mind.share(team, space=SPACE)
-    mind.scrub("Zanzibar-Quartz 77", write=True)
+    mind.data.share(team, space=SPACE)
+    mind.data.scrub("Zanzibar-Quartz 77", write=True)
     after = believed(mind, kept.id)
-    mind.share(team, space=SPACE)
+    mind.data.share(team, space=SPACE)
     in_step(mind, clock)
     assert believed(mind, kept.id) == after
 
@@ -318,7 +318,7 @@ def test_what_is_cut_off_in_a_shared_line_is_no_edit(mind, clock, tmp_path):
 def test_what_is_not_ours_in_the_mirror_stays(mind, clock, tmp_path, home):
     """F4: a day's page without our first line, and a link, are the user's."""
     gone = mind.remember(TEXT, space=SPACE)
-    mind.mirror(SPACE)
+    mind.data.mirror(SPACE)
     folder = mind.settings.mirror_root / SPACE
     (folder / "memory").mkdir(exist_ok=True)
     diary, real = folder / "memory/2025-01-02.md", tmp_path / "mine.md"
@@ -326,9 +326,9 @@ def test_what_is_not_ours_in_the_mirror_stays(mind, clock, tmp_path, home):
     real.write_text(f"# Mine\n\n{TEXT}\n")
     link = folder / "memory/2025-01-03.md"
     link.symlink_to(real)
-    mind.mirror(SPACE)
-    mind.purge(gone.id)
-    mind.scrub("Zanzibarquartz", write=True)
+    mind.data.mirror(SPACE)
+    mind.data.purge(gone.id)
+    mind.data.scrub("Zanzibarquartz", write=True)
     assert TEXT in diary.read_text() and TEXT in real.read_text() and link.is_symlink()
 
 
@@ -339,12 +339,12 @@ def test_a_purge_that_was_killed_is_finished(mind, clock, home, tmp_path, monkey
         mind.remember(TEXT, space=SPACE),
         mind.remember("Ann keeps the keys.", space=SPACE),
     )
-    mind.share(tmp_path / "home/team.jsonl", space=SPACE)
-    mind.mirror()
+    mind.data.share(tmp_path / "home/team.jsonl", space=SPACE)
+    mind.data.mirror()
     mind.revise(gone.id, text=f"{TEXT} Ask Bob.")
-    mind.mirror()
-    mind.share(tmp_path / "home/team.jsonl", space=SPACE)
-    mind.backup(home / "backups/reverie-20251009.db")
+    mind.data.mirror()
+    mind.data.share(tmp_path / "home/team.jsonl", space=SPACE)
+    mind.data.backup(home / "backups/reverie-20251009.db")
     with monkeypatch.context() as patch:
 
         def killed(*_a, **_k):
@@ -354,7 +354,7 @@ def test_a_purge_that_was_killed_is_finished(mind, clock, home, tmp_path, monkey
         patch.setattr(purge, "purge_from_hooks", killed)
         patch.setattr("reverie.mirror.mirror_sync.erase_from_mirror", killed)
         with pytest.raises(KeyboardInterrupt):
-            mind.purge(gone.id)
+            mind.data.purge(gone.id)
     assert interruptions.has_unfinished_erasure(mind.work)
     in_step(mind, clock)
     assert [m.id for m in mind.browse(space=SPACE)] == [other.id]
@@ -370,14 +370,14 @@ def test_a_busy_mirror_is_no_false_word(mind, clock, home, monkeypatch):
     has let go.
     """
     gone = mind.remember(TEXT, space=SPACE)
-    mind.mirror()
+    mind.data.mirror()
     monkeypatch.setattr(
         "reverie.pipeline.leases.hold_lease.__wrapped__.__kwdefaults__",
         {"seconds": 30.0, "patience": 0.2},
     )
     assert mind.store.acquire(MIRROR, "other", 30.0, clock())
     try:
-        purged = mind.purge(gone.id)
+        purged = mind.data.purge(gone.id)
     except StoreBusy:
         assert mind.get([gone.id])
     else:

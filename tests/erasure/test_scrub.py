@@ -27,7 +27,7 @@ def old(tmp_path, clock, monkeypatch):
     """A home that an older version filled, with a backup of that time; the memory that says it."""
     with unknowing(monkeypatch), memory(tmp_path / "home", now=clock) as mind:
         kept = live(mind, tmp_path, SECRET)
-        mind.backup(tmp_path / "home/backups/reverie-20251009.db")
+        mind.data.backup(tmp_path / "home/backups/reverie-20251009.db")
     return kept.id
 
 
@@ -41,7 +41,7 @@ def test_a_look_says_where_and_how_many_and_changes_nothing(old, home, clock):
     """Every sort of place is named, with kinds and counts, never the secret; not a byte is altered."""
     with memory(home, now=clock) as mind:
         before = holding(home, SECRET)
-        found = mind.scrub()
+        found = mind.data.scrub()
         assert {find.what for find in found.finds} == {
             "memory",
             "history",
@@ -66,12 +66,12 @@ def test_an_index_of_an_earlier_version_goes(tmp_path, clock):
         left = tmp_path / "home" / "cache" / "reverie-code-1.db"
         left.parent.mkdir(parents=True, exist_ok=True)
         left.write_bytes(SECRET.encode())
-        assert [find.name for find in mind.scrub().finds] == [str(left)] and left.exists()
-        assert not mind.scrub(write=True).holds and not left.exists()
+        assert [find.name for find in mind.data.scrub().finds] == [str(left)] and left.exists()
+        assert not mind.data.scrub(write=True).holds and not left.exists()
         left.write_bytes(SECRET.encode())
         (tmp_path / "code").mkdir()
         (tmp_path / "code" / "a.py").write_text("def f(): pass\n")
-        mind.index_code(tmp_path / "code")
+        mind.code.index(tmp_path / "code")
         assert not left.exists()  # the index that is made takes its place
 
 
@@ -86,7 +86,7 @@ def test_what_is_scrubbed_stands_in_no_file(old, home, clock, tmp_path):
         mind.link(old, other.id)
         before, ties = mind.get([old])[0], mind.store.edges([old])
         assert holding(home, SECRET)
-        done = mind.scrub(write=True, copies=True)
+        done = mind.data.scrub(write=True, copies=True)
         assert (done.copies, done.unreached, done.yours) == ((), (), ())
         assert holding(home, SECRET, SECRET[4:24]) == []
         assert SECRET not in (tmp_path / "shared.jsonl").read_text()
@@ -96,11 +96,11 @@ def test_what_is_scrubbed_stands_in_no_file(old, home, clock, tmp_path):
             text="", title="", details={}
         )
         assert set(mind.store.edges([old])) == set(ties)
-        again = mind.scrub()
+        again = mind.data.scrub()
         assert (again.finds, again.holds) == ((), False)
         mind.settle()
-        mind.mirror(SPACE)
-        assert mind.verify() == [] and mind.stats().waiting == 0
+        mind.data.mirror(SPACE)
+        assert mind.data.verify() == [] and mind.data.stats().waiting == 0
         assert mind.recall("relay word ask Bob", space=SPACE)[0].memory.id == old
         assert holding(home, SECRET) == []
     with closing(sqlite3.connect(home / "backups/reverie-20251009.db")) as copy:
@@ -113,7 +113,7 @@ def test_what_was_changed_can_still_be_undone(old, home, clock):
     text.
     """
     with memory(home, now=clock) as mind:
-        mind.scrub(write=True)
+        mind.data.scrub(write=True)
         change = next(record for record in reversed(mind.history(old)) if "text" in record.after)
         mind.undo(change.event.seq)
         assert mind.get([old])[0].text == "The relay word is [REDACTED:github-token], ask Ann."
@@ -126,13 +126,13 @@ def test_a_text_without_a_shape_is_taken_out_wherever_it_stands(tmp_path, home, 
     with memory(home, now=clock) as mind:
         kept = live(mind, tmp_path, WORDS)
         assert len(holding(home, WORDS)) > 5
-        done = mind.scrub(WORDS.lower(), write=True)
+        done = mind.data.scrub(WORDS.lower(), write=True)
         assert done.kinds.keys() == {"given"} and done.unreached == ()
         assert {path.name for path in done.yours} == {"a.md", "relay.py"}
         assert holding(home, WORDS) == []
         assert mind.get([kept.id])[0].text == "The relay word is now [REDACTED:given], ask Bob."
-        assert mind.scrub(WORDS).finds == ()
-        assert mind.verify() == []
+        assert mind.data.scrub(WORDS).finds == ()
+        assert mind.data.verify() == []
         assert WORDS in (tmp_path / "notes/a.md").read_text()
 
 
@@ -156,7 +156,7 @@ def test_a_text_that_would_tear_what_is_not_meant_is_refused(mind, text):
     text.
     """
     with pytest.raises(BadInput, match="reverie revise"):
-        mind.scrub(text)
+        mind.data.scrub(text)
 
 
 @pytest.mark.proves("CC-12")
@@ -171,12 +171,12 @@ def test_stopped_it_keeps_what_it_did_and_goes_on(old, home, clock):
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            mind.scrub(write=True, on=stop)
+            mind.data.scrub(write=True, on=stop)
         assert SECRET not in mind.get([old])[0].text and holding(home, SECRET)
         assert interruptions.has_unfinished_erasure(mind.work)
-        mind.scrub(write=True, copies=True)
+        mind.data.scrub(write=True, copies=True)
         assert holding(home, SECRET) == [] and not interruptions.has_unfinished_erasure(mind.work)
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
 def test_a_reader_is_named_and_the_worker_does_the_rest(old, home, clock):
@@ -187,7 +187,7 @@ def test_a_reader_is_named_and_the_worker_does_the_rest(old, home, clock):
         with closing(sqlite3.connect(home / "reverie.db", isolation_level=None)) as db:
             db.execute("begin")
             db.execute("select count(*) from memory").fetchone()
-            done = mind.scrub(write=True, copies=True)
+            done = mind.data.scrub(write=True, copies=True)
             assert done.unreached == (home / "reverie.db",) and done.holds
         assert interruptions.has_unfinished_erasure(mind.work) and unfinished.finish_erasure(
             mind.work
@@ -218,7 +218,7 @@ def test_others_go_on_writing(old, home, clock):
         ) as other,
     ):
         assert other.stdout.readline() == "ready\n"
-        done = mind.scrub(write=True, copies=True)
+        done = mind.data.scrub(write=True, copies=True)
         assert other.wait(60) == 0
         assert done.written
         until(lambda: unfinished.finish_erasure(mind.work))

@@ -181,7 +181,7 @@ def test_what_is_known_is_not_said_again(mind):
     talk(mind, make_conversation("always squash commits.", "never use println! in src/ui.rs"))
 
     assert texts(mind) == ["Always squash commits."]
-    assert mind.stats().rejected == {"known already": 2}
+    assert mind.data.stats().rejected == {"known already": 2}
 
 
 def test_what_was_not_kept_is_counted_with_the_reason(mind):
@@ -196,14 +196,14 @@ def test_what_was_not_kept_is_counted_with_the_reason(mind):
             "always sign commits",
         ),
     )
-    stats = mind.stats()
+    stats = mind.data.stats()
 
     assert stats.junk == 3 / 4
     assert (stats.learned, stats.rejected) == (1, {"one-off": 1, "secret": 1, "question": 1})
-    assert [one.reason for one in mind.rejected()] == ["question", "secret", "one-off"]
-    assert [one.reason for one in mind.rejected(1)] == ["question"]
-    assert token not in str(mind.rejected())
-    assert mind.rejected(0) == []
+    assert [one.reason for one in mind.sessions.rejected()] == ["question", "secret", "one-off"]
+    assert [one.reason for one in mind.sessions.rejected(1)] == ["question"]
+    assert token not in str(mind.sessions.rejected())
+    assert mind.sessions.rejected(0) == []
 
 
 def test_switched_off_means_nothing_is_looked_at(clock):
@@ -234,7 +234,7 @@ def test_learning_from_a_transcript(mind):
     assert [m.text for m in done.memories] == [FIX, "Always squash commits.", "Im on macos"]
     assert [(one.reason, one.place) for one in done.rejected] == [("one-off", 7)]
     assert {m.session for m in done.memories} == {"old"}
-    assert mind.verify() == []
+    assert mind.data.verify() == []
 
 
 def test_the_same_transcript_twice_adds_nothing(mind):
@@ -246,7 +246,7 @@ def test_the_same_transcript_twice_adds_nothing(mind):
 
     grown = mind.learn(TALK, space=SPACE, session="old")
     assert [m.text for m in grown.memories] == ["Im on macos"]
-    assert len(mind.session("old", space=SPACE).lines) == len(TALK)
+    assert len(mind.sessions.read("old", space=SPACE).lines) == len(TALK)
     assert first.memories
 
 
@@ -302,24 +302,32 @@ def test_past_sessions_are_listed_read_and_searched(mind, clock):
     mind.learn(make_conversation("where is the heron?", "thanks"), space=SPACE, session="s2")
     mind.learn(make_conversation("something else"), space="me/other", session="s3")
 
-    assert [(p.session, p.opening) for p in mind.sessions(space=SPACE)] == [
+    assert [(p.session, p.opening) for p in mind.sessions.browse(space=SPACE)] == [
         ("s2", "where is the heron?"),
         ("s1", "load the sample please"),
     ]
-    assert [p.session for p in mind.sessions(space="me")] == ["s3", "s2", "s1"]
-    assert [p.turns for p in mind.sessions(space="me")] == [1, 2, 3]  # answers of tools are none
-    assert mind.session("s2", space=SPACE).turns == 2
-    assert [p.session for p in mind.sessions(space=SPACE, words=["HERON", "thanks"])] == ["s2"]
+    assert [p.session for p in mind.sessions.browse(space="me")] == ["s3", "s2", "s1"]
+    assert [p.turns for p in mind.sessions.browse(space="me")] == [
+        1,
+        2,
+        3,
+    ]  # answers of tools are none
+    assert mind.sessions.read("s2", space=SPACE).turns == 2
+    assert [p.session for p in mind.sessions.browse(space=SPACE, words=["HERON", "thanks"])] == [
+        "s2"
+    ]
     assert (
-        mind.sessions(space=SPACE, words=["heron", "macos"])
-        == mind.sessions(space=SPACE, limit=0)
+        mind.sessions.browse(space=SPACE, words=["heron", "macos"])
+        == mind.sessions.browse(space=SPACE, limit=0)
         == []
     )
 
-    past = mind.session("s1", space=SPACE)
+    past = mind.sessions.read("s1", space=SPACE)
     assert FIX in [m.text for m in past.memories]
     assert [line.number for line in past.lines] == list(range(len(TALK)))
-    assert [line.number for line in mind.session("s1", space=SPACE, words=["MACOS"]).lines] == [9]
+    assert [
+        line.number for line in mind.sessions.read("s1", space=SPACE, words=["MACOS"]).lines
+    ] == [9]
 
 
 @pytest.mark.parametrize(("name", "space"), [("nope", SPACE), ("s1", "me/other"), ("", SPACE)])
@@ -328,7 +336,7 @@ def test_a_session_is_seen_only_from_where_it_belongs(mind, name, space):
     """A session is listed for its project and those above, never for a sibling."""
     talk(mind, TALK, "s1")
     with pytest.raises(NotFound):
-        mind.session(name, space=space)
+        mind.sessions.read(name, space=space)
 
 
 @pytest.mark.proves("A105")
@@ -337,9 +345,11 @@ def test_a_memory_leads_to_the_messages_it_rests_on(mind):
     talk(mind, TALK, "s1")
     mine = mind.browse(space="me")[0]
 
-    assert [(line.number, line.role) for line in mind.source(mine.id, around=0)] == [(9, "user")]
-    assert [line.number for line in mind.source(mine.id)] == [8, 9]
-    assert mind.source(mind.remember("x y z", space=SPACE).id) == []
+    assert [(line.number, line.role) for line in mind.sessions.source(mine.id, around=0)] == [
+        (9, "user")
+    ]
+    assert [line.number for line in mind.sessions.source(mine.id)] == [8, 9]
+    assert mind.sessions.source(mind.remember("x y z", space=SPACE).id) == []
 
 
 # On the command line

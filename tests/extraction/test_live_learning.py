@@ -176,7 +176,7 @@ def test_the_end_of_a_process_does_not_wait_for_a_model(clock, tmp_path):
     companion.turn(make_conversation(CHAT))
     assert embedder.busy.wait(10)
     companion.turn(make_conversation("the last words"))
-    mind._background.stop(0.05)
+    mind.context.background.stop(0.05)
 
     assert written(mind) == [CHAT, "the last words"]
     embedder.release()
@@ -400,7 +400,7 @@ def test_what_goes_while_it_is_prepared_is_not_injected(mind, clock, monkeypatch
     def slow(*args):
         found = real(*args)
         if found[0]:
-            mind.purge(heron.id)
+            mind.data.purge(heron.id)
         return found
 
     monkeypatch.setattr(background_thread, "prepare_injection", slow)
@@ -494,7 +494,7 @@ def test_a_rule_said_in_fifty_sessions_is_one_of_strength_fifty(mind):
         "negative",
         50,
         50,
-    ) and mind.verify() == []
+    ) and mind.data.verify() == []
     event = mind.store.events(verbs=["learn"], newest=True, limit=2)[1]
     assert event.payload["kept"] == 0 and event.payload["rejected"] == {ALREADY_KNOWN: 1}
     mind.undo(event.seq)
@@ -562,7 +562,7 @@ def test_slips_are_named(mind):
         lambda: mind.forget(5),
         lambda: mind.get(None),
         lambda: mind.get([5]),
-        lambda: mind.purge({}),
+        lambda: mind.data.purge({}),
         lambda: mind.browse(kinds="fact"),
         lambda: mind.browse(limit=None),
     ):
@@ -612,7 +612,7 @@ def test_off_reaches_a_running_process(tmp_path, clock):
         os.utime(tmp_path / "config.toml", (1, 1))
         turn(companion, "two")
         config.save_settings(settings, off=())
-        mind._background._write_down()
+        mind.context.background._write_down()
         turn(companion, "three")
         assert written(mind) == ["one", "three"]
 
@@ -632,8 +632,8 @@ def test_what_is_purged_goes_from_the_examples_of_what_was_left_too(mind):
     assert left.text.startswith("Heronries")
     mind.record("gap", {"asked": f"what is it with {long[:90]}"}, space=SPACE)
     mind.record("tool", {"name": "a ticket and a mask"}, space=SPACE)
-    mind.purge(kept.id)
-    exported = str(list(mind.export())).lower()
+    mind.data.purge(kept.id)
+    exported = str(list(mind.data.export())).lower()
     assert "heronries" not in exported
     assert (
         "hello." in exported

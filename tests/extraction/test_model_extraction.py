@@ -250,7 +250,7 @@ def test_a_useless_answer_changes_nothing(reading, clock, answer):
         (failed,) = mind.store.events(verbs=["failed"])
         assert model_extraction.NAME == failed.payload["reader"]
         assert waits(mind) == failed.payload["event"]
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
         script.answers = [lesson]
         talk(mind, clock, 5)
         mind.settle()
@@ -414,4 +414,4 @@ def test_importance_data_and_feeling_are_kept(reading, clock):
         found.details["emotion"],
     )
     assert token not in str(found)
-    assert [found.id] == [one.id for one in mind.feelings(minimum="high", space=SPACE)]
+    assert [found.id] == [one.id for one in mind.feelings.browse(minimum="high", space=SPACE)]

@@ -22,7 +22,7 @@ from reverie.core.clock import now
 from reverie.testing import SPACE, memory
 with memory(sys.argv[1], now=now) as mind:
     sys.stdin.readline()
-    rounds = [[hit.memory.text for hit in mind.due(space=SPACE, fire=True)] for _ in range(20)]
+    rounds = [[hit.memory.text for hit in mind.reminders.due(space=SPACE, fire=True)] for _ in range(20)]
 print(json.dumps([text for one in rounds for text in one]))
 """
 AGENT = r"""
@@ -94,8 +94,10 @@ def test_each_fires_exactly_once_however_many_look(tmp_path, script):
 
         assert everything == sorted(f"r{n}" for n in range(REMINDERS))
         assert len(fired) == len(set(fired)) == REMINDERS
-        assert {one.details["status"] for one in mind.reminders(space=SPACE)} == {"triggered"}
-        assert mind.due(space=SPACE) == [] == mind.verify()
+        assert {one.details["status"] for one in mind.reminders.browse(space=SPACE)} == {
+            "triggered"
+        }
+        assert mind.reminders.due(space=SPACE) == [] == mind.data.verify()
 
 
 def killed(home, at, when):
@@ -120,11 +122,11 @@ def test_a_process_killed_before_it_gave_swallows_nothing(tmp_path):
         mind.remind("Call Ann", when="in 1 minute", space=SPACE)
         clock.tick(120)
         assert killed(tmp_path, clock(), "claimed") == []
-        assert mind.due(space=SPACE, fire=True) == []
+        assert mind.reminders.due(space=SPACE, fire=True) == []
         clock.tick(CLAIM_SECONDS)
         with mind.companion(f"{SPACE}/s2") as companion:
             assert [m.text for m in companion.turn(make_conversation("hello")).due] == ["Call Ann"]
-        assert mind.due(space=SPACE, fire=True) == []
+        assert mind.reminders.due(space=SPACE, fire=True) == []
 
 
 def test_a_process_killed_after_it_gave_does_not_give_again(tmp_path):
@@ -138,5 +140,5 @@ def test_a_process_killed_after_it_gave_does_not_give_again(tmp_path):
         clock.tick(CLAIM_SECONDS)
         with mind.companion(f"{SPACE}/s1") as companion:
             assert not companion.turn(make_conversation("hello", "back")).due
-        assert mind.due(space=SPACE) == []
+        assert mind.reminders.due(space=SPACE) == []
         assert len(mind.store.events(verbs=("fired",))) == 1

@@ -45,19 +45,26 @@ def test_it_is_due_when_its_time_comes(mind, clock):
     """Pending, due by priority then time, triggered once, done."""
     late = mind.remind("Call Ann", when="in 20 minutes", space=SPACE)
     urgent = mind.remind("Renew the certificate", when="in 30 minutes", priority=0.8, space=SPACE)
-    assert mind.due(space=SPACE) == []
+    assert mind.reminders.due(space=SPACE) == []
     clock.tick(minutes=31)
-    assert [hit.memory.id for hit in mind.due(space=SPACE)] == [urgent.id, late.id]
-    assert mind.due(space=SPACE) == mind.due(space=SPACE)  # looking does not fire
-    assert [hit.memory.id for hit in mind.due(space=SPACE, fire=True)] == [urgent.id, late.id]
-    assert mind.due(space=SPACE, fire=True) == []
+    assert [hit.memory.id for hit in mind.reminders.due(space=SPACE)] == [urgent.id, late.id]
+    assert mind.reminders.due(space=SPACE) == mind.reminders.due(
+        space=SPACE
+    )  # looking does not fire
+    assert [hit.memory.id for hit in mind.reminders.due(space=SPACE, fire=True)] == [
+        urgent.id,
+        late.id,
+    ]
+    assert mind.reminders.due(space=SPACE, fire=True) == []
     assert status(mind, late) == "triggered"
-    assert [one.id for one in mind.reminders(space=SPACE)] == [late.id, urgent.id]
-    mind.done(late.id)
-    mind.cancel(urgent.id)
-    assert mind.reminders(space=SPACE) == []
-    assert [one.id for one in mind.reminders(space=SPACE, status=["done"])] == [late.id]
-    assert [one.id for one in mind.reminders(space=SPACE, status=["cancelled"])] == [urgent.id]
+    assert [one.id for one in mind.reminders.browse(space=SPACE)] == [late.id, urgent.id]
+    mind.reminders.done(late.id)
+    mind.reminders.cancel(urgent.id)
+    assert mind.reminders.browse(space=SPACE) == []
+    assert [one.id for one in mind.reminders.browse(space=SPACE, status=["done"])] == [late.id]
+    assert [one.id for one in mind.reminders.browse(space=SPACE, status=["cancelled"])] == [
+        urgent.id
+    ]
 
 
 @pytest.mark.proves("C45")
@@ -68,11 +75,11 @@ def test_one_that_is_not_completed_stays(mind, clock):
         for name, said_by in (("Ann", "user_stated"), ("Bob", "inferred"))
     ]
     clock.tick(days=1)
-    mind.due(space=SPACE, fire=True)
+    mind.reminders.due(space=SPACE, fire=True)
     clock.tick(days=365)
     mind.settle()
     mind.sleep()
-    assert [(m.id, read_reminder(m).status) for m in mind.reminders(space=SPACE)] == [
+    assert [(m.id, read_reminder(m).status) for m in mind.reminders.browse(space=SPACE)] == [
         (one.id, "triggered") for one in some
     ]
 
@@ -96,11 +103,11 @@ def test_an_old_one_comes_however_many_there_are(mind, clock):
         space=SPACE,
     )
     clock.tick(days=4)
-    assert [hit.memory.id for hit in mind.due(space=SPACE)] == [old.id]
-    assert len(mind.reminders(space=SPACE)) == 2_201
-    assert mind.reminders(space=SPACE, status=["pending"])[0].id == old.id
-    mind.done(old.id)
-    assert [one.id for one in mind.reminders(space=SPACE, status=["done"])] == [old.id]
+    assert [hit.memory.id for hit in mind.reminders.due(space=SPACE)] == [old.id]
+    assert len(mind.reminders.browse(space=SPACE)) == 2_201
+    assert mind.reminders.browse(space=SPACE, status=["pending"])[0].id == old.id
+    mind.reminders.done(old.id)
+    assert [one.id for one in mind.reminders.browse(space=SPACE, status=["done"])] == [old.id]
 
 
 def test_every_step_can_be_undone(mind, clock):
@@ -109,17 +116,17 @@ def test_every_step_can_be_undone(mind, clock):
     """
     one = mind.remind("Call Ann", when="in 1 hour", space=SPACE)
     clock.tick(minutes=61)
-    mind.due(space=SPACE, fire=True)
+    mind.reminders.due(space=SPACE, fire=True)
     mind.undo(mind.history(one.id)[-1].event.seq)
-    assert [hit.memory.id for hit in mind.due(space=SPACE)] == [one.id]
-    mind.snooze(one.id, "in 2 hours")
-    assert mind.due(space=SPACE) == []
+    assert [hit.memory.id for hit in mind.reminders.due(space=SPACE)] == [one.id]
+    mind.reminders.snooze(one.id, "in 2 hours")
+    assert mind.reminders.due(space=SPACE) == []
     mind.undo(mind.history(one.id)[-1].event.seq)
-    assert len(mind.due(space=SPACE)) == 1
-    mind.done(one.id)
-    assert mind.due(space=SPACE) == []
+    assert len(mind.reminders.due(space=SPACE)) == 1
+    mind.reminders.done(one.id)
+    assert mind.reminders.due(space=SPACE) == []
     assert status(mind, mind.restore(one.id)) == "pending"
-    assert len(mind.due(space=SPACE)) == 1
+    assert len(mind.reminders.due(space=SPACE)) == 1
 
 
 @pytest.mark.proves("C43")
@@ -127,10 +134,10 @@ def test_what_was_missed_fires_once(mind, clock):
     """A machine that slept through fifty mornings is told once, and tomorrow again."""
     one = mind.remind("Read the logs", every="every day at 9", space=SPACE)
     clock.tick(days=50)
-    assert len(mind.due(space=SPACE, fire=True)) == 1
-    assert mind.due(space=SPACE) == []
+    assert len(mind.reminders.due(space=SPACE, fire=True)) == 1
+    assert mind.reminders.due(space=SPACE) == []
     clock.tick(days=1)
-    assert len(mind.due(space=SPACE, fire=True)) == 1
+    assert len(mind.reminders.due(space=SPACE, fire=True)) == 1
     fired = [event for event in mind.store.events() if event.verb == "fired"]
     assert len({event.payload["occurrences"][one.id] for event in fired}) == len(fired) == 2
 
@@ -140,13 +147,13 @@ def test_a_clock_that_jumps_back_repeats_nothing(mind, clock):
     mind.remind("Once", when="in 10 minutes", space=SPACE)
     mind.remind("Often", every="every 20 minutes", space=SPACE)
     clock.tick(minutes=21)
-    assert len(mind.due(space=SPACE, fire=True)) == 2
+    assert len(mind.reminders.due(space=SPACE, fire=True)) == 2
     clock.tick(days=-2)
-    assert mind.due(space=SPACE, fire=True) == []
+    assert mind.reminders.due(space=SPACE, fire=True) == []
     clock.tick(days=2)
-    assert mind.due(space=SPACE, fire=True) == []
+    assert mind.reminders.due(space=SPACE, fire=True) == []
     clock.tick(minutes=20)
-    assert [hit.memory.text for hit in mind.due(space=SPACE, fire=True)] == ["Often"]
+    assert [hit.memory.text for hit in mind.reminders.due(space=SPACE, fire=True)] == ["Often"]
 
 
 def test_a_machine_that_travels(tmp_path, clock, monkeypatch):
@@ -160,11 +167,11 @@ def test_a_machine_that_travels(tmp_path, clock, monkeypatch):
     monkeypatch.setenv("TZ", "America/New_York")
     with memory(tmp_path, now=clock) as mind:
         clock.at = read_reminder(one).when - 1
-        assert mind.due(space=SPACE) == []
+        assert mind.reminders.due(space=SPACE) == []
         clock.tick()
-        assert len(mind.due(space=SPACE, fire=True)) == 1
+        assert len(mind.reminders.due(space=SPACE, fire=True)) == 1
         clock.tick(minutes=6 * 60)  # nine in New York
-        assert mind.due(space=SPACE) == []
+        assert mind.reminders.due(space=SPACE) == []
         assert (
             read_reminder(mind.remind("Here", when="tomorrow at 9", space=SPACE)).zone
             == "America/New_York"
@@ -182,7 +189,7 @@ def test_remember_leads_to_the_same(mind, clock):
     )
     past = mind.remember("Call Cay", kind="intention", details={"when": clock() - 5}, space=SPACE)
     assert read_reminder(one).when == read_reminder(two).when
-    assert [hit.memory.id for hit in mind.due(space=SPACE)] == [past.id]
+    assert [hit.memory.id for hit in mind.reminders.due(space=SPACE)] == [past.id]
     with pytest.raises(BadInput, match="soon"):
         mind.remember("Call Ann", kind="intention", details={"when": "soon"}, space=SPACE)
     with pytest.raises(BadInput, match="banana"):
@@ -197,11 +204,11 @@ def test_a_reminder_needs_a_when_and_a_place(mind):
     with pytest.raises(BadInput, match="Remind of it when"):
         mind.remind("Call Ann", space=SPACE)
     with pytest.raises(BadInput, match="no status"):
-        mind.reminders(space=SPACE, status=["lost"])
+        mind.reminders.browse(space=SPACE, status=["lost"])
     off = memory(off=(SPACE,))
     with pytest.raises(Disabled):
         off.remind("Call Ann", when="tomorrow", space=SPACE)
-    assert off.due(space=SPACE) == []
+    assert off.reminders.due(space=SPACE) == []
 
 
 def test_a_zone_is_a_name(mind):
@@ -221,7 +228,7 @@ def test_reminders_are_of_their_space(mind, clock):
     for space in ("me", SPACE, "me/other", f"{SPACE}/s1"):
         mind.remind(space, when="in 1 minute", space=space)
     clock.tick(minutes=2)
-    assert {hit.memory.text for hit in mind.due(space=SPACE)} == {"me", SPACE}
+    assert {hit.memory.text for hit in mind.reminders.due(space=SPACE)} == {"me", SPACE}
 
 
 def test_before_its_moment_it_does_not_pop_up(mind, clock):
@@ -246,11 +253,11 @@ def test_a_reminder_that_is_purged_leaves_no_trace(mind, clock):
     """Its firing is blanked too; nothing is left to verify."""
     one = mind.remind("Call Ann about the zanzibar", when="in 1 minute", space=SPACE)
     clock.tick(120)
-    mind.due(space=SPACE, fire=True)
-    mind.purge(one.id)
+    mind.reminders.due(space=SPACE, fire=True)
+    mind.data.purge(one.id)
     left = "".join(map(str, (*mind.store.events(), *mind.store.dump())))
     assert one.id not in left and "zanzibar" not in left
-    assert mind.verify() == []
+    assert mind.data.verify() == []
 
 
 # Beside a conversation
@@ -412,7 +419,7 @@ def test_one_that_is_put_off_or_done_meanwhile_is_withdrawn(mind, clock):
     with mind.companion(f"{SPACE}/s1") as companion:
         turn(companion, "hello")
         turn(companion, "now it is due", clock=clock, tick=120)
-        mind.snooze(one.id, "in 3 hours")
+        mind.reminders.snooze(one.id, "in 3 hours")
         assert not turn(companion, "what now", clock=clock)
         assert turn(companion, "go on", clock=clock).ids == (two.id,)
         assert status(mind, one) == "pending"
@@ -440,7 +447,7 @@ def test_a_conversation_that_ends_lets_go_of_it(mind, clock):
     mind.remind("Call Ann", when="in 1 minute", space=SPACE)
     clock.tick(120)
     mind.companion(f"{SPACE}/s1").close()
-    assert mind.due(space=SPACE, fire=False) and given(
+    assert mind.reminders.due(space=SPACE, fire=False) and given(
         [turn(mind.companion(f"{SPACE}/s2"), "hello")]
     ) == ["Call Ann"]
 
@@ -452,9 +459,12 @@ def test_what_a_conversation_is_about_to_give_is_left_to_it(mind, clock):
     mind.remind("Call Ann", when="in 1 minute", space=SPACE)
     clock.tick(120)
     mind.companion(f"{SPACE}/s1")
-    assert (len(mind.due(space=SPACE)), mind.due(space=SPACE, fire=True)) == (1, [])
+    assert (len(mind.reminders.due(space=SPACE)), mind.reminders.due(space=SPACE, fire=True)) == (
+        1,
+        [],
+    )
     clock.tick(CLAIM_SECONDS)
-    assert len(mind.due(space=SPACE, fire=True)) == 1
+    assert len(mind.reminders.due(space=SPACE, fire=True)) == 1
 
 
 def test_a_turn_does_not_wait_for_a_store_that_is_busy(tmp_path, clock):
@@ -466,9 +476,9 @@ def test_a_turn_does_not_wait_for_a_store_that_is_busy(tmp_path, clock):
         with memory(tmp_path, now=clock) as other, other.store.transaction():
             other.store.append([Event("tool", SPACE, clock())])
             assert given([companion.turn(make_conversation("hello"))]) == ["Call Ann"]
-            assert other.due(space=SPACE)
+            assert other.reminders.due(space=SPACE)
         assert companion.wait(20)
-        assert mind.due(space=SPACE) == []
+        assert mind.reminders.due(space=SPACE) == []
 
 
 def test_an_odd_recurrence_loses_no_turn_and_blocks_nobody(mind, clock):
@@ -521,7 +531,7 @@ def test_people_ask_to_be_reminded(mind, clock):
         turn(companion, "ok. remind me in 20 minutes to check the build", clock=clock)
         turn(companion, "and when we touch auth.py, remind me to rotate the keys", clock=clock)
         mind.settle()
-        assert {(m.text, m.provenance) for m in mind.reminders(space=SPACE)} == {
+        assert {(m.text, m.provenance) for m in mind.reminders.browse(space=SPACE)} == {
             ("Check the build", "user_stated"),
             ("Rotate the keys", "user_stated"),
         }
@@ -545,14 +555,14 @@ def test_the_same_thing_at_another_time_is_another_reminder(mind, clock):
     ]
     first = mind.learn(weekly[:1], space=SPACE, session="one")
     clock.tick(days=1)
-    mind.due(space=SPACE, fire=True)
+    mind.reminders.due(space=SPACE, fire=True)
     assert mind.learn(weekly[:1], space=SPACE, session="again").memories == ()
     clock.tick(days=6)
     second = mind.learn(weekly[1:], space=SPACE, session="two")
     assert [len(one.memories) for one in (first, second)] == [1, 1]
     mind.settle()
     mind.sleep()
-    assert len(mind.reminders(space=SPACE)) == 2
+    assert len(mind.reminders.browse(space=SPACE)) == 2
 
 
 def test_an_old_transcript_reminds_of_nothing(mind, clock):

@@ -142,7 +142,7 @@ def test_files_stay_as_they_are(mind):
                 "file_text": "The staging server is heron.",
             }
         )
-    mind._now.tick(days=900)
+    mind.context.now.tick(days=900)
     mind.settle()
     mind.sleep()
     assert notebook.run(STORY[0]).count("/memories/") == 2

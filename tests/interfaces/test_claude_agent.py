@@ -15,6 +15,7 @@ import pytest
 
 from reverie.core.errors import StoreFull
 from reverie.runtime.mind import Mind
+from reverie.runtime.mind.activity_verbs import ActivityVerbs
 from reverie.testing import SPACE
 
 
@@ -110,7 +111,7 @@ def test_hooks_tell_warn_record_and_learn(adapter, known):
         one["hookSpecificOutput"]["hookEventName"] for one in answers[:2]
     ]
     went, failed = sorted(
-        known.deeds(tool="Bash", space=SPACE), key=lambda deed: not deed.payload["ok"]
+        known.activity.events(tool="Bash", space=SPACE), key=lambda deed: not deed.payload["ok"]
     )
     assert ({"stdout": "ok"}, 0.5) == (went.payload["result"], went.payload["duration"])
     assert "heron" in failed.payload["error"]
@@ -138,8 +139,9 @@ def test_hooks_answer_nothing_in_trouble(adapter, known, monkeypatch):
     def full(*_, **__):
         raise StoreFull
 
-    for name in ("companion", "record", "warnings", "suggest_fix"):
+    for name in ("companion", "record", "warnings"):
         monkeypatch.setattr(Mind, name, full)
+    monkeypatch.setattr(ActivityVerbs, "suggest_fix", full)
     answers, trouble = hooked(
         adapter,
         known,

@@ -66,7 +66,7 @@ def test_a_round_trip_loses_nothing(full, tmp_path):
         "utf-8"
     )
     with opened(tmp_path / "new") as mind:
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
 
 
 def test_importing_twice_adds_nothing(full, tmp_path):
@@ -121,7 +121,7 @@ def test_what_is_no_export_is_named_by_its_line(tmp_path, text, says):
     bad.write_text(text)
     assert says in run(tmp_path / "new", "import", str(bad), code=2).stderr
     with opened(tmp_path / "new") as mind:
-        assert mind.stats().memories == mind.stats().events == 0
+        assert mind.data.stats().memories == mind.data.stats().events == 0
 
 
 def test_a_file_that_breaks_off_leaves_nothing_half(full, tmp_path):
@@ -130,7 +130,7 @@ def test_a_file_that_breaks_off_leaves_nothing_half(full, tmp_path):
     (tmp_path / "half.jsonl").write_text("\n".join(lines[:4]) + "\n" + lines[4][:20])
     run(tmp_path / "new", "import", str(tmp_path / "half.jsonl"), code=2)
     with opened(tmp_path / "new") as mind:
-        assert mind.stats().memories == 0
+        assert mind.data.stats().memories == 0
 
 
 @pytest.mark.proves("CC-9")
@@ -163,7 +163,7 @@ def test_bad_rows_can_be_left_out(full, tmp_path):
     assert f"row {place + 1}: text is missing" in told.stderr
     assert f"and {done['left_out'] - 20} more" in told.stderr
     with opened(tmp_path / "new") as mind:
-        assert mind.verify() == []
+        assert mind.data.verify() == []
         assert [(m.id, m.active, m.superseded_by) for m in mind.get([newer.id, older.id])] == [
             (older.id, False, None)
         ]
@@ -200,7 +200,7 @@ def test_imported_text_passes_the_secret_filter(full, tmp_path):
     )
     with opened(tmp_path / "new") as mind:
         assert (
-            mind.stats().vectors == 0 < mind.stats().waiting
+            mind.data.stats().vectors == 0 < mind.data.stats().waiting
         )  # vectors of the old text are not kept
         assert all("redacted" in m.details for m in mind.browse(space="me/a"))
 
@@ -259,8 +259,8 @@ def test_nobody_waits_for_an_import_to_be_read(home):
             yield ROW
             other.remember("Meanwhile.", space="me/a")
 
-        assert home.import_(slowly()).new == {"memory": 1}
-    assert home.stats().memories == 2
+        assert home.data.import_(slowly()).new == {"memory": 1}
+    assert home.data.stats().memories == 2
 
 
 def test_import_asks_for_the_header():

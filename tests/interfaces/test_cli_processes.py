@@ -57,7 +57,7 @@ def memories(home):
     if not (home / "reverie.db").exists():
         return 0
     with opened(home) as mind:
-        return mind.stats().memories
+        return mind.data.stats().memories
 
 
 def interrupted(process):
@@ -76,7 +76,7 @@ def test_ctrl_c_while_remembering_lines(home):
     code, err = interrupted(process)
     assert (code, "Traceback" in err, "Interrupted" in err) == (130, False, True)
     with opened(home) as mind:
-        assert mind.stats().memories >= 400 and [] == mind.verify()
+        assert mind.data.stats().memories >= 400 and [] == mind.data.verify()
 
 
 def test_ctrl_c_while_it_still_loads(monkeypatch):
@@ -111,7 +111,7 @@ def test_ctrl_c_while_importing(home, tmp_path):
     """An import that is interrupted has taken in nothing, and the next one works."""
     with opened(tmp_path / "other") as mind:
         mind.remember_many([{"text": f"memory number {n}"} for n in range(300)], space="me/demo")
-        lines = [json.dumps(row) + "\n" for row in mind.export()]
+        lines = [json.dumps(row) + "\n" for row in mind.data.export()]
     process = start(home, "import", "-")
     process.stdin.write("".join(lines[:250]).encode())
     process.stdin.flush()
@@ -136,9 +136,9 @@ def test_ctrl_c_while_settling(home):
     code, err = interrupted(process)
     assert (code, "Traceback" in err) == (130, False)
     with opened(home) as mind:
-        assert 0 < mind.stats().vectors < 3_000
+        assert 0 < mind.data.stats().vectors < 3_000
         assert mind.store.holder("settle", time.time()) is None
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
 
 
 def test_ctrl_c_while_replaying(home, tmp_path):

@@ -103,7 +103,7 @@ def test_the_throw_away_home_is_one(run, home, tmp_path):
     run("replay", file, "--keep", "--space", "me/demo")
     with reverie.open(settings=Settings(home=home, embedder="toy"), embedder=ToyEmbedder()) as mind:
         assert ["The staging host is heron."] == [m.text for m in mind.browse(space="me/demo")]
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
 
 
 def test_only_what_asks_for_it_is_learned_from_an_agent(run, tmp_path):

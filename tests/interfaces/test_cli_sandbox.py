@@ -86,7 +86,7 @@ def untouched(home):
     """What the real memory holds, read past every sandbox."""
     with memory(home) as mind:
         return [one.text for one in mind.browse(space="me", limit=99)] + [
-            m.text for space in mind.stats().spaces for m in mind.browse(space=space)
+            m.text for space in mind.data.stats().spaces for m in mind.browse(space=space)
         ]
 
 
@@ -120,7 +120,7 @@ def test_its_worker_works_in_it(home, project):
 
     def vectors(place):
         with reverie.open(settings=Settings(home=place, embedder="none")) as mind:
-            return mind.stats().vectors
+            return mind.data.stats().vectors
 
     until(lambda: vectors(home / SANDBOX_NAME))
     assert not vectors(home)

@@ -19,6 +19,7 @@ from reverie.core.errors import StoreFull
 from reverie.core.model import Hit
 from reverie.interfaces.frameworks.agent_loop import Beside, ConversationPool, read_answer_messages
 from reverie.runtime.mind import Mind
+from reverie.runtime.mind.activity_verbs import ActivityVerbs
 from reverie.testing import SPACE, memory
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "adapters"
@@ -65,8 +66,9 @@ def broken(home, monkeypatch):
     def full(*_, **__):
         raise StoreFull
 
-    for name in ("companion", "remember", "recall", "record", "warnings", "suggest_fix"):
+    for name in ("companion", "remember", "recall", "record", "warnings"):
         monkeypatch.setattr(Mind, name, full)
+    monkeypatch.setattr(ActivityVerbs, "suggest_fix", full)
     return home
 
 
@@ -375,7 +377,7 @@ def test_secrets_are_not_written_by_any_way_in(home):
         beside.ran("Bash", {"command": f"curl -H 'Authorization: token {SECRET}'"}, SECRET)
         beside.remember(f"The token is {SECRET}")
     home.settle()
-    home.deeds()
+    home.activity.events()
     assert SECRET not in written(home)
     assert SECRET not in str(home.browse(space=SPACE, limit=100))
 
@@ -445,7 +447,7 @@ def test_no_thread_is_left_when_all_conversations_are_over(home, monkeypatch):
     with ConversationPool(home, SPACE) as conversations:
         for n in range(20):
             conversations.for_session(f"s{n}").heed(asked("Hello there."))
-    home.deeds()
+    home.activity.events()
     assert [] == [
         thread.name
         for thread in threading.enumerate()
@@ -570,7 +572,7 @@ def test_an_openai_agent_with_tools_is_recorded_and_its_history_holds_no_block(k
     assert "In cents." == output or "always kept in cents" in str(model.read[0])
     assert "always kept in cents" in str(model.read[0][-1]) and "user" == model.read[0][-1]["role"]
     assert "reverie-memory" not in str(items) and 4 == len(items)
-    (deed,) = known.deeds(tool="look", space=SPACE)
+    (deed,) = known.activity.events(tool="look", space=SPACE)
     assert ("seen 3", "s1") == (deed.payload["result"], deed.session)
 
 
@@ -637,7 +639,7 @@ def openai_run(mind, tools, calls, *, session="s1", memory=None, config=None, **
 
 
 def deeds_of(mind, tool):
-    return [event.payload for event in mind.deeds(tool=tool, space=SPACE)]
+    return [event.payload for event in mind.activity.events(tool=tool, space=SPACE)]
 
 
 @pytest.mark.proves("CC-75", "C117")
@@ -870,7 +872,7 @@ def test_a_purged_text_does_not_live_on_in_an_openai_session(home):
     )
     asyncio.run(history.add_items([*asked(text), *asked("Thanks.")]))
     assert text in str(asyncio.run(history.get_items()))
-    home.purge([home.remember(text, space=SPACE).id])
+    home.data.purge([home.remember(text, space=SPACE).id])
     items = asyncio.run(history.get_items())
     assert "blue key" not in str(items) and "Thanks." == items[-1]["content"] and 2 == len(items)
 
@@ -939,7 +941,7 @@ def test_a_pydantic_agent_reads_what_comes_up_and_its_history_does_not(known):
     assert "reverie-memory" not in str(requests)
     assert "always kept in cents" in read[2], "the answer of recall"
     assert "Labels are printed in red." in [m.text for m in known.browse(space=SPACE)]
-    (deed,) = known.deeds(tool="look", space=SPACE)
+    (deed,) = known.activity.events(tool="look", space=SPACE)
     assert ("seen 3", "s1") == (deed.payload["result"], deed.session)
 
 
@@ -950,7 +952,7 @@ def test_a_failing_tool_of_a_pydantic_agent_fails_as_before_and_is_recorded(home
     _, run, _beside = pydantic_run(home, [("look", {"n": 7})], "Go.")
     with pytest.raises(ValueError, match="too far"):
         asyncio.run(run())
-    (deed,) = home.deeds(tool="look", space=SPACE)
+    (deed,) = home.activity.events(tool="look", space=SPACE)
     assert not deed.payload["ok"] and "too far" in str(deed.payload)
 
 
@@ -1006,7 +1008,7 @@ def test_what_recall_answered_is_not_written_down_again(known):
     )
     asyncio.run(run())
     assert "always kept in cents" in read[1]
-    deeds = known.deeds(tool="recall", space=SPACE)
+    deeds = known.activity.events(tool="recall", space=SPACE)
     assert 1 == len(deeds) and "cents" not in str([deed.payload for deed in deeds])
     turns = known.store.events(verbs=("turn",))
     assert "look it up" in str(turns) and "cents" not in str([event.payload for event in turns])
@@ -1118,7 +1120,7 @@ def test_hooks_of_the_claude_agent_sdk_warn_record_and_mend(home):
     } == set(warned)
     assert [{}] * 5 == answers
     assert [0.5] * 3 == [
-        event.payload["duration"] for event in home.deeds(tool="Bash", space=SPACE)
+        event.payload["duration"] for event in home.activity.events(tool="Bash", space=SPACE)
     ]
     assert home.store.events(verbs=("compact",), session="s1")
     home.settle()
@@ -1151,7 +1153,7 @@ def test_a_hook_of_the_claude_agent_sdk_does_not_wait_for_ever(home, monkeypatch
         free.wait(30)
         return []
 
-    monkeypatch.setattr(Mind, "suggest_fix", slow)
+    monkeypatch.setattr(ActivityVerbs, "suggest_fix", slow)
     monkeypatch.setattr("reverie.interfaces.frameworks.claude_agent.HOOK_TIMEOUT", 0.05)
     threading.Timer(1.0, free.set).start()
     answers, trouble = hooked(home, tool("PostToolUseFailure", "pytest", error="KeyError: 'heron'"))

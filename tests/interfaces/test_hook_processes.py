@@ -1079,7 +1079,7 @@ def test_purge_reaches_what_lies_ready(agent):
     until(lambda: "heron" in agent.guards())
     until(lambda: not is_worker_alive(agent.room.lock))
     with opened(agent.home) as mind:
-        mind.purge(memory.id)
+        mind.data.purge(memory.id)
     files = [path.read_bytes() for path in (agent.home / "hooks").rglob("*") if path.is_file()]
     assert not [one for one in files if b"Never force" in one]
 

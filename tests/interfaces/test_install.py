@@ -616,7 +616,7 @@ def test_doctor_shows_shared_files_in_conflict(user):
     file = user / "team.jsonl"
     with opened(config.default_home()) as mind:
         mind.remember("The staging server is called heron.", space="me/x")
-        mind.share(file, space="me/x")
+        mind.data.share(file, space="me/x")
     assert all(one["well"] for one in findings())
     file.write_text(f"<<<<<<< HEAD\n{file.read_text()}=======\n>>>>>>> theirs\n")
     alone(f"A shared file is not in step: {file}")
@@ -637,7 +637,7 @@ def test_doctor_says_that_an_index_is_of_an_earlier_version(user):
             alone("The index of code is of an earlier version")
             == "Index each repository again: reverie index"
         )
-        mind.index_code(user / "code")
+        mind.code.index(user / "code")
     assert all(one["well"] for one in findings())
 
 

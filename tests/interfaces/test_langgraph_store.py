@@ -99,7 +99,7 @@ def test_it_answers_as_langgraphs_own_store(batches):
                     else [namespace for namespace in one if namespace in full(theirs, op.max_depth)]
                 )
                 assert str(same).replace("\\x00", "␀") == str(other)
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
 
 
 def test_an_item_keeps_its_birth_and_tells_when_it_changed(store, clock):
@@ -348,13 +348,15 @@ def test_namespaces_are_listed_without_reading_all_items_again(store, mind, monk
     assert len(read) <= 50, "a few of the newest each time"
     with memory(embedder="none") as elsewhere:
         MemoryStore(elsewhere, SPACE).put(("imported",), "k", {"n": 1})
-        mind.import_([row for row in elsewhere.export() if row["type"] in ("reverie", "memory")])
+        mind.data.import_(
+            [row for row in elsewhere.data.export() if row["type"] in ("reverie", "memory")]
+        )
     other.put(("later",), "k", {"n": 1})
     assert {("imported",), ("later",)} <= set(store.list_namespaces(limit=100))
     (gone,) = [
         one.id for one in mind.browse(space=SPACE, kinds=[FILE], limit=100) if one.title == "new/k"
     ]
-    mind.purge([gone])
+    mind.data.purge([gone])
     assert ("new",) not in store.list_namespaces(limit=100) and 52 == len(
         store.list_namespaces(limit=100)
     )

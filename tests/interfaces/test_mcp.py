@@ -462,7 +462,7 @@ def test_tags(room):
         room.session,
         SPACE,
     )
-    room.mind.purge(kept.id)
+    room.mind.data.purge(kept.id)
     found = one(server, "retrieve_memories", tags=["RUNTIME"])
     (memory,) = found.pop("memories")
     assert found == {
@@ -542,7 +542,7 @@ def test_tags(room):
         "pending_curation": 5,
         "message": "3 tags",
     }
-    room.mind.curate(id, "validated")
+    room.mind.review.curate(id, "validated")
     assert one(server, "list_memory_tags")["pending_curation"] == 4
 
 
@@ -606,7 +606,7 @@ def test_files(room):
         replaced["message"]
         == f"Updated: 1 forgotten. `reverie undo {replaced['version']}` takes it back"
     )
-    room.mind.restore_file(updated["path"], replaced["version"], space=SPACE)
+    room.mind.files.restore(updated["path"], replaced["version"], space=SPACE)
     assert "heron" in one(server, "memory_get", path="MEMORY.md")["text"]
     for path in ("/etc/passwd", "../../config.toml", "memory/../../x"):
         assert "not in a folder" in one(server, "memory_get", path=path)
@@ -638,8 +638,8 @@ def test_resources(room):
     with opened(room.settings.home) as mind:
         id = mind.remember("Staging is called heron.", space=SPACE).id
         theirs = mind.remember("Their crow.", space="me/other").id
-        mind.recount("The deploy went well", space=SPACE)
-        mind.mirror(SPACE)
+        mind.episodes.record("The deploy went well", space=SPACE)
+        mind.data.mirror(SPACE)
 
     async def talk(client):
         listed = {str(resource.uri) for resource in (await client.list_resources()).resources}
@@ -894,7 +894,7 @@ def test_many_copies_at_once(home):
         process.communicate(timeout=30)
         assert process.returncode == 0
     with opened(home) as mind:
-        assert len(mind.browse(space=SPACE)) == 40 and [] == mind.verify()
+        assert len(mind.browse(space=SPACE)) == 40 and [] == mind.data.verify()
 
 
 @pytest.mark.proves("A3")
@@ -903,7 +903,7 @@ def test_no_tool_waits_for_a_model(room, monkeypatch):
     blocked, missing = BlockedEmbedder(), AbsentEmbedder()
     server = build_server(room)
     one(server, "remember", text="Staging is called heron.")
-    room.mind.embedder = blocked
+    room.mind.context.embedder = blocked
     assert (
         one(server, "recall", query="staging heron")["memories"] and room.search_mode() == "words"
     )
@@ -912,11 +912,11 @@ def test_no_tool_waits_for_a_model(room, monkeypatch):
     )  # this conversation kept it itself
     blocked.release()
     until(lambda: room.search_mode() == "auto")
-    room.mind.embedder, room._warmup = missing, None
+    room.mind.context.embedder, room._warmup = missing, None
     assert (
         one(server, "recall", query="staging heron")["memories"] and room.search_mode() == "words"
     )
-    room.mind.embedder = CountingEmbedder()
+    room.mind.context.embedder = CountingEmbedder()
     assert room.search_mode() == "words"
     monkeypatch.setattr("reverie.interfaces.mcp.tool_context.MODEL_RETRY_SECONDS", 0.0)
     until(lambda: room.search_mode() == "auto")  # it is tried for again, some time later

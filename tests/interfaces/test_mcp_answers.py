@@ -116,7 +116,7 @@ def test_a_very_long_memory_is_read_in_parts(room):  # noqa: F811
 def test_a_page_that_is_too_long_says_so(room):  # noqa: F811
     """The resource is an answer and no error of the protocol."""
     room.mind.remember("heron " * 400_000, space=SPACE)
-    room.mind.mirror(SPACE)
+    room.mind.data.mirror(SPACE)
 
     async def talk(client):
         return (await client.read_resource("reverie://pages/MEMORY.md")).contents[0].text

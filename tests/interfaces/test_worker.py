@@ -66,7 +66,7 @@ def test_remember_leaves_the_embedding_to_a_worker(home):
     )
     assert out.returncode == 0
     with opened(home) as mind:
-        until(lambda: mind.stats().waiting == 0 and mind.stats().vectors == 1)
+        until(lambda: mind.data.stats().waiting == 0 and mind.data.stats().vectors == 1)
         assert held(mind)
         until(lambda: held(mind) is None)
     assert [f"reverie-{DAY}.db"] == [p.name for p in (home / "backups").glob("*.db")]
@@ -77,9 +77,9 @@ def test_work_that_comes_while_it_waits_is_done(home):
     with opened(home) as mind:
         mind.remember("one", space="me/demo")
         process = started(home)
-        until(lambda: mind.stats().vectors == 1)
+        until(lambda: mind.data.stats().vectors == 1)
         mind.remember("two", space="me/demo")
-        until(lambda: mind.stats().vectors == 2)
+        until(lambda: mind.data.stats().vectors == 2)
         assert (process.wait(20), process.stdout.read()) == (0, "")
         process.stdout.close()
         assert held(mind) is None
@@ -94,7 +94,7 @@ def test_only_one_is_at_work(home):
         process = started(home)
         assert process.wait(20) == 0
         process.stdout.close()
-        assert (mind.stats().vectors, held(mind)) == (0, "somebody")
+        assert (mind.data.stats().vectors, held(mind)) == (0, "somebody")
 
 
 def test_a_hundred_commands_start_one_process(home, monkeypatch):
@@ -135,12 +135,12 @@ def test_it_leaves_when_told_to(home, number):
     with opened(home) as mind:
         mind.remember("one", space="me/demo")
         process = started(home)
-        until(lambda: mind.stats().vectors == 1)
+        until(lambda: mind.data.stats().vectors == 1)
         time.sleep(0.2)
         process.send_signal(number)
         assert (process.wait(10), process.stdout.read()) == (0, "")
         process.stdout.close()
-        assert held(mind) is None and [] == mind.verify()
+        assert held(mind) is None and [] == mind.data.verify()
 
 
 def test_it_leaves_when_its_home_is_gone(home):

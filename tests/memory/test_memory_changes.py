@@ -220,9 +220,9 @@ def test_a_conflict_is_quoted_and_says_where_to_decide(mind):
 @pytest.mark.proves("CC-66")
 def test_the_story_of_a_procedure(mind):
     """A procedure's story tells in words how often it worked."""
-    one = mind.teach("Release", ["Run the tests", "Tag"], space="me/demo")
+    one = mind.procedures.teach("Release", ["Run the tests", "Tag"], space="me/demo")
     for worked in (True, False, True):
-        mind.outcome(one.id, worked)
+        mind.procedures.outcome(one.id, worked)
     told = mind.explain(one.id).story
 
     assert (

@@ -61,12 +61,12 @@ def test_a_negative_memory_surfaces_in_the_conversation_too(mind):
 @pytest.mark.proves("X45", "CC-13")
 def test_use_brings_nothing_back(mind):
     """A use, an outcome or a verdict that comes after a decision changes nothing of it."""
-    gone, old, new = (mind.teach(f"Deploy {n}", ["go"], space=SPACE) for n in range(3))
+    gone, old, new = (mind.procedures.teach(f"Deploy {n}", ["go"], space=SPACE) for n in range(3))
     mind.forget(gone.id)
     mind.supersede(old.id, new.id)
     for one in (gone, old):
         mind.feedback(one.id, True)
-        mind.outcome(one.id, worked=True)
+        mind.procedures.outcome(one.id, worked=True)
     ids = [gone.id, old.id]
     mind.store.append([Event("prepared", SPACE, 0.0, payload={"ids": ids, "verified": ids})])
     mind.settle()
@@ -79,7 +79,7 @@ def test_use_brings_nothing_back(mind):
 @pytest.mark.proves("B63", "B64", "B65")
 def test_a_procedure_is_found_by_any_of_its_steps(mind):
     """Name, trigger, ordered steps, prerequisites, warnings."""
-    kept = mind.teach(
+    kept = mind.procedures.teach(
         "Release a version",
         ["bump the number", "tag it.", "push the tag"],
         triggers=["release"],
@@ -98,22 +98,23 @@ def test_a_procedure_is_found_by_any_of_its_steps(mind):
 
 def test_a_procedure_without_steps_is_none(mind):
     with pytest.raises(BadInput, match="at least one step"):
-        mind.teach("Nothing", [], space=SPACE)
+        mind.procedures.teach("Nothing", [], space=SPACE)
     with pytest.raises(BadInput, match="list of texts"):
-        mind.teach("A", "abc", space=SPACE)
+        mind.procedures.teach("A", "abc", space=SPACE)
 
 
 @pytest.mark.proves("CC-66")
 def test_a_procedure_is_ranked_by_how_it_went(mind, clock):
     """0.5 → 0.55 → 0.595, and 0.5 → 0.45; what lately worked is recommended."""
-    kept = mind.teach("Deploy", ["push"], space=SPACE)
+    kept = mind.procedures.teach("Deploy", ["push"], space=SPACE)
     before = compute_prior(kept, clock())
     assert [0.55, 0.595] == [
-        pytest.approx(read_practice_record(mind.outcome(kept.id, True)).rate) for _ in range(2)
+        pytest.approx(read_practice_record(mind.procedures.outcome(kept.id, True)).rate)
+        for _ in range(2)
     ]
     assert compute_prior(mind.get(kept.id)[0], clock()) > before
-    other = mind.teach("Other", ["push"], space=SPACE)
-    record = read_practice_record(mind.outcome(other.id, False))
+    other = mind.procedures.teach("Other", ["push"], space=SPACE)
+    record = read_practice_record(mind.procedures.outcome(other.id, False))
     assert (0, 1) == record[:2]
     assert [0.45, 1 / 3] == pytest.approx([record.rate, record.chance])
     mind.undo(mind.history(other.id)[-1].event.seq)
@@ -123,7 +124,7 @@ def test_a_procedure_is_ranked_by_how_it_went(mind, clock):
 def test_only_a_procedure_has_outcomes(mind):
     fact = mind.remember("A fact", space=SPACE)
     with pytest.raises(BadInput, match="outcomes belong"):
-        mind.outcome(fact.id, True)
+        mind.procedures.outcome(fact.id, True)
 
 
 @pytest.mark.proves("CC-52")

@@ -32,7 +32,7 @@ def prepared(mind, *memories, session="s1", **payload):
                 verb="prepared",
                 space=f"{SPACE}/{session}",
                 session=session,
-                at=mind._now(),
+                at=mind.context.now(),
                 payload={"ids": [m.id for m in memories], **payload},
             )
         ]
@@ -98,7 +98,7 @@ def test_one_event_is_one_transaction_and_can_be_undone(mind):
 
     mind.undo(event.seq)
     assert mind.get([one.id, two.id, bad.id]) == [one, two, bad]
-    assert mind.store.edges([one.id, two.id]) == [] == mind.verify()
+    assert mind.store.edges([one.id, two.id]) == [] == mind.data.verify()
 
 
 @pytest.mark.proves("CC-52", "B78", "B79")
@@ -210,11 +210,11 @@ def turns(mind, *texts, session="s1", clock=None):
 def test_a_question_without_an_answer_is_a_gap(mind, clock):
     """Candidates were there, nothing was shown: what was asked, when, in which conversation."""
     turns(mind, "Which fertiliser do the garden gates in Kew need before winter?", clock=clock)
-    (gap,) = mind.gaps(SPACE)
+    (gap,) = mind.review.gaps(SPACE)
 
     assert gap.asked == "Which fertiliser do the garden gates in Kew need before winter?"
     assert (gap.at, gap.times, gap.space, gap.session) == (clock.at - 60, 1, f"{SPACE}/s1", "s1")
-    assert mind.gaps("me/other") == [] and len(mind.gaps("me")) == 1
+    assert mind.review.gaps("me/other") == [] and len(mind.review.gaps("me")) == 1
 
 
 def test_the_same_gap_is_counted(mind, clock):
@@ -223,7 +223,7 @@ def test_the_same_gap_is_counted(mind, clock):
     turns(mind, ask, "Fine.", ask, clock=clock)
     turns(mind, ask, session="s2", clock=clock)
 
-    assert [(gap.times, gap.session) for gap in mind.gaps(SPACE)] == [(2, "s2")]
+    assert [(gap.times, gap.session) for gap in mind.review.gaps(SPACE)] == [(2, "s2")]
 
 
 @pytest.mark.proves("B81")
@@ -252,7 +252,7 @@ def test_what_is_no_gap(mind, text):
     )
     turns(mind, text)
 
-    assert mind.gaps(SPACE) == []
+    assert mind.review.gaps(SPACE) == []
 
 
 def test_what_the_agent_was_told_already_is_no_gap(mind, clock):
@@ -264,7 +264,7 @@ def test_what_the_agent_was_told_already_is_no_gap(mind, clock):
 
     assert (
         any("given" in event.payload for event in mind.store.events(verbs=["turn"]))
-        and mind.gaps(SPACE) == []
+        and mind.review.gaps(SPACE) == []
     )
 
 
@@ -296,7 +296,7 @@ def test_gaps_are_forgotten_after_ninety_days(mind, clock):
     turns(mind, "Which fertiliser do the garden gates in Kew need before winter?")
     clock.tick(GAP_SECONDS + 120)
 
-    assert mind.gaps(SPACE) == []
+    assert mind.review.gaps(SPACE) == []
 
 
 @pytest.mark.parametrize(

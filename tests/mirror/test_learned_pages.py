@@ -31,10 +31,10 @@ def test_fixes_of_errors_stand_on_a_page(mind, clock):
     assert "pip install pyyaml" in line
     edit(mind, line, "")
     sync(mind)
-    assert mind.suggest_fix(MISSING, space=SPACE) == []
+    assert mind.activity.suggest_fix(MISSING, space=SPACE) == []
     overcome(mind, clock, session="again")
     sync(mind)
-    assert "yaml" not in text(mind) and mind.learned_patterns(space=SPACE) == []
+    assert "yaml" not in text(mind) and mind.activity.learned_patterns(space=SPACE) == []
 
 
 @pytest.mark.proves("D59")
@@ -47,14 +47,14 @@ def test_command_sequences_stand_on_a_page(mind, clock):
         for n in range(first, first + 3):
             for command in ("make build", "make check"):
                 run(mind, clock, command, session=f"w{n}", task=f"w{n}")
-            mind.record_task(f"w{n}", "success", space=SPACE)
+            mind.activity.record_task(f"w{n}", "success", space=SPACE)
             mind.settle()
         sync(mind)
 
     worked(0)
     line = line_with(text(mind), "make build → make check")
-    assert [one.type for one in mind.learned_patterns(space=SPACE)] == ["workflow"]
+    assert [one.type for one in mind.activity.learned_patterns(space=SPACE)] == ["workflow"]
     edit(mind, line, "")
     sync(mind)
     worked(3)
-    assert "make check" not in text(mind) and mind.learned_patterns(space=SPACE) == []
+    assert "make check" not in text(mind) and mind.activity.learned_patterns(space=SPACE) == []

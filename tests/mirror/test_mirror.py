@@ -45,7 +45,7 @@ def edit(mind, old, new, name="MEMORY.md"):
 
 def sync(mind, **how):
     """Bring the space in step; the result."""
-    (done,) = mind.mirror(SPACE, **how)
+    (done,) = mind.data.mirror(SPACE, **how)
     return done
 
 
@@ -78,7 +78,7 @@ def test_pages_are_written_by_settling_and_grouped(mind):
     assert "scratch" not in long
     assert "Where I was" not in long + text(mind, TODAY)
     assert f"- 08:53 Deployed heron. <!-- {event.id} -->\n" in text(mind, TODAY)
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 @pytest.mark.proves("B92")
@@ -137,7 +137,7 @@ def test_an_edited_line_revises_its_memory(mind):
     mind.undo(done.events[0])
     sync(mind)
     assert "heron" in text(mind)
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 @pytest.mark.proves("C60")
@@ -194,8 +194,10 @@ def test_a_day_can_be_edited_too(mind):
     edit(mind, "- 08:53 Started.", "- 07:10 Coffee with Ann.\n- 08:45 Started.", TODAY)
     sync(mind)
 
-    assert alive(mind)["Coffee with Ann."].at == mind._now() // 86_400 * 86_400 + 7 * 3600 + 600
-    assert alive(mind)["Started."].at == mind._now() // 86_400 * 86_400 + 8 * 3600 + 2700
+    assert (
+        alive(mind)["Coffee with Ann."].at == mind.context.now() // 86_400 * 86_400 + 7 * 3600 + 600
+    )
+    assert alive(mind)["Started."].at == mind.context.now() // 86_400 * 86_400 + 8 * 3600 + 2700
     assert alive(mind)["Coffee with Ann."].kind == "event"
 
 
@@ -219,7 +221,7 @@ def test_a_moved_line_changes_its_kind(mind):
     assert mind.get([one.id])[0].kind == "event"
     assert one.id in text(mind, TODAY)
     assert one.id not in text(mind)
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 def test_a_line_that_lost_its_id_is_still_its_memory(mind):
@@ -248,7 +250,7 @@ def test_a_line_copied_under_a_heading_of_ones_own_is_prose(mind):
 
     assert (done.new, done.revised, done.forgotten, done.troubles) == (0, 0, 0, ())
     assert (text(mind).count(one.id), text(mind).count(f"- {one.text}\n")) == (1, 2)
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 @pytest.mark.proves("C60")
@@ -266,7 +268,7 @@ def test_a_line_of_nobodys_under_a_heading_of_ones_own_is_prose(mind):
     assert text(mind).endswith("## Mine\n\n- A note.\n- Copied and edited.\n")
     assert alive(mind).keys() == {"Tea over coffee."}
     assert mind.get([other.id])[0].text == "Elsewhere."
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 def test_unforeseen_trouble_in_one_space_stops_no_other_one(mind, monkeypatch):
@@ -287,14 +289,14 @@ def test_unforeseen_trouble_in_one_space_stops_no_other_one(mind, monkeypatch):
         mind.remember("More.", space=SPACE)
         mind.remember("Elsewhere.", space="me/other")
         mind.settle()
-        (problem,) = mind.verify()
+        (problem,) = mind.data.verify()
         assert "something nobody thought of" in sync(mind).troubles[0]
 
     assert "something nobody thought of" in problem.message
     assert "Elsewhere." in text(mind, space="me/other")
     assert sync(mind).troubles == ()
     assert "More." in text(mind)
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 @pytest.mark.parametrize(
@@ -313,7 +315,7 @@ def test_a_line_that_lost_its_shape_is_still_its_memory(mind, old, new):
     """Without its bullet, numbered, indented, broken, as a heading: as long as its id stands there,
     nothing is forgotten and nothing is made twice.
     """
-    one = mind.remember("Tea over coffee.", space=SPACE, at=mind._now() - 60)
+    one = mind.remember("Tea over coffee.", space=SPACE, at=mind.context.now() - 60)
     two = mind.remember("Deploys go out on Tuesdays.", space=SPACE)
     sync(mind)
     edit(mind, old, new)
@@ -322,14 +324,14 @@ def test_a_line_that_lost_its_shape_is_still_its_memory(mind, old, new):
     assert (done.new, done.revised, done.forgotten, done.questions) == (0, 0, 0, ())
     assert mind.get([one.id, two.id]) == [one, two]
     assert text(mind).count("Deploys go out on Tuesdays.") == (2 if "#" in new else 1)
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 def test_a_wrapped_line_and_two_joined_ones_are_still_their_memories(mind):
     """An editor that wraps without indenting says the same in two lines; of two lines made one none
     is forgotten.
     """
-    one = mind.remember("Deploys go out on Tuesdays.", space=SPACE, at=mind._now() - 60)
+    one = mind.remember("Deploys go out on Tuesdays.", space=SPACE, at=mind.context.now() - 60)
     two = mind.remember("Tea over coffee.", space=SPACE)
     sync(mind)
     edit(mind, "go out on", "go out\non")
@@ -377,7 +379,7 @@ def test_only_a_time_of_the_day_is_one(mind):
 
     assert alive(mind).keys() == {"Started.", "24:00 lights off", "99:10 was the exchange rate"}
     assert "- 08:53 24:00 lights off <!--" in text(mind, TODAY)
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 def test_the_persons_edit_wins_and_the_programs_stays_in_history(mind):
@@ -408,7 +410,7 @@ def test_an_edit_brings_back_what_the_program_let_go(mind):
     assert (done.revived, done.clashes) == (1, (old.id,))
     assert mind.get([old.id])[0].active
     assert "Editor: vim, in the terminal." in text(mind)
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 def test_a_buffer_from_before_takes_nothing_back(mind):
@@ -456,7 +458,7 @@ def test_a_buffer_older_than_all_known_states_is_asked_about(mind, monkeypatch):
     assert alive(mind).keys() == {"Port is 7.", "Editor: helix.", "Added meanwhile."}
     sync(mind, forget=False)
     assert alive(mind).keys() == {"Port is 7.", "Editor: nano.", "Added meanwhile."}
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
     assert mind.get([other.id])[0].text == "Editor: nano."
 
 
@@ -470,14 +472,14 @@ def test_a_line_that_cannot_be_taken_in_stays_as_it_is(mind):
     (trouble,) = sync(mind).troubles
     mind.remember("Added meanwhile.", space=SPACE)
     assert sync(mind).troubles == (trouble,)
-    assert [problem.message for problem in mind.verify()] == [trouble]
+    assert [problem.message for problem in mind.data.verify()] == [trouble]
     assert (text(mind).count("Port is 443"), text(mind).count(one.id)) == (1, 1)
     assert "Added meanwhile." in text(mind)
 
     edit(mind, "x" * 4_100_000, "see the wiki.")
     assert sync(mind).troubles == ()
     assert mind.get([one.id])[0].text == "Port is 443, see the wiki."
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 @pytest.mark.parametrize("left", ["", "\n", None, "cut", "many"])
@@ -505,7 +507,7 @@ def test_many_lines_gone_are_asked_about(mind, left):
     mind.settle()
     assert len(alive(mind)) == 40
     assert len(mirror_sync.list_deletion_questions(mind.settings, mind.store)) == 1
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
     assert not sync(mind, forget=False).questions
     assert len(alive(mind)) == 40
@@ -516,7 +518,7 @@ def test_many_lines_gone_are_asked_about(mind, left):
     assert done.forgotten == 40 - len(alive(mind)) >= 11
     assert mirror_sync.list_deletion_questions(mind.settings, mind.store) == []
     assert {item.text for item in made} >= alive(mind).keys()
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 @pytest.mark.parametrize(
@@ -552,7 +554,7 @@ def test_a_page_of_a_day_that_somebody_has_made(mind):
     page(mind, name).write_text(f"## What happened\n\n- 10:00 I met Bob.\n{line}")
     (trouble,) = sync(mind).troubles
     assert alive(mind).keys() == {"Tea over coffee.", "Port is 80."}
-    assert [trouble] == [problem.message for problem in mind.verify()]
+    assert [trouble] == [problem.message for problem in mind.data.verify()]
 
     first = trouble[trouble.index("<!--") :]
     page(mind, name).write_text(f"{first}\n{text(mind, name)}")
@@ -561,7 +563,7 @@ def test_a_page_of_a_day_that_somebody_has_made(mind):
     assert alive(mind)["I met Bob."].at == 1_735_812_000
     assert mind.get([one.id])[0].kind == "event"
     assert one.id not in text(mind)
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
     page(mind, "memory/2025-01-03.md").write_text("")
     sync(mind)
@@ -593,7 +595,7 @@ def test_line_ends_byte_order_mark_and_a_missing_newline_stay(mind):
     data = page(mind).read_bytes()
     assert data.startswith(b"\xef\xbb\xbf<!-- reverie mirror")
     assert data.count(b"\n") == data.count(b"\r\n")
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 def test_what_cannot_be_read_is_left_alone(mind):
@@ -609,11 +611,11 @@ def test_what_cannot_be_read_is_left_alone(mind):
 
     assert "not UTF-8" in trouble
     assert page(mind).read_bytes() == good + b"\xff\xfe"
-    assert [p.what for p in mind.verify()] == ["mirror"]
+    assert [p.what for p in mind.data.verify()] == ["mirror"]
     page(mind).write_bytes(good)
     assert sync(mind).troubles == ()
     assert "Another fact." in text(mind)
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 @pytest.mark.parametrize(
@@ -697,7 +699,7 @@ def test_a_folder_that_cannot_be_written_is_said_and_caught_up(mind, monkeypatch
     assert "Check who may write" in done.troubles[0]
     sync(mind)
     assert "Another." in text(mind)
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 def refuse(path, *_):
@@ -725,7 +727,7 @@ def test_a_page_altered_while_it_is_being_written_is_read_again(mind, monkeypatc
     there = sorted(m.text for m in mind.store.browse(Filter(spaces=(SPACE,))))
     assert there == ["A fact.", "First edit.", "Second edit."]
     assert all(words in text(mind) for words in alive(mind))
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 @pytest.mark.skipif(
@@ -758,7 +760,7 @@ def test_a_save_in_the_very_moment_of_writing_is_not_lost(mind, monkeypatch, in_
     assert alive(mind).keys() == {"A fact.", "The program's.", "Saved just now."}
     assert all(words in text(mind) for words in alive(mind))
     assert not list(page(mind).parent.glob(".*.part"))
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 @pytest.mark.parametrize("stop", ["keep_copy", "write", "keep_state"])
@@ -776,7 +778,7 @@ def test_a_crash_between_store_and_page_makes_nothing_twice(mind, monkeypatch, s
     assert (done.new, done.revised) == (0, 0)
     assert alive(mind).keys() == {"New line.", "An edited fact."}
     assert text(mind).count("New line.") == 1
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 def test_purge_reaches_pages_and_copies(mind):
@@ -789,7 +791,7 @@ def test_purge_reaches_pages_and_copies(mind):
     mind.revise(one.id, text="The vault word is marimba.")
     sync(mind)
     edit(mind, f" <!-- {one.id} -->", "")
-    purged = mind.purge([one.id])
+    purged = mind.data.purge([one.id])
 
     assert purged.unreached == ()
     held = [
@@ -801,7 +803,7 @@ def test_purge_reaches_pages_and_copies(mind):
     assert held == []
     sync(mind)
     assert alive(mind).keys() == {"Something else."}
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 @pytest.mark.parametrize("later", ["off", "moved"])
@@ -817,13 +819,13 @@ def test_purge_reaches_where_the_mirror_was(tmp_path, clock, later):
     with memory(
         tmp_path / "home", now=clock, mirror="off" if later == "off" else str(tmp_path / "notes")
     ) as mind:
-        mind.mirror()
-        assert [] == mind.verify()
+        mind.data.mirror()
+        assert [] == mind.data.verify()
         (old / "MEMORY.md").write_text(
             (old / "MEMORY.md").read_text() + "- Typed in the old place.\n"
         )
-        assert "no longer there" in mind.verify()[0].message
-        assert mind.purge([one.id]).unreached == ()
+        assert "no longer there" in mind.data.verify()[0].message
+        assert mind.data.purge([one.id]).unreached == ()
         held = [
             path
             for root in (tmp_path / "home/spaces", tmp_path / "notes")
@@ -834,7 +836,7 @@ def test_purge_reaches_where_the_mirror_was(tmp_path, clock, later):
         assert "Typed in the old place." in (old / "MEMORY.md").read_text()
         (tmp_path / "home/spaces").rename(tmp_path / "away")
         other = mind.remember("One more.", space=SPACE)
-        assert mind.purge([other.id]).unreached == (tmp_path / "home/spaces",)
+        assert mind.data.purge([other.id]).unreached == (tmp_path / "home/spaces",)
 
 
 def test_an_old_buffer_does_not_bring_a_purged_memory_back(mind):
@@ -845,13 +847,13 @@ def test_an_old_buffer_does_not_bring_a_purged_memory_back(mind):
     mind.remember("Port is 80.", space=SPACE)
     sync(mind)
     buffer = text(mind)
-    mind.purge([one.id])
+    mind.data.purge([one.id])
     page(mind).write_text(buffer.replace("is 80", "is 443"))
     sync(mind)
 
     assert alive(mind).keys() == {"Port is 443."}
     assert "xylophone" not in text(mind)
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 def test_purge_leaves_other_peoples_hidden_files_alone(mind):
@@ -862,7 +864,7 @@ def test_purge_leaves_other_peoples_hidden_files_alone(mind):
     page(mind, "deep").mkdir()
     for path in (theirs, page(mind, "deep/.MEMORY.md.1.part"), ours):
         path.write_text("xylophone")
-    mind.purge([one.id])
+    mind.data.purge([one.id])
 
     assert theirs.exists()
     assert page(mind, "deep/.MEMORY.md.1.part").exists()
@@ -878,10 +880,10 @@ def test_verify_finds_and_mends_a_page_that_is_out_of_step(mind):
     state = folder.state()
     folder.keep_state(state._replace(looks=folder.looks(state.looks)))
 
-    (problem,) = mind.verify()
+    (problem,) = mind.data.verify()
     assert (problem.what, problem.repaired) == ("mirror", False)
-    assert [p.repaired for p in mind.verify(repair=True)] == [True]
-    assert [] == mind.verify()
+    assert [p.repaired for p in mind.data.verify(repair=True)] == [True]
+    assert [] == mind.data.verify()
     for copy in folder.hidden.glob("*.md.json"):
         copy.unlink()
     mind.remember("Another.", space=SPACE)
@@ -893,14 +895,14 @@ def test_import_fills_the_pages(mind, tmp_path, clock):
     """What comes without events of its own is on the pages all the same."""
     with memory(tmp_path / "other", now=clock) as other:
         other.remember("From elsewhere.", space=SPACE)
-        rows = list(other.export(log=False))
+        rows = list(other.data.export(log=False))
     mind.remember("From here.", space=SPACE)
     mind.settle()
-    mind.import_(rows)
+    mind.data.import_(rows)
     mind.settle()
 
     assert "From elsewhere." in text(mind)
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 @pytest.mark.proves("C115")
@@ -941,7 +943,7 @@ def test_two_processes_at_once_do_it_once(tmp_path):
 
         assert sorted(result["spaces"][0]["new"] for result in results) == [0, 0, 50]
         assert len(alive(mind)) == 51
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
 
 
 def test_the_mirror_can_be_moved_or_switched_off(tmp_path, clock):
@@ -955,7 +957,7 @@ def test_the_mirror_can_be_moved_or_switched_off(tmp_path, clock):
     with memory(tmp_path / "off", now=clock, mirror="off") as mind:
         mind.remember("A fact.", space=SPACE)
         mind.settle()
-        assert mind.mirror() == []
+        assert mind.data.mirror() == []
     assert not list((tmp_path / "off").rglob("*.md"))
     assert not list((tmp_path / "home").rglob("*.md"))
 
@@ -964,10 +966,10 @@ def test_a_space_switched_off_is_let_be(mind):
     """Where memory is off, a person's lines stay what they are: nothing is taken in."""
     mind.remember("A fact.", space=SPACE)
     sync(mind)
-    mind.settings = mind.settings._replace(off=(SPACE,))
+    mind.context.settings = mind.settings._replace(off=(SPACE,))
     edit(mind, "A fact.", "Another.")
     mind.settle()
-    mind.mirror()
+    mind.data.mirror()
     assert alive(mind).keys() == {"A fact."}
 
 
@@ -1049,4 +1051,4 @@ def test_threads_of_one_process_do_not_meet(mind):
 def test_a_bad_space_is_refused(mind):
     """What is no space has no pages."""
     with pytest.raises(BadInput):
-        mind.mirror("../out")
+        mind.data.mirror("../out")

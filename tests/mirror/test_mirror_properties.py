@@ -192,7 +192,7 @@ class Editing(RuleBasedStateMachine):
         self.typed = {}  # what the person typed and saved → whether they deleted it since
         self.prose = []
         self.altered = set()  # what the program has written otherwise or let go of since
-        self.mind.mirror(SPACE)
+        self.mind.data.mirror(SPACE)
         self.path = self.mind.settings.mirror_root / SPACE / MAIN_PAGE
         if crlf:
             self.path.write_bytes(self.path.read_bytes().replace(b"\n", b"\r\n"))
@@ -327,13 +327,13 @@ class Editing(RuleBasedStateMachine):
     def sync(self):
         """Whoever had a buffer open keeps it: its next save is some states behind."""
         text = self.path.read_bytes().decode()
-        done = self.mind.mirror(SPACE, forget=True)
+        done = self.mind.data.mirror(SPACE, forget=True)
         assert [] == [trouble for one in done for trouble in one.troubles]
         self.check(text)
 
     def check(self, text):
         """File and store agree, and what the person has typed is there or in a history."""
-        assert [] == self.mind.verify()
+        assert [] == self.mind.data.verify()
         page = self.path.read_bytes().decode()
         shown = {
             item.marked: item.line.text

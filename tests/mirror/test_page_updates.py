@@ -15,13 +15,13 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6" * 3
 @pytest.fixture
 def mind(tmp_path, clock):
     with memory(tmp_path / "home", now=clock) as mind:
-        mind.mirror(SPACE)
+        mind.data.mirror(SPACE)
         yield mind
 
 
 def page(mind):
     """MEMORY.md of the space."""
-    return Path(mind.mirror(SPACE)[0].folder, "MEMORY.md")
+    return Path(mind.data.mirror(SPACE)[0].folder, "MEMORY.md")
 
 
 def said(mind):
@@ -32,7 +32,7 @@ def said(mind):
 
 
 def update(mind, text, mode="append", **more):
-    return mind.update_file(page(mind), text, mode, space=SPACE, **more)
+    return mind.files.update(page(mind), text, mode, space=SPACE, **more)
 
 
 @pytest.mark.proves("C95", "C97")
@@ -53,12 +53,12 @@ def test_what_is_appended_is_remembered_once_as_the_tools(mind):
     assert kept == said(mind)
     assert {"s1"} == {one.session for one in written.memories} and written.added == 3
     for _ in range(2):
-        mind.mirror(SPACE)
+        mind.data.mirror(SPACE)
         mind.settle()
         assert kept == said(mind)
     assert page(mind).read_text().count("Staging is heron") == 1
     assert update(mind, "- Staging is heron\n").added == 0
-    assert kept == said(mind) and [] == mind.verify()
+    assert kept == said(mind) and [] == mind.data.verify()
 
 
 @pytest.mark.proves("C95")
@@ -99,12 +99,12 @@ def test_a_replaced_page_stays_in_step_and_what_it_replaced_counts_no_longer(min
     assert told.startswith("<!-- reverie mirror ") and "# Hosts" in told and "heron" not in told
     later = mind.remember("Backups run at four", space=SPACE)
     mind.settle()
-    assert later.text in page(mind).read_text() and not mind.mirror(SPACE)[0].troubles
+    assert later.text in page(mind).read_text() and not mind.data.mirror(SPACE)[0].troubles
     mind.undo(written.version)
     assert {"Prod is eagle", "Staging is heron", "The relay is curlew", later.text} == {
         text for text, *_ in said(mind)
     }
-    assert "heron" in page(mind).read_text() and before != told and [] == mind.verify()
+    assert "heron" in page(mind).read_text() and before != told and [] == mind.data.verify()
 
 
 @pytest.mark.proves("CC-74")
@@ -114,7 +114,7 @@ def test_a_page_that_is_restored_brings_its_memories_back(mind):
     """
     mind.remember("Staging is heron", space=SPACE)
     written = update(mind, "- CI is wren\n", "replace")
-    mind.restore_file(page(mind), written.version, space=SPACE)
+    mind.files.restore(page(mind), written.version, space=SPACE)
     mind.settle()
     assert [("Staging is heron", "fact", "observed")] == said(mind)
     assert "wren" not in page(mind).read_text() and "heron" in page(mind).read_text()
@@ -153,7 +153,7 @@ def test_a_page_that_waits_for_an_answer_is_not_replaced(mind):
 def test_what_is_refused_comes_in_by_no_page(tmp_path, clock):
     """A line with an id that is reworded goes by the policy like any other text."""
     with memory(tmp_path / "home", now=clock, contact="refuse") as mind:
-        mind.mirror(SPACE)
+        mind.data.mirror(SPACE)
         update(mind, "- Search is Ann's.\n")
         told = (
             page(mind)

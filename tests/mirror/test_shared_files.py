@@ -69,7 +69,7 @@ def test_a_file_in_the_documents_format(team):
         "The cache is keyed by the build id.", title="Cache key", tags=["widget_cache"], space=SPACE
     )
     untitled = ann.remember("Line one.\nLine two of it.", space=SPACE)
-    done = ann.share(path, space=SPACE)
+    done = ann.data.share(path, space=SPACE)
     one, two = lines(path)
     assert one == {
         "id": kept.id,
@@ -103,7 +103,7 @@ def test_what_is_the_users_own_stays_at_home(team):
     ann.remember("Perhaps it leaks.", provenance="inferred", space=SPACE)
     ann.remember("A secret of mine.", space="me")
     ann.remember("Of another project.", space="me/other")
-    ann.share(path, space=SPACE)
+    ann.data.share(path, space=SPACE)
     assert path.read_bytes() == b""
 
 
@@ -114,7 +114,7 @@ def test_jaatos_files_are_taken_in(team):
     ann, _, path = team
     write(path, *JAATO)
     before = path.read_bytes()
-    done = ann.share(path, space=SPACE, once="import")
+    done = ann.data.share(path, space=SPACE, once="import")
     assert (done.new, done.written, path.read_bytes()) == (2, False, before)
     old, new = ann.browse(space=SPACE)
     assert (new.text, new.title) == (JAATO[0]["content"], JAATO[0]["description"])
@@ -127,11 +127,11 @@ def test_jaatos_files_are_taken_in(team):
         "id": "mem_20231211_143022",
         "zone": ZONE,
     }
-    assert ann.share(path, space=SPACE, once="import").new == 0
-    assert [] == ann.verify()
+    assert ann.data.share(path, space=SPACE, once="import").new == 0
+    assert [] == ann.data.verify()
 
     other = path.with_name("again.jsonl")
-    ann.share(other, space=SPACE, once="export")
+    ann.data.share(other, space=SPACE, once="export")
     back = {one["id"]: one for one in lines(other)}
     for record in JAATO:
         assert {
@@ -145,8 +145,8 @@ def test_a_team_shares_what_it_knows(team):
     """What one adds, alters or forgets the other has after the next look, with the same id."""
     ann, bob, path = team
     kept = ann.remember("Deploy with make ship.", title="Deploying", tags=["deploy"], space=SPACE)
-    ann.share(path, space=SPACE)
-    assert bob.share(path, space=SPACE).new == 1 and bob.get(kept.id)[0].text == kept.text
+    ann.data.share(path, space=SPACE)
+    assert bob.data.share(path, space=SPACE).new == 1 and bob.get(kept.id)[0].text == kept.text
     bob.revise(kept.id, text="Deploy with make ship-it.")
     own = bob.remember("The cache needs a restart.", space=SPACE)
     bob.settle()
@@ -169,7 +169,7 @@ def test_a_team_shares_what_it_knows(team):
 def test_what_was_pulled_counts_from_the_first_turn_on(team):
     """A conversation that begins takes in what others have written meanwhile."""
     ann, _, path = team
-    ann.share(path, space=SPACE)
+    ann.data.share(path, space=SPACE)
     write(path, *JAATO)
     with ann.companion(space=SPACE) as companion:
         companion.turn([{"role": "user", "content": "hello"}])
@@ -182,7 +182,7 @@ def test_people_edit_the_file(team):
     """A line that is altered, added or deleted by hand is so in memory: the person's word holds."""
     ann, _, path = team
     one, _, three = (ann.remember(f"Fact number {n} of all.", space=SPACE) for n in "abc")
-    ann.share(path, space=SPACE)
+    ann.data.share(path, space=SPACE)
     a, b, _ = lines(path)
     write(
         path,
@@ -190,7 +190,7 @@ def test_people_edit_the_file(team):
         b,
         {"id": "mem_by_hand", "content": "Written by hand.", "tags": ["x"]},
     )
-    done = ann.share(path, space=SPACE)
+    done = ann.data.share(path, space=SPACE)
     assert (done.new, done.revised, done.forgotten) == (1, 1, 1)
     assert ann.get(one.id)[0].text == "Fact a, corrected." and not ann.get(three.id)[0].active
     assert "Written by hand." in [memory.text for memory in ann.browse(space=SPACE)]
@@ -201,11 +201,11 @@ def test_reading_alters_no_file(team):
     """Who used a memory and when is no reason to write a file that is under version control."""
     ann, _, path = team
     kept = ann.remember("Deploy with make ship.", space=SPACE)
-    ann.share(path, space=SPACE)
+    ann.data.share(path, space=SPACE)
     before = path.read_bytes()
     ann.retrieve([kept.id], space=SPACE)
     ann.settle()
-    assert path.read_bytes() == before and not ann.share(path, space=SPACE).written
+    assert path.read_bytes() == before and not ann.data.share(path, space=SPACE).written
 
 
 def test_an_emptied_file_forgets_nothing(team):
@@ -213,11 +213,11 @@ def test_an_emptied_file_forgets_nothing(team):
     ann, _, path = team
     for n in range(12):
         ann.remember(f"Fact number {n} of all.", space=SPACE)
-    ann.share(path, space=SPACE)
+    ann.data.share(path, space=SPACE)
     whole = path.read_bytes()
     for spoil in (lambda: path.write_bytes(b""), path.unlink):
         spoil()
-        done = ann.share(path, space=SPACE)
+        done = ann.data.share(path, space=SPACE)
         assert (done.forgotten, path.read_bytes()) == (
             0,
             whole,
@@ -241,10 +241,10 @@ def test_what_cannot_be_read_is_kept(team):
     path.write_bytes(
         b"\xef\xbb\xbf" + "\r\n".join([json.dumps(JAATO[0]), *odd, json.dumps(JAATO[1])]).encode()
     )
-    done = ann.share(path, space=SPACE)
+    done = ann.data.share(path, space=SPACE)
     assert (done.new, len(done.troubles), done.lines) == (2, 5, 7)
     ann.remember("One more fact about it.", space=SPACE)
-    ann.share(path, space=SPACE)
+    ann.data.share(path, space=SPACE)
     assert path.read_text("utf-8").splitlines()[1:6] == odd
 
 
@@ -255,7 +255,7 @@ def test_a_file_with_the_marks_of_a_merge_waits(team):
         f"<<<<<<< HEAD\n{json.dumps(JAATO[0])}\n=======\n{json.dumps(JAATO[1])}\n>>>>>>> theirs\n"
     )
     path.write_text(text)
-    done = ann.share(path, space=SPACE)
+    done = ann.data.share(path, space=SPACE)
     assert done.stuck and "marks of a merge (lines 1, 3, 5)" in done.troubles[0]
     assert path.read_text() == text and ann.browse(space=SPACE) == []
 
@@ -295,10 +295,10 @@ def test_a_merge_that_keeps_both_sides(team):
     """Of two lines with one id the later one holds, and one of them is left (merge=union)."""
     ann, _, path = team
     kept = ann.remember("Deploy with make ship.", space=SPACE)
-    ann.share(path, space=SPACE)
+    ann.data.share(path, space=SPACE)
     (line,) = lines(path)
     write(path, line, {**line, "content": "Deploy with make ship-it."})
-    ann.share(path, space=SPACE)
+    ann.data.share(path, space=SPACE)
     assert (
         [one["content"] for one in lines(path)]
         == ["Deploy with make ship-it."]
@@ -312,8 +312,8 @@ def test_secrets_do_not_come_in(team):
     ann, _, path = team
     token = "ghp_" + "a1B2c3D4e5F6" * 3
     write(path, {**JAATO[0], "content": f"The token is {token} for now.", "description": token})
-    ann.share(path, space=SPACE)
-    assert token not in path.read_text() and token not in str(list(ann.export()))
+    ann.data.share(path, space=SPACE)
+    assert token not in path.read_text() and token not in str(list(ann.data.export()))
 
 
 def test_what_is_not_taken_in_here_stays_for_the_others(tmp_path, clock):
@@ -343,7 +343,7 @@ def test_what_is_not_taken_in_here_stays_for_the_others(tmp_path, clock):
     write(path, *said)
     with memory(tmp_path / "ann", now=clock, zone=ZONE, contact="refuse", curate="model") as mind:
         for _ in range(3):
-            mind.share(path, space=SPACE, trusted=True)
+            mind.data.share(path, space=SPACE, trusted=True)
             mind.settle()
             assert [line["id"] for line in lines(path)] == [line["id"] for line in said]
         edited = [
@@ -352,7 +352,7 @@ def test_what_is_not_taken_in_here_stays_for_the_others(tmp_path, clock):
         ]
         write(path, *edited)
         for _ in range(2):
-            mind.share(path, space=SPACE)
+            mind.data.share(path, space=SPACE)
             assert lines(path)[0]["content"] == edited[0]["content"]
 
 
@@ -365,36 +365,36 @@ def test_purge_leaves_nothing_in_the_file(team):
         ann.remember(text, space=SPACE)
         for text in ("The launch code is blue.", "Another fact of it.")
     )
-    ann.share(path, space=SPACE)
+    ann.data.share(path, space=SPACE)
     one, two = lines(path)
     write(path, {**one, "content": "The launch code is dark blue."}, two)
-    ann.purge(gone.id)
+    ann.data.purge(gone.id)
     ann.settle()
     assert [line["id"] for line in lines(path)] == [stays.id] and "launch" not in str(
-        list(ann.export())
+        list(ann.data.export())
     )
 
 
 def test_sharing_is_asked_for_and_ended(team):
     """Only files that somebody named are written; an end leaves them as they are."""
     ann, _, path = team
-    ann.share(path, space=SPACE)
-    assert ann.shares(space=SPACE) == [str(path)] and ann.shares(space="me/other") == []
-    ann.unshare(path, space=SPACE)
+    ann.data.share(path, space=SPACE)
+    assert ann.data.shares(space=SPACE) == [str(path)] and ann.data.shares(space="me/other") == []
+    ann.data.unshare(path, space=SPACE)
     ann.remember("Nobody else hears of it.", space=SPACE)
     ann.settle()
-    assert path.read_bytes() == b"" and ann.shares(space=SPACE) == []
+    assert path.read_bytes() == b"" and ann.data.shares(space=SPACE) == []
     for call in (
-        lambda: ann.unshare(path, space=SPACE),
-        lambda: ann.share(path.parent / "no", space=SPACE, once="import"),
+        lambda: ann.data.unshare(path, space=SPACE),
+        lambda: ann.data.share(path.parent / "no", space=SPACE, once="import"),
     ):
         with pytest.raises(NotFound):
             call()
     for wrong in (path.parent, path.parent / "none" / "x.jsonl"):
         with pytest.raises(BadInput):
-            ann.share(wrong, space=SPACE)
+            ann.data.share(wrong, space=SPACE)
     with pytest.raises(BadInput):
-        ann.share(path, space=SPACE, once="both")
+        ann.data.share(path, space=SPACE, once="both")
 
 
 def test_the_command(tmp_path, monkeypatch):

@@ -44,15 +44,15 @@ def notes(tmp_path):
 def known(tmp_path, notes, clock):
     """A mind that has indexed them and keeps what its embedder was asked."""
     with memory(tmp_path / "home", now=clock, embedder=CountingEmbedder()) as mind:
-        mind.add_folder(notes, space=SPACE)
-        mind.sync_files(space=SPACE)
+        mind.files.add_folder(notes, space=SPACE)
+        mind.files.sync(space=SPACE)
         yield mind
 
 
 def found(mind, query, **how):
     return [
         (Path(hit.path).name, hit.first, hit.last)
-        for hit in mind.search_files(query, space=SPACE, **how)
+        for hit in mind.files.search(query, space=SPACE, **how)
     ]
 
 
@@ -71,7 +71,7 @@ def asked_since(mind, work):
 @pytest.mark.proves("C66", "C68", "C91")
 def test_a_passage_names_its_lines(known):
     """Found by words before any vector is there, with path, lines, text, score and reason."""
-    [hit] = known.search_files("staging server", space=SPACE, limit=1)
+    [hit] = known.files.search("staging server", space=SPACE, limit=1)
     assert (hit.path.endswith("deploy.md"), hit.first, hit.last) == (True, 1, 3)
     assert "heron" in hit.text
     assert 0 < hit.score <= 1
@@ -83,8 +83,8 @@ def test_a_passage_names_its_lines(known):
 def test_what_is_shown_stands_at_its_lines(known, notes):
     """Reading the lines that a passage names gives the passage."""
     for number in (3, 40, 77, 119):
-        for hit in known.search_files(f"paragraph {number} penguins", space=SPACE, limit=3):
-            excerpt = known.read_file(
+        for hit in known.files.search(f"paragraph {number} penguins", space=SPACE, limit=3):
+            excerpt = known.files.read(
                 hit.path, start=hit.first, lines=hit.last - hit.first + 1, space=SPACE
             )
             assert (hit.text, hit.first, hit.last) == (excerpt.text, excerpt.first, excerpt.last)
@@ -94,7 +94,7 @@ def test_what_is_shown_stands_at_its_lines(known, notes):
 def test_words_and_meaning_are_weighed_seven_to_three(known):
     """0.7 of the cosine and 0.3 of the BM25 as a share of the highest."""
     known.settle()
-    hits = known.search_files("the staging server", space=SPACE, limit=1)
+    hits = known.files.search("the staging server", space=SPACE, limit=1)
     cosine = float(
         known.embedder.embed(["the staging server"])[0]
         @ known.embedder.embed(["# Deploy\n\nThe staging server is called heron."])[0]
@@ -105,10 +105,10 @@ def test_words_and_meaning_are_weighed_seven_to_three(known):
 def test_meaning_alone_proposes_nothing_below_its_floor(known):
     """A chunk that only its vector proposes needs a cosine of 0.35."""
     known.settle()
-    hits = known.search_files("penguins and rivers", space=SPACE, mode="dense", limit=50)
+    hits = known.files.search("penguins and rivers", space=SPACE, mode="dense", limit=50)
     assert hits
     assert min(hit.score for hit in hits) >= 0.35 * 0.7
-    assert [] == known.search_files("zzzz qqqq", space=SPACE, mode="dense")
+    assert [] == known.files.search("zzzz qqqq", space=SPACE, mode="dense")
 
 
 @pytest.mark.proves("C66")
@@ -116,8 +116,8 @@ def test_words_answer_where_no_model_does(tmp_path, notes):
     """Without an embedder, and with one whose model is not to be had."""
     for embedder in ("none", AbsentEmbedder()):
         with memory(tmp_path / str(embedder), embedder=embedder) as mind:
-            mind.add_folder(notes, space=SPACE)
-            mind.sync_files(space=SPACE)
+            mind.files.add_folder(notes, space=SPACE)
+            mind.files.sync(space=SPACE)
             assert found(mind, "heron") == [("deploy.md", 1, 3)]
 
 
@@ -125,40 +125,40 @@ def test_words_answer_where_no_model_does(tmp_path, notes):
 def test_the_same_question_gives_the_same_answer(known):
     """Best first, ties by path and line."""
     known.settle()
-    first = known.search_files("penguins", space=SPACE, limit=20)
-    assert first == known.search_files("penguins", space=SPACE, limit=20)
+    first = known.files.search("penguins", space=SPACE, limit=20)
+    assert first == known.files.search("penguins", space=SPACE, limit=20)
     assert [hit.score for hit in first] == sorted((hit.score for hit in first), reverse=True)
 
 
 @pytest.mark.proves("CC-11")
 def test_a_sibling_project_does_not_see_the_folder(known, notes):
     """A folder is its space's and of those below it."""
-    assert known.search_files("heron", space=f"{SPACE}/session")
-    assert [] == known.search_files("heron", space="me/other")
+    assert known.files.search("heron", space=f"{SPACE}/session")
+    assert [] == known.files.search("heron", space="me/other")
     with pytest.raises(BadInput, match="not in a folder"):
-        known.read_file(notes / "deploy.md", space="me/other")
+        known.files.read(notes / "deploy.md", space="me/other")
 
 
 @pytest.mark.proves("C91")
 def test_a_file_that_changed_or_went_says_so(known, notes):
     """A passage of a changed file says that it may be old; one of a deleted file is not shown."""
     os.utime(notes / "deploy.md", (1e9, 1e9))
-    known.sync_files(space=SPACE)
+    known.files.sync(space=SPACE)
     (notes / "deploy.md").write_text("The staging server is called egret.\n")
-    [hit] = known.search_files("staging", space=SPACE)
+    [hit] = known.files.search("staging", space=SPACE)
     assert hit.why[-1] == "changed since it was indexed"
     (notes / "deploy.md").unlink()
-    assert [] == known.search_files("staging", space=SPACE)
+    assert [] == known.files.search("staging", space=SPACE)
 
 
 def test_secrets_never_reach_the_index(tmp_path, notes, known):
     """Redacted before it is kept, lines keep their numbers, and the index file does not hold it."""
     (notes / "keys.md").write_text(f"# Keys\n\nAPI_KEY={KEY}\n\nThe relay is called osprey.\n")
-    known.sync_files(space=SPACE)
-    [hit] = known.search_files("osprey relay", space=SPACE, limit=1)
+    known.files.sync(space=SPACE)
+    [hit] = known.files.search("osprey relay", space=SPACE, limit=1)
     assert "[REDACTED:" in hit.text
-    assert known.read_file("keys.md", start=5, space=SPACE).text == "The relay is called osprey."
-    assert KEY not in known.read_file("keys.md", space=SPACE).text
+    assert known.files.read("keys.md", start=5, space=SPACE).text == "The relay is called osprey."
+    assert KEY not in known.files.read("keys.md", space=SPACE).text
     known.close()
     every = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
     assert [] == [path for path in every if KEY.encode() in path.read_bytes()]
@@ -170,12 +170,12 @@ def test_vectors_follow_a_few_at_a_time(known):
     long.
     """
     known.remember("The relay is called osprey.", space=SPACE)
-    waiting = known.folders(space=SPACE)[0].indexed.waiting
+    waiting = known.files.folders(space=SPACE)[0].indexed.waiting
     assert waiting > 4
     assert run_settle_step(known.work, 8).embedded == 1
-    assert known.folders(space=SPACE)[0].indexed.waiting == waiting
+    assert known.files.folders(space=SPACE)[0].indexed.waiting == waiting
     assert run_settle_step(known.work, 8).embedded == 2
-    assert known.folders(space=SPACE)[0].indexed.waiting == waiting - 2
+    assert known.files.folders(space=SPACE)[0].indexed.waiting == waiting - 2
 
 
 @pytest.mark.proves("C63", "C65")
@@ -185,7 +185,7 @@ def test_the_end_of_a_long_chunk_is_found_by_meaning(known):
     late = split_in_halves(
         max((one.chunk.text for one in known.store.files.chunks(range(1, 99))), key=len)
     )[1]
-    assert known.search_files(late, space=SPACE, mode="dense", limit=1)[0].score == pytest.approx(
+    assert known.files.search(late, space=SPACE, mode="dense", limit=1)[0].score == pytest.approx(
         0.7, abs=1e-5
     )
 
@@ -198,11 +198,11 @@ def test_vectors_of_another_model_are_not_compared(tmp_path, known, notes, clock
     with memory(tmp_path / "home", now=clock, embedder=CountingEmbedder("other/1")) as mind:
         assert all(
             not reason.startswith("meaning")
-            for hit in mind.search_files("heron", space=SPACE)
+            for hit in mind.files.search("heron", space=SPACE)
             for reason in hit.why
         )
         mind.settle()
-        assert mind.search_files("heron", space=SPACE)[0].why[-1].startswith("meaning")
+        assert mind.files.search("heron", space=SPACE)[0].why[-1].startswith("meaning")
     before = CountingEmbedder()
     with memory(tmp_path / "home", now=clock, embedder=before) as mind:
         mind.settle()
@@ -217,11 +217,11 @@ def test_nothing_changed_opens_no_file(known, notes, monkeypatch):
     """What has its stamp is not read again."""
     for path in notes.iterdir():
         os.utime(path, (1e9, 1e9))
-    known.sync_files(space=SPACE)
+    known.files.sync(space=SPACE)
     monkeypatch.setattr(
         "reverie.notes.note_indexing.read_text_file", lambda *_: pytest.fail("a file was opened")
     )
-    done = known.sync_files(space=SPACE)
+    done = known.files.sync(space=SPACE)
     assert (done.files, done.indexed, done.bytes) == (2, 0, 0)
 
 
@@ -231,7 +231,7 @@ def test_the_same_bytes_are_not_cut_again(known, notes):
 
     def touch():
         os.utime(notes / "long.md", (2e9, 2e9))
-        assert known.sync_files(space=SPACE).indexed == 0
+        assert known.files.sync(space=SPACE).indexed == 0
 
     assert [] == asked_since(known, touch)
 
@@ -244,13 +244,13 @@ def test_only_changed_chunks_are_embedded_again(known, notes):
         lines = (notes / "long.md").read_text().split("\n")
         lines[120] = "A line about a walrus."
         (notes / "long.md").write_text("\n".join(lines))
-        done = known.sync_files(space=SPACE).chunks
+        done = known.files.sync(space=SPACE).chunks
         assert done.kept > done.added > 0
 
     embedded = asked_since(known, edit)
     assert 1 <= len(embedded) <= 6
     assert any("walrus" in text for text in embedded)
-    assert known.search_files("walrus", space=SPACE)
+    assert known.files.search("walrus", space=SPACE)
 
 
 @pytest.mark.proves("C71")
@@ -259,7 +259,7 @@ def test_a_renamed_file_is_not_embedded_again(known, notes):
 
     def rename():
         (notes / "long.md").rename(notes / "renamed.md")
-        done = known.sync_files(space=SPACE)
+        done = known.files.sync(space=SPACE)
         assert (done.indexed, done.gone) == (1, 1)
 
     assert [] == asked_since(known, rename)
@@ -271,7 +271,7 @@ def test_a_deleted_file_is_forgotten(known, notes):
     """Its chunks are found neither by words nor by meaning."""
     known.settle()
     (notes / "deploy.md").unlink()
-    assert known.sync_files(space=SPACE).chunks.dropped == 1
+    assert known.files.sync(space=SPACE).chunks.dropped == 1
     known.settle()
     assert [] == [
         path
@@ -279,27 +279,30 @@ def test_a_deleted_file_is_forgotten(known, notes):
         for path, *_ in found(known, "staging server heron", mode=mode)
         if path == "deploy.md"
     ]
-    assert known.folders(space=SPACE)[0].indexed.files == 1
+    assert known.files.folders(space=SPACE)[0].indexed.files == 1
 
 
 def test_a_folder_that_vanished_is_kept_in_mind(known, notes):
     """A drive that is unplugged takes nothing with it."""
-    before = known.folders(space=SPACE)[0].indexed
+    before = known.files.folders(space=SPACE)[0].indexed
     notes.rename(notes.with_name("away"))
-    assert known.sync_files(space=SPACE).missing == (str(notes),)
-    assert (known.folders(space=SPACE)[0].there, known.folders(space=SPACE)[0].indexed) == (
+    assert known.files.sync(space=SPACE).missing == (str(notes),)
+    assert (
+        known.files.folders(space=SPACE)[0].there,
+        known.files.folders(space=SPACE)[0].indexed,
+    ) == (
         False,
         before,
     )
     notes.with_name("away").rename(notes)
-    assert known.sync_files(space=SPACE).indexed == 0
+    assert known.files.sync(space=SPACE).indexed == 0
 
 
 def test_permission_denied_takes_nothing_away(known, notes, monkeypatch):
     """What cannot be opened just now, a folder or a file, is counted and stays found."""
     (notes / "closed").mkdir()
     (notes / "closed" / "deep.md").write_text("The cellar holds a bittern.\n")
-    known.sync_files(space=SPACE)
+    known.files.sync(space=SPACE)
     (notes / "deploy.md").write_text("The staging server is called heron no more.\n")
     scandir, opened = os.scandir, os.open
 
@@ -313,7 +316,7 @@ def test_permission_denied_takes_nothing_away(known, notes, monkeypatch):
 
     monkeypatch.setattr("reverie.notes.folder_walk.os.scandir", denied(scandir, "closed"))
     monkeypatch.setattr("reverie.notes.folder_walk.os.open", denied(opened, "deploy.md"))
-    done = known.sync_files(space=SPACE)
+    done = known.files.sync(space=SPACE)
     monkeypatch.undo()
     assert (done.gone, dict(done.skipped)) == (0, {"unreadable": 2})
     assert found(known, "bittern") == [("deep.md", 1, 1)]
@@ -327,10 +330,10 @@ def test_a_root_that_became_a_link_is_not_followed(tmp_path, known, notes):
     (tmp_path / "elsewhere" / "private.md").write_text("The vault holds a bittern.\n")
     notes.rename(tmp_path / "away")
     notes.symlink_to(tmp_path / "elsewhere")
-    assert known.sync_files(space=SPACE).missing == (str(notes),)
-    assert [] == known.search_files("bittern vault", space=SPACE)
+    assert known.files.sync(space=SPACE).missing == (str(notes),)
+    assert [] == known.files.search("bittern vault", space=SPACE)
     with pytest.raises(BadInput):
-        known.read_file(notes / "private.md", space=SPACE)
+        known.files.read(notes / "private.md", space=SPACE)
 
 
 def test_what_lies_in_a_closed_folder_is_not_gone():
@@ -366,11 +369,11 @@ def test_a_file_that_grows_while_it_is_read_is_read_again(known, notes, monkeypa
         return was
 
     monkeypatch.setattr("reverie.notes.folder_walk.os.fstat", stat)
-    known.sync_files(space=SPACE)
+    known.files.sync(space=SPACE)
     monkeypatch.undo()
     assert done
     assert known.store.files.indexed_files(str(notes))["growing.md"].stamp == UNSURE_STAMP
-    known.sync_files(space=SPACE)
+    known.files.sync(space=SPACE)
     assert found(known, "godwit") == [("growing.md", 1, 2)]
 
 
@@ -379,7 +382,7 @@ def test_files_of_odd_encodings_are_found(known, notes):
     (notes / "latin.md").write_bytes("Das Gerät heißt Möwe.".encode("cp1252"))
     (notes / "wide.md").write_bytes("Das Boot heißt Kormoran.".encode("utf-16"))
     (notes / "odd.md").write_bytes(b"a\0b")
-    done = known.sync_files(space=SPACE)
+    done = known.files.sync(space=SPACE)
     assert dict(done.skipped) == {"binary": 1}
     assert {path for path, *_ in (*found(known, "Möwe"), *found(known, "Kormoran"))} == {
         "latin.md",
@@ -397,7 +400,7 @@ def test_an_index_that_is_lost_comes_back(tmp_path, known, notes, clock):
         for tail in ("-wal", "-shm"):
             index.with_name(index.name + tail).unlink(missing_ok=True)
         with memory(tmp_path / "home", now=clock) as mind:
-            assert mind.sync_files(space=SPACE).indexed == 2
+            assert mind.files.sync(space=SPACE).indexed == 2
             assert found(mind, "heron") == [("deploy.md", 1, 3)]
 
 
@@ -410,17 +413,20 @@ def test_an_index_that_is_deleted_meanwhile_is_begun_anew(tmp_path, known, notes
     place = Path(known.store.files.path)
     for tail in ("", "-wal", "-shm"):
         place.with_name(place.name + tail).unlink(missing_ok=True)
-    assert [] == known.search_files("heron", space=SPACE)
+    assert [] == known.files.search("heron", space=SPACE)
     with memory(tmp_path / "home", now=clock) as other:
-        other.sync_files(space=SPACE)
+        other.files.sync(space=SPACE)
         assert found(known, "heron") == [("deploy.md", 1, 3)]
         (notes / "new.md").write_text("The relay is called curlew.\n")
-        known.sync_files(space=SPACE)
+        known.files.sync(space=SPACE)
         known.settle()
         assert found(other, "curlew")[0][0] == "new.md"
-        assert known.folders(space=SPACE)[0].indexed == other.folders(space=SPACE)[0].indexed
-        assert other.folders(space=SPACE)[0].indexed.waiting == 0
-    assert [] == known.verify()
+        assert (
+            known.files.folders(space=SPACE)[0].indexed
+            == other.files.folders(space=SPACE)[0].indexed
+        )
+        assert other.files.folders(space=SPACE)[0].indexed.waiting == 0
+    assert [] == known.data.verify()
 
 
 @pytest.mark.proves("C64")
@@ -432,11 +438,11 @@ def test_an_index_that_is_begun_afresh_stays_everybodys(tmp_path, known, notes, 
     with memory(tmp_path / "home", now=clock) as other:
         assert found(other, "heron")
         before = Path(known.store.files.path).stat().st_ino
-        assert known.sync_files(space=SPACE, afresh=True).indexed == 2
+        assert known.files.sync(space=SPACE, afresh=True).indexed == 2
         assert Path(known.store.files.path).stat().st_ino == before
         assert found(other, "heron", mode="words") == [("deploy.md", 1, 3)]
         (notes / "new.md").write_text("The relay is called curlew.\n")
-        other.sync_files(space=SPACE)
+        other.files.sync(space=SPACE)
         assert found(known, "curlew")[0][0] == "new.md"
         known.settle()
         assert found(other, "relay curlew", mode="dense")[0][0] == "new.md"
@@ -459,16 +465,16 @@ def test_a_thread_that_reads_is_not_disturbed_by_another_file(known):
 @pytest.mark.proves("C64")
 def test_an_index_that_does_not_hold_together_is_found_and_mended(known):
     """`verify` looks at the index too; `repair` throws it away, and the next sync makes it again."""
-    assert [] == known.verify()
+    assert [] == known.data.verify()
     with closing(sqlite3.connect(known.store.files.path)) as db, db:
         db.execute("delete from chunk where num = (select min(num) from chunk)")
-    assert [problem.what for problem in known.verify()] == ["files"]
-    assert known.verify(repair=True)[0].repaired
-    assert known.sync_files(space=SPACE).indexed == 2
-    assert [] == known.verify()
+    assert [problem.what for problem in known.data.verify()] == ["files"]
+    assert known.data.verify(repair=True)[0].repaired
+    assert known.files.sync(space=SPACE).indexed == 2
+    assert [] == known.data.verify()
     with closing(sqlite3.connect(known.store.files.path)) as db, db:
         db.execute("drop table vector")
-    assert known.sync_files(space=SPACE, afresh=True).indexed == 2
+    assert known.files.sync(space=SPACE, afresh=True).indexed == 2
 
 
 def test_a_sync_that_was_cut_short_goes_on(tmp_path, clock):
@@ -478,18 +484,18 @@ def test_a_sync_that_was_cut_short_goes_on(tmp_path, clock):
     for number in range(3):
         (folder / f"{number}.md").write_text(f"note {number}\n" + "word " * 300_000)
     with memory(tmp_path / "home", now=clock, embedder="none") as mind:
-        mind.add_folder(folder, space=SPACE)
+        mind.files.add_folder(folder, space=SPACE)
 
         def interrupt(_stage, done, _total):
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            mind.sync_files(space=SPACE, progress=interrupt)
-        known = mind.folders(space=SPACE)[0].indexed.files
+            mind.files.sync(space=SPACE, progress=interrupt)
+        known = mind.files.folders(space=SPACE)[0].indexed.files
         assert 0 < known < 3
-        assert mind.sync_files(space=SPACE, within=0.0).stopped
-        mind.sync_files(space=SPACE)
-        assert mind.folders(space=SPACE)[0].indexed.files == 3
+        assert mind.files.sync(space=SPACE, within=0.0).stopped
+        mind.files.sync(space=SPACE)
+        assert mind.files.folders(space=SPACE)[0].indexed.files == 3
 
 
 @pytest.mark.proves("CC-72")
@@ -516,10 +522,10 @@ def test_random_edits_leave_what_a_fresh_index_holds(tmp_path, known, notes, clo
             (notes / f"new-{step}.md").write_text(
                 f"# Step {step}\n\n" + "A line about gulls.\n" * rng.randrange(200)
             )
-        known.sync_files(space=SPACE)
+        known.files.sync(space=SPACE)
     with memory(tmp_path / "fresh", now=clock) as fresh:
-        fresh.add_folder(notes, space=SPACE)
-        fresh.sync_files(space=SPACE)
+        fresh.files.add_folder(notes, space=SPACE)
+        fresh.files.sync(space=SPACE)
         assert held(known, notes) == held(fresh, notes)
         for query in ("heron", "gulls", "penguins"):
             assert sorted(found(known, query, mode="words", limit=200)) == sorted(
@@ -543,21 +549,21 @@ def test_folders_survive_and_can_be_removed(tmp_path, known, notes, clock):
     files.
     """
     with memory(tmp_path / "home", now=clock) as again:
-        assert [folder.path for folder in again.folders(space=SPACE)] == [str(notes)]
-        assert not again.remove_folder(notes, space=SPACE).indexed.files
-        assert [] == again.folders(space=SPACE)
-        assert [] == again.search_files("heron", space=SPACE)
+        assert [folder.path for folder in again.files.folders(space=SPACE)] == [str(notes)]
+        assert not again.files.remove_folder(notes, space=SPACE).indexed.files
+        assert [] == again.files.folders(space=SPACE)
+        assert [] == again.files.search("heron", space=SPACE)
         with pytest.raises(NotFound):
-            again.remove_folder(notes, space=SPACE)
+            again.files.remove_folder(notes, space=SPACE)
     assert (notes / "deploy.md").is_file()
 
 
 def test_a_folder_of_two_spaces_stays_for_the_other(known, notes):
     """Removing it from one does not take it from the other."""
-    known.add_folder(notes, space="me/other")
-    known.remove_folder(notes, space=SPACE)
-    assert known.search_files("heron", space="me/other")
-    assert [] == known.search_files("heron", space=SPACE)
+    known.files.add_folder(notes, space="me/other")
+    known.files.remove_folder(notes, space=SPACE)
+    assert known.files.search("heron", space="me/other")
+    assert [] == known.files.search("heron", space=SPACE)
 
 
 def holding(home, word):
@@ -573,10 +579,10 @@ def test_what_is_removed_leaves_the_file_of_the_index(tmp_path, known, notes):
     journal.
     """
     (notes / "one.md").write_text("The zyxquartzmill is closed.\n")
-    known.sync_files(space=SPACE)
+    known.files.sync(space=SPACE)
     known.settle()
     assert holding(tmp_path / "home" / "cache", b"yxquartz")
-    known.remove_folder(notes, space=SPACE)
+    known.files.remove_folder(notes, space=SPACE)
     assert [] == holding(tmp_path / "home" / "cache", b"yxquartz")
 
 
@@ -589,20 +595,20 @@ def test_what_is_purged_is_found_in_no_page_and_no_version(tmp_path, clock):
     with memory(home, now=clock) as mind:
         gone = mind.remember("The heron nests behind the zyxquartzmill.", space=SPACE)
         mind.remember("The osprey nests on the crane.", space=SPACE)
-        mind.mirror(SPACE)
-        mind.sync_files(space=SPACE)
+        mind.data.mirror(SPACE)
+        mind.files.sync(space=SPACE)
         mind.settle()
-        mind.update_file("MEMORY.md", "- The plover nests on the gravel.", space=SPACE)
-        assert mind.search_files("zyxquartzmill", space=SPACE)
+        mind.files.update("MEMORY.md", "- The plover nests on the gravel.", space=SPACE)
+        assert mind.files.search("zyxquartzmill", space=SPACE)
         assert {"reverie-files-1.db-wal", "MEMORY.md"} <= set(holding(home, b"yxquartz"))
         assert holding(home / "versions", b"yxquartz")
-        assert mind.purge(gone.id).unreached == ()
+        assert mind.data.purge(gone.id).unreached == ()
         assert [] == holding(home, b"yxquartz")
-        mind.sync_files(space=SPACE)
+        mind.files.sync(space=SPACE)
         assert [] == holding(home, b"yxquartz")
-        assert [] == mind.search_files("zyxquartzmill", space=SPACE, mode="words")
+        assert [] == mind.files.search("zyxquartzmill", space=SPACE, mode="words")
         assert found(mind, "osprey crane", mode="words")
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
 
 
 @pytest.mark.proves("X20", "CC-74")
@@ -610,15 +616,15 @@ def test_a_version_of_the_users_own_file_is_named_not_erased(tmp_path, known, no
     """What a purge leaves because it is not ours, it says; a short text counts as a whole line
     only.
     """
-    written = known.update_file(
+    written = known.files.update(
         "deploy.md", "The relay is called curlew, on port nine.", space=SPACE
     )
-    known.update_file("deploy.md", "more", space=SPACE)
+    known.files.update("deploy.md", "more", space=SPACE)
     short = known.remember("relay", space=SPACE)
-    assert known.purge(short.id).unreached == ()
-    [left] = known.purge(written.memory.id).unreached
+    assert known.data.purge(short.id).unreached == ()
+    [left] = known.data.purge(written.memory.id).unreached
     assert left.parent.parent == tmp_path / "home" / "versions"
-    known.restore_file("deploy.md", space=SPACE)
+    known.files.restore("deploy.md", space=SPACE)
     assert "curlew" in (notes / "deploy.md").read_text()
 
 
@@ -627,23 +633,23 @@ def test_an_index_that_somebody_reads_is_named(tmp_path, clock):
     """While another process reads an older state, the journal keeps it, and the purge says so."""
     with memory(tmp_path / "home", now=clock) as mind:
         gone = mind.remember("The heron nests behind the zyxquartzmill.", space=SPACE)
-        mind.mirror(SPACE)
-        mind.sync_files(space=SPACE)
+        mind.data.mirror(SPACE)
+        mind.files.sync(space=SPACE)
         with closing(sqlite3.connect(mind.store.files.path, isolation_level=None)) as db:
             db.execute("begin")
             db.execute("select count(*) from chunk").fetchone()
-            assert mind.purge(gone.id).unreached == (Path(mind.store.files.path),)
+            assert mind.data.purge(gone.id).unreached == (Path(mind.store.files.path),)
 
 
 def test_reveries_own_files_are_no_notes(tmp_path, known):
     """The home, what is above it, and what is no folder are refused with what to do; off is off."""
     for path in (tmp_path / "home", tmp_path / "home" / "cache", tmp_path, tmp_path / "none"):
         with pytest.raises(BadInput):
-            known.add_folder(path, space=SPACE)
-    known.settings = known.settings._replace(enabled=False)
+            known.files.add_folder(path, space=SPACE)
+    known.context.settings = known.settings._replace(enabled=False)
     with pytest.raises(Disabled):
-        known.add_folder(tmp_path / "notes", space=SPACE)
-    assert [] == known.search_files("heron", space=SPACE)
+        known.files.add_folder(tmp_path / "notes", space=SPACE)
+    assert [] == known.files.search("heron", space=SPACE)
 
 
 @pytest.mark.proves("C59")
@@ -659,8 +665,8 @@ def test_the_mirror_is_always_searched(tmp_path, known):
     ):
         (mirror / name).parent.mkdir(parents=True, exist_ok=True)
         (mirror / name).write_text(f"The plover nests in {name}.\n")
-    known.sync_files(space=SPACE)
-    paths = {os.path.relpath(hit.path, mirror) for hit in known.search_files("plover", space=SPACE)}
+    known.files.sync(space=SPACE)
+    paths = {os.path.relpath(hit.path, mirror) for hit in known.files.search("plover", space=SPACE)}
     assert paths == {"MEMORY.md", "memory/2025-10-09.md"}
 
 
@@ -678,13 +684,13 @@ def test_line_ranges_are_right(known, notes):
         (6, 1, ""),
         (1, 0, ""),
     ):
-        excerpt = known.read_file("five.md", start=start, lines=lines, space=SPACE)
+        excerpt = known.files.read("five.md", start=start, lines=lines, space=SPACE)
         assert (excerpt.text, excerpt.first, excerpt.total) == (text, start, 5)
         assert excerpt.last - excerpt.first + 1 == (text.count("\n") + 1 if text else 0)
     with pytest.raises(BadInput):
-        known.read_file("five.md", start=0, space=SPACE)
+        known.files.read("five.md", start=0, space=SPACE)
     with pytest.raises(NotFound):
-        known.read_file("none.md", space=SPACE)
+        known.files.read("none.md", space=SPACE)
 
 
 @pytest.mark.proves("CC-73", "C92")
@@ -710,8 +716,8 @@ def test_nothing_outside_the_folders_is_read_or_written(tmp_path, known, notes):
         "program.py",
     ):
         for verb in (
-            known.read_file,
-            lambda path, **rest: known.update_file(path, "text", "replace", **rest),
+            known.files.read,
+            lambda path, **rest: known.files.update(path, "text", "replace", **rest),
         ):
             with pytest.raises(BadInput):
                 verb(path, space=SPACE)
@@ -727,7 +733,7 @@ def test_an_odd_line_of_an_ignore_file_is_skipped_and_told(known, notes):
     (notes / "sub" / ".gitignore").write_text("/\n!\nother.md\n")
     for name in ("secret.md", "sub/other.md", "sub/plain.md"):
         (notes / name).write_text("The plover.\n")
-    done = known.sync_files(space=SPACE)
+    done = known.files.sync(space=SPACE)
     assert done.skipped == {
         "ignored": 2,
         "hidden": 2,
@@ -735,7 +741,7 @@ def test_an_odd_line_of_an_ignore_file_is_skipped_and_told(known, notes):
     }
     assert [path for path, *_ in found(known, "plover", mode="words")] == ["plain.md"]
     with pytest.raises(BadInput, match="is ignored"):
-        known.read_file("secret.md", space=SPACE)
+        known.files.read("secret.md", space=SPACE)
 
 
 # Writing
@@ -744,8 +750,8 @@ def test_an_odd_line_of_an_ignore_file_is_skipped_and_told(known, notes):
 @pytest.mark.proves("C93", "C94")
 def test_a_note_is_an_episode_and_a_line_of_todays_log(tmp_path, known):
     """Appended to the day's log, kept as an episodic memory, found in both."""
-    memory, path, why = known.save_note("Met Ann about the relay.", space=SPACE)
-    known.save_note("Ann agreed.", space=SPACE)
+    memory, path, why = known.files.save_note("Met Ann about the relay.", space=SPACE)
+    known.files.save_note("Ann agreed.", space=SPACE)
     log = tmp_path / "home" / "spaces" / "me" / "demo" / "memory" / "2025-10-09.md"
     assert ["- 08:53 Met Ann about the relay.", "- 08:53 Ann agreed."] == [
         line.partition(" <!--")[0] for line in log.read_text().splitlines() if "mem_" in line
@@ -774,10 +780,10 @@ def test_a_note_that_the_log_does_not_take_says_so(tmp_path, known, spoil, why):
     log = tmp_path / "home" / "spaces" / "me" / "demo" / "memory" / "2025-10-09.md"
     if spoil is no_lines:
         for number in range(12):
-            known.save_note(f"Note {number} of the relay.", space=SPACE)
+            known.files.save_note(f"Note {number} of the relay.", space=SPACE)
     spoil(log)
     before = log.read_text()
-    noted = known.save_note("Met Ann.", space=SPACE)
+    noted = known.files.save_note("Met Ann.", space=SPACE)
     assert noted.path is None
     assert why in noted.why
     assert (known.get(noted.memory.id), log.read_text()) == ([noted.memory], before)
@@ -788,9 +794,9 @@ def test_a_note_says_that_a_page_is_write_protected(known, monkeypatch):
     """As above, for a page that may be read only, one that is just being written, and a disk that
     is full.
     """
-    known.save_note("Met Ann.", space=SPACE)
+    known.files.save_note("Met Ann.", space=SPACE)
     monkeypatch.setattr("reverie.mirror.mirror_folder.os.access", lambda *_: False)
-    assert "may not be written" in known.save_note("Met Bob.", space=SPACE).why
+    assert "may not be written" in known.files.save_note("Met Bob.", space=SPACE).why
     monkeypatch.undo()
     for error in (
         StoreBusy("Another process is at the mirror"),
@@ -800,8 +806,8 @@ def test_a_note_says_that_a_page_is_write_protected(known, monkeypatch):
         def fails(*_, error=error, **__):
             raise error
 
-        monkeypatch.setattr(known, "mirror", fails)
-        noted = known.save_note(f"Met {error}.", space=SPACE)
+        monkeypatch.setattr(known.data, "mirror", fails)
+        noted = known.files.save_note(f"Met {error}.", space=SPACE)
         assert (noted.path, known.get(noted.memory.id)) == (None, [noted.memory])
         assert noted.why in str(error)
 
@@ -810,7 +816,7 @@ def test_a_note_says_that_a_page_is_write_protected(known, monkeypatch):
 def test_a_note_without_a_mirror_says_so(tmp_path, clock):
     """On the command line too, a note that found no mirror says so."""
     with memory(tmp_path / "other", now=clock, mirror="off") as mind:
-        assert "switched off" in mind.save_note("Met Ann.", space=SPACE).why
+        assert "switched off" in mind.files.save_note("Met Ann.", space=SPACE).why
     home = toy_home(tmp_path, mirror="off")
     told = invoked("files", "note", "Met Ann.", "--home", str(home), "--space", SPACE).stdout
     assert "remembered; the day's page was not written: the Markdown mirror is switched off" in told
@@ -821,19 +827,19 @@ def test_a_name_that_could_be_in_two_folders_is_asked_about(tmp_path, known, not
     """What exists in one folder is meant; what is new could be in either. The mirror has only its
     own names.
     """
-    known.save_note("Met Ann.", space=SPACE)
-    assert known.update_file("new.md", "one", space=SPACE).path == str(notes / "new.md")
+    known.files.save_note("Met Ann.", space=SPACE)
+    assert known.files.update("new.md", "one", space=SPACE).path == str(notes / "new.md")
     (tmp_path / "more").mkdir()
-    known.add_folder(tmp_path / "more", space=SPACE)
-    assert known.update_file("new.md", "two", space=SPACE).path == str(notes / "new.md")
+    known.files.add_folder(tmp_path / "more", space=SPACE)
+    assert known.files.update("new.md", "two", space=SPACE).path == str(notes / "new.md")
     with pytest.raises(BadInput, match="give the whole path"):
-        known.update_file("newer.md", "three", space=SPACE)
+        known.files.update("newer.md", "three", space=SPACE)
 
 
 @pytest.mark.proves("C95", "C97")
 def test_appending_keeps_what_was_there(known, notes):
     """The new text on lines of its own, found at once, remembered as a semantic memory."""
-    written = known.update_file("deploy.md", "Production is called osprey.", space=SPACE)
+    written = known.files.update("deploy.md", "Production is called osprey.", space=SPACE)
     assert (notes / "deploy.md").read_text().endswith("heron.\nProduction is called osprey.\n")
     assert found(known, "osprey", mode="words") == [("deploy.md", 1, 4)]
     assert (written.memory.kind, written.memory.files) == ("fact", (str(notes / "deploy.md"),))
@@ -846,25 +852,25 @@ def test_every_version_can_be_brought_back(known, notes):
     place = notes / "deploy.md"
     first = b"# Deploy\r\n\r\nThe key is hunter2 \xe2\x82\xac\r\n"
     place.write_bytes(first)
-    known.update_file(place, "second", "replace", space=SPACE)
-    known.update_file(place, "third", "replace", space=SPACE)
+    known.files.update(place, "second", "replace", space=SPACE)
+    known.files.update(place, "third", "replace", space=SPACE)
     assert place.read_bytes() == b"third\r\n"
-    latest, oldest = known.file_history(place, space=SPACE)
+    latest, oldest = known.files.history(place, space=SPACE)
     assert (latest.why, oldest.size) == ("replace", len(first))
-    known.restore_file(place, oldest.number, space=SPACE)
+    known.files.restore(place, oldest.number, space=SPACE)
     assert place.read_bytes() == first
-    known.restore_file(place, space=SPACE)
+    known.files.restore(place, space=SPACE)
     assert place.read_bytes() == b"third\r\n"
-    assert len(known.file_history(place, space=SPACE)) == 4
+    assert len(known.files.history(place, space=SPACE)) == 4
 
 
 @pytest.mark.proves("CC-74")
 def test_a_file_that_is_new_can_be_emptied_again(known, notes):
     """Before, there was none."""
-    known.update_file(notes / "sub" / "new.md", "A text.", space=SPACE)
-    [version] = known.file_history(notes / "sub" / "new.md", space=SPACE)
+    known.files.update(notes / "sub" / "new.md", "A text.", space=SPACE)
+    [version] = known.files.history(notes / "sub" / "new.md", space=SPACE)
     assert (version.hash, version.size) == ("", 0)
-    known.restore_file(notes / "sub" / "new.md", space=SPACE)
+    known.files.restore(notes / "sub" / "new.md", space=SPACE)
     assert (notes / "sub" / "new.md").read_bytes() == b""
 
 
@@ -874,7 +880,7 @@ def test_line_breaks_and_modes_stay(known, notes):
     place = notes / "windows.md"
     place.write_bytes(b"one\r\ntwo\r\n")
     place.chmod(0o600)
-    known.update_file(place, "three\nfour", space=SPACE)
+    known.files.update(place, "three\nfour", space=SPACE)
     assert place.read_bytes() == b"one\r\ntwo\r\nthree\r\nfour\r\n"
     assert place.stat().st_mode & 0o777 == 0o600
 
@@ -897,7 +903,7 @@ def test_appending_leaves_mixed_line_ends_as_they_are(known, notes, old, new):
     """
     place = notes / "mixed.md"
     place.write_bytes(old)
-    known.update_file(place, "four\r\nfive", space=SPACE)
+    known.files.update(place, "four\r\nfive", space=SPACE)
     assert place.read_bytes() == old + new
 
 
@@ -908,12 +914,12 @@ def test_secrets_are_not_written_and_not_lost(known, notes):
     place = notes / "keys.md"
     place.write_text(f"API_KEY={KEY}\n")
     with pytest.raises(BadInput, match="would be lost"):
-        known.update_file(place, known.read_file(place, space=SPACE).text, "replace", space=SPACE)
-    known.update_file(place, f"Again: {KEY}", space=SPACE)
+        known.files.update(place, known.files.read(place, space=SPACE).text, "replace", space=SPACE)
+    known.files.update(place, f"Again: {KEY}", space=SPACE)
     assert place.read_text().count(KEY) == 1
     (notes / "latin.md").write_bytes(b"caf\xe9\n")
     with pytest.raises(BadInput, match="UTF-8"):
-        known.update_file("latin.md", "more", space=SPACE)
+        known.files.update("latin.md", "more", space=SPACE)
     assert (notes / "latin.md").read_bytes() == b"caf\xe9\n"
 
 
@@ -924,14 +930,14 @@ TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7bC0eF3hI6"
 def test_a_secret_in_a_name_is_not_written_down(tmp_path, known, notes):
     """Neither in events and memories, nor in the index; what may be, is, and what may not, says so."""
     with pytest.raises(BadInput, match="name holds a secret"):
-        known.update_file(f"{TOKEN}.md", "hi", space=SPACE)
+        known.files.update(f"{TOKEN}.md", "hi", space=SPACE)
     assert not (notes / f"{TOKEN}.md").exists()
     (notes / f"{TOKEN}.md").write_text("The relay is called curlew.\n")
     for _ in range(2):
-        assert known.sync_files(space=SPACE).skipped == {"a secret in its name": 1}
+        assert known.files.sync(space=SPACE).skipped == {"a secret in its name": 1}
     with pytest.raises(BadInput, match="name holds a secret"):
-        known.update_file(f"{TOKEN}.md", "hi", "replace", space=SPACE)
-    assert [] == known.search_files("curlew", space=SPACE, mode="words")
+        known.files.update(f"{TOKEN}.md", "hi", "replace", space=SPACE)
+    assert [] == known.files.search("curlew", space=SPACE, mode="words")
     assert [] == holding(tmp_path / "home", TOKEN.encode())
 
 
@@ -941,11 +947,11 @@ def test_a_secret_in_a_name_is_not_written_down(tmp_path, known, notes):
 @pytest.mark.proves("CC-73", "CC-67")
 def test_a_name_that_no_file_can_have_is_refused(known, notes, name):
     """An error of ours that names the file, for reading, writing and history; nothing is kept."""
-    before = known.stats().memories
+    before = known.data.stats().memories
     for verb in (
-        known.read_file,
-        lambda path, **more: known.update_file(path, "text", **more),
-        known.file_history,
+        known.files.read,
+        lambda path, **more: known.files.update(path, "text", **more),
+        known.files.history,
     ):
         with pytest.raises(BadInput):
             verb(name, space=SPACE)
@@ -953,7 +959,7 @@ def test_a_name_that_no_file_can_have_is_refused(known, notes, name):
             verb(str(notes / name), space=SPACE)
         with pytest.raises(BadInput):
             verb("~nobody-has-this-name/x.md", space=SPACE)
-    assert known.stats().memories == before
+    assert known.data.stats().memories == before
 
 
 @pytest.mark.proves("CC-74")
@@ -963,18 +969,21 @@ def test_a_file_that_may_not_be_read_or_written_is_named(known, notes, monkeypat
     def denied(*_, **__):
         raise PermissionError(13, "Permission denied", str(notes / ".deploy.md.1.part"))
 
-    before = known.stats().memories
+    before = known.data.stats().memories
     with monkeypatch.context() as patch:
         patch.setattr("reverie.core.atomic_file.os.open", denied)
         with pytest.raises(BadInput, match=r"/deploy\.md cannot be written: Permission denied"):
-            known.update_file("deploy.md", "more", space=SPACE)
+            known.files.update("deploy.md", "more", space=SPACE)
         with pytest.raises(BadInput, match=r"/deploy\.md cannot be read: Permission denied"):
-            known.read_file("deploy.md", space=SPACE)
+            known.files.read("deploy.md", space=SPACE)
     with monkeypatch.context() as patch:
         patch.setattr("reverie.runtime.mind.file_verbs.os.access", lambda *_: False)
         with pytest.raises(BadInput, match=r"/deploy\.md is write-protected"):
-            known.update_file("deploy.md", "more", space=SPACE)
-    assert (known.stats().memories, known.file_history("deploy.md", space=SPACE)) == (before, [])
+            known.files.update("deploy.md", "more", space=SPACE)
+    assert (known.data.stats().memories, known.files.history("deploy.md", space=SPACE)) == (
+        before,
+        [],
+    )
 
 
 @pytest.mark.proves("CC-74")
@@ -984,14 +993,17 @@ def test_a_write_that_fails_leaves_everything_as_it_was(known, notes, monkeypatc
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    before = known.stats().memories
+    before = known.data.stats().memories
     monkeypatch.setattr("os.replace", full)
     monkeypatch.setattr("reverie.notes.file_versions.Path.replace", full)
     with pytest.raises(OSError, match="No space"):
-        known.update_file("deploy.md", "lost", "replace", space=SPACE)
+        known.files.update("deploy.md", "lost", "replace", space=SPACE)
     monkeypatch.undo()
     assert (notes / "deploy.md").read_text().startswith("# Deploy")
-    assert (known.stats().memories, known.file_history("deploy.md", space=SPACE)) == (before, [])
+    assert (known.data.stats().memories, known.files.history("deploy.md", space=SPACE)) == (
+        before,
+        [],
+    )
     assert sorted(path.name for path in notes.iterdir()) == ["deploy.md", "long.md"]
 
 
@@ -1004,7 +1016,7 @@ def test_two_threads_write_one_file(known, notes):
 
     def write(name):
         for number in range(10):
-            known.update_file("deploy.md", f"{name} {number}", space=SPACE)
+            known.files.update("deploy.md", f"{name} {number}", space=SPACE)
 
     threads = [threading.Thread(target=write, args=(name,)) for name in ("ann", "bob")]
     for thread in threads:
@@ -1013,7 +1025,7 @@ def test_two_threads_write_one_file(known, notes):
         thread.join()
     lines = (notes / "deploy.md").read_text().split("\n")
     assert {f"{name} {number}" for name in ("ann", "bob") for number in range(10)} <= set(lines)
-    assert len(known.file_history("deploy.md", space=SPACE)) == 20
+    assert len(known.files.history("deploy.md", space=SPACE)) == 20
 
 
 SYNC = """
@@ -1021,7 +1033,7 @@ import sys, reverie
 from reverie.testing import memory
 from reverie.core import clock
 with memory(sys.argv[1], now=clock.now, embedder="none") as mind:
-    print(mind.sync_files(space="me/demo").indexed)
+    print(mind.files.sync(space="me/demo").indexed)
 """
 
 
@@ -1031,13 +1043,13 @@ def test_two_processes_sync_at_once(tmp_path, notes):
     for number in range(300):
         (notes / f"{number}.md").write_text(f"Note {number} tells of a heron.\n" * 20)
     with memory(tmp_path / "home", embedder="none") as mind:
-        mind.add_folder(notes, space=SPACE)
+        mind.files.add_folder(notes, space=SPACE)
         command = [sys.executable, "-c", SYNC, str(tmp_path / "home")]
         both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         done = [int(process.communicate(timeout=120)[0]) for process in both]
         assert [process.returncode for process in both] == [0, 0]
         assert sum(done) == 302
-        indexed = mind.folders(space=SPACE)[0].indexed
+        indexed = mind.files.folders(space=SPACE)[0].indexed
         assert (indexed.files, indexed.chunks) == (
             302,
             len(mind.store.files.search_words(["tells", "heron"], [str(notes)], 10_000)),
@@ -1084,7 +1096,7 @@ def test_watching_finds_what_changes(tmp_path, notes):
 
             def noticed():
                 (notes / "new.md").write_text(f"The relay is called curlew. {random.random()}\n")
-                return mind.search_files("curlew", space=SPACE)
+                return mind.files.search("curlew", space=SPACE)
 
             until(noticed)
     finally:

@@ -72,24 +72,24 @@ def test_whose_it_is_is_found_out(source):
 def test_twice_adds_nothing(source, mind):
     """The second time everything is known; the store is sound."""
     _, path = source
-    first = mind.import_from(path, space=SPACE)
-    before = list(mind.export(log=False))
-    again = mind.import_from(path, space=SPACE)
+    first = mind.data.import_from(path, space=SPACE)
+    before = list(mind.data.export(log=False))
+    again = mind.data.import_from(path, space=SPACE)
     assert sum(first.plan.kinds.values()) > 0 == sum(again.plan.kinds.values())
     assert (again.event, again.plan.links, again.plan.events) == (0, 0, ())
     assert again.plan.known == sum(first.plan.kinds.values()) + len(first.plan.events)
-    assert before == list(mind.export(log=False))
-    assert [] == mind.verify()
+    assert before == list(mind.data.export(log=False))
+    assert [] == mind.data.verify()
 
 
 @pytest.mark.proves("B108")
 def test_a_dry_run_counts_and_writes_nothing(source, mind):
     """A dry run counts what the import then does, and writes nothing."""
     _, path = source
-    empty = list(mind.export())
-    would = mind.import_from(path, space=SPACE, dry_run=True)
-    assert list(mind.export()) == empty
-    did = mind.import_from(path, space=SPACE)
+    empty = list(mind.data.export())
+    would = mind.data.import_from(path, space=SPACE, dry_run=True)
+    assert list(mind.data.export()) == empty
+    did = mind.data.import_from(path, space=SPACE)
     assert (would.plan.kinds, would.plan.links, len(would.plan.events), would.plan.bad) == (
         did.plan.kinds,
         did.plan.links,
@@ -102,7 +102,7 @@ def test_a_dry_run_counts_and_writes_nothing(source, mind):
 def test_one_undo_takes_it_back(source, mind):
     """An import is one event."""
     _, path = source
-    done = mind.import_from(path, space=SPACE)
+    done = mind.data.import_from(path, space=SPACE)
     assert any(one.active for one in everything(mind).values())
     mind.undo(done.event)
     assert not any(one.active for one in everything(mind).values())
@@ -112,7 +112,7 @@ def test_the_source_is_only_read(source, mind):
     """Not a byte is altered and no file comes to be."""
     _, path = source
     before = prints(path)
-    mind.import_from(path, space=SPACE)
+    mind.data.import_from(path, space=SPACE)
     assert before == prints(path)
 
 
@@ -120,7 +120,7 @@ def test_the_source_is_only_read(source, mind):
 def test_every_memory_says_where_it_comes_from(source, mind):
     """The program, the name it had there, and the place."""
     name, path = source
-    mind.import_from(path, space=SPACE)
+    mind.data.import_from(path, space=SPACE)
     for one in everything(mind).values():
         origin = one.details["imported_from"]
         assert (origin["system"], bool(origin["id"]), bool(origin["where"])) == (name, True, True)
@@ -133,7 +133,7 @@ def test_secrets_stay_outside(tmp_path):
     for name in ("claude-code", "aircher"):
         home = tmp_path / name
         with memory(home) as mind:
-            done = mind.import_from(MAKERS[name](tmp_path / f"{name}-theirs"), space=SPACE)
+            done = mind.data.import_from(MAKERS[name](tmp_path / f"{name}-theirs"), space=SPACE)
             assert done.plan.redacted == (("github-token",) if name == "claude-code" else ())
         assert not [
             file
@@ -146,7 +146,7 @@ def test_secrets_stay_outside(tmp_path):
 def test_jcode_keeps_what_use_has_made(tmp_path, mind):
     """Kinds, trust, strength, uses, successor, links and vectors of two models come along."""
     file = put(tmp_path / "0123456789abcdef.json", json.dumps(jcode_graph()))
-    done = mind.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE)
     one, two = everything(mind)[ONE], everything(mind)[TWO]
     assert (one.kind, one.tags, one.provenance, one.trust) == (
         "preference",
@@ -187,7 +187,9 @@ def test_jcode_of_both_versions(tmp_path, mind):
         ]
     }
     for place, value in enumerate((jcode_flat(), export, notes)):
-        mind.import_from(put(tmp_path / f"{place}.json", json.dumps(value)), "jcode", space=SPACE)
+        mind.data.import_from(
+            put(tmp_path / f"{place}.json", json.dumps(value)), "jcode", space=SPACE
+        )
     assert {name: one.kind for name, one in everything(mind).items()} == {
         "mem_1767000000000_1": "fact",
         ONE: "preference",
@@ -226,7 +228,7 @@ def test_jcode_takes_the_project_one_stands_in(tmp_path, mind, monkeypatch):
         json.dumps(jcode_graph()),
     )
     put(home / "memory" / "projects" / "00000000000000aa.json", json.dumps(jcode_flat()))
-    done = mind.import_from(home, space=SPACE)
+    done = mind.data.import_from(home, space=SPACE)
     assert {name: one.space for name, one in everything(mind).items()} == {
         "mem_1767000000000_1": "me",
         "sched_1": "me",
@@ -240,7 +242,7 @@ def test_jcode_falls_back_to_its_copy(tmp_path, mind):
     """A file that was cut off, and a good copy beside it."""
     file = put(tmp_path / "global.json", json.dumps(jcode_graph())[:200])
     put(tmp_path / "global.bak", json.dumps(jcode_graph()))
-    done = mind.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE)
     assert everything(mind).keys() == {ONE, TWO}
     assert "its copy global.bak was taken instead" in done.plan.remarks[0]
 
@@ -248,7 +250,7 @@ def test_jcode_falls_back_to_its_copy(tmp_path, mind):
 @pytest.mark.proves("C19", "C37", "C46", "C49", "C87", "C88", "C90")
 def test_zuckerman_has_six_types(tmp_path, mind):
     """A file for each type, MEMORY.md and daily logs."""
-    mind.import_from(zuckerman(tmp_path), space=SPACE)
+    mind.data.import_from(zuckerman(tmp_path), space=SPACE)
     found = everything(mind)
     name = "6f2a1c1e-0000-4000-8000-0000000000{}".format
     episode, procedure, reminder = found[name("01")], found[name("02")], found[name("03")]
@@ -290,9 +292,9 @@ def test_zuckerman_has_six_types(tmp_path, mind):
 @pytest.mark.proves("C41", "C46")
 def test_zuckermans_reminders_come_due(tmp_path, mind, clock):
     """What was to be done later there is done later here."""
-    mind.import_from(zuckerman(tmp_path), space=SPACE)
+    mind.data.import_from(zuckerman(tmp_path), space=SPACE)
     clock.at = 1772000000.0 + 60
-    assert "Renew TLS certificate" in [hit.memory.text for hit in mind.due(space=SPACE)]
+    assert "Renew TLS certificate" in [hit.memory.text for hit in mind.reminders.due(space=SPACE)]
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
@@ -303,8 +305,8 @@ def test_aircher_fills_the_log(tmp_path, mind, engine):
 
     episodes with their outcome.
     """
-    done = mind.import_from(aircher(tmp_path / "a", engine), "aircher", space=SPACE)
-    deeds = mind.deeds(space=SPACE)
+    done = mind.data.import_from(aircher(tmp_path / "a", engine), "aircher", space=SPACE)
+    deeds = mind.activity.events(space=SPACE)
     assert sorted((one.verb, one.payload.get("tool") or one.payload["path"]) for one in deeds) == [
         ("file", "src/a.py"),
         ("tool", "bash"),
@@ -328,7 +330,7 @@ def test_aircher_fills_the_log(tmp_path, mind, engine):
 @pytest.mark.proves("X35", "X36", "X37", "X46")
 def test_jaato_of_three_generations(tmp_path, mind):
     """Lifecycle, evidence, confidence, author and reviewer are kept; what stands twice comes once."""
-    done = mind.import_from(jaato(tmp_path), space=SPACE)
+    done = mind.data.import_from(jaato(tmp_path), space=SPACE)
     found = everything(mind)
     one = found[JAATO["id"]]
     assert (one.text, one.title, one.tags) == (
@@ -359,25 +361,25 @@ def test_jaato_of_three_generations(tmp_path, mind):
 def test_jaato_and_share_agree_on_ids(tmp_path, mind):
     """A record that was shared is known when it is imported."""
     file = put(tmp_path / "memories.jsonl", json.dumps(JAATO) + "\n")
-    mind.share(file, space=SPACE, once="import")
-    assert (mind.import_from(file, space=SPACE).plan.known, len(everything(mind))) == (1, 1)
+    mind.data.share(file, space=SPACE, once="import")
+    assert (mind.data.import_from(file, space=SPACE).plan.known, len(everything(mind))) == (1, 1)
 
 
 @pytest.mark.proves("X37", "X49")
 def test_somebody_elses_file_waits_for_approval(tmp_path, mind, clock):
     """What is not trusted approves itself of nothing, watches for nothing and reminds of nothing."""
-    mind.import_from(jaato(tmp_path / "j"), space=SPACE, untrusted=True)
-    mind.import_from(zuckerman(tmp_path / "z"), space=SPACE, untrusted=True)
-    mind.import_from(
+    mind.data.import_from(jaato(tmp_path / "j"), space=SPACE, untrusted=True)
+    mind.data.import_from(zuckerman(tmp_path / "z"), space=SPACE, untrusted=True)
+    mind.data.import_from(
         put(tmp_path / "0.json", json.dumps(jcode_graph())), space=SPACE, untrusted=True
     )
     clock.at = 1772000000.0 + 60
-    assert mind.due(space=SPACE) == []
+    assert mind.reminders.due(space=SPACE) == []
     for one in everything(mind).values():
         assert (one.provenance, one.trust, one.triggers) == ("untrusted", 0.3, ())
         assert one.details["imported_from"]["untrusted"]
         assert kind_of(one.kind).voice == "anybody"
-    waiting = {one.id for one in mind.pending(space=SPACE)}
+    waiting = {one.id for one in mind.review.pending(space=SPACE)}
     assert (
         waiting == {one.id for one in mind.browse(space=SPACE)}
         and everything(mind)[JAATO["id"]].id in waiting
@@ -389,7 +391,7 @@ def test_mem0_keeps_times_and_metadata(tmp_path, mind):
     """Times with their zone, categories as tags, relations as facts; a record without a memory is
     named.
     """
-    done = mind.import_from(MAKERS["mem0"](tmp_path), space=SPACE)
+    done = mind.data.import_from(MAKERS["mem0"](tmp_path), space=SPACE)
     one = everything(mind)["892db2ae-06d9-49e5-8b3e-585ef9b85b8e"]
     assert (one.text, one.tags, one.details["metadata"]["source"]) == (
         "Is allergic to peanuts",
@@ -404,7 +406,7 @@ def test_mem0_keeps_times_and_metadata(tmp_path, mind):
 @pytest.mark.proves("B108")
 def test_claude_codes_pages_and_index(tmp_path, mind):
     """A page a memory with its type; of the index what points to no page; links between pages."""
-    mind.import_from(MAKERS["claude-code"](tmp_path), space=SPACE)
+    mind.data.import_from(MAKERS["claude-code"](tmp_path), space=SPACE)
     found = {one.text[:12]: one for one in everything(mind).values()}
     assert {text: (one.kind, one.space) for text, one in found.items()} == {
         "Ann is a dat": ("knowledge", "me"),
@@ -419,7 +421,7 @@ def test_claude_codes_pages_and_index(tmp_path, mind):
 @pytest.mark.proves("B108")
 def test_basic_memorys_notes(tmp_path, mind):
     """Notes, observations by category, relations between notes."""
-    mind.import_from(MAKERS["basic-memory"](tmp_path), space=SPACE)
+    mind.data.import_from(MAKERS["basic-memory"](tmp_path), space=SPACE)
     found = everything(mind)
     jwt = next(one for one in found.values() if "JWT" in one.text)
     assert (jwt.kind, jwt.tags, jwt.title, jwt.at) == (
@@ -441,7 +443,7 @@ def test_skills_and_goals_come_up(tmp_path, mind):
     needs them.
     """
     put(tmp_path / "s" / ".claude" / "skills" / "empty" / "SKILL.md", "---\nname: empty\n---\n")
-    done = mind.import_from(MAKERS["skills"](tmp_path / "s"), space=SPACE)
+    done = mind.data.import_from(MAKERS["skills"](tmp_path / "s"), space=SPACE)
     assert [bad.where for bad in done.plan.bad] == [".claude/skills/empty/SKILL.md"]
     skill = everything(mind)[
         next(name for name in everything(mind) if name.startswith("skill:invoices"))
@@ -492,7 +494,7 @@ def test_a_bad_record_loses_no_other(tmp_path, mind):
         json.dumps({**good, "id": "c", "fact": "Two"}) + ",",
         "]}",
     ]
-    done = mind.import_from(put(tmp_path / "semantic.json", "\r\n".join(lines)), space=SPACE)
+    done = mind.data.import_from(put(tmp_path / "semantic.json", "\r\n".join(lines)), space=SPACE)
     assert {one.text for one in everything(mind).values()} == {"One", "Two"}
     assert [bad.where for bad in done.plan.bad] == [
         "semantic.json, line 3",
@@ -504,11 +506,11 @@ def test_a_bad_record_loses_no_other(tmp_path, mind):
 def test_what_is_nobodys_is_said(tmp_path, mind):
     """The error names what there is."""
     with pytest.raises(BadInput, match="jcode, zuckerman, aircher"):
-        mind.import_from(put(tmp_path / "x.json", "{}"))
+        mind.data.import_from(put(tmp_path / "x.json", "{}"))
     with pytest.raises(BadInput, match="is not one of"):
-        mind.import_from(tmp_path, "winamp")
+        mind.data.import_from(tmp_path, "winamp")
     with pytest.raises(BadInput, match="There is no file"):
-        mind.import_from(tmp_path / "nothing")
+        mind.data.import_from(tmp_path / "nothing")
 
 
 @pytest.mark.proves("A115", "B108")
@@ -660,9 +662,9 @@ def test_nobody_waits_for_files_to_be_read_and_cleaned(home, tmp_path, monkeypat
 
         memory_of = import_plan.build_record_memory
         monkeypatch.setattr(import_plan, "build_record_memory", slow)
-        assert home.import_from(path, space=SPACE, dry_run=True).plan.kinds == {"fact": 1}
-        assert home.import_from(path, space=SPACE).plan.kinds == {"fact": 1}
-    assert home.stats().memories == 3
+        assert home.data.import_from(path, space=SPACE, dry_run=True).plan.kinds == {"fact": 1}
+        assert home.data.import_from(path, space=SPACE).plan.kinds == {"fact": 1}
+    assert home.data.stats().memories == 3
 
 
 @pytest.mark.proves("CC-12")
@@ -673,30 +675,30 @@ def test_what_somebody_else_takes_in_meanwhile_is_known(home, tmp_path, monkeypa
 
         def late(found, into):
             monkeypatch.setattr(import_plan, "build_record_memory", memory_of)
-            other.import_from(path, space=SPACE)
+            other.data.import_from(path, space=SPACE)
             return memory_of(found, into)
 
         memory_of = import_plan.build_record_memory
         monkeypatch.setattr(import_plan, "build_record_memory", late)
-        done = home.import_from(path, space=SPACE)
-    assert (done.plan.kinds, done.plan.known, home.stats().memories) == ({}, 1, 1)
+        done = home.data.import_from(path, space=SPACE)
+    assert (done.plan.kinds, done.plan.known, home.data.stats().memories) == ({}, 1, 1)
 
 
 @pytest.mark.proves("CC-9")
 def test_a_number_without_end_is_cut(tmp_path, mind):
     """It loses neither its record nor the others."""
-    mind.import_from(records(tmp_path, {"usage_count": 10**30}), space=SPACE)
+    mind.data.import_from(records(tmp_path, {"usage_count": 10**30}), space=SPACE)
     graph = jcode_graph()
     graph["memories"][ONE] |= {"strength": 10**30, "access_count": 10**30}
-    mind.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
+    mind.data.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
     assert len(everything(mind)) == 3
-    assert mind.verify() == []
+    assert mind.data.verify() == []
 
 
 @pytest.mark.proves("X37", "X49")
 def test_somebody_elses_file_says_nothing_to_the_user_and_of_its_use(tmp_path, mind):
     """No line of it reaches the user's own space, and how often it was used is not believed."""
-    mind.import_from(
+    mind.data.import_from(
         records(tmp_path, {"scope": "universal", "usage_count": 900}), space=SPACE, untrusted=True
     )
     one = everything(mind)[JAATO["id"]]
@@ -713,31 +715,31 @@ def test_a_part_and_then_the_whole(tmp_path, mind):
     whole["edges"] = {}
     part["memories"][TWO] |= {"active": True, "superseded_by": None}
     file = put(tmp_path / "0.json", json.dumps(part))
-    mind.import_from(file, space=SPACE)
+    mind.data.import_from(file, space=SPACE)
     put(file, json.dumps(whole))
-    done = mind.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE)
     one, two = everything(mind)[ONE], everything(mind)[TWO]
     assert (two.active, two.superseded_by, done.plan.links) == (False, one.id, 1)
     assert [(e.src, e.dst) for e in mind.store.edges([one.id], ("supersedes",))] == [
         (one.id, two.id)
     ]
-    assert mind.import_from(file, space=SPACE).event == 0
+    assert mind.data.import_from(file, space=SPACE).event == 0
     mind.undo(done.event)
     assert [everything(mind)[name].active for name in (ONE, TWO)] == [False, True]
-    assert mind.verify() == []
+    assert mind.data.verify() == []
 
 
 @pytest.mark.proves("B108")
 def test_what_is_otherwise_there_than_here_is_said(tmp_path, mind):
     """A record that was altered in its file, and one that was taken back here, with the way back."""
-    mind.import_from(records(tmp_path, {}), space=SPACE)
-    done = mind.import_from(records(tmp_path, {"content": "Something else."}), space=SPACE)
+    mind.data.import_from(records(tmp_path, {}), space=SPACE)
+    done = mind.data.import_from(records(tmp_path, {"content": "Something else."}), space=SPACE)
     assert done.plan.remarks == (
         "1 of those that were there say something else in their file; here they stay as they "
         "are: memories.jsonl, line 1",
     )
     mind.forget(everything(mind)[JAATO["id"]].id)
-    (remark,) = mind.import_from(records(tmp_path, {}), space=SPACE).plan.remarks
+    (remark,) = mind.data.import_from(records(tmp_path, {}), space=SPACE).plan.remarks
     assert f"reverie restore {everything(mind)[JAATO['id']].id}" in remark
 
 
@@ -754,7 +756,7 @@ def test_links_are_not_followed_and_broken_pages_are_named(tmp_path, mind, name)
     (pages / "aaa.md").mkdir()
     put(tmp_path / "elsewhere" / "b.md", "A private matter.")
     (pages / "below").symlink_to(tmp_path / "elsewhere")
-    done = mind.import_from(folder, space=SPACE)
+    done = mind.data.import_from(folder, space=SPACE)
     assert not [one for one in everything(mind).values() if "private" in one.text]
     assert sum(done.plan.kinds.values()) >= 3
     assert ["link.md" in remark and "dangling.md" in remark for remark in done.plan.remarks] == [
@@ -773,7 +775,7 @@ def broken(records, commas=False):
 def test_one_broken_record_on_a_line_of_many(tmp_path, mind):
     """The records after the broken one come in as well, and it is named."""
     file = put(tmp_path / "prospective.json", broken(zuckerman_records("prospective")))
-    done = mind.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE)
     assert sorted(everything(mind)) == [
         one["id"] for one in zuckerman_records("prospective") if one["id"][-1] in "35"
     ]
@@ -784,7 +786,7 @@ def test_a_comma_too_many_is_no_matter(tmp_path, mind):
     """A comma too many goes before a closing bracket; within a text it stays."""
     some = zuckerman_records("prospective")
     some[0]["intention"] = "Write [a,] and {b,}"
-    done = mind.import_from(
+    done = mind.data.import_from(
         put(tmp_path / "prospective.json", broken(some, commas=True)), space=SPACE
     )
     assert (len(everything(mind)), done.plan.bad) == (3, ())
@@ -799,7 +801,7 @@ def zuckerman_records(type):
 def zuckermans(tmp_path, mind, type, *records):
     """What records of a type come to, by their ids, and the plan."""
     some = [{"createdAt": 1770144000000, "type": type, **one} for one in records]
-    done = mind.import_from(
+    done = mind.data.import_from(
         put(tmp_path / f"{type}.json", json.dumps({"memories": some})), space=SPACE
     )
     return everything(mind), done.plan
@@ -857,7 +859,7 @@ def test_zuckermans_feelings_about_one_thing(tmp_path, mind):
             }
         ),
     )
-    mind.import_from(tmp_path / "z", "zuckerman", space=SPACE)
+    mind.data.import_from(tmp_path / "z", "zuckerman", space=SPACE)
     found = everything(mind)
     assert found["s"].details["emotion"] == {
         "name": "joy",
@@ -884,7 +886,7 @@ def test_zuckermans_blocks_are_taken_apart(tmp_path, mind):
         "\n\n---\n\n[2026-02-03T23:40:00.000Z]\n\n**Event**: Deployed\n"
         "**When**: 2026-02-03T23:39:00.000Z\n**What**: The shop, version 2\n**Why**: release\n",
     )
-    mind.import_from(tmp_path, "zuckerman", space=SPACE)
+    mind.data.import_from(tmp_path, "zuckerman", space=SPACE)
     found = {one.text: one for one in everything(mind).values()}
     assert {text: one.kind for text, one in found.items()} == {
         "Editor font is Iosevka": "fact",
@@ -961,7 +963,7 @@ def test_zuckermans_ties_and_times(tmp_path, mind):
 @pytest.mark.proves("X37")
 def test_what_mem0_says_of_a_memory_approves_nothing(tmp_path, mind):
     """Metadata are anybody's; they stand under their own name."""
-    mind.import_from(
+    mind.data.import_from(
         put(
             tmp_path / "m.json",
             json.dumps(
@@ -989,13 +991,13 @@ def test_a_jcode_file_that_was_cut_gives_what_is_whole(tmp_path, mind):
     """With no copy beside it, or one that is older by the name of its migration."""
     text = json.dumps(jcode_graph())
     file = put(tmp_path / "0123456789abcdef.json", text[: text.index('"unheard_of"')])
-    done = mind.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE)
     assert (everything(mind).keys(), "1 of its entries are whole" in done.plan.bad[0].why) == (
         {ONE},
         True,
     )
     put(tmp_path / "0123456789abcdef.json.bak", json.dumps(jcode_flat()))
-    done = mind.import_from(file, space=SPACE)
+    done = mind.data.import_from(file, space=SPACE)
     assert "0123456789abcdef.json.bak was taken instead" in done.plan.remarks[0]
     assert "mem_1767000000000_1" in everything(mind)
 
@@ -1008,7 +1010,7 @@ def test_jcode_loses_no_word(tmp_path, mind):
     graph = jcode_graph()
     graph["memories"][ONE] |= {"category": {"custom": "Team Rule"}, "tags": ["git", 5]}
     graph["edges"][ONE].append({"target": TWO, "kind": "contradicts", "weight": float("nan")})
-    done = mind.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
+    done = mind.data.import_from(put(tmp_path / "0.json", json.dumps(graph)), space=SPACE)
     one = everything(mind)[ONE]
     assert (one.kind, one.details["category"], one.updated_at) == (
         "team-rule",
@@ -1032,7 +1034,7 @@ def test_jcode_loses_no_word(tmp_path, mind):
             ]
         ),
     )
-    mind.import_from(home, space=SPACE)
+    mind.data.import_from(home, space=SPACE)
     assert everything(mind)["s"].details["jcode"] == {
         "context": "Since Monday",
         "git_branch": "main",
@@ -1077,7 +1079,7 @@ def test_jaato_loses_no_word(tmp_path, mind):
         tmp_path / "curated.jsonl",
         json.dumps({**JAATO, "id": "l", "content": "Größe"}, ensure_ascii=False).encode("latin-1"),
     )
-    done = mind.import_from(tmp_path, "jaato", space=SPACE)
+    done = mind.data.import_from(tmp_path, "jaato", space=SPACE)
     found = everything(mind)
     one = found[JAATO["id"]]
     assert (one.details["description"], one.details["escalated_to"], one.tags) == (
@@ -1085,7 +1087,7 @@ def test_jaato_loses_no_word(tmp_path, mind):
         "ref-7",
         ("a",),
     )
-    assert "r" in [m.details["imported_from"]["id"] for m in mind.pending(space=SPACE)]
+    assert "r" in [m.details["imported_from"]["id"] for m in mind.review.pending(space=SPACE)]
     assert [e.dst for e in mind.store.edges([found["ref-7"].id], ("derived_from",))] == [one.id]
     said = " ".join(done.plan.remarks)
     assert ("tags is no list" in said, "timestamp is no time" in said, "not UTF-8" in said) == (
@@ -1176,7 +1178,7 @@ def test_a_zone_is_recorded_where_it_was_assumed(tmp_path, mind):
     themselves.
     """
     for name in ("aircher", "jaato", "jcode", "mem0"):
-        mind.import_from(MAKERS[name](tmp_path / name), space=SPACE)
+        mind.data.import_from(MAKERS[name](tmp_path / name), space=SPACE)
     zones = {
         name: {
             "zone" in one.details["imported_from"]
@@ -1197,7 +1199,7 @@ def test_a_store_elsewhere_is_not_followed(tmp_path, mind):
     (tmp_path / "a" / "data").mkdir(parents=True)
     (tmp_path / "a" / "data" / "episodic.db").symlink_to(real / "data" / "episodic.db")
     with pytest.raises(BadInput):
-        mind.import_from(tmp_path / "a", "aircher", space=SPACE)
+        mind.data.import_from(tmp_path / "a", "aircher", space=SPACE)
     for name, file in (
         ("jaato", "memories.jsonl"),
         ("zuckerman", "MEMORY.md"),
@@ -1206,5 +1208,5 @@ def test_a_store_elsewhere_is_not_followed(tmp_path, mind):
         there = MAKERS[name](tmp_path / f"{name}-real")
         put(tmp_path / name / file, "").unlink()
         (tmp_path / name / file).symlink_to(there / file)
-        done = mind.import_from(tmp_path / name, name, space=SPACE)
+        done = mind.data.import_from(tmp_path / name, name, space=SPACE)
         assert (done.plan.kinds, [file in remark for remark in done.plan.remarks]) == ({}, [True])

@@ -64,7 +64,7 @@ def revise(mind, text, _tmp):
 
 
 def teach(mind, text, _tmp):
-    mind.teach("deploy", [text, "push"], space=SPACE, warnings=[text])
+    mind.procedures.teach("deploy", [text, "push"], space=SPACE, warnings=[text])
 
 
 def remind(mind, text, _tmp):
@@ -72,15 +72,15 @@ def remind(mind, text, _tmp):
 
 
 def save_note(mind, text, _tmp):
-    mind.save_note(text, space=SPACE)
+    mind.files.save_note(text, space=SPACE)
 
 
 def hold(mind, text, _tmp):
-    mind.hold({"doing": text}, session="s1", space=SPACE)
+    mind.sessions.hold({"doing": text}, session="s1", space=SPACE)
 
 
 def feel(mind, text, _tmp):
-    mind.feel("joy", why=text, space=SPACE)
+    mind.feelings.record("joy", why=text, space=SPACE)
 
 
 def describe(mind, text, _tmp):
@@ -89,8 +89,8 @@ def describe(mind, text, _tmp):
 
 def update_file(mind, text, tmp):
     (tmp / "notes").mkdir()
-    mind.add_folder(tmp / "notes", space=SPACE)
-    mind.update_file(tmp / "notes" / "a.md", text, space=SPACE)
+    mind.files.add_folder(tmp / "notes", space=SPACE)
+    mind.files.update(tmp / "notes" / "a.md", text, space=SPACE)
 
 
 EXPLICIT = [
@@ -116,8 +116,8 @@ def record_tool(mind, text, _tmp):
     mind.record_tool(
         "Bash", {"command": "pytest"}, error=f"{text}\nError: no", space=SPACE, session="s1"
     )
-    mind.record_task("release", "failure", summary=text, error=text, space=SPACE)
-    mind.deeds(limit=0)
+    mind.activity.record_task("release", "failure", summary=text, error=text, space=SPACE)
+    mind.activity.events(limit=0)
 
 
 def turns(mind, text, _tmp):
@@ -175,7 +175,7 @@ def import_rows(mind, text, _tmp):
         "payload": {"result": text},
         "changes": [["m2", 0, "add", None, json.dumps({"text": text})]],
     }
-    mind.import_([{"type": "reverie", "version": VERSION}, row, event], skip_bad=True)
+    mind.data.import_([{"type": "reverie", "version": VERSION}, row, event], skip_bad=True)
 
 
 def import_from(mind, text, tmp):
@@ -184,7 +184,7 @@ def import_from(mind, text, tmp):
     (tmp / "claude" / "memory" / "topic.md").write_text(
         f"---\ntype: user\n---\n{text}\n\n# More\n\n{text}\n"
     )
-    mind.import_from(tmp / "claude", space=SPACE)
+    mind.data.import_from(tmp / "claude", space=SPACE)
 
 
 def share(mind, text, tmp):
@@ -200,7 +200,7 @@ def share(mind, text, tmp):
         )
         + "\n"
     )
-    mind.share(tmp / "team.jsonl", space=SPACE)
+    mind.data.share(tmp / "team.jsonl", space=SPACE)
 
 
 def index_files(mind, text, tmp):
@@ -208,8 +208,8 @@ def index_files(mind, text, tmp):
     (tmp / "texts" / "a.md").write_text(
         f"# Heron\n\n{text}\n\n## More\n\n" + "word " * 900 + f"\n{text}\n"
     )
-    mind.add_folder(tmp / "texts", space=SPACE)
-    mind.sync_files(space=SPACE)
+    mind.files.add_folder(tmp / "texts", space=SPACE)
+    mind.files.sync(space=SPACE)
 
 
 def index_code(mind, text, tmp):
@@ -219,7 +219,7 @@ def index_code(mind, text, tmp):
         f'MAIL = """{text}"""\n\n\ndef deploy(a="{text.splitlines()[0]}"):\n'
         f"{commented}\n    return 1\n"
     )
-    mind.index_code(tmp / "repo")
+    mind.code.index(tmp / "repo")
     mind.remember("deploy runs it", space=SPACE, about=[str(tmp / "repo" / "a.py")])
 
 
@@ -243,7 +243,7 @@ def through(way, text, tmp, clock, **settings):
         way(mind, text, tmp)
         mind.settle()
         mind.sleep()
-        mind.mirror()
+        mind.data.mirror()
     return tmp / "home"
 
 
@@ -311,7 +311,7 @@ def test_code_that_changed_since_it_was_indexed_is_shown_masked_too(tmp_path, cl
         index_code(mind, PERSONAL, tmp_path)
         file = tmp_path / "repo" / "a.py"
         file.write_text(file.read_text() + f"# and {MAIL}\n")
-        told = [one.text for one in mind.search_similar("deploy", root=tmp_path / "repo")]
+        told = [one.text for one in mind.code.search_similar("deploy", root=tmp_path / "repo")]
     assert "[REDACTED:email]" in "".join(told) and MAIL not in "".join(told)
 
 
@@ -352,14 +352,14 @@ def test_imports_say_which_record_was_refused(tmp_path, clock):
             {"type": "memory", "id": f"m{n}", "at": 1.0, "space": SPACE, "text": text}
             for n, text in enumerate((PERSONAL, "heron is staging"))
         ]
-        done = mind.import_([{"type": "reverie", "version": VERSION}, *rows], skip_bad=True)
+        done = mind.data.import_([{"type": "reverie", "version": VERSION}, *rows], skip_bad=True)
         assert (done.new["memory"], done.left_out) == (1, 1) and "email" in done.bad[0].why
         with pytest.raises(BadInput, match=r"row 2.*email"):
-            mind.import_([{"type": "reverie", "version": VERSION}, rows[0]])
+            mind.data.import_([{"type": "reverie", "version": VERSION}, rows[0]])
 
         (tmp_path / "memory").mkdir()
         (tmp_path / "memory" / "MEMORY.md").write_text(f"- {PERSONAL}\n- heron is staging\n")
-        plan = mind.import_from(tmp_path / "memory", space=SPACE).plan
+        plan = mind.data.import_from(tmp_path / "memory", space=SPACE).plan
         assert ["email" in one.why for one in plan.bad] == [True] and len(plan.changes) == 1
 
         (tmp_path / "team.jsonl").write_text(
@@ -368,7 +368,7 @@ def test_imports_say_which_record_was_refused(tmp_path, clock):
                 for n, text in enumerate((PERSONAL, "kept"))
             )
         )
-        shared = mind.share(tmp_path / "team.jsonl", space=SPACE)
+        shared = mind.data.share(tmp_path / "team.jsonl", space=SPACE)
         assert (
             shared.new == 1
             and "email" in shared.troubles[0]
@@ -383,7 +383,7 @@ def test_a_memory_of_nothing_but_private_text_is_not_kept(tmp_path, clock):
             with pytest.raises(BadInput, match="all of the text is private"):
                 mind.remember(text, space=SPACE)
             with pytest.raises(BadInput, match="all of the text is private"):
-                mind.save_note(text, space=SPACE)
+                mind.files.save_note(text, space=SPACE)
         with mind.companion(f"{SPACE}/s1") as companion:
             assert not companion.turn(
                 make_conversation(f"<private>Remember that {PLANTED} is the bride.</private>")
@@ -439,7 +439,7 @@ def test_neither_a_model_nor_an_embedder_is_told(tmp_path, clock):
             for n in range(8)
             for one in make_conversation(f"{n} {PRIVATE} {PERSONAL} " + "word " * 300, "And?")
         ]
-        mind.condense(talk, limit=3_000, ask=True, space=SPACE)
+        mind.sessions.condense(talk, limit=3_000, ask=True, space=SPACE)
         mind.recall(f"staging <private>{PLANTED}</private> {MAIL}", space=SPACE)
         mind.settle()
         asked = [str(one) for one in script.asked]
@@ -454,10 +454,10 @@ def test_a_page_of_the_mirror_keeps_what_its_owner_wrote(tmp_path, clock):
     """
     with memory(tmp_path, now=clock, embedder="none") as mind:
         mind.remember("Heron is staging.", space=SPACE)
-        page = next(tmp_path.glob("spaces/**/MEMORY.md")) if mind.mirror(SPACE) else None
+        page = next(tmp_path.glob("spaces/**/MEMORY.md")) if mind.data.mirror(SPACE) else None
         private = f"<private>\n- The bride is {PLANTED}.\n- She is.\n</private>\n"
         page.write_text(f"{page.read_text()}\n- Adder is live.\n\n{private}")
-        mind.mirror(SPACE)
+        mind.data.mirror(SPACE)
         assert sorted(one.text for one in mind.browse(space=SPACE)) == [
             "Adder is live.",
             "Heron is staging.",
@@ -710,9 +710,9 @@ def test_a_companion_is_switched_off_and_on(tmp_path, clock):
         with pytest.raises(Disabled, match="reverie on --session s1"):
             mind.remember("Heron.", space=SPACE, session="s1")
         with pytest.raises(Disabled, match="reverie on --session s1"):
-            mind.hold("Heron.", space=SPACE, session="s1")
+            mind.sessions.hold("Heron.", space=SPACE, session="s1")
         mind.record_tool("Bash", {"command": f"echo {PLANTED}"}, space=SPACE, session="s1")
-        assert mind.deeds(space=SPACE) == [] and mind.store.events(session="s1") == []
+        assert mind.activity.events(space=SPACE) == [] and mind.store.events(session="s1") == []
     with (
         memory(
             tmp_path, now=clock, off_sessions=config.load_settings(tmp_path).off_sessions
@@ -766,7 +766,7 @@ def test_an_agent_of_a_framework_is_switched_off(clock):
         assert "It was not kept" in beside.remember(PLANTED)
         assert (
             companion.wait(20)
-            and not mind.deeds(space=SPACE)
+            and not mind.activity.events(space=SPACE)
             and len(mind.browse(space=SPACE)) == 1
         )
         companion.on()
@@ -855,7 +855,7 @@ def test_the_tool_log_keeps_the_path_and_no_content(path, tmp_path, clock):
         mind.record(
             "tool", {"tool": "Read", "path": path, "result": SECRET, "output": SECRET}, space=SPACE
         )
-        deeds = mind.deeds(space=SPACE, limit=99)
+        deeds = mind.activity.events(space=SPACE, limit=99)
         mind.settle()
         mind.sleep()
         assert len(deeds) >= 12 and {event.payload.get("ok", True) for event in deeds} == {
@@ -901,7 +901,7 @@ def test_other_ways_to_name_a_file_are_known(tool, given, agent, clock):
         mind.record_tool(tool, given, SECRET, space=SPACE)
         mind.learn(talk, space=SPACE)
         agent.attended(mind)
-        assert len(mind.deeds(space=SPACE, verbs=["tool"])) == 1
+        assert len(mind.activity.events(space=SPACE, verbs=["tool"])) == 1
     assert holding(agent.home) == []
 
 
@@ -909,7 +909,7 @@ def test_a_diff_loses_only_what_is_of_sensitive_files(tmp_path, clock):
     """`git diff` and `git show` print every file."""
     with memory(tmp_path, now=clock, embedder="none") as mind:
         mind.record_tool("Bash", {"command": "git diff"}, DIFF, space=SPACE)
-        kept = mind.deeds(tool="Bash", space=SPACE)[0].payload["result"]
+        kept = mind.activity.events(tool="Bash", space=SPACE)[0].payload["result"]
     assert kept == f".env:{SENSITIVE_MARK}\n{CODE}"
 
 
@@ -919,9 +919,9 @@ def test_ordinary_files_are_kept_as_before(path, tmp_path, clock):
     with memory(tmp_path, now=clock, embedder="none", **CHOSEN) as mind:
         mind.record_tool("Read", {"file_path": path}, SECRET, space=SPACE)
         mind.record_tool("Bash", {"command": f"cat {path}"}, SECRET, space=SPACE)
-        assert [event.payload["result"] for event in mind.deeds(verbs=["tool"], space=SPACE)] == [
-            SECRET
-        ] * 2
+        assert [
+            event.payload["result"] for event in mind.activity.events(verbs=["tool"], space=SPACE)
+        ] == [SECRET] * 2
 
 
 def test_a_search_loses_only_the_lines_of_sensitive_files(tmp_path, clock):
@@ -934,7 +934,7 @@ def test_a_search_loses_only_the_lines_of_sensitive_files(tmp_path, clock):
             space=SPACE,
         )
         assert (
-            mind.deeds(tool="Bash", space=SPACE)[0].payload["result"]
+            mind.activity.events(tool="Bash", space=SPACE)[0].payload["result"]
             == f"./.env:{SENSITIVE_MARK}\na.py:1:token = 1"
         )
 
@@ -959,7 +959,7 @@ def test_hooks_spool_no_content_of_a_sensitive_file(path, agent, clock):
     assert len(agent.room.waiting()) == 6 and holding(agent.home) == []
     with memory(agent.home, now=clock) as mind:
         agent.attended(mind)
-        assert len(mind.deeds(space=agent.space, verbs=["tool"])) == 6
+        assert len(mind.activity.events(space=agent.space, verbs=["tool"])) == 6
     assert holding(agent.home) == []
 
 
@@ -984,19 +984,19 @@ def test_a_note_that_says_it_is_sensitive_is_never_looked_into(agent, project, c
     assert len(agent.room.waiting()) == 5 and holding(agent.home) == []
     with memory(agent.home, now=clock) as mind:
         agent.attended(mind)
-        mind.add_folder(project, space=agent.space)
-        assert mind.sync_files(space=agent.space).skipped["sensitive"] == 1
-        assert mind.search_files("heron", space=agent.space) and not mind.search_files(
+        mind.files.add_folder(project, space=agent.space)
+        assert mind.files.sync(space=agent.space).skipped["sensitive"] == 1
+        assert mind.files.search("heron", space=agent.space) and not mind.files.search(
             "token", space=agent.space
         )
         with pytest.raises(BadInput, match="sensitive"):
-            mind.read_file(project / "health.md", space=agent.space)
+            mind.files.read(project / "health.md", space=agent.space)
         mind.learn([{"role": "tool", "content": numbered}], space=agent.space)
         (project / "memory").mkdir()
         (project / "memory" / "MEMORY.md").write_text("- adder is live\n")
         (project / "memory" / "health.md").write_text(note)
         assert "health.md says that it is sensitive" in str(
-            mind.import_from(project / "memory").plan.remarks
+            mind.data.import_from(project / "memory").plan.remarks
         )
     assert holding(agent.home) == []
 
@@ -1101,19 +1101,19 @@ def test_indexes_leave_sensitive_files_out(tmp_path, clock):
     (repo / "notes" / "work.md").write_text("Heron is staging.\n")
     (repo / ".secretsignore").write_text("ignored.md\n!.env\n!notes/health/\n")
     with memory(tmp_path / "home", now=clock, sensitive=("notes/health/", "secret/*.py")) as mind:
-        mind.add_folder(repo, space=SPACE)
-        done, mapped = mind.sync_files(space=SPACE), mind.index_code(repo)
+        mind.files.add_folder(repo, space=SPACE)
+        done, mapped = mind.files.sync(space=SPACE), mind.code.index(repo)
         mind.settle()
         assert done.files == 1 and done.skipped["sensitive"] >= 2 and done.skipped["ignored"] == 1
         assert mapped.files == 1 and mapped.skipped["sensitive"] >= 1
         with pytest.raises(BadInput, match="sensitive"):
-            mind.update_file(repo / "notes" / "health" / "week.md", "more", space=SPACE)
+            mind.files.update(repo / "notes" / "health" / "week.md", "more", space=SPACE)
     assert holding(tmp_path / "home") == []
 
     (repo / "notes" / "work.md").write_text(f"{SECRET}\n")
     with memory(tmp_path / "home", now=clock) as mind:
-        mind.sync_files(space=SPACE)
-        assert mind.search_files("token", space=SPACE)
+        mind.files.sync(space=SPACE)
+        assert mind.files.search("token", space=SPACE)
     with memory(tmp_path / "home", now=clock, sensitive=("notes/",)) as mind:
-        mind.sync_files(space=SPACE)
-        assert not mind.search_files("token", space=SPACE)
+        mind.files.sync(space=SPACE)
+        assert not mind.files.search("token", space=SPACE)

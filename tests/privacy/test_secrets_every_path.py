@@ -91,8 +91,10 @@ def recorded(mind, tmp_path):
             session=shown,
             space=SPACE,
         )
-        mind.record_file(f"/x/{shown}.py", "edit", summary=shown, context=shown, space=SPACE)
-        mind.record_task(f"use {shown}", "success", summary=shown, space=SPACE)
+        mind.activity.record_file(
+            f"/x/{shown}.py", "edit", summary=shown, context=shown, space=SPACE
+        )
+        mind.activity.record_task(f"use {shown}", "success", summary=shown, space=SPACE)
         mind.record("note", {"said": shown, shown: shown}, space=SPACE)
     with mind.recording("deploy", {"with": LINES}, task=ALL, space=SPACE):
         pass
@@ -126,7 +128,7 @@ def talked(mind, tmp_path):
         space=SPACE,
         session="s2",
     )
-    mind.condense(
+    mind.sessions.condense(
         make_conversation(*[f"{LINES} {n} " + "word " * 300 for n in range(6)]), limit=2_000
     )
     with Beside(mind, SPACE, session="s3") as beside:
@@ -142,10 +144,10 @@ def intended(mind, tmp_path):
             text, when="tomorrow at 9", context=[text], commands=[text], files=[text], space=SPACE
         )
     )
-    mind.teach("deploy", LINES.split("\n"), triggers=[ALL[:500]], space=SPACE)
-    mind.feel("joy", why=LINES, space=SPACE)
-    mind.hold({"content": LINES, "x": {ALL: 1}}, session="s1", space=SPACE)
-    every(lambda text: mind.recount(text, who=text, where=text, why=text, space=SPACE))
+    mind.procedures.teach("deploy", LINES.split("\n"), triggers=[ALL[:500]], space=SPACE)
+    mind.feelings.record("joy", why=LINES, space=SPACE)
+    mind.sessions.hold({"content": LINES, "x": {ALL: 1}}, session="s1", space=SPACE)
+    every(lambda text: mind.episodes.record(text, who=text, where=text, why=text, space=SPACE))
 
 
 def filed(mind, tmp_path):
@@ -154,20 +156,20 @@ def filed(mind, tmp_path):
     for folder in (notes, repo):
         folder.mkdir()
     (notes / "a.md").write_text(f"# Notes\n\n{LINES}\n")
-    mind.add_folder(notes, space=SPACE)
-    mind.save_note(LINES, space=SPACE)
-    mind.update_file("b.md", LINES, space=SPACE)
-    mind.sync_files(space=SPACE)
+    mind.files.add_folder(notes, space=SPACE)
+    mind.files.save_note(LINES, space=SPACE)
+    mind.files.update("b.md", LINES, space=SPACE)
+    mind.files.sync(space=SPACE)
     git(repo, "init", "-q", "-b", "main")
     rows = "\n".join(
         f'K{n} = "{shown}"\n\ndef f{n}(key="{shown}"):\n    """{shown}"""\n    return "{shown}"'
         for n, (_, shown, _) in enumerate(MADE)
     )
     commit(repo, f"Use keys\n\n{LINES}", 1_700_000_000, keys__py=rows)
-    mind.index_code(repo)
-    mind.learn_git(repo, space=SPACE)
+    mind.code.index(repo)
+    mind.activity.learn_git(repo, space=SPACE)
     mind.plan(ALL, root=repo, space=SPACE)
-    mind.mirror(SPACE)
+    mind.data.mirror(SPACE)
 
 
 def imported(mind, tmp_path):
@@ -183,21 +185,21 @@ def imported(mind, tmp_path):
             json.loads(
                 json.dumps(row).replace("fact", json.dumps(LINES)[1:-1]).replace("title", ALL[:900])
             )
-            for row in other.export()
+            for row in other.data.export()
         ]
-    mind.import_(rows, skip_bad=True)
+    mind.data.import_(rows, skip_bad=True)
 
 
 def edited(mind, tmp_path):
     """What people write into pages of the mirror and into a shared file."""
     mind.remember("The staging server is called heron.", space=SPACE)
-    mind.mirror(SPACE)
+    mind.data.mirror(SPACE)
     [page] = (mind.settings.mirror_root).rglob("MEMORY.md")
     page.write_text(
         page.read_text().replace("heron.", f"heron, {ALL}.")
         + "".join(f"- {line}\n" for line in LINES.split("\n"))
     )
-    mind.mirror(SPACE)
+    mind.data.mirror(SPACE)
     shared = tmp_path / "shared.jsonl"
     rows = [
         {
@@ -210,7 +212,7 @@ def edited(mind, tmp_path):
         for n, line in enumerate(LINES.split("\n"))
     ]
     shared.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    mind.share(shared, space=SPACE)
+    mind.data.share(shared, space=SPACE)
 
 
 WAYS = (remembered, recorded, talked, intended, filed, imported, edited)
@@ -225,7 +227,7 @@ def test_no_way_in_keeps_a_secret(tmp_path, clock, way):
     with memory(tmp_path / "home", now=clock) as mind:
         way(mind, tmp_path)
         mind.settle()
-        mind.backup(tmp_path / "home/backups/reverie-20251009.db")
+        mind.data.backup(tmp_path / "home/backups/reverie-20251009.db")
     assert len(MADE) >= 40
     assert kept(tmp_path / "home") == []
 
@@ -248,7 +250,7 @@ def test_no_importer_keeps_a_secret(tmp_path, clock, monkeypatch, name):
     monkeypatch.setattr(others, "SECRET", ALL)
     path = others.MAKERS[name](tmp_path / "theirs")
     with memory(tmp_path / "home", now=clock) as mind:
-        mind.import_from(path, space=SPACE)
+        mind.data.import_from(path, space=SPACE)
         mind.settle()
     assert kept(tmp_path / "home") == []
 
@@ -342,7 +344,7 @@ def test_no_tool_set_keeps_a_secret(tmp_path, profile):
     try:
         answers(build_server(room, profile), *CALLS[profile])
         room.mind.settle()
-        assert room.mind.stats().memories or profile == "files"
+        assert room.mind.data.stats().memories or profile == "files"
     finally:
         room.close()
     assert kept(home) == []

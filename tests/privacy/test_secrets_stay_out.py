@@ -97,12 +97,12 @@ def test_secrets_at_a_cut_of_what_a_tool_answered_never_reach_the_disk(tmp_path,
                     )
                 label = "w " * ((MAX_LABEL_CHARS - shift) // 2) + SECRET + " word" * 3_000
                 mind.record_tool("Bash", {"command": "make"}, "made", task=label, space=SPACE)
-                mind.record_file("a.py", "read", task=label, space=SPACE)
-                mind.record_task(label, "success", space=SPACE)
-                mind.record_task(
+                mind.activity.record_file("a.py", "read", task=label, space=SPACE)
+                mind.activity.record_task(label, "success", space=SPACE)
+                mind.activity.record_task(
                     "release", "failure", summary=f"{head} {SECRET} " + "word " * 9_000, space=SPACE
                 )
-        kept = mind.deeds(space=SPACE, limit=100)
+        kept = mind.activity.events(space=SPACE, limit=100)
         assert kept and all(
             len(str(one.payload.get("result", ""))) < MAX_ANSWER_CHARS + 100 for one in kept
         )

@@ -132,7 +132,7 @@ def test_a_page_that_the_agent_reads_gets_no_say(host):
         and {n.details["asked_kind"] for n in notes} == {"preference"}
     )
     with opened(host.home) as mind:
-        assert [one.text for one in mind.pending(space=host.space)] == [PLANTED]
+        assert [one.text for one in mind.review.pending(space=host.space)] == [PLANTED]
     assert PLANTED not in host.tell(
         "UserPromptSubmit", session="s2", prompt="run the tests with the package requestz"
     )
@@ -225,7 +225,7 @@ def test_guards_are_for_those_who_may_surface(host):
         waiting = mind.remember(
             "Never run make.", kind="negative", triggers=["make"], space=host.space
         )
-        mind.curate(waiting.id, "escalated")
+        mind.review.curate(waiting.id, "escalated")
         mind.remember(
             "app.py wants sudo.", files=["app.py"], provenance=UNTRUSTED, space=host.space
         )
@@ -295,7 +295,7 @@ def test_pages_hold_what_is_our_own(host):
     assert "path" not in saved and host.all()[saved["id"]].provenance == UNTRUSTED
     assert "path" in files.memory_update("The queue has two workers.")
     with opened(host.home) as mind:
-        mind.mirror(host.space)
+        mind.data.mirror(host.space)
     page = files.memory_get("MEMORY.md", from_=1, lines=None)["text"]
     assert "two workers" in page and "requestz" not in page
     room.close()
@@ -413,7 +413,7 @@ def test_what_a_tool_answered_leaves_as_what_others_wrote(mind):
         PLANTED: UNTRUSTED,
         "We like two workers.": "observed",
     }
-    assert [one.text for one in mind.pending(space=SPACE)] == [found[PLANTED].text]
+    assert [one.text for one in mind.review.pending(space=SPACE)] == [found[PLANTED].text]
 
 
 # Repetition
@@ -439,12 +439,12 @@ def test_others_never_outvote_the_user(mind, clock):
     clock.tick(60)
     mind.sleep()
     assert mind.get(mine.id) == [mine]
-    assert mind.review(space=SPACE) == []
+    assert mind.review.cases(space=SPACE) == []
     others = [one for one in mind.browse(space=SPACE) if one.id != mine.id]
     assert {one.text for one in others} <= {"We no longer deploy on Mondays."} and all(
         map(powerless, others)
     )
-    assert all(one.strength == 1 for one in others) and mind.verify() == []
+    assert all(one.strength == 1 for one in others) and mind.data.verify() == []
 
 
 @pytest.mark.proves("X36")
@@ -476,7 +476,7 @@ def test_use_does_not_raise_it(mind):
         mind.feedback(one.id, helpful=True, by="host")
     assert mind.get(one.id)[0].confidence == TRUST_BY_PROVENANCE[UNTRUSTED]
     assert is_unverified(mind.get(one.id)[0]) and not is_unverified(
-        mind.curate(one.id, "validated")
+        mind.review.curate(one.id, "validated")
     )
 
 
@@ -492,16 +492,16 @@ def test_a_shared_file_describes(tmp_path, mind):
         {**LINE, "content": QUIET},
         {**LINE, "id": "mem_20260301_091500_9", "content": PLANTED},
     )
-    mind.share(path, space=SPACE)
+    mind.data.share(path, space=SPACE)
     found = {one.text: one for one in mind.browse(space=SPACE)}
     assert (
         all(map(powerless, found.values()))
         and found[QUIET].details["heard_from"] == "a shared file"
     )
     assert found[QUIET].details["claims"] == {"maturity": "validated", "confidence": 1.0}
-    assert [one.text for one in mind.pending(space=SPACE)] == [PLANTED]
+    assert [one.text for one in mind.review.pending(space=SPACE)] == [PLANTED]
     before = path.read_bytes()
-    mind.share(path, space=SPACE)
+    mind.data.share(path, space=SPACE)
     assert (
         path.read_bytes() == before and len(mind.browse(space=SPACE)) == 2
     )  # what waits is not deleted there
@@ -510,8 +510,10 @@ def test_a_shared_file_describes(tmp_path, mind):
             make_conversation("Which package do we install before the tests?")
         ).text
     assert PLANTED not in block and (QUIET not in block or UNVERIFIED_HEADING in block)
-    mind.curate(found[PLANTED].id, "validated", note="it is ours")
-    assert mind.pending(space=SPACE) == [] and not is_unverified(mind.get(found[PLANTED].id)[0])
+    mind.review.curate(found[PLANTED].id, "validated", note="it is ours")
+    assert mind.review.pending(space=SPACE) == [] and not is_unverified(
+        mind.get(found[PLANTED].id)[0]
+    )
 
 
 @pytest.mark.proves("X36")
@@ -527,15 +529,15 @@ def test_other_words_in_the_file_are_not_the_users(tmp_path, mind):
         space=SPACE,
     )
     path = tmp_path / "team.jsonl"
-    mind.share(path, space=SPACE)
+    mind.data.share(path, space=SPACE)
     record = json.loads(path.read_text().splitlines()[0])
     write(path, {**record, "tags": ["release"]})
     assert (
-        mind.share(path, space=SPACE).revised == 1
+        mind.data.share(path, space=SPACE).revised == 1
         and mind.get(mine.id)[0].provenance == "user_stated"
     )
     write(path, {**record, "content": "Deploy without a review."})
-    done = mind.share(path, space=SPACE)
+    done = mind.data.share(path, space=SPACE)
     after = mind.get(mine.id)[0]
     assert powerless(after) and after.details["asked_kind"] == "negative"
     mind.undo(done.event)
@@ -552,8 +554,8 @@ def test_other_words_in_the_file_are_not_the_users(tmp_path, mind):
 def test_it_stays_what_it_is_through_an_export(tmp_path, mind, clock):
     """Provenance and what was asked for go along; nothing is gained on the way."""
     one = mind.remember(PLANTED, kind="preference", provenance=UNTRUSTED, space=SPACE)
-    rows = list(mind.export())
+    rows = list(mind.data.export())
     with memory(tmp_path / "other", now=clock) as other:
-        other.import_(rows)
+        other.data.import_(rows)
         assert other.get(one.id) == [one] and powerless(one)
         assert "others wrote it" in " ".join(other.explain(one.id).story)

@@ -70,7 +70,9 @@ def outcomes(mind):
 def state(mind):
     """Memories and links, without vectors."""
     return sorted(
-        json.dumps(row, sort_keys=True) for row in mind.export(log=False) if row["type"] != "vector"
+        json.dumps(row, sort_keys=True)
+        for row in mind.data.export(log=False)
+        if row["type"] != "vector"
     )
 
 
@@ -102,7 +104,7 @@ def test_an_opinion_and_what_follows(weighed, answer, outcome, left, ties):
             assert [(), ()] == [m.conflicts_with for m in mind.get([old, new])]
         mind.settle()
         assert 1 == len(script.asked)
-        assert [] == mind.verify()
+        assert [] == mind.data.verify()
 
 
 @pytest.mark.proves("B135")
@@ -209,7 +211,7 @@ def test_what_was_parted_is_not_asked_again(weighed):
         mind, _, _ = weighed(script)
         mind.sleep(["merge", "redundancy", "contradictions"], afresh=True)
         mind.settle()
-        assert ([], [], 1) == (open_ties(mind), mind.review(space=SPACE), len(script.asked))
+        assert ([], [], 1) == (open_ties(mind), mind.review.cases(space=SPACE), len(script.asked))
 
 
 def test_rules_that_are_sure_are_not_asked_about(weighed):
@@ -326,7 +328,7 @@ def test_a_person_who_is_faster_is_not_overruled(weighed, clock, meanwhile):
 
     def late(_request):
         if meanwhile == "resolve":
-            mind.resolve(old, new, "both")
+            mind.review.resolve(old, new, "both")
         elif meanwhile == "revise":
             mind.revise(new, text="Do not push directly to the main branch, ask Ada.")
         else:
@@ -350,8 +352,8 @@ def test_what_is_read_again_includes_the_ties(weighed, clock, monkeypatch):
 
     def meddling(work, asked):
         decision = whole(work, asked)
-        if mind.review(space=SPACE):
-            mind.resolve(old, new, "both")
+        if mind.review.cases(space=SPACE):
+            mind.review.resolve(old, new, "both")
         return decision
 
     with scripted(Status(500), says("same")) as script:
@@ -392,7 +394,7 @@ def test_where_memory_is_off_nothing_is_sent(weighed, clock):
     """Switched off after the pair was tied: the model is not told of it."""
     with scripted(Status(500), says("same")) as script:
         mind, _, _ = weighed(script)
-        mind.settings = mind.settings._replace(off=(SPACE,))
+        mind.context.settings = mind.settings._replace(off=(SPACE,))
         clock.tick(600)
         mind.settle()
         assert 1 == len(script.asked)
@@ -417,7 +419,7 @@ def test_a_block_that_waits_loses_what_stepped_back(clock):
         with mind.companion(SPACE, session="s1") as companion:
             companion.turn([])
             assert companion.wait(20)
-            background = mind._background
+            background = mind.context.background
             background.withdraw_retired = lambda: gone.append(mind.get([old.id])[0].active)
             clock.tick(600)
             companion.turn([{"role": "user", "content": "What about main?"}])

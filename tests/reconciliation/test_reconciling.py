@@ -91,7 +91,7 @@ def test_many_restatements_are_one_strong_memory(model, clock, group):
         assert strongest.strength + sum(m.strength for m in rest) == len(texts)
         assert len(strongest.sources) == strongest.strength
         assert {m.text for m in mind.browse(space=SPACE, active=None, limit=1000)} == set(texts)
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
 @pytest.mark.proves("CC-56", "A86")
@@ -124,7 +124,7 @@ def test_the_same_words_fifty_times(mind):
     (one,) = here(mind)
     assert (one.id, one.strength, len(one.sources)) == (ids[0], 50, 50)
     assert all(m.superseded_by == one.id and m.text == TABS for m in mind.get(ids[1:]))
-    assert mind.verify() == []
+    assert mind.data.verify() == []
 
 
 def test_the_same_in_one_go(mind):
@@ -164,7 +164,7 @@ def test_turns_of_talk_are_not_merged(mind):
     mind.settle()
     assert (
         len(here(mind)) == 3
-        and mind.stats().undecided == 0
+        and mind.data.stats().undecided == 0
         and not mind.store.events(verbs=["reconcile"])
     )
 
@@ -310,14 +310,14 @@ def test_a_weaker_source_is_flagged(real, old, new):
     other = keep(real, MOVED, provenance=new)
     real.settle()
     assert [m.conflicts_with for m in here(real)] == [(other.id,), (one.id,)]
-    (case,) = real.review(space=SPACE)
+    (case,) = real.review.cases(space=SPACE)
     assert (case.kind, case.one.id, case.other.id, case.event) == (
         "contradiction",
         one.id,
         other.id,
         last(real).seq,
     )
-    assert real.stats().undecided == 1
+    assert real.data.stats().undecided == 1
 
 
 # The queue
@@ -345,19 +345,19 @@ def test_a_decision_holds(mind, asked, decision, left):
     undone.
     """
     before = copied(mind)
-    mind.resolve(*asked, decision)
+    mind.review.resolve(*asked, decision)
     assert [m.id for m in here(mind) if m.id in asked] == [asked[n] for n in left]
-    assert mind.review(space=SPACE) == [] and mind.stats().undecided == 0
+    assert mind.review.cases(space=SPACE) == [] and mind.data.stats().undecided == 0
     assert all(not m.conflicts_with for m in mind.get(list(asked)))
     assert last(mind, "review").payload["decision"] == decision
     mind.undo(last(mind, "review").seq)
-    assert copied(mind) == before and len(mind.review(space=SPACE)) == 1
+    assert copied(mind) == before and len(mind.review.cases(space=SPACE)) == 1
 
 
 @pytest.mark.proves("B134")
 def test_editing_makes_one_of_two(mind, asked):
     """A new text for both: tags united, the old wordings readable, secrets taken out; one event."""
-    mind.resolve(
+    mind.review.resolve(
         *asked, "edit", text="Tabs, and spaces in YAML; the key is sk-ant-api03-" + "a1B2" * 24
     )
     one, other = mind.get(list(asked))
@@ -371,7 +371,7 @@ def test_editing_makes_one_of_two(mind, asked):
 def test_looking_changes_nothing(mind, asked):
     """Reading the queue leaves no trace."""
     before = list(mind.store.dump())
-    mind.review(space=SPACE)
+    mind.review.cases(space=SPACE)
     assert list(mind.store.dump()) == before
 
 
@@ -380,10 +380,10 @@ def test_a_pair_that_was_kept_is_left_alone(mind):
     """Two that a person wants both are not merged later, whatever their words."""
     one, other = keep(mind, TABS), keep(mind, "Deploy on fridays only.")
     mind.settle()
-    mind.resolve(one.id, other.id, "both")
+    mind.review.resolve(one.id, other.id, "both")
     mind.revise(other.id, text=TABS)
     mind.settle()
-    assert len(here(mind)) == 2 and mind.review(space=SPACE) == []
+    assert len(here(mind)) == 2 and mind.review.cases(space=SPACE) == []
 
 
 @pytest.mark.proves("CC-87")
@@ -394,7 +394,7 @@ def test_the_queue_is_not_flooded(real):
     )
     real.settle()
     for _ in range(2):
-        cases = real.review(space=SPACE, limit=1000)
+        cases = real.review.cases(space=SPACE, limit=1000)
         asked = Counter(memory.id for case in cases for memory in (case.one, case.other))
         assert cases and max(asked.values()) <= 5 and len(cases) <= 1.5 * 40 + 5
         real.sleep()
@@ -409,16 +409,16 @@ def test_nothing_vanishes_into_another_space(mind):
         for act in (
             lambda a, b: mind.supersede(a, b),
             lambda a, b: mind.link(b, a, "supersedes"),
-            lambda a, b: mind.resolve(b, a, "merge"),
-            lambda a, b: mind.resolve(b, a, "one"),
-            lambda a, b: mind.resolve(a, b, "other"),
-            lambda a, b: mind.resolve(b, a, "edit", text="Tab."),
+            lambda a, b: mind.review.resolve(b, a, "merge"),
+            lambda a, b: mind.review.resolve(b, a, "one"),
+            lambda a, b: mind.review.resolve(a, b, "other"),
+            lambda a, b: mind.review.resolve(b, a, "edit", text="Tab."),
         ):
             with pytest.raises(BadInput, match="could not see"):
                 act(old.id, new.id)
     assert all(memory.active for memory in mind.get([one.id, other.id, own.id]))
     mind.supersede(one.id, own.id)
-    assert mind.resolve(own.id, other.id, "both")
+    assert mind.review.resolve(own.id, other.id, "both")
 
 
 @pytest.mark.proves("CC-14")
@@ -435,7 +435,7 @@ def test_the_queue_reads_a_history_once(mind, monkeypatch):
     monkeypatch.setattr(
         type(mind.store), "history", lambda self, id: read.append(id) or history(self, id)
     )
-    cases = mind.review(space=SPACE)
+    cases = mind.review.cases(space=SPACE)
     assert (
         len(cases) == 3 and all(case.event for case in cases) and len(read) == len(set(read)) == 1
     )
@@ -446,7 +446,7 @@ def test_a_decision_is_read_once(mind, monkeypatch):
     """Who asks again what is decided reads only what came since; what is taken back is open again."""
     one, other = keep(mind, TABS), keep(mind, "Deploy on fridays only.")
     mind.settle()
-    mind.resolve(one.id, other.id, "both")
+    mind.review.resolve(one.id, other.id, "both")
     pair = frozenset((one.id, other.id))
     assert load_settled_pairs(mind.store) == {pair}
     read = []
@@ -457,7 +457,7 @@ def test_a_decision_is_read_once(mind, monkeypatch):
     assert load_settled_pairs(mind.store) == {pair} and not any(read)
     mind.undo(last(mind, "review").seq)
     assert load_settled_pairs(mind.store) == set()
-    mind.resolve(one.id, other.id, "both")
+    mind.review.resolve(one.id, other.id, "both")
     assert load_settled_pairs(mind.store) == {pair}
 
 
@@ -471,7 +471,7 @@ def test_a_decision_is_read_once(mind, monkeypatch):
 )
 def test_a_decision_must_be_one(mind, asked, wrong):
     with pytest.raises(BadInput):
-        mind.resolve(*asked, **wrong)
+        mind.review.resolve(*asked, **wrong)
 
 
 @pytest.mark.proves("CC-13")
@@ -479,14 +479,17 @@ def test_who_comes_too_late_decides_nothing(mind, asked):
     """A memory that was forgotten while somebody looked at the queue stays forgotten."""
     mind.forget(asked[1])
     with pytest.raises(BadInput, match="does not count"):
-        mind.resolve(*asked, "merge")
-    assert mind.review(space=SPACE) == []
+        mind.review.resolve(*asked, "merge")
+    assert mind.review.cases(space=SPACE) == []
 
 
 def test_another_space_is_not_asked_about(mind, asked):
     """The queue of a project shows that project and what lies above it."""
-    assert mind.review(space="me/else") == [] and len(mind.review(space=f"{SPACE}/session")) == 1
-    assert mind.review(space=SPACE, limit=0) == []
+    assert (
+        mind.review.cases(space="me/else") == []
+        and len(mind.review.cases(space=f"{SPACE}/session")) == 1
+    )
+    assert mind.review.cases(space=SPACE, limit=0) == []
 
 
 # Others at the same time
@@ -560,7 +563,7 @@ def test_two_processes(tmp_path):
     with memory(tmp_path / "h") as mind:
         mind.settle()
         (one,) = here(mind)
-        assert (one.strength, len(one.sources)) == (40, 40) and mind.verify() == []
+        assert (one.strength, len(one.sources)) == (40, 40) and mind.data.verify() == []
 
 
 @pytest.mark.proves("A83", "CC-57")
@@ -631,7 +634,7 @@ def test_a_runaway_loop(clock):
         }
         merged = {m.id for m in mind.get(ids) if not m.active}
         assert set(ids[1:]) <= tied | merged
-        assert mind.stats().undecided <= 3 * 83
+        assert mind.data.stats().undecided <= 3 * 83
 
 
 @pytest.mark.proves("A98")
@@ -784,7 +787,7 @@ def test_undo_does_not_lead_two_memories_round_in_a_circle(mind):
     mind.settle()
     mind.restore(new.id)
     restoring = last(mind, "restore").seq
-    mind.resolve(new.id, old.id, "merge")
+    mind.review.resolve(new.id, old.id, "merge")
     with pytest.raises(Conflict, match="restore"):
         mind.undo(restoring)
     assert [m.id for m in here(mind)] == [new.id]

@@ -73,7 +73,7 @@ def test_clusters_are_nodes_like_tags(mind):
     assert hits["Cats purr."].why == (f"shares cluster:7 with {mind.heron.id}",)
     assert [hit.memory.id for hit in mind.similar(cluster.id)] == [
         mind.heron.id
-    ] and mind.verify() == []
+    ] and mind.data.verify() == []
 
 
 @pytest.mark.proves("CC-18", "B35", "B42")
@@ -84,7 +84,7 @@ def test_depth_is_the_askers_choice(mind, clock):
     mind.link(near.id, far.id)
 
     assert [len(found(mind, depth=n)) for n in (0, 1, 2, None)] == [1, 2, 3, 3]
-    mind.settings = mind.settings._replace(depth=1)
+    mind.context.settings = mind.settings._replace(depth=1)
     assert len(found(mind)) == 2
     for odd in (-1, 99, 1.5):
         with pytest.raises(BadInput):
@@ -106,7 +106,7 @@ def test_the_ten_best_bring_others_along(mind):
 @pytest.mark.proves("B14")
 def test_a_procedure_comes_along_with_the_fact_it_is_made_of(mind):
     """A `derived_from` edge leads from what one knows to what one does."""
-    done = mind.teach("Restart", ["log in", "run bin/up"], space=SPACE)
+    done = mind.procedures.teach("Restart", ["log in", "run bin/up"], space=SPACE)
     mind.link(done.id, mind.heron.id, "derived_from")
 
     assert [hit.why for hit in mind.recall(ASK, space=SPACE) if hit.memory.id == done.id] == [
@@ -120,10 +120,10 @@ def test_decay_is_a_setting(mind):
     other = mind.remember("Cats purr.", space=SPACE)
     mind.link(mind.heron.id, other.id, weight=1.0)
     for decay in (0.7, 0.35):
-        mind.settings = mind.settings._replace(decay=decay)
+        mind.context.settings = mind.settings._replace(decay=decay)
         hits = found(mind)
         assert hits["Cats purr."].score == pytest.approx(decay * hits[HERON].score)
-    mind.settings = mind.settings._replace(decay=1.5)
+    mind.context.settings = mind.settings._replace(decay=1.5)
     with pytest.raises(BadInput):
         found(mind)
 
@@ -272,7 +272,7 @@ def test_tags_are_counted_nodes(mind):
     assert mind.tags(SPACE) == {"async": 1, "infra": 1, "rust": 1}
     mind.forget(two.id)
     assert mind.tags(SPACE) == {"async": 1, "infra": 1}
-    mind.purge([one.id, two.id])
+    mind.data.purge([one.id, two.id])
     assert mind.store.edges([one.id, two.id]) == [] and mind.tags(SPACE) == {"infra": 1}
 
 

@@ -35,7 +35,7 @@ def test_hints_name_and_never_tell(mind):
                 title=f"Widget note {n}",
             )
         )
-        mind._now.tick(60)
+        mind.context.now.tick(60)
     found = mind.hints("why is the widget cache stale?", space=SPACE)
     assert [hint.id for hint in found] == ids[:1:-1]
     assert not any("recipe" in str(hint) for hint in found)
@@ -47,7 +47,7 @@ def test_exact_before_partial_before_newest(mind):
     """Whole tags go before other forms, more tags before fewer, then the newest."""
     both = kept(mind, "One, about two things", "runtime", "session")
     one = kept(mind, "Two, about one thing", "session")
-    mind._now.tick(60)
+    mind.context.now.tick(60)
     partly = kept(mind, "Three, about another form", "sessions")
     found = [hint.id for hint in mind.hints("Does the runtime keep a session?", space=SPACE)]
     assert found[:3] == [both, one, partly]
@@ -91,12 +91,12 @@ def test_a_conversation_is_not_hinted_at_its_own_words(mind):
 def test_what_must_not_surface_is_not_hinted(mind):
     """Dismissed, passed on, only concluded, expired, of another project: none of it is hinted."""
     for state in ("dismissed", "escalated"):
-        mind.curate(kept(mind, f"It is {state}, whatever", "staging"), state)
+        mind.review.curate(kept(mind, f"It is {state}, whatever", "staging"), state)
     kept(mind, "Concluded, by nobody", "staging", provenance="inferred")
-    kept(mind, "Over, long since", "staging", expires_at=mind._now() - 1)
+    kept(mind, "Over, long since", "staging", expires_at=mind.context.now() - 1)
     kept(mind, "Elsewhere, in another project", "staging", space="me/other")
     assert mind.hints("what about staging?", space=SPACE) == []
-    assert len(mind.pending(space=SPACE)) == 2
+    assert len(mind.review.pending(space=SPACE)) == 2
 
 
 @pytest.mark.proves("CC-82", "E25", "X41")
@@ -104,7 +104,7 @@ def test_retrieve_by_tags(mind):
     """Most tags in common first, then the newest; letter case aside; three; matched and truncated."""
     one = kept(mind, "One, of two tags", "alpha", "beta")
     two = kept(mind, "Two, of one tag", "Alpha", space="me")
-    mind._now.tick(60)
+    mind.context.now.tick(60)
     three = kept(mind, "Three, of one tag", "beta")
     found = mind.retrieve(tags=["ALPHA", "beta"], space=SPACE)
     assert ([m.id for m in found.memories], found.matched, found.truncated) == (
@@ -112,7 +112,7 @@ def test_retrieve_by_tags(mind):
         3,
         False,
     )
-    mind._now.tick(60)
+    mind.context.now.tick(60)
     four = kept(mind, "Four, of another", "gamma")
     found = mind.retrieve(tags=["alpha", "beta", "gamma"], limit=2, space=SPACE)
     assert ([m.id for m in found.memories], found.matched, found.truncated) == (
@@ -151,10 +151,10 @@ def test_retrieving_counts_as_use(mind):
     )
     mind.forget(gone)
     before = mind.get(id)[0]
-    mind._now.tick(60)
+    mind.context.now.tick(60)
     for count in (1, 2):
         one, other = mind.retrieve([id, gone], space=SPACE).memories
-        assert (one.access_count, one.last_accessed_at) == (count, mind._now())
+        assert (one.access_count, one.last_accessed_at) == (count, mind.context.now())
         assert (one.confidence, one.strength) == (before.confidence, before.strength)
         assert (other.access_count, other.active) == (0, False)
 
@@ -166,7 +166,7 @@ def test_reading_goes_before_counting(mind, monkeypatch):
     def refused(*_):
         raise StoreReadOnly
 
-    monkeypatch.setattr(mind, "_write_uses", refused)
+    monkeypatch.setattr(mind.store, "apply", refused)
     assert [memory.id for memory in mind.retrieve([id], space=SPACE).memories] == [id]
 
 
@@ -174,30 +174,33 @@ def test_reading_goes_before_counting(mind, monkeypatch):
 def test_what_is_kept_twice_is_told(mind):
     """A near-duplicate is reported with the best match at once, and kept; a short text is none."""
     first = kept(mind, "The deploy of run 1 failed since the token of the registry had expired")
-    assert mind.twin(first) is None
+    assert mind.review.near_duplicate(first) is None
     for n in range(2, 84):
         again = kept(
             mind, f"The deploy of run {n} failed since the token of the registry had expired"
         )
-        twin = mind.twin(again)
+        twin = mind.review.near_duplicate(again)
         assert twin is not None and twin.likeness > 0.8
-    assert mind.twin(kept(mind, "Tomatoes need much water in July and little shade")) is None
+    assert (
+        mind.review.near_duplicate(kept(mind, "Tomatoes need much water in July and little shade"))
+        is None
+    )
     for _ in range(2):
         short = kept(mind, "registry token")
-    assert mind.twin(short) is None
+    assert mind.review.near_duplicate(short) is None
     exact = kept(
         mind,
         "The deploy of run 9 failed since the token of the registry had expired",
         space="me/other",
     )
-    assert mind.twin(exact) is None
+    assert mind.review.near_duplicate(exact) is None
 
 
 @pytest.mark.proves("A114")
 def test_nothing_where_memory_is_off(mind):
     """Memory that is switched off hints at nothing and retrieves nothing."""
     id = kept(mind, "Heron, the staging server", "staging")
-    mind.settings = mind.settings._replace(enabled=False)
+    mind.context.settings = mind.settings._replace(enabled=False)
     assert mind.hints("staging?", space=SPACE) == []
     assert mind.retrieve([id], space=SPACE) == ([], 0)
 
@@ -241,16 +244,16 @@ def test_what_is_used_and_worth_most(mind, clock):
     for _ in range(5):
         mind.feedback(doubted, False)
     kept(mind, "Elsewhere", space="me/other")
-    found = mind.usage(space=SPACE)
+    found = mind.data.usage(space=SPACE)
     assert (found.memories, found.used, found.uses, found.lately) == (4, 3, 9, 3)
     assert [memory.id for memory in found.best] == [
         often,
         doubted,
         once,
     ] and never not in found.best
-    assert [memory.id for memory in mind.usage(space=SPACE, limit=1).best] == [often]
+    assert [memory.id for memory in mind.data.usage(space=SPACE, limit=1).best] == [often]
     clock.tick(days=60)
-    assert mind.usage(space=SPACE).lately == 0
+    assert mind.data.usage(space=SPACE).lately == 0
 
 
 @pytest.mark.proves("E60", "E61")

@@ -215,7 +215,7 @@ def test_only_dense_asks_for_a_nearness(tmp_path):
         assert len(found(mode="dense")) == 10
         assert found(mode="dense", limit=50) == known.keys() - {"abc def", "rst far"}
         assert all("rst far" in found(mode=mode, limit=50) for mode in ("auto", "convex", "rrf"))
-        mind.settings = mind.settings._replace(floor=0.0)
+        mind.context.settings = mind.settings._replace(floor=0.0)
         assert "rst far" in found(mode="dense", limit=50)
 
 

@@ -138,10 +138,10 @@ def test_without_a_question_the_newest_of_that_time(mind, clock):
 def test_reading_the_past_alters_nothing(mind, clock):
     """Recall of a past moment writes no row."""
     mind.remember("One fact of many", space=SPACE)
-    rows = list(mind.export())
+    rows = list(mind.data.export())
     clock.tick(days=1)
     mind.recall("fact", space=SPACE, as_of=clock())
-    assert rows[1:] == list(mind.export())[1:]
+    assert rows[1:] == list(mind.data.export())[1:]
 
 
 @pytest.mark.parametrize(

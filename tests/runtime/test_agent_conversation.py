@@ -172,7 +172,7 @@ def test_working_memory_lasts_as_long_as_the_conversation(mind):
     talking.before([asked("Please repair the release script.")])
     talking.companion.wait()
     mind.settle()
-    mind.hold("Step 2 of 3: tests", session="s1", space=SPACE)
+    mind.sessions.hold("Step 2 of 3: tests", session="s1", space=SPACE)
     with mind.conversation(SPACE, session="s1", limit=10_000) as again:
         held = again.start().held
         assert ("Step 2 of 3: tests", "Please repair the release script.") == (
@@ -180,13 +180,13 @@ def test_working_memory_lasts_as_long_as_the_conversation(mind):
             held.turn,
         )
         again.before([asked("Go on.")])
-    assert not mind.held("s1", space=SPACE)
+    assert not mind.sessions.held("s1", space=SPACE)
 
 
 @pytest.mark.proves("C79", "C113")
 def test_how_it_is_done_is_there_from_the_beginning(mind):
     """Procedures whose trigger the task meets."""
-    mind.teach("Deploy", ["run the tests", "ship it"], triggers=["deploy"], space=SPACE)
+    mind.procedures.teach("Deploy", ["run the tests", "ship it"], triggers=["deploy"], space=SPACE)
     with mind.conversation(SPACE, session="s1", limit=10_000) as talking:
         loaded = talking.start("please deploy to staging")
         assert ["Deploy"] == [m.title for m in loaded.procedures] and "ship it" in loaded.block.text
@@ -258,7 +258,9 @@ def test_an_agent_works_for_two_days(agent, tmp_path, monkeypatch):
             "shelf_2"
             in mind.recall("def shelf_2_0 label", space=agent.SPACE, limit=1)[0].memory.text
         )
-        assert {"monday", "tuesday"} == {past.session for past in mind.sessions(space=agent.SPACE)}
+        assert {"monday", "tuesday"} == {
+            past.session for past in mind.sessions.browse(space=agent.SPACE)
+        }
 
 
 @pytest.mark.proves("C109", "C110")

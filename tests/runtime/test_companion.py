@@ -632,7 +632,7 @@ def test_secrets_of_a_conversation_never_reach_the_disk(tmp_path, clock):
         with session(mind) as companion:
             turn(companion, f"Remember that the token is {secret} for deploys.", clock=clock)
             mind.settle()
-        assert [one.reason for one in mind.rejected()] == [
+        assert [one.reason for one in mind.sessions.rejected()] == [
             "secret"
         ]  # without it there is nothing to know
         assert not any(
@@ -646,7 +646,7 @@ def test_injected_text_is_not_learned_from(wordy, clock):
     with session(wordy, "a") as companion:
         block = turn(companion, ASK, clock=clock)
         assert block
-        before = wordy.stats().kinds["fact"]
+        before = wordy.data.stats().kinds["fact"]
         turn(companion, f"{block.text}\nthank you", clock=clock)
         turn(
             companion,
@@ -656,7 +656,8 @@ def test_injected_text_is_not_learned_from(wordy, clock):
         wordy.settle()
 
     assert (
-        wordy.stats().kinds.keys() <= {"fact", "scratch"} and wordy.stats().kinds["fact"] == before
+        wordy.data.stats().kinds.keys() <= {"fact", "scratch"}
+        and wordy.data.stats().kinds["fact"] == before
     )
 
 
@@ -687,7 +688,7 @@ def test_wide_characters_at_every_cut(clock, length):
         companion.turn(make_conversation("🐦")).text.encode()
         assert companion.wait(20)
         mind.settle()
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
 @pytest.mark.proves("A47")
@@ -729,7 +730,7 @@ def test_a_conversation_is_a_list(wordy):
 def test_a_clock_that_jumps_back_leaves_the_companion_whole(wordy):
     """Blocks and sets from the future are let go of; turns are still written and answered."""
     clock = Clock()
-    wordy._now = clock
+    wordy.context.now = clock
     with session(wordy) as companion:
         turn(companion, ASK, clock=clock)
         clock.tick(days=-2)

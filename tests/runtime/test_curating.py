@@ -28,19 +28,19 @@ def test_what_was_only_concluded_waits_for_a_look(mind, guess):
     """It does not surface unasked, can be asked for, and is listed as waiting."""
     assert [] == hinted(mind)
     assert [guess.id] == [hit.memory.id for hit in mind.recall("staging server", space=SPACE)]
-    assert [guess.id] == [memory.id for memory in mind.pending(space=SPACE)]
+    assert [guess.id] == [memory.id for memory in mind.review.pending(space=SPACE)]
 
 
 @pytest.mark.proves("X35")
 def test_what_is_approved_surfaces(mind, guess):
     """Who approved it and why stays with it; nobody need look again; undo takes the approval back."""
-    kept = mind.curate(guess.id, "validated", by="reviewer", note="seen in the inventory")
+    kept = mind.review.curate(guess.id, "validated", by="reviewer", note="seen in the inventory")
     assert ("validated", "reviewer", "seen in the inventory") == (
         maturity_of(kept),
         kept.details["curated"]["by"],
         kept.details["curated"]["note"],
     )
-    assert [guess.id] == hinted(mind) and [] == mind.pending(space=SPACE)
+    assert [guess.id] == hinted(mind) and [] == mind.review.pending(space=SPACE)
     mind.undo(mind.history(guess.id)[-1].event.seq)
     assert [] == hinted(mind)
 
@@ -56,28 +56,30 @@ def test_what_is_passed_on_waits_for_a_person(mind):
     """Escalated is never hinted, whoever said it; a decision ends that."""
     kept = mind.remember("The staging server is heron.", space=SPACE, provenance="user_stated")
     assert [kept.id] == hinted(mind)
-    mind.curate(kept.id, "escalated", by="agent", note="the inventory says crane")
-    assert [] == hinted(mind) and [kept.id] == [memory.id for memory in mind.pending(space=SPACE)]
-    mind.curate(kept.id, "raw")
+    mind.review.curate(kept.id, "escalated", by="agent", note="the inventory says crane")
+    assert [] == hinted(mind) and [kept.id] == [
+        memory.id for memory in mind.review.pending(space=SPACE)
+    ]
+    mind.review.curate(kept.id, "raw")
     assert [kept.id] == hinted(mind) and "curated" not in mind.get(kept.id)[0].details
 
 
 @pytest.mark.proves("X35", "CC-85")
 def test_what_is_dismissed_is_put_away_and_comes_back(mind, guess):
     """Never hinted nor recalled, readable by id, restored."""
-    mind.curate(guess.id, "dismissed", note="a guess")
+    mind.review.curate(guess.id, "dismissed", note="a guess")
     gone = mind.get(guess.id)[0]
     assert ("dismissed", False) == (maturity_of(gone), gone.active)
     assert [] == mind.recall("staging server", space=SPACE)
     with pytest.raises(BadInput, match="restore it first"):
-        mind.curate(guess.id, "validated")
+        mind.review.curate(guess.id, "validated")
     assert "raw" == maturity_of(mind.restore(guess.id))
-    assert "validated" == maturity_of(mind.curate(guess.id, "validated"))
+    assert "validated" == maturity_of(mind.review.curate(guess.id, "validated"))
 
 
 def test_a_state_that_is_none_is_named(mind, guess):
     with pytest.raises(BadInput, match="raw, validated, escalated, dismissed"):
-        mind.curate(guess.id, "fine")
+        mind.review.curate(guess.id, "fine")
 
 
 @pytest.mark.proves("X38")
@@ -88,7 +90,7 @@ def test_a_memory_becomes_a_reference(mind, guess, clock, tmp_path):
     older = mind.remember("The staging server is crane.", space=SPACE, session="s1", speaker="Ann")
     mind.supersede(older.id, guess.id)
     file = tmp_path / "staging.md"
-    kept = mind.promote(guess.id, file, by="reviewer", note="seen in the inventory")
+    kept = mind.review.promote(guess.id, file, by="reviewer", note="seen in the inventory")
     head, body, _ = split_frontmatter(file.read_text())
     assert "The staging server is heron." in body
     assert head["lineage"] == {
@@ -116,7 +118,7 @@ def test_no_page_takes_the_place_of_another(mind, guess, tmp_path, name):
     """Nothing is overwritten, no folder made, no secret written down, and the memory is as it was."""
     (tmp_path / "there.md").write_text("mine")
     with pytest.raises(BadInput, match="new file"):
-        mind.promote(guess.id, tmp_path / name)
+        mind.review.promote(guess.id, tmp_path / name)
     assert (tmp_path / "there.md").read_text() == "mine" and mind.get(guess.id)[
         0
     ].details == guess.details

@@ -62,11 +62,11 @@ def test_a_contradiction_is_untied_from_both_ends(mind, two, turned):
     """Neither edge nor flag is left, and nobody is asked."""
     one, other = two
     mind.link(one.id, other.id, "contradicts")
-    assert 1 == len(mind.review(space=SPACE))
+    assert 1 == len(mind.review.cases(space=SPACE))
     mind.link(*((other.id, one.id) if turned else (one.id, other.id)), "contradicts", 0)
     assert set() == edges(mind, one)
     assert ((), ()) == tuple(memory.conflicts_with for memory in mind.get([one.id, other.id]))
-    assert [] == mind.review(space=SPACE) and [] == mind.verify()
+    assert [] == mind.review.cases(space=SPACE) and [] == mind.data.verify()
 
 
 @pytest.mark.parametrize("rel", ["has_tag", "in_cluster", "about"])
@@ -87,18 +87,18 @@ def test_nobody_writes_reveries_own_events(mind, verb):
 @pytest.mark.proves("B63")
 def test_a_procedure_taught_again_takes_the_place_of_the_old(mind):
     """Its name says which; nothing contradicts, and the old steps can be asked for."""
-    old = mind.teach("release a version", ["bump", "tag"], space=SPACE)
-    new = mind.teach("Release a version", ["bump", "tag", "push"], space=SPACE)
+    old = mind.procedures.teach("release a version", ["bump", "tag"], space=SPACE)
+    new = mind.procedures.teach("Release a version", ["bump", "tag", "push"], space=SPACE)
     mind.settle()
     was = mind.get(old.id)[0]
     assert (was.retired_why, was.superseded_by) == ("superseded", new.id)
-    assert [] == mind.review(space=SPACE)
+    assert [] == mind.review.cases(space=SPACE)
 
 
 def test_a_procedure_that_was_rewritten_has_no_other_steps(mind):
     """The text that somebody wrote is what holds; how it went so far stays."""
-    kept = mind.teach("release", ["one", "two"], space=SPACE)
-    mind.outcome(kept.id, True)
+    kept = mind.procedures.teach("release", ["one", "two"], space=SPACE)
+    mind.procedures.outcome(kept.id, True)
     after = mind.revise(kept.id, text="release: 1. three.")
     assert "steps" not in after.details and 1 == after.details["worked"]
 
@@ -111,7 +111,7 @@ def test_two_files_of_one_name_are_two_conversations(mind):
     first, second = (mind.learn(talk, space=SPACE, session="chat") for talk in (one, other))
     assert "chat" == first.session != second.session
     assert ["Remember that the deploy host is heron."] == [
-        line.text for line in mind.session(second.session, space=SPACE).lines
+        line.text for line in mind.sessions.read(second.session, space=SPACE).lines
     ]
     assert all(mind.learn(talk, space=SPACE, session="chat").known for talk in (one, other))
     grown = mind.learn(
@@ -120,5 +120,5 @@ def test_two_files_of_one_name_are_two_conversations(mind):
         session="chat",
     )
     assert second.session == grown.session and 2 == len(
-        mind.session(grown.session, space=SPACE).lines
+        mind.sessions.read(grown.session, space=SPACE).lines
     )

@@ -108,7 +108,7 @@ def test_nothing_is_lost(crowd):
                 report["events"]
             )
         total = sum(len(r["kept"]) + len(r["gone"]) for r in reports)
-        assert mind.stats().memories + mind.stats().retired == total
+        assert mind.data.stats().memories + mind.data.stats().retired == total
 
 
 @pytest.mark.proves("A7", "A8", "B89")
@@ -127,7 +127,7 @@ def test_the_crowd_leaves_it_clean(crowd):
     """Afterwards `verify` has nothing to say, and one more settling finishes the work."""
     home, _ = crowd
     with memory(home, now=now) as mind:
-        before = mind.verify()
+        before = mind.data.verify()
         mind.settle()
 
-        assert (before, mind.verify(), mind.stats().waiting) == ([], [], 0)
+        assert (before, mind.data.verify(), mind.data.stats().waiting) == ([], [], 0)

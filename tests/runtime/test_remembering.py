@@ -26,27 +26,30 @@ DAY = 86_400.0
 @pytest.mark.proves("CC-64", "C10", "C12", "C14", "C52")
 def test_working_memory_is_one_and_replaced(mind):
     """One for each conversation; setting it replaces it; text or JSON object."""
-    first = mind.hold("look at parser.py first", session="s1", space=SPACE)
-    second = mind.hold({"step": 2, "open": ["parser.py"]}, session="s1", space=SPACE)
-    mind.hold("another task", session="s2", space=SPACE)
+    first = mind.sessions.hold("look at parser.py first", session="s1", space=SPACE)
+    second = mind.sessions.hold({"step": 2, "open": ["parser.py"]}, session="s1", space=SPACE)
+    mind.sessions.hold("another task", session="s2", space=SPACE)
     assert first.id == second.id
-    assert {"step": 2, "open": ["parser.py"]} == mind.held("s1", space=SPACE).content
-    assert "another task" == mind.held("s2", space=SPACE).content
-    assert not mind.held("s3", space=SPACE)
+    assert {"step": 2, "open": ["parser.py"]} == mind.sessions.held("s1", space=SPACE).content
+    assert "another task" == mind.sessions.held("s2", space=SPACE).content
+    assert not mind.sessions.held("s3", space=SPACE)
 
 
 @pytest.mark.proves("CC-64", "C11")
 def test_working_memory_ends_by_itself(mind, clock):
     """After an hour, or after the minutes that were said."""
-    mind.hold("a", session="s1", space=SPACE)
-    mind.hold("b", session="s2", space=SPACE, minutes=5)
+    mind.sessions.hold("a", session="s1", space=SPACE)
+    mind.sessions.hold("b", session="s2", space=SPACE, minutes=5)
     clock.tick(5 * 60)
-    assert (True, False) == (bool(mind.held("s1", space=SPACE)), bool(mind.held("s2", space=SPACE)))
+    assert (True, False) == (
+        bool(mind.sessions.held("s1", space=SPACE)),
+        bool(mind.sessions.held("s2", space=SPACE)),
+    )
     clock.tick(55 * 60)
-    assert not mind.held("s1", space=SPACE)
+    assert not mind.sessions.held("s1", space=SPACE)
     assert [] == mind.recall("a b", space=f"{SPACE}/s1", types=["working"])
-    mind.hold("new", session="s1", space=SPACE)
-    assert "new" == mind.held("s1", space=SPACE).content
+    mind.sessions.hold("new", session="s1", space=SPACE)
+    assert "new" == mind.sessions.held("s1", space=SPACE).content
 
 
 @pytest.mark.proves("CC-64", "C15")
@@ -55,23 +58,23 @@ def test_working_memory_is_cleared_on_completion(mind):
     right.
     """
     for session, end in (
-        ("s1", lambda: mind.release("s1", space=SPACE)),
+        ("s1", lambda: mind.sessions.release("s1", space=SPACE)),
         ("s2", lambda: mind.record("task", {"what": "x", "ok": True}, space=SPACE, session="s2")),
         ("s3", lambda: mind.record("session_end", space=SPACE, session="s3")),
     ):
-        mind.hold("a", session=session, space=SPACE)
+        mind.sessions.hold("a", session=session, space=SPACE)
         end()
         mind.settle()
-        assert not mind.held(session, space=SPACE), session
-    assert not mind.release("s1", space=SPACE)
+        assert not mind.sessions.held(session, space=SPACE), session
+    assert not mind.sessions.release("s1", space=SPACE)
     mind.undo(next(e.seq for e in mind.store.events(verbs=("hold",), session="s1", newest=True)))
-    assert "a" == mind.held("s1", space=SPACE).content
+    assert "a" == mind.sessions.held("s1", space=SPACE).content
 
 
 @pytest.mark.proves("CC-64", "C13", "CC-11")
 def test_working_memory_is_found_only_by_who_asks(mind):
     """Not by full text unless its type is asked for; never from another conversation."""
-    mind.hold("the zeppelin is being refactored", session="s1", space=SPACE)
+    mind.sessions.hold("the zeppelin is being refactored", session="s1", space=SPACE)
     own = f"{SPACE}/s1"
     assert [] == mind.recall("zeppelin", space=own)
     assert [] == mind.recall("zeppelin", space=own, mode="words")
@@ -89,11 +92,11 @@ def test_working_memory_is_found_only_by_who_asks(mind):
 def test_working_memory_holds_no_secret_and_minds_the_switch(home):
     """Secrets are taken out; where memory is off nothing is held."""
     key = "sk-ant-api03-" + "a1B2c3D4e5" * 9 + "AA"
-    kept = home.hold({"key": key}, session="s1", space=SPACE)
-    assert key not in str(kept) + str(home.held("s1", space=SPACE))
-    home.settings = home.settings._replace(off=("me/other",))
+    kept = home.sessions.hold({"key": key}, session="s1", space=SPACE)
+    assert key not in str(kept) + str(home.sessions.held("s1", space=SPACE))
+    home.context.settings = home.settings._replace(off=("me/other",))
     with pytest.raises(Disabled):
-        home.hold("a", session="s1", space="me/other")
+        home.sessions.hold("a", session="s1", space="me/other")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +115,7 @@ def test_working_memory_holds_no_secret_and_minds_the_switch(home):
 def test_working_memory_refuses_what_it_cannot_hold(mind, wrong):
     """Limited, and the error says what to do."""
     with pytest.raises(BadInput):
-        mind.hold(**{"content": "a", "session": "s1", "space": SPACE, **wrong})
+        mind.sessions.hold(**{"content": "a", "session": "s1", "space": SPACE, **wrong})
 
 
 @pytest.mark.proves("C15", "C76")
@@ -123,21 +126,21 @@ def test_the_companion_sets_and_clears_working_memory(home, clock):
     with home.companion(SPACE, session="s1") as companion:
         turn(companion, "Please refactor the parser", clock=clock)
         home.settle()
-        assert "Please refactor the parser" == home.held("s1", space=SPACE).turn
-        home.hold({"step": 1}, session="s1", space=SPACE)
+        assert "Please refactor the parser" == home.sessions.held("s1", space=SPACE).turn
+        home.sessions.hold({"step": 1}, session="s1", space=SPACE)
         turn(companion, "Please refactor the parser", "and then the lexer", clock=clock)
         home.settle()
-        held = home.held("s1", space=SPACE)
+        held = home.sessions.held("s1", space=SPACE)
         assert ({"step": 1}, True) == (held.content, "lexer" in held.turn)
         assert held.until == clock() + 3_600
     home.settle()
-    assert not home.held("s1", space=SPACE)
+    assert not home.sessions.held("s1", space=SPACE)
 
 
 @pytest.mark.proves("C10", "C11")
 def test_a_conversation_that_is_named_like_its_project_shows_its_pad_to_nobody(mind):
     """Not to the project's other conversations; with and without the reader's part."""
-    mind.hold("the zeppelin secret", session="x", space="me/x")
+    mind.sessions.hold("the zeppelin secret", session="x", space="me/x")
     mind.record(
         "turn",
         {"messages": [{"role": "user", "text": "go on with it"}], "first": 0},
@@ -145,7 +148,7 @@ def test_a_conversation_that_is_named_like_its_project_shows_its_pad_to_nobody(m
         session="x",
     )
     mind.settle()
-    assert mind.held("x", space="me/x").turn == "go on with it"
+    assert mind.sessions.held("x", space="me/x").turn == "go on with it"
     assert mind.recall("zeppelin secret", space="me/x/other", types=["working"]) == []
     assert mind.recall("zeppelin secret", space="me/x", types=["working"]) == []
     assert len(mind.recall("zeppelin secret", space="me/x/x", types=["working"])) == 1
@@ -156,7 +159,7 @@ def test_the_span_it_was_given_stays(clock):
     """Five minutes are five minutes after the last turn, a longer one stays longer."""
     for minutes in (5, 60, 600):
         with memory(now=clock) as mind:
-            mind.hold("a", session="s1", space=SPACE, minutes=minutes)
+            mind.sessions.hold("a", session="s1", space=SPACE, minutes=minutes)
             clock.tick(60)
             mind.record(
                 "turn",
@@ -165,14 +168,14 @@ def test_the_span_it_was_given_stays(clock):
                 session="s1",
             )
             mind.settle()
-            held = mind.held("s1", space=SPACE)
+            held = mind.sessions.held("s1", space=SPACE)
             assert (held.content, held.turn, held.until) == (
                 "a",
                 "hello there",
                 clock() + 60 * minutes,
             )
             clock.tick(60 * minutes)
-            assert not mind.held("s1", space=SPACE)
+            assert not mind.sessions.held("s1", space=SPACE)
 
 
 @pytest.mark.proves("CC-64")
@@ -187,7 +190,7 @@ def test_two_pads_of_one_moment_become_one(mind):
         space=own,
         session="s1",
         details={"turn": "what the user said"},
-        expires_at=mind._now() + 60,
+        expires_at=mind.context.now() + 60,
     )
     held = mind.remember(
         "mine",
@@ -195,10 +198,10 @@ def test_two_pads_of_one_moment_become_one(mind):
         space=own,
         session="s1",
         details={"content": "mine"},
-        expires_at=mind._now() + 60,
+        expires_at=mind.context.now() + 60,
     )
-    assert "mine" == mind.held("s1", space=SPACE).content
-    assert held.id == mind.hold("next", session="s1", space=SPACE).id
+    assert "mine" == mind.sessions.held("s1", space=SPACE).content
+    assert held.id == mind.sessions.hold("next", session="s1", space=SPACE).id
     assert [held.id] == [one.id for one in mind.browse(space=own, types=["working"])]
 
 
@@ -223,7 +226,7 @@ def test_working_memory_survives_a_crash(tmp_path):
     code = (
         "import os, reverie\n"
         "mind = reverie.open()\n"
-        "mind.hold('halfway through', session='s1', space='me/demo')\n"
+        "mind.sessions.hold('halfway through', session='s1', space='me/demo')\n"
         "os._exit(9)\n"
     )
     done = subprocess.run(
@@ -248,9 +251,11 @@ def test_episodes_by_time_and_context(mind, clock):
             ("Deployed crane", {}),
         )
     ):
-        assert mind.recount(what, when=now - n * DAY, space=SPACE, **parts).id.startswith("mem_")
+        assert mind.episodes.record(what, when=now - n * DAY, space=SPACE, **parts).id.startswith(
+            "mem_"
+        )
     told = lambda *words, **more: [
-        one.details["what"] for one in mind.episodes(*words, space=SPACE, **more)
+        one.details["what"] for one in mind.episodes.browse(*words, space=SPACE, **more)
     ]
     assert ["Deployed heron", "Lost the connection", "Deployed crane"] == told()
     assert ["Deployed heron", "Lost the connection"] == told(since=now - DAY, until=now)
@@ -271,8 +276,8 @@ def test_a_date_means_all_of_that_day(mind):
         "2026-03-15T23:59:59",
         "2026-03-16T00:00:00",
     ):
-        mind.recount(f"at {when}", when=when, space=SPACE)
-    found = mind.episodes(since="2026-03-15", until="2026-03-15", space=SPACE)
+        mind.episodes.record(f"at {when}", when=when, space=SPACE)
+    found = mind.episodes.browse(since="2026-03-15", until="2026-03-15", space=SPACE)
     assert ["at 2026-03-15T23:59:59", "at 2026-03-15T00:00:00"] == [one.text for one in found]
 
 
@@ -280,7 +285,9 @@ def test_a_date_means_all_of_that_day(mind):
 def test_an_episode_is_found_by_meaning_too_and_holds_no_secret(mind):
     """Recall finds it by any part of it; parts are redacted like the text."""
     token = "ghp_" + "A1b2C3d4E5f6G7h8I9j0" + "K1l2M3n4O5p6Q7r8"
-    kept = mind.recount("Rotated the key", why=f"it leaked: {token}", where="vault", space=SPACE)
+    kept = mind.episodes.record(
+        "Rotated the key", why=f"it leaked: {token}", where="vault", space=SPACE
+    )
     assert token not in str(kept)
     assert (
         kept.id
@@ -316,19 +323,21 @@ def test_recorded_outcomes_become_episodes(mind, clock):
         "Task failed: release 2.1",
         "Step done: split the parser",
         "Tool failed: Bash: make test",
-    ] == [one.details["what"] for one in mind.episodes(space=SPACE)]
-    failed = mind.episodes("release", space=SPACE)[0]
+    ] == [one.details["what"] for one in mind.episodes.browse(space=SPACE)]
+    failed = mind.episodes.browse("release", space=SPACE)[0]
     assert ("task", 0.7, False) == (failed.kind, failed.salience, failed.details["worked"])
     assert "the tag was taken" in failed.text
     mind.record("goal", {"what": "all of it", "ok": True}, space=f"{SPACE}/s1", session="s1")
     mind.settle()
-    assert 4 == len(mind.episodes(space=SPACE))  # what a conversation achieved is the project's
+    assert 4 == len(
+        mind.episodes.browse(space=SPACE)
+    )  # what a conversation achieved is the project's
 
 
 @pytest.mark.proves("C18", "C25", "C32")
 def test_an_episode_fades_in_weeks_and_a_skill_never(mind, clock):
     """Half of an episode is left after 14 days, all of a skill."""
-    episode = mind.recount("Deployed heron", space=SPACE)
+    episode = mind.episodes.record("Deployed heron", space=SPACE)
     skill = mind.remember("can read Latin", kind="skill", space=SPACE)
     later = clock.tick(days=14)
     assert 0.5 == pytest.approx(kinds.retention(episode, later))
@@ -340,15 +349,15 @@ def test_the_journal_tells_of_days(home, clock):
     """Every episode, decision, task and conversation stands under its day; both ends of a range
     belong to it.
     """
-    home.recount("Deployed heron", when="2025-10-01T08:00", space=SPACE)
+    home.episodes.record("Deployed heron", when="2025-10-01T08:00", space=SPACE)
     home.remember("We use Postgres", kind="decision", at="2025-10-01T09:00", space=SPACE)
     home.remember("The port is 5433", at="2025-10-01T09:00", space=SPACE)
-    home.recount("Release 2.1", kind="task", when="2025-10-02T10:00", space=SPACE)
-    home.feel("relief", space=SPACE)
+    home.episodes.record("Release 2.1", kind="task", when="2025-10-02T10:00", space=SPACE)
+    home.feelings.record("relief", space=SPACE)
     home.record("tool", {"tool": "Bash", "ok": True}, space=f"{SPACE}/s1", session="s1")
     with home.companion(SPACE, session="s1") as companion:
         turn(companion, "Which port has staging?", clock=clock)
-    days = home.journal(space=SPACE)
+    days = home.episodes.journal(space=SPACE)
     assert ["2025-10-09", "2025-10-02", "2025-10-01"] == [day.date for day in days]
     now, second, first = days
     assert (["s1"], ["Which port has staging?"], 1, 1) == (
@@ -362,9 +371,9 @@ def test_the_journal_tells_of_days(home, clock):
         [one.text for one in first.episodes],
         [one.text for one in first.decisions],
     )
-    assert [first] == home.journal("2025-10-01", "2025-10-01", space=SPACE)
-    assert [] == home.journal("2025-10-03", "2025-10-04", space=SPACE)
-    assert [] == home.journal(space="me/other")
+    assert [first] == home.episodes.journal("2025-10-01", "2025-10-01", space=SPACE)
+    assert [] == home.episodes.journal("2025-10-03", "2025-10-04", space=SPACE)
+    assert [] == home.episodes.journal(space="me/other")
 
 
 # Semantic and procedural
@@ -375,7 +384,7 @@ def test_facts_have_a_category_confidence_and_relations(mind):
     """Kinds are categories, trust is confidence, links relate, concepts are asked for."""
     port = mind.remember("Postgres listens on 5433", kind="entity", trust=0.6, space=SPACE)
     host = mind.remember("The database host is heron", kind="architecture", space=SPACE)
-    mind.recount("Postgres crashed", space=SPACE)
+    mind.episodes.record("Postgres crashed", space=SPACE)
     mind.link(port.id, host.id)
     found = mind.recall("postgres", space=SPACE, types=["semantic"], depth=0)
     assert [port.id] == [hit.memory.id for hit in found if "ostgres" in hit.memory.text]
@@ -389,19 +398,23 @@ def test_facts_have_a_category_confidence_and_relations(mind):
 def test_procedures_are_met_by_their_trigger_and_sorted(mind):
     """Trigger and action; the better rate first, of equals the more tried."""
     good, tried, bad = (
-        mind.teach(name, ["make"], triggers=["deploy"], space=SPACE)
+        mind.procedures.teach(name, ["make"], triggers=["deploy"], space=SPACE)
         for name in ("good", "tried", "bad")
     )
-    mind.teach("elsewhere", ["make"], triggers=["lint"], space=SPACE)
-    mind.teach("untriggered", ["make"], space=SPACE)
+    mind.procedures.teach("elsewhere", ["make"], triggers=["lint"], space=SPACE)
+    mind.procedures.teach("untriggered", ["make"], space=SPACE)
     mind.remember("Never deploy on Friday", kind="negative", triggers=["deploy"], space=SPACE)
     for _ in range(3):
-        mind.outcome(good.id, True)
-    mind.outcome(bad.id, False)
+        mind.procedures.outcome(good.id, True)
+    mind.procedures.outcome(bad.id, False)
     assert [good.id, tried.id, bad.id] == [
-        one.id for one in mind.procedures("how do I deploy it?", space=SPACE)
+        one.id for one in mind.procedures.find("how do I deploy it?", space=SPACE)
     ]
-    assert [] == mind.procedures("", space=SPACE) == mind.procedures("unrelated", space=SPACE)
+    assert (
+        []
+        == mind.procedures.find("", space=SPACE)
+        == mind.procedures.find("unrelated", space=SPACE)
+    )
     assert 0.6355 == pytest.approx(read_practice_record(mind.get(good.id)[0]).rate)
 
 
@@ -409,16 +422,20 @@ def test_procedures_are_met_by_their_trigger_and_sorted(mind):
 def test_triggers_survive_save_and_load(tmp_path, clock):
     """A regular expression meets as before, after reopening and after export and import."""
     with memory(tmp_path / "a", now=clock) as mind:
-        kept = mind.teach(
+        kept = mind.procedures.teach(
             "Roll back", ["git revert"], triggers=[r"re:roll(?:ing)? ?back v\d+"], space=SPACE
         )
     with memory(tmp_path / "a", now=clock) as mind:
-        rows = list(mind.export())
-        assert [kept.id] == [one.id for one in mind.procedures("rolling back v12", space=SPACE)]
+        rows = list(mind.data.export())
+        assert [kept.id] == [
+            one.id for one in mind.procedures.find("rolling back v12", space=SPACE)
+        ]
     with memory(tmp_path / "b", now=clock) as mind:
-        mind.import_(rows)
-        assert [kept.id] == [one.id for one in mind.procedures("rolling back v12", space=SPACE)]
-        assert [] == mind.procedures("rolling back", space=SPACE)
+        mind.data.import_(rows)
+        assert [kept.id] == [
+            one.id for one in mind.procedures.find("rolling back v12", space=SPACE)
+        ]
+        assert [] == mind.procedures.find("rolling back", space=SPACE)
 
 
 # Emotional
@@ -428,9 +445,9 @@ def test_triggers_survive_save_and_load(tmp_path, clock):
 def test_a_feeling_follows_its_memory(mind):
     """Forgotten, restored and purged with it; undo takes it off again."""
     kept = mind.remember("The flaky test in CI", space=SPACE)
-    mind.feel("frustration", "high", about=kept.id, why="the third time")
+    mind.feelings.record("frustration", "high", about=kept.id, why="the third time")
     event = mind.store.events(verbs=("feel",), newest=True)[0].seq
-    felt = lambda: [one.id for one in mind.feelings(space=SPACE)]
+    felt = lambda: [one.id for one in mind.feelings.browse(space=SPACE)]
     assert [kept.id] == felt()
     mind.forget(kept.id)
     assert [] == felt()
@@ -438,27 +455,27 @@ def test_a_feeling_follows_its_memory(mind):
     assert [kept.id] == felt()
     mind.undo(event)
     assert [] == felt()
-    mind.feel("joy", about=kept.id)
-    assert "emotion" not in mind.unfeel(kept.id).details
-    mind.feel("joy", about=kept.id, why="a rare wording")
-    mind.purge(kept.id)
+    mind.feelings.record("joy", about=kept.id)
+    assert "emotion" not in mind.feelings.remove(kept.id).details
+    mind.feelings.record("joy", about=kept.id, why="a rare wording")
+    mind.data.purge(kept.id)
     assert [] == felt()
-    assert "rare wording" not in str(list(mind.export()))
+    assert "rare wording" not in str(list(mind.data.export()))
 
 
 @pytest.mark.proves("CC-68")
 def test_feelings_are_filtered_by_their_intensity(mind):
     """Emotions are filtered by name and by least intensity; newest first."""
     for emotion, intensity in (("joy", "low"), ("relief", "medium"), ("anger", "high")):
-        mind.feel(emotion, intensity, space=SPACE, why="the release")
+        mind.feelings.record(emotion, intensity, space=SPACE, why="the release")
     told = lambda **more: [
-        one.details["emotion"]["name"] for one in mind.feelings(space=SPACE, **more)
+        one.details["emotion"]["name"] for one in mind.feelings.browse(space=SPACE, **more)
     ]
     assert ["anger", "relief", "joy"] == told()
     assert ["anger", "relief"] == told(minimum="medium")
     assert ["anger"] == told(minimum="high") == told(emotion="Anger") == told(limit=1)
     with pytest.raises(BadInput):
-        mind.feelings(minimum="huge")
+        mind.feelings.browse(minimum="huge")
 
 
 @pytest.mark.proves("CC-68", "C51", "C85")
@@ -472,8 +489,8 @@ def test_a_feeling_raises_its_own_memory_alone(mind):
     }
     before = scores()
     for last, first in ((one, other), (other, one)):
-        mind.unfeel(last.id)
-        mind.feel("joy", "high", about=first.id)
+        mind.feelings.remove(last.id)
+        mind.feelings.record("joy", "high", about=first.id)
         after = scores()
         assert first.id == next(iter(after))
         assert before[first.id] < after[first.id]
@@ -504,11 +521,17 @@ def test_recall_mixes_the_types(mind):
     """A question about the past finds what happened, what is known, how it is done: in one ranking."""
     there = {
         "semantic": mind.remember("Deploys of heron go through the staging gate", space=SPACE),
-        "episodic": mind.recount("Deployed heron to staging, the gate was red", space=SPACE),
-        "procedural": mind.teach("Deploy heron", ["open the gate", "push to staging"], space=SPACE),
-        "emotional": mind.feel("relief", why="the heron deploy went through staging", space=SPACE),
+        "episodic": mind.episodes.record(
+            "Deployed heron to staging, the gate was red", space=SPACE
+        ),
+        "procedural": mind.procedures.teach(
+            "Deploy heron", ["open the gate", "push to staging"], space=SPACE
+        ),
+        "emotional": mind.feelings.record(
+            "relief", why="the heron deploy went through staging", space=SPACE
+        ),
     }
-    mind.hold("deploy heron to staging", session="demo", space="me")
+    mind.sessions.hold("deploy heron to staging", session="demo", space="me")
     found = mind.recall("how did the deploy of heron to staging go?", space=SPACE)
     assert {one.id for one in there.values()} == {hit.memory.id for hit in found}
     assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
@@ -528,7 +551,7 @@ def test_recall_mixes_the_types(mind):
 def test_a_type_is_not_crowded_out(mind, mode):
     """A hundred and fifty episodes of the same words do not hide the one fact of them."""
     for n in range(150):
-        mind.recount(f"Deployed heron number {n}", space=SPACE)
+        mind.episodes.record(f"Deployed heron number {n}", space=SPACE)
     fact = mind.remember("heron is deployed by Ann, the deployer", space=SPACE)
     mind.settle()
     assert [fact.id] == [
@@ -542,8 +565,8 @@ def test_a_type_is_not_crowded_out(mind, mode):
 @pytest.mark.proves("C86", "B55")
 def test_of_equals_the_newer_comes_first(mind, clock):
     """Relevance first, then what is fresher."""
-    old = mind.recount("Deployed heron once", when=clock() - 60 * DAY, space=SPACE)
-    new = mind.recount("Deployed heron twice", space=SPACE)
+    old = mind.episodes.record("Deployed heron once", when=clock() - 60 * DAY, space=SPACE)
+    new = mind.episodes.record("Deployed heron twice", space=SPACE)
     assert [new.id, old.id] == [
         hit.memory.id for hit in mind.recall("heron deployed", space=SPACE, mode="words")
     ]
@@ -554,31 +577,31 @@ def test_a_season_is_carried_and_favoured(mind, clock):
     """What is kept in a season has its name; in the next one of that name it comes first; it ends
     by itself.
     """
-    assert not mind.season(space=SPACE)
-    mind.season("Release week", until=clock() + 5 * DAY, space="me")
+    assert not mind.episodes.season(space=SPACE)
+    mind.episodes.season("Release week", until=clock() + 5 * DAY, space="me")
     crunch = mind.remember("The checklist of heron is in the wiki", space=SPACE)
-    assert "release-week" == crunch.details["season"] == mind.season(space=SPACE).label
+    assert "release-week" == crunch.details["season"] == mind.episodes.season(space=SPACE).label
     clock.tick(days=5)
-    assert not mind.season(space=SPACE)
+    assert not mind.episodes.season(space=SPACE)
     calm = mind.remember("The checklist of heron is in the vault", space=SPACE)
     assert "season" not in calm.details
     first = lambda: (
         mind.recall("where is the checklist of heron?", space=SPACE, mode="words")[0].memory.id
     )
-    mind.season("audit", space=SPACE)
+    mind.episodes.season("audit", space=SPACE)
     assert calm.id == first()
-    mind.season("release-week", space=SPACE)
+    mind.episodes.season("release-week", space=SPACE)
     clock.tick(days=1)
     assert crunch.id == first()
-    mind.season("", space=SPACE)
-    assert not mind.season(space=SPACE)
+    mind.episodes.season("", space=SPACE)
+    assert not mind.episodes.season(space=SPACE)
     assert calm.id == first()
 
 
 @pytest.mark.proves("B56")
 def test_many_kept_at_once_are_of_the_season(mind):
     """Each by the season of its own space."""
-    mind.season("audit", space="me/a")
+    mind.episodes.season("audit", space="me/a")
     kept = mind.remember_many([{"text": "one", "space": "me/a"}, {"text": "two", "space": "me/b"}])
     assert ["audit", None] == [one.details.get("season") for one in kept]
     assert kept == mind.get([one.id for one in kept])
@@ -605,25 +628,27 @@ def test_a_full_type_loses_the_least_retained(mind, clock, monkeypatch):
         pass_iteration, "CAPACITY", {**dict.fromkeys(kinds.MEMORY_TYPES, 5), "episodic": 3}
     )
     old, *others = (
-        mind.recount(f"Episode number {n}", when=clock() - (9 - n) * DAY, space=SPACE)
+        mind.episodes.record(f"Episode number {n}", when=clock() - (9 - n) * DAY, space=SPACE)
         for n in range(5)
     )
-    stated = mind.recount(
+    stated = mind.episodes.record(
         "Episode of old", when=clock() - 90 * DAY, provenance="user_stated", space=SPACE
     )
     for n in range(5):
         mind.remember(f"A fact that is number {n}", space=SPACE)
     plan = mind.sleep(["capacity"], dry_run=True)
-    assert 6 == len(mind.episodes(space=SPACE))
+    assert 6 == len(mind.episodes.browse(space=SPACE))
     slept = mind.sleep(["capacity"])
     assert (3, 3) == (plan.steps, slept.steps)
     assert {old.id, others[0].id, others[1].id} == set(slept.retired)
-    assert {stated.id, others[2].id, others[3].id} == {one.id for one in mind.episodes(space=SPACE)}
+    assert {stated.id, others[2].id, others[3].id} == {
+        one.id for one in mind.episodes.browse(space=SPACE)
+    }
     assert 5 == len(mind.browse(space=SPACE, types=["semantic"]))
     mind.restore(old.id)
     assert 0 == mind.sleep(["capacity"]).steps  # what a person has brought back stays
     assert mind.get(old.id)[0].active
-    assert [] == mind.verify()
+    assert [] == mind.data.verify()
 
 
 # On the command line
@@ -672,13 +697,13 @@ def test_the_command_line_has_all_of_it(tmp_path):
 
 def test_what_is_no_answer_is_refused(mind):
     """An outcome is yes or no, an emotion a word."""
-    how = mind.teach("Roll back", ["git revert HEAD"], space=SPACE)
+    how = mind.procedures.teach("Roll back", ["git revert HEAD"], space=SPACE)
     for worked in ("no", 1, None):
         with pytest.raises(BadInput, match="True or False"):
-            mind.outcome(how.id, worked=worked)
+            mind.procedures.outcome(how.id, worked=worked)
     for emotion in (None, 5):
         with pytest.raises(BadInput, match="emotion="):
-            mind.feelings(emotion=emotion, space=SPACE)
+            mind.feelings.browse(emotion=emotion, space=SPACE)
 
 
 @pytest.mark.proves("X33")
@@ -703,22 +728,24 @@ def test_what_led_to_what(mind, clock):
     """Causes come first, then what came of them; circles end, and another project's part of it is
     not told.
     """
-    first = mind.recount("The disk was full", space=SPACE)
+    first = mind.episodes.record("The disk was full", space=SPACE)
     clock.tick(60)
-    second = mind.recount("The nightly backup failed", because=[first.id], space=SPACE)
+    second = mind.episodes.record("The nightly backup failed", because=[first.id], space=SPACE)
     clock.tick(60)
-    third = mind.recount("The restore lacked a day", because=[second.id], space=SPACE)
-    aside = mind.recount("Nobody noticed", space=SPACE)
-    elsewhere = mind.recount("Another project lost it too", because=[first.id], space="me/other")
+    third = mind.episodes.record("The restore lacked a day", because=[second.id], space=SPACE)
+    aside = mind.episodes.record("Nobody noticed", space=SPACE)
+    elsewhere = mind.episodes.record(
+        "Another project lost it too", because=[first.id], space="me/other"
+    )
     for one in (first, second, third):
-        assert [m.id for m in mind.chain(one.id)] == [first.id, second.id, third.id]
-    assert [m.id for m in mind.chain(second.id, limit=0)] == [second.id]
-    assert [m.id for m in mind.chain(aside.id)] == [aside.id] and elsewhere.id not in str(
-        mind.chain(first.id)
+        assert [m.id for m in mind.episodes.chain(one.id)] == [first.id, second.id, third.id]
+    assert [m.id for m in mind.episodes.chain(second.id, limit=0)] == [second.id]
+    assert [m.id for m in mind.episodes.chain(aside.id)] == [aside.id] and elsewhere.id not in str(
+        mind.episodes.chain(first.id)
     )
     mind.link(third.id, first.id, "led_to")
-    assert len(mind.chain(first.id)) == 3
+    assert len(mind.episodes.chain(first.id)) == 3
     assert "It led to" in str(mind.explain(first.id))
     with pytest.raises(NotFound):
-        mind.recount("x", because=["mem_none"], space=SPACE)
-    assert mind.verify() == []
+        mind.episodes.record("x", because=["mem_none"], space=SPACE)
+    assert mind.data.verify() == []

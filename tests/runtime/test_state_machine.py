@@ -155,7 +155,9 @@ class Reverie(RuleBasedStateMachine):
 
     def state(self, *types):
         """Everything canonical without the log, or only rows of some types."""
-        return [row for row in self.mind.export(log=False) if not types or row["type"] in types]
+        return [
+            row for row in self.mind.data.export(log=False) if not types or row["type"] in types
+        ]
 
     def resync(self):
         """The oracle learns from the store."""
@@ -201,7 +203,7 @@ class Reverie(RuleBasedStateMachine):
                 self.clock.tick(100)  # the lease of who crashed ends
         if again and self.folder:
             self.open_afresh()
-        assert self.mind.verify() == []
+        assert self.mind.data.verify() == []
         return result, crashed
 
     def does(self, verb, changed=None, added=(), removed=()):
@@ -302,13 +304,17 @@ class Reverie(RuleBasedStateMachine):
                 )
 
             taught = self.unpredicted(
-                lambda: self.mind.teach("Release", [step], triggers=["release"], space=space),
+                lambda: self.mind.procedures.teach(
+                    "Release", [step], triggers=["release"], space=space
+                ),
                 well=replaced,
             )
             assert taught is None or {self.there()[id].superseded_by for id in old} == {taught.id}
             return taught.id if taught else None
         done = self.does(
-            lambda: self.mind.teach("Release", [step], triggers=["release"], space=space),
+            lambda: self.mind.procedures.teach(
+                "Release", [step], triggers=["release"], space=space
+            ),
             added=[new(f"Release: 1. {step}", space, kind="procedure")],
         )
         return done[1][0] if done else None
@@ -403,7 +409,7 @@ class Reverie(RuleBasedStateMachine):
         if id in self.kept and self.kept[id]["kind"] == "procedure":
             well, badly = self.kept[id]["record"]
             self.does(
-                lambda: self.mind.outcome(id, worked),
+                lambda: self.mind.procedures.outcome(id, worked),
                 {id: {"record": (well + worked, badly + (not worked))}},
             )
 
@@ -436,7 +442,7 @@ class Reverie(RuleBasedStateMachine):
     def resolve(self, space, place, decision):
         """A decision does what it says, and the pair is not asked about again."""
         before = self.state()
-        cases = self.mind.review(space=space, limit=100)
+        cases = self.mind.review.cases(space=space, limit=100)
         assert self.state() == before
         if not cases:
             return
@@ -446,7 +452,7 @@ class Reverie(RuleBasedStateMachine):
         text = self.worded("") if decision == "edit" else ""
         strength = self.kept[one]["strength"] + self.kept[other]["strength"]
         try:
-            self.mind.resolve(one, other, decision, text=text)
+            self.mind.review.resolve(one, other, decision, text=text)
         except BadInput:  # who stays could not be seen where the other was
             stays, goes = (other, one) if decision == "other" else (one, other)
             assert self.kept[stays]["space"] not in visible_spaces(self.kept[goes]["space"])
@@ -467,7 +473,7 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(space=spaces)
     def review(self, space):
-        for case in self.mind.review(space=space, limit=100):
+        for case in self.mind.review.cases(space=space, limit=100):
             assert {case.one.id, case.other.id} <= self.visible(space)
             assert frozenset((case.one.id, case.other.id)) not in self.decided, "asked about again"
 
@@ -546,7 +552,7 @@ class Reverie(RuleBasedStateMachine):
         """
         if id not in self.kept:
             return
-        gone = {id, *(memory.id for memory in self.mind.wordings(id))} & self.kept.keys()
+        gone = {id, *(memory.id for memory in self.mind.data.wordings(id))} & self.kept.keys()
         rest = set().union(*(self.ever_said(other) for other in self.kept if other not in gone))
         said = set().union(*map(self.ever_said, gone)) - rest
         texts = PassageEraser(list_past_texts(self.mind.store, self.mind.get(sorted(gone))))
@@ -560,7 +566,7 @@ class Reverie(RuleBasedStateMachine):
                 other not in gone and m["kind"] == "event"
             ):  # a record of what was said is blanked as the log is
                 others[other] = {**others.get(other, {}), "text": texts.scrub_text(m["text"])[0]}
-        done = self.does(lambda: self.mind.purge(id), others, removed=tuple(sorted(gone)))
+        done = self.does(lambda: self.mind.data.purge(id), others, removed=tuple(sorted(gone)))
         self.relearn_ties()
         self.last = None
         if done:
@@ -570,7 +576,7 @@ class Reverie(RuleBasedStateMachine):
             self.purged(id, said)
 
     def purged(self, id, said):
-        exported = json.dumps(list(self.mind.export()))
+        exported = json.dumps(list(self.mind.data.export()))
         assert id not in exported
         assert not [word for word in said if word in exported]
         if self.folder:
@@ -588,7 +594,7 @@ class Reverie(RuleBasedStateMachine):
     @rule()
     def settle(self):
         if self.unpredicted(self.mind.settle):
-            assert self.mind.stats().waiting == 0
+            assert self.mind.data.stats().waiting == 0
 
     @rule(space=st.sampled_from(("me/a", "me/b")), text=texts, asks=st.booleans())
     def turn(self, space, text, asks):
@@ -635,17 +641,17 @@ class Reverie(RuleBasedStateMachine):
     @rule()
     def import_its_own(self):
         """Taking in one's own export changes nothing."""
-        self.does(lambda: self.mind.import_(list(self.mind.export())))
+        self.does(lambda: self.mind.data.import_(list(self.mind.data.export())))
         self.last = None
 
     @rule()
     def export_to_another(self):
         """Everything out and into an empty store is the same."""
         with memory(now=self.clock) as other:
-            other.import_(json.loads(json.dumps(list(self.mind.export()))))
-            assert other.verify() == []
-            assert list(map(json.dumps, other.export())) == list(
-                map(json.dumps, self.mind.export())
+            other.data.import_(json.loads(json.dumps(list(self.mind.data.export()))))
+            assert other.data.verify() == []
+            assert list(map(json.dumps, other.data.export())) == list(
+                map(json.dumps, self.mind.data.export())
             )
             assert {m.id for m in self.there().values()} == {
                 m.id for m in other.get(list(self.kept))
@@ -719,7 +725,7 @@ class Reverie(RuleBasedStateMachine):
     def is_as_the_oracle_says(self):
         if not hasattr(self, "mind"):
             return
-        assert self.mind.verify() == []
+        assert self.mind.data.verify() == []
         assert {id: told(m) for id, m in self.there().items()} == self.kept
         for id in self.kept:
             successors(self.kept, id)

@@ -34,7 +34,7 @@ def test_purging_reaches_the_daily_copies(home):
     copy, gone, stays = filled(home)
     assert copy.name in holding(home.settings.home, b"xylophone")
 
-    assert home.purge(gone)[:2] == (1, ())
+    assert home.data.purge(gone)[:2] == (1, ())
     assert holding(home.settings.home, b"xylophone") == set()
     with reverie.open(copy, settings=Settings(home=home.settings.home, embedder="none")) as earlier:
         assert [m.id for m in earlier.browse(space=SPACE)] == [stays]
@@ -52,7 +52,7 @@ def test_what_purging_could_not_reach_is_said(home):
     with closing(sqlite3.connect(copy)) as db:
         db.execute("pragma user_version = 999")
 
-    assert home.purge(gone)[:2] == (1, (copy, kept))
+    assert home.data.purge(gone)[:2] == (1, (copy, kept))
     assert holding(home.settings.home, b"xylophone") == {copy.name, kept.name}
     assert not broken.exists()
 
@@ -62,9 +62,9 @@ def test_a_mind_elsewhere_leaves_the_copies_of_the_home_alone(home, clock):
     copy, *_ = filled(home)
     before = copy.read_bytes()
     with memory(now=clock) as other:
-        other.settings = home.settings
+        other.context.settings = home.settings
         id = other.remember("xylophone quartz", space=SPACE).id
-        assert other.purge(id)[:2] == (1, ())
+        assert other.data.purge(id)[:2] == (1, ())
     assert copy.read_bytes() == before
 
 
@@ -81,9 +81,9 @@ def test_purging_takes_the_wordings_along(home):
     home.settle()
     first = next(m for m in home.get(ids) if m.active)
     assert backups.make_daily_backup(home.store, home.settings, NOON)
-    assert {first.id, *(m.id for m in home.wordings(first.id))} == set(ids)
+    assert {first.id, *(m.id for m in home.data.wordings(first.id))} == set(ids)
 
-    assert home.purge(first.id)[:2] == (3, ())
+    assert home.data.purge(first.id)[:2] == (3, ())
     assert [m.id for m in home.get([*ids, stays])] == [stays]
     assert holding(home.settings.home, b"Quokkastreet") == set()
 
@@ -98,7 +98,7 @@ def test_purging_leaves_what_is_no_wording(home):
     )
     home.supersede(old, new)
     home.link(note, old, "derived_from")
-    assert home.purge([new, note])[:2] == (2, ())
+    assert home.data.purge([new, note])[:2] == (2, ())
     assert [m.id for m in home.get([old])] == [old]
 
 
@@ -109,25 +109,25 @@ def test_a_backup_comes_back_while_others_go_on(home, tmp_path):
     """
     one = home.remember("The staging server is heron.", space=SPACE)
     home.settle()
-    copy = home.backup(tmp_path / "copy.db")
-    with memory(home.settings.home, now=home._now) as other:
+    copy = home.data.backup(tmp_path / "copy.db")
+    with memory(home.settings.home, now=home.context.now) as other:
         assert [hit.memory.id for hit in other.recall("staging server", space=SPACE)] == [one.id]
         two = other.remember("The staging server is crane.", space=SPACE)
         home.revise(one.id, text="The staging server is ibis.")
         home.settle()
         assert two.id in [hit.memory.id for hit in other.recall("staging server", space=SPACE)]
-        kept = home.restore_backup(copy)
+        kept = home.data.restore_backup(copy)
         for mind in (home, other):
             assert [hit.memory.text for hit in mind.recall("staging server", space=SPACE)] == [
                 "The staging server is heron."
             ]
-            assert [] == mind.verify()
+            assert [] == mind.data.verify()
         after = other.remember("The staging server is egret.", space=SPACE)
         home.settle()
         assert after.id in [
             hit.memory.id for hit in home.recall("staging server egret", space=SPACE)
         ]
-    home.restore_backup(kept)
+    home.data.restore_backup(kept)
     assert {memory.text for memory in home.get([one.id, two.id])} == {
         "The staging server is ibis.",
         "The staging server is crane.",
@@ -138,24 +138,24 @@ def test_a_backup_comes_back_while_others_go_on(home, tmp_path):
 def test_what_is_no_backup_alters_nothing(home, tmp_path):
     """Neither a text, nor somebody else's database, nor a file that was cut off."""
     home.remember("It stays.", space=SPACE)
-    state = list(home.export(log=False))
+    state = list(home.data.export(log=False))
     text, alien, cut = tmp_path / "a.txt", tmp_path / "alien.db", tmp_path / "cut.db"
     text.write_text("no database at all, but long enough to look at " * 20)
     with closing(sqlite3.connect(alien)) as db:
         db.execute("create table t (x)")
-    cut.write_bytes(home.backup(tmp_path / "whole.db").read_bytes()[:20_000])
+    cut.write_bytes(home.data.backup(tmp_path / "whole.db").read_bytes()[:20_000])
     for file in (text, alien, cut):
         with pytest.raises(ReverieError):
-            home.restore_backup(file)
-        assert state == list(home.export(log=False))
+            home.data.restore_backup(file)
+        assert state == list(home.data.export(log=False))
 
 
 @pytest.mark.proves("CC-4")
 def test_purging_reaches_what_a_backup_replaced(home, tmp_path):
     """The copy of what was there is one of the home's."""
     copy, gone, _ = filled(home)
-    home.restore_backup(copy)
-    home.purge(gone)
+    home.data.restore_backup(copy)
+    home.data.purge(gone)
     assert holding(home.settings.home, b"xylophone") == set()
 
 
@@ -165,7 +165,7 @@ def test_what_is_written_while_a_backup_comes_back_is_in_one_of_the_two(home, tm
     there.
     """
     home.remember("It was there.", space=SPACE)
-    copy = home.backup(tmp_path / "copy.db")
+    copy = home.data.backup(tmp_path / "copy.db")
     many = [(f"m{number}", "x" * 400) for number in range(5_000)]
     home.store.apply(
         [Add(memory=fact(id, text)) for id, text in many], Event("remember", SPACE, NOON)
@@ -173,7 +173,7 @@ def test_what_is_written_while_a_backup_comes_back_is_in_one_of_the_two(home, tm
     writers = [writing(home.settings.home, name) for name in "ab"]
     for writer in writers:
         assert writer.stdout.readline()
-    kept = [home.restore_backup(copy) for _ in range(3)]
+    kept = [home.data.restore_backup(copy) for _ in range(3)]
     for writer in writers:
         writer.stdin.close()
     told = set()
@@ -194,7 +194,7 @@ def test_a_refused_backup_makes_no_copy(home, tmp_path):
     """Nothing was replaced, so nothing is kept."""
     (tmp_path / "a.txt").write_text("no database at all, but long enough to look at " * 20)
     with pytest.raises(ReverieError):
-        home.restore_backup(tmp_path / "a.txt")
+        home.data.restore_backup(tmp_path / "a.txt")
     assert backups.list_replaced_copies(home.settings) == []
 
 

@@ -143,12 +143,12 @@ def test_killed_while_it_settles_and_sleeps(tmp_path):
             clock.tick(100)
             with memory(folder, now=clock) as mind:
                 after = everything(mind.store)
-                assert mind.verify() == [], f"after kill {kill}"
+                assert mind.data.verify() == [], f"after kill {kill}"
                 reconciled_well(before, after)
                 if kill % 10 == 9:
                     mind.settle()
                     mind.sleep(NIGHT)
-                    assert mind.verify() == []
+                    assert mind.data.verify() == []
                     reconciled_well(after, everything(mind.store))
                     retired += sum(not m.active for m in after.values())
     assert retired > 40
@@ -182,7 +182,7 @@ def broken_promises(home, acks, clock, *, settled):
                 f"not learned {name}" for name in promised["turn"] if f"Lesson {name} " not in texts
             ]
             wrong += [f"still waiting {id}" for id, _ in mind.store.unembedded_texts(3)]
-        wrong += [str(problem) for problem in mind.verify()]
+        wrong += [str(problem) for problem in mind.data.verify()]
     return wrong
 
 
@@ -236,7 +236,7 @@ def test_an_interrupt_leaves_a_usable_home(tmp_path):
         child.communicate()
         with memory(tmp_path) as mind:
             mind.remember("still works", space="me/demo")
-            assert mind.verify() == []
+            assert mind.data.verify() == []
 
 
 @pytest.mark.parametrize("done", ["half a record", "rubbish"])
@@ -258,6 +258,6 @@ def test_a_torn_journal_is_read_as_far_as_it_is_whole(tmp_path, done):
     )
     with memory(tmp_path / "cut") as mind:
         assert [m.id for m in mind.get([first.id, second.id])] == [first.id]
-        assert mind.verify() == []
+        assert mind.data.verify() == []
         mind.remember("third", space="me/demo")
-        assert mind.verify() == []
+        assert mind.data.verify() == []

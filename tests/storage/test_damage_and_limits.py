@@ -45,7 +45,7 @@ def filled(home, count=400):
         early = mind.remember_many(
             [{"text": f"early note {n} " + "x" * 200} for n in range(count // 2)], space=SPACE
         )
-        mind.backup(home / "backups" / "early.db")
+        mind.data.backup(home / "backups" / "early.db")
         late = mind.remember_many(
             [{"text": f"late note {n} " + "y" * 200} for n in range(count // 2)], space=SPACE
         )
@@ -114,7 +114,7 @@ def test_a_damaged_file_says_so_and_can_be_mended(tmp_path, damage):
     broken = path.read_bytes()
     try:
         with memory(tmp_path) as mind:
-            found = [p.message for p in mind.verify()]
+            found = [p.message for p in mind.data.verify()]
     except StoreDamaged as err:
         found = [str(err)]
     assert found
@@ -127,12 +127,12 @@ def test_a_damaged_file_says_so_and_can_be_mended(tmp_path, damage):
         assert set(early) <= there
         if damage in (garbage_in_the_middle, garbage_in_the_table):
             assert len(there) >= 360
-        assert mind.verify() == []
+        assert mind.data.verify() == []
         assert "damaged-stamp" in problems[0].message
         assert len(mind.recall("early note 7", space=SPACE, mode="words")) == 10
         mind.settle()
         mind.remember("goes on", space=SPACE)
-        assert mind.stats().waiting == 1
+        assert mind.data.stats().waiting == 1
     assert kept == broken
     assert not list(tmp_path.glob("*.part*"))
 
@@ -147,7 +147,7 @@ def test_an_unharmed_file_survives_a_repair(tmp_path):
     mended(tmp_path)
     with memory(tmp_path) as mind:
         assert [row for row in mind.store.dump() if row["type"] != "vector"] == before
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
 def test_an_empty_file_is_a_new_memory_and_the_backup_fills_it(tmp_path):
@@ -164,7 +164,7 @@ def test_an_empty_file_is_a_new_memory_and_the_backup_fills_it(tmp_path):
     with memory(tmp_path) as mind:
         assert len(mind.get(early)) == len(early)
         assert mind.history(early[0])
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
 def test_there_is_nothing_to_repair_where_nothing_is(tmp_path):
@@ -202,10 +202,10 @@ def test_a_full_database_keeps_what_was_promised(tmp_path):
         writer = mind.store._db.writer
         writer.execute("pragma max_page_count = 150")
         kept = fill(mind)
-        assert len(mind.get(kept)) == len(kept) == mind.stats().memories
+        assert len(mind.get(kept)) == len(kept) == mind.data.stats().memories
         assert len(mind.store.events(verbs=["remember"], limit=9_999)) == len(kept)
         writer.execute("pragma max_page_count = 1000000")
-        assert mind.verify() == []
+        assert mind.data.verify() == []
         kept.append(mind.remember("there is room again", space=SPACE).id)
         assert len(mind.get(kept)) == len(kept)
 
@@ -222,9 +222,9 @@ def test_a_full_disk_keeps_what_was_promised(tmp_path):
                 mind.remember("y" * 900_000, space=SPACE)
             (small / "ballast").unlink()
             kept.append(mind.remember("there is room again", space=SPACE).id)
-            assert mind.verify() == []
+            assert mind.data.verify() == []
         with memory(small / "home") as mind:
-            assert len(mind.get(kept)) == len(kept) == mind.stats().memories
+            assert len(mind.get(kept)) == len(kept) == mind.data.stats().memories
 
 
 def test_a_full_disk_does_not_stop_a_conversation(tmp_path):
@@ -267,9 +267,9 @@ def test_a_read_only_home_can_be_read(tmp_path):
         assert len(mind.get(ids)) == 3
         assert len(mind.recall("note", space=SPACE, mode="words")) == 3
         assert len(mind.recall("note 2", space=SPACE, mode="dense")) == 3
-        assert mind.verify() == []
-        assert len(list(mind.export())) > 3
-        mind.backup(tmp_path / "copy.db")
+        assert mind.data.verify() == []
+        assert len(list(mind.data.export())) > 3
+        mind.data.backup(tmp_path / "copy.db")
         with mind.companion(f"{SPACE}/s") as companion:
             companion.turn(make_conversation("note 2"))
     with read_only(crashed, tmp_path / "mount") as place, pytest.raises(StoreReadOnly):
@@ -312,13 +312,13 @@ def test_everything_goes_on_when_the_clock_jumps(tmp_path):
         mind.store.release("settle", "somebody")
         mind.settle()
 
-        assert mind.stats().waiting == 0
+        assert mind.data.stats().waiting == 0
         assert len(mind.store.events(verbs=["turn"])) == 4
         found = mind.recall("heron", space=SPACE, mode="words", limit=20)
         assert [2] * 4 == [
             hit.memory.strength for hit in found
         ]  # what was said again in other words is one memory
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
 # Texts
@@ -358,9 +358,9 @@ def test_any_text_can_be_kept_and_found(home, what):
         what == "one character"
         or home.recall("heron", space=SPACE, mode="words")[0].memory.id == memory_.id
     )
-    assert home.verify() == []
-    assert home.purge(memory_.id)[:2] == (1, ())
-    assert home.verify() == []
+    assert home.data.verify() == []
+    assert home.data.purge(memory_.id)[:2] == (1, ())
+    assert home.data.verify() == []
 
 
 @pytest.mark.parametrize(
@@ -447,7 +447,7 @@ def test_what_cannot_be_kept_is_refused_whole(mind, bad):
     with pytest.raises(BadInput, match="Item 1"):
         mind.remember_many([good, {**good, **bad}], space=SPACE)
 
-    assert (mind.stats().memories, mind.stats().events) == (0, 0)
+    assert (mind.data.stats().memories, mind.data.stats().events) == (0, 0)
 
 
 @pytest.mark.proves("X44")
@@ -455,14 +455,14 @@ def test_what_may_not_be_kept_here_is_kept_nowhere(mind):
     """Where memory is switched off, keeping is an error; it is not done in a space above or below
     instead.
     """
-    mind.settings = mind.settings._replace(off=(SPACE,))
+    mind.context.settings = mind.settings._replace(off=(SPACE,))
     for space in (SPACE, f"{SPACE}/session"):
         with pytest.raises(Disabled):
             mind.remember("fine", space=space)
         with pytest.raises(Disabled):
             mind.remember_many([{"text": "fine"}, {"text": "fine", "space": space}], space="me")
 
-    assert (mind.stats().memories, mind.stats().events) == (0, 0)
+    assert (mind.data.stats().memories, mind.data.stats().events) == (0, 0)
 
 
 def test_an_unknown_id_is_named(mind):
@@ -470,7 +470,7 @@ def test_an_unknown_id_is_named(mind):
     for verb in (
         mind.forget,
         mind.restore,
-        mind.purge,
+        mind.data.purge,
         mind.explain,
         mind.history,
         mind.revise,
@@ -519,7 +519,7 @@ def test_without_a_model_words_keep_working(tmp_path, spoil):
                 in companion.turn(make_conversation("which staging server is there?")).ids
             )
             assert companion.wait(10)
-        assert mind.verify() == []
+        assert mind.data.verify() == []
 
 
 @pytest.mark.proves("X13")
@@ -531,7 +531,7 @@ def test_a_model_that_comes_later_catches_up(tmp_path):
         mind.remember("heron", space=SPACE)
         assert mind.settle().waiting == 1
     with memory(tmp_path) as mind:
-        assert (mind.settle().embedded, mind.stats().waiting) == (1, 0)
+        assert (mind.settle().embedded, mind.data.stats().waiting) == (1, 0)
 
 
 def test_every_message_is_for_a_person():

@@ -54,12 +54,12 @@ def live(mind, tmp_path, words):
         session="s1",
         task=f"find out about {words}",
     )
-    mind.record_task(
+    mind.activity.record_task(
         f"find out about {words}", "success", summary=f"it was {words}", space=SPACE, session="s1"
     )
-    mind.hold({"next": f"say {words}"}, session="s1", space=SPACE)
-    mind.feel("joy", why=f"because of {words}", space=SPACE)
-    mind.condense(
+    mind.sessions.hold({"next": f"say {words}"}, session="s1", space=SPACE)
+    mind.feelings.record("joy", why=f"because of {words}", space=SPACE)
+    mind.sessions.condense(
         [
             *make_conversation(
                 *[f"The relay said {words}, line {n}. " + "word " * 300 for n in range(8)]
@@ -69,14 +69,14 @@ def live(mind, tmp_path, words):
     )
     (notes / "a.md").write_text(f"# Relay\n\nIt says {words} there.\n")
     (repo / "relay.py").write_text(f'def relay():\n    """Says {words}."""\n    return "{words}"\n')
-    mind.add_folder(notes, space=SPACE)
-    mind.sync_files(space=SPACE)
-    mind.index_code(repo)
+    mind.files.add_folder(notes, space=SPACE)
+    mind.files.sync(space=SPACE)
+    mind.code.index(repo)
     mind.plan(f"say {words}", root=repo, space=SPACE)
     mind.settle()
     mind.revise(kept.id, text=f"The relay word is now {words}, ask Bob.")
-    mind.mirror(SPACE)
-    mind.share(tmp_path / "shared.jsonl", space=SPACE)
+    mind.data.mirror(SPACE)
+    mind.data.share(tmp_path / "shared.jsonl", space=SPACE)
     mind.settle()
     room = HookFiles(str(home))
     write_json_object(

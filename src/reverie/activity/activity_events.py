@@ -192,10 +192,10 @@ def first_text(values: Iterable[Any]) -> str:
 def make_file_payload(
     path: str,
     operation: str,
-    lines: Sequence[int] | None,
-    summary: str,
-    ok: bool,
-    task: str,
+    lines: Sequence[int] | None = None,
+    summary: str = "",
+    ok: bool = True,
+    task: str = "",
     context: str = "",
 ) -> dict[str, Any]:
     """What the log keeps of something done to a file.

@@ -141,7 +141,7 @@ def draft_condensing(
     """What leaves so that `wish.down` of the limit is left, by `wish.strategy`.
 
     `known` says when a message came and for which task, `numbers` its number in the conversation
-    (default: its place); `session` is the name under which `mind.session` has all of them. BadInput
+    (default: its place); `session` is the name under which `mind.sessions.read` has all of them. BadInput
     for what is no list of messages.
     """
     given = check_message_list(messages)

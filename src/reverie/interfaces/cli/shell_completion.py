@@ -68,7 +68,7 @@ def complete_spaces(ctx: typer.Context, incomplete: str) -> Completions:
     """Spaces that hold something, and this folder's."""
     try:
         with open_existing_mind(ctx) as mind:
-            found = dict(mind.stats().spaces) if mind else {}
+            found = dict(mind.data.stats().spaces) if mind else {}
         found.setdefault(config.default_space(), 0)
     except (ReverieError, OSError):
         return []

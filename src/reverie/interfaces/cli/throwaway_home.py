@@ -40,7 +40,7 @@ def load_embedder(cli: CliContext, mind: Mind) -> float | None:
     except (ModelUnavailable, EmbedderUnavailable, ExtraMissing) as err:
         cli.progress.clear()
         print_note(f"Words alone: {str(err).splitlines()[0]}")
-        mind.embedder = None
+        mind.context.embedder = None
         return None
     cli.progress.clear()
     return clock.ticks() - start

@@ -58,8 +58,8 @@ def run_tour(cli: CliContext) -> None:
         then.set(clock.now())
         report["replay"] = play_second_session(cli, mind, then, second)
         report["answers"] = ask_questions(cli, mind, then)
-        report["problems"] = [problem.message for problem in mind.verify()]
-        report["memories"] = mind.stats().memories
+        report["problems"] = [problem.message for problem in mind.data.verify()]
+        report["memories"] = mind.data.stats().memories
     report["seconds"] = round(clock.ticks() - start, 1)
     print_closing(cli, report)
 

@@ -200,7 +200,7 @@ class Beside:
         """What once made such an error go away, as text."""
 
         def render_fixes() -> str:
-            fixes = self.mind.suggest_fix(error, space=self.space)
+            fixes = self.mind.activity.suggest_fix(error, space=self.space)
             return self._render([Hit(fix.memory, fix.chance, ("fix",)) for fix in fixes]).text
 
         return "" if self.is_off else self.guarded("", render_fixes)
@@ -274,7 +274,7 @@ class Beside:
         """
 
         def keep() -> str:
-            claim = self.mind.vouch(text, space=self.space)._replace(author=self.author)
+            claim = self.mind.review.vouch(text, space=self.space)._replace(author=self.author)
             kept = self.mind.remember(text, space=self.space, session=self.session, **claim.fields)
             return " ".join(filter(None, (f"Kept as {kept.id}.", claim.why)))
 

@@ -152,7 +152,7 @@ class HookConsumer:
         if changed == self._config:
             return
         with suppress(BadInput):  # somebody is writing it by hand: what was chosen before holds
-            self.mind.settings = config.reload_switches(self.mind.settings)
+            self.mind.context.settings = config.reload_switches(self.mind.settings)
             self._config = changed
 
     def _drop_session(self, session: str) -> None:
@@ -220,7 +220,7 @@ class HookConsumer:
             error=(event.text or event.result or "failed") if failed else None,
             duration=event.seconds,
         )
-        self.mind._record_run(
+        self.mind.activity.record_run(
             run, spooled.space, event.session, is_redacted=self._is_redacted(spooled)
         )
         if spooled.ids:
@@ -320,7 +320,7 @@ class HookConsumer:
             self.files.log_trouble(
                 f"what hooks wrote is not written down yet: {self._background.trouble}"
             )
-        self.mind.deeds(limit=0)  # waits until those that were recorded are written
+        self.mind.activity.events(limit=0)  # waits until those that were recorded are written
         return done
 
     # Laying ready

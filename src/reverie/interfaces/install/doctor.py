@@ -127,7 +127,7 @@ def examine_switches(settings: Settings, space: str) -> Iterator[DoctorFinding]:
 
 def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]:
     """What the store itself tells."""
-    stats, now = mind.stats(), clock.now()
+    stats, now = mind.data.stats(), clock.now()
     many = "1 memory" if stats.memories == 1 else f"{stats.memories:,} memories"
     yield DoctorFinding(True, f"The memory in {home} holds {many}.")
     turns = mind.store.events(verbs=("turn",), newest=True, limit=MAX_TURNS)
@@ -144,7 +144,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
         )
     else:
         yield DoctorFinding(True, "No turn of an agent has reached Reverie yet.")
-    for one in mind.import_beside(space=space, dry_run=True):
+    for one in mind.data.import_beside(space=space, dry_run=True):
         if one.new:
             yield DoctorFinding(
                 True,

@@ -106,8 +106,8 @@ class FileTools:
         space = self.context.space
         mode = self.context.search_mode()
         # Somebody may just have edited a page.
-        mind.sync_files(space=space, within=SYNC_SECONDS)
-        found = mind.search_files(query, space=space, limit=max_results, mode=mode)
+        mind.files.sync(space=space, within=SYNC_SECONDS)
+        found = mind.files.search(query, space=space, limit=max_results, mode=mode)
         passages = [
             FilePassage(
                 path=passage.path,
@@ -132,7 +132,7 @@ class FileTools:
         ] = None,
     ) -> FileLines:
         """Read a memory file, or some lines of it. Use it after memory_search."""
-        found = self.context.mind.read_file(
+        found = self.context.mind.files.read(
             self._resolve_page(path), start=from_, lines=lines, space=self.context.space
         )
         return FileLines(
@@ -154,7 +154,7 @@ class FileTools:
         """Save to today's log, memory/YYYY-MM-DD.md: facts, decisions and events of today. It is an
         episode in memory too.
         """
-        note = self.context.mind.save_note(
+        note = self.context.mind.files.save_note(
             content,
             space=self.context.space,
             session=self.context.session_of(ctx),
@@ -200,7 +200,7 @@ class FileTools:
             self.context.request_settling()
             answer = SaveAnswer(message=f"Kept as a note, and on no page: {claim.why}", id=kept.id)
             return self._with_redactions(answer, content)
-        written = mind.update_file(folder / "MEMORY.md", content, mode, **origin)
+        written = mind.files.update(folder / "MEMORY.md", content, mode, **origin)
         self.context.request_settling()
         answer = SaveAnswer(
             message=describe_page_update(written), path=written.path, version=written.version
@@ -227,10 +227,10 @@ class FileTools:
     def _pages_folder(self) -> Path | None:
         """The folder of this space's pages, created if need be; None where there is no mirror."""
         mind, space = self.context.mind, self.context.space
-        for folder in mind.folders(space=space):
+        for folder in mind.files.folders(space=space):
             if folder.own and folder.space == space:
                 return Path(folder.path)
-        reports = mind.mirror(space)
+        reports = mind.data.mirror(space)
         return reports[0].folder if reports else None
 
 

@@ -122,12 +122,12 @@ def read_page_resource(tool_context: ToolContext, name: str) -> str:
     nothing = f"Nothing is written in {name} of {space} yet.\n"
     if tool_context.settings.is_off(space):
         return nothing
-    for folder in tool_context.mind.folders(space=space):
+    for folder in tool_context.mind.files.folders(space=space):
         page = Path(folder.path, name)
         if not (folder.own and folder.space == space and page.is_file()):
             continue
         try:
-            return escape_text(tool_context.mind.read_file(page, space=space).text)
+            return escape_text(tool_context.mind.files.read(page, space=space).text)
         except ReverieError as err:  # such as: it is too long
             return f"{name} of {space} cannot be shown: {err}\n"
     return nothing

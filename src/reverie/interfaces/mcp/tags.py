@@ -167,7 +167,7 @@ class TagTools:
                 details=details,
                 session=self.context.session_of(ctx),
             )
-            twin = mind.twin(kept.id)
+            twin = mind.review.near_duplicate(kept.id)
         except ReverieError as err:
             return StoreAnswer(status="error", error=str(err))
         self.context.request_settling()
@@ -240,7 +240,7 @@ class TagTools:
         """Discover what has been stored: every tag, and how many memories there are."""
         mind, space = self.context.mind, self.context.space
         tags = sorted(mind.tags(space))
-        counts = mind.stats().spaces
+        counts = mind.data.stats().spaces
         newest = mind.browse(space=space, limit=MAX_CURATION_SCAN)
         return TagListAnswer(
             status="success",

@@ -68,7 +68,7 @@ class ToolContext:
     def _mind(self) -> Mind:
         mind = reverie.open(settings=self._settings)
         # Somebody may have pulled: what is new in a shared file is taken in meanwhile.
-        if mind.shares(space=self.space):
+        if mind.data.shares(space=self.space):
             self._spawn_worker(mind)
         return mind
 
@@ -91,7 +91,7 @@ class ToolContext:
         """The memory, opened at the first access."""
         # Tools run in threads, and a memory is opened once.
         with self._lock:
-            self._mind.settings = self.settings
+            self._mind.context.settings = self.settings
             return self._mind
 
     @property
@@ -115,10 +115,10 @@ class ToolContext:
 
     def last_user_words(self) -> str:
         """The user's last message in this space, as far as a host told it; "" if none did."""
-        past = self.mind.sessions(space=self.space, limit=1)
+        past = self.mind.sessions.browse(space=self.space, limit=1)
         if not past:
             return ""
-        for line in reversed(self.mind.session(past[0].session, space=self.space).lines):
+        for line in reversed(self.mind.sessions.read(past[0].session, space=self.space).lines):
             if line.role == "user" and line.text.strip():
                 return line.text[:MAX_QUESTION_CHARS]
         return ""
@@ -172,7 +172,7 @@ class ToolContext:
 
         Judged also by prompts that no worker has taken in yet, and by files that were read.
         """
-        claim = self.mind.vouch(
+        claim = self.mind.review.vouch(
             text,
             kind,
             space=self.space,
@@ -213,7 +213,7 @@ class ToolContext:
         if config.project_space_of(root) != self.space:
             return []
         since = clock.now() - READ_FILE_SECONDS
-        touched = self.mind.deeds(
+        touched = self.mind.activity.events(
             verbs=("file",), space=self.space, since=since, limit=MAX_READ_FILES
         )
         reads = [event.payload for event in touched if event.payload.get("operation") == "read"]

@@ -250,7 +250,7 @@ class UnifiedTools:
         }
         if redacted:
             answer["redacted"] = sorted(redacted)
-        if twin := mind.twin(kept.id):
+        if twin := mind.review.near_duplicate(kept.id):
             scope_name = self._scope(twin.memory)
             answer["like"] = to_memory_answer(twin.memory, scope_name, (), MAX_MEMORY_CHARS)
             answer["likeness"] = twin.likeness

@@ -6,17 +6,18 @@ what a tool returns or raises. `unrecorded` counts what could not be written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from reverie.activity import COMMIT, FILE, STARTED, TASK, TOOL, VERBS
 from reverie.core import config
 from reverie.core.model import Event, Filter, Memory, visible_spaces
 from reverie.memory.memory_validation import Moment, parse_moment, parse_moment_as_of
 from reverie.privacy.redacted_text import redact_short_text
-from reverie.runtime.mind.mind_base import MindBase, check_limit
+from reverie.runtime.mind.mind_context import VerbGroup, check_limit
 from reverie.runtime.mind.tool_recording import ToolRecording
+from reverie.runtime.mind.verb_options import EventFilter, FileTouchFields, RunOutcome
 from reverie.text.argument_checks import check_question, check_text_list
 
 if TYPE_CHECKING:
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from reverie.activity.co_change import CoChange, FileRenames
     from reverie.activity.file_history import FileTouch
     from reverie.activity.git_history import GitImport
+    from reverie.activity.learned_patterns import LearnedPattern
     from reverie.activity.remedies import FixSuggestion
     from reverie.activity.workflows import CommandWorkflow
+    from reverie.storage.analytics import LogAnalysis, QueryResult
 
 MAX_ACTIVITY_EVENTS = 100_000  # newest events that statistics and co-changes look at
 MAX_LESSONS = 10_000  # newest lessons among which a remedy is looked for
@@ -36,8 +39,19 @@ SECONDS_PER_DAY = 86_400.0
 RENAMES_KEY = "renames"  # stands in the payload of a commit that renamed something
 
 
-class ActivityVerbs(MindBase):
-    """The verbs of recorded activity and what it taught."""
+class EventQuery(NamedTuple):
+    """Which recorded events are asked for; the fields of `EventFilter` with their defaults."""
+
+    tool: str = ""
+    file: str = ""
+    task: str = ""
+    verbs: Iterable[str] = VERBS
+    since: Moment = None
+    until: Moment = None
+
+
+class ActivityVerbs(VerbGroup):
+    """`mind.activity`: what tools did, what it taught, and SQL over all of it."""
 
     def record_tool(
         self,
@@ -45,12 +59,9 @@ class ActivityVerbs(MindBase):
         parameters: Any = None,
         result: Any = None,
         *,
-        ok: bool | None = None,
-        error: Any = None,
-        duration: float | None = None,
-        task: str = "",
         session: str = "",
         space: str | None = None,
+        **outcome: Unpack[RunOutcome],
     ) -> None:
         """Record a run of a tool: its parameters, its result, and how long it took in seconds.
 
@@ -60,26 +71,12 @@ class ActivityVerbs(MindBase):
         nothing is written. Tools of coding agents that read or edit one file (Read, Edit, Write, …)
         are recorded as touching it as well.
         """
-        from reverie.activity import activity_events
+        from reverie.activity.activity_events import ToolRunRecord
 
-        succeeded = not error if ok is None else ok
-        run = activity_events.ToolRunRecord(
-            tool, parameters, result, succeeded, error, duration, task
-        )
-        self._record_run(run, space, session)
-
-    def _record_run(
-        self, run: ToolRunRecord, space: str | None, session: str, *, is_redacted: bool = False
-    ) -> None:
-        """Have a run written; `is_redacted` if the process that met it has taken the secrets out.
-        That is said by our own hooks alone, never by whoever calls `record_tool`.
-        """
-        from reverie.activity.activity_events import make_tool_payload
-
-        # The payload is built within `_record_event`, where nothing can raise into the tool.
-        self._record_event(
-            TOOL, lambda: make_tool_payload(run), space, session, is_redacted=is_redacted
-        )
+        given: dict[str, Any] = {**outcome}
+        ok = given.pop("ok", None)
+        run = ToolRunRecord(tool, parameters, result, **given)
+        self.record_run(run._replace(ok=not run.error if ok is None else ok), space, session)
 
     def recording(
         self,
@@ -106,13 +103,9 @@ class ActivityVerbs(MindBase):
         path: str,
         operation: str = "edit",
         *,
-        lines: Sequence[int] | None = None,
-        summary: str = "",
-        ok: bool = True,
-        context: str = "",
-        task: str = "",
         session: str = "",
         space: str | None = None,
+        **touch: Unpack[FileTouchFields],
     ) -> None:
         """Record that a file was touched: "read", "edit", "write", "create", "delete" or
         "rename".
@@ -123,9 +116,7 @@ class ActivityVerbs(MindBase):
         """
         from reverie.activity import activity_events
 
-        payload = activity_events.make_file_payload(
-            to_repository_path(path), operation, lines, summary, ok, task, context
-        )
+        payload = activity_events.make_file_payload(to_repository_path(path), operation, **touch)
         self._record_event(FILE, lambda: payload, space, session)
 
     def record_task(
@@ -158,20 +149,19 @@ class ActivityVerbs(MindBase):
     @property
     def unrecorded(self) -> tuple[int, str]:
         """How many events could not be recorded, and why the last one could not."""
-        return (self._recorder.lost, self._recorder.trouble) if self._recorder else (0, "")
+        return (
+            (self._context.recorder.lost, self._context.recorder.trouble)
+            if self._context.recorder
+            else (0, "")
+        )
 
-    def deeds(
+    def events(
         self,
         words: Iterable[str] = (),
         *,
-        tool: str = "",
-        file: str = "",
-        task: str = "",
-        verbs: Iterable[str] = VERBS,
-        since: Moment = None,
-        until: Moment = None,
         space: str | None = None,
         limit: int = 20,
+        **only: Unpack[EventFilter],
     ) -> list[Event]:
         """Recorded activity, newest first: runs of tools, files touched, tasks, commits of a
         learned history.
@@ -181,23 +171,27 @@ class ActivityVerbs(MindBase):
         """
         from reverie.activity import activity_events
 
-        self._flush()
-        wanted = (*check_text_list(words, "words"), *filter(None, (tool, file, task)))
+        self._context.flush()
+        asked = EventQuery(**only)
+        names = [name for name in (asked.tool, asked.file, asked.task) if name]
+        wanted = (*check_text_list(words, "words"), *names)
         most = check_limit(limit)
         if not most:
             return []
-        found = self.store.search_events(
-            tuple(verbs),
-            space=self._resolve_space(space),
+        found = self._store.search_events(
+            tuple(asked.verbs),
+            space=self._context.resolve_space(space),
             containing=wanted,
-            since=parse_moment(since, "since"),
-            until=parse_moment_as_of(until, "until"),
+            since=parse_moment(asked.since, "since"),
+            until=parse_moment_as_of(asked.until, "until"),
             # A name may stand anywhere in an event, so more are looked at than are returned.
-            limit=MAX_ACTIVITY_EVENTS if tool or file or task else most,
+            limit=MAX_ACTIVITY_EVENTS if names else most,
         )
-        path = activity_events.normalize_event_path(file)
+        path = activity_events.normalize_event_path(asked.file)
         matching = [
-            event for event in found if activity_events.matches_activity(event, tool, path, task)
+            event
+            for event in found
+            if activity_events.matches_activity(event, asked.tool, path, asked.task)
         ]
         return matching[:most]
 
@@ -211,13 +205,13 @@ class ActivityVerbs(MindBase):
         """
         from reverie.activity import file_history, remedies
 
-        self._flush()
-        home = self._resolve_space(space)
+        self._context.flush()
+        home = self._context.resolve_space(space)
         most = check_limit(limit)
         names = self._file_names(path, home)
         events: dict[int, Event] = {}
         for name in names:
-            found = self.store.search_events(
+            found = self._store.search_events(
                 (TOOL, FILE, COMMIT), space=home, containing=[name], limit=MAX_ACTIVITY_EVENTS
             )
             events.update((event.seq, event) for event in found)
@@ -225,7 +219,7 @@ class ActivityVerbs(MindBase):
         if not touches:
             return []
         # Commands around the touches, by which it is seen what broke.
-        runs = self.store.search_events(
+        runs = self._store.search_events(
             (TOOL,),
             space=home,
             since=touches[-1].at - remedies.MAX_SECONDS_BETWEEN,
@@ -234,23 +228,7 @@ class ActivityVerbs(MindBase):
         )
         return file_history.add_broken_commands(touches, runs)
 
-    def _file_names(self, path: str, home: str) -> set[str]:
-        """The present and former names of a file, as far as the event log knows them."""
-        from reverie.activity.co_change import list_former_paths
-
-        present = to_repository_path(check_question(path, "path"))
-        return list_former_paths(present, self._renames(home))
-
-    def _renames(self, home: str) -> FileRenames:
-        """The renames that commits made."""
-        from reverie.activity.co_change import collect_renames
-
-        commits = self.store.search_events(
-            (COMMIT,), space=home, containing=[RENAMES_KEY], limit=MAX_ACTIVITY_EVENTS
-        )
-        return collect_renames(commits)
-
-    def tool_stats(self, days: float = 7.0, *, space: str | None = None) -> WorkStatistics:
+    def stats(self, days: float = 7.0, *, space: str | None = None) -> WorkStatistics:
         """Statistics of each tool in the last days: runs, success rate, median and 95th percentile
         of its seconds; and how often files were read again and errors met again.
 
@@ -258,11 +236,11 @@ class ActivityVerbs(MindBase):
         """
         from reverie.activity import activity_events
 
-        self._flush()
-        events = self.store.search_events(
+        self._context.flush()
+        events = self._store.search_events(
             (TOOL, FILE),
-            space=self._resolve_space(space),
-            since=self._now() - max(0.0, float(days)) * SECONDS_PER_DAY,
+            space=self._context.resolve_space(space),
+            since=self._context.now() - max(0.0, float(days)) * SECONDS_PER_DAY,
             limit=MAX_ACTIVITY_EVENTS,
         )
         return activity_events.measure_work(events)
@@ -280,8 +258,8 @@ class ActivityVerbs(MindBase):
         """
         from reverie.activity import remedies
 
-        self._flush()
-        redacted = redact_short_text(check_question(error, "error"), self._policy.masking)
+        self._context.flush()
+        redacted = redact_short_text(check_question(error, "error"), self._context.policy.masking)
         lessons = self._browse_lessons(space, "")
         return remedies.find_fix_suggestions(redacted, lessons)[: check_limit(limit)]
 
@@ -292,12 +270,6 @@ class ActivityVerbs(MindBase):
         lessons = self._browse_lessons(space, remedies.REMEDY)
         return remedies.rank_known_remedies(lessons)[: check_limit(limit)]
 
-    def _browse_lessons(self, space: str | None, having: str) -> list[Memory]:
-        """The newest lessons that can be seen from a space."""
-        spaces = visible_spaces(self._resolve_space(space))
-        lessons = Filter(spaces=spaces, kinds=("learning",), having=having, limit=MAX_LESSONS)
-        return self.store.browse(lessons)
-
     def coedited(self, path: str, *, space: str | None = None, limit: int = 10) -> list[CoChange]:
         """Files that change together with this one, most often first, as far as the log knows.
 
@@ -305,45 +277,24 @@ class ActivityVerbs(MindBase):
         Old habits count less, each occasion half after 180 days. The path is that within the
         repository, as git has it.
         """
-        self._flush()
+        self._context.flush()
         wanted = to_repository_path(check_question(path, "path"))
-        (changes,) = self._changed_with([wanted], self._resolve_space(space))
+        (changes,) = self.changed_with([wanted], self._context.resolve_space(space))
         return changes[: check_limit(limit)]
-
-    def _changed_with(self, paths: Sequence[str], home: str) -> list[list[CoChange]]:
-        """For each of some files, those that change together with it."""
-        from reverie.activity.co_change import find_co_changes, list_file_changes, list_former_paths
-
-        if not paths:
-            return []
-        renames = self._renames(home)
-        now = self._now()
-        edits = self.store.search_events((FILE,), space=home, limit=MAX_ACTIVITY_EVENTS)
-        found: list[list[CoChange]] = []
-        for path in paths:
-            commits: dict[int, Event] = {}
-            for name in list_former_paths(path, renames):
-                naming = self.store.search_events(
-                    (COMMIT,), space=home, containing=[name], limit=MAX_ACTIVITY_EVENTS
-                )
-                commits.update((event.seq, event) for event in naming)
-            changes = list_file_changes([*commits.values(), *edits], renames)
-            found.append(find_co_changes(path, changes, now))
-        return found
 
     def workflows(self, *, space: str | None = None, limit: int = 10) -> list[CommandWorkflow]:
         """Commands that were run one after the other in at least three tasks or conversations, the
         most frequent first.
 
-        When a task ends, new ones become procedures that wait in `pending`; `curate(id,
+        When a task ends, new ones become procedures that wait in `review.pending`; `review.curate(id,
         "validated")` approves one.
         """
         from reverie.activity.workflows import find_workflows
 
-        self._flush()
+        self._context.flush()
         most = check_limit(limit)
-        runs = self.store.search_events(
-            (TOOL,), space=self._resolve_space(space), limit=MAX_WORKFLOW_RUNS
+        runs = self._store.search_events(
+            (TOOL,), space=self._context.resolve_space(space), limit=MAX_WORKFLOW_RUNS
         )
         return find_workflows(runs)[:most]
 
@@ -358,7 +309,137 @@ class ActivityVerbs(MindBase):
         from reverie.activity.git_history import import_git_history
 
         folder = config.working_directory() / Path(path).expanduser()
-        return import_git_history(self.work, folder, self._writable_space(space))
+        return import_git_history(self._context.work, folder, self._context.writable_space(space))
+
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[Any] | Mapping[str, Any] = (),
+        *,
+        space: str | None = None,
+    ) -> QueryResult:
+        """The answer to one statement of SQL over recorded activity: `columns` and all `rows`.
+        Needs the extra `analytics`.
+
+        DuckDB's dialect, over the tables `tool_executions`, `file_interactions`, `tasks`, `commits`
+        and `learned_patterns`, with the activity of the space, above it and below it; `describe
+        tool_executions` tells the columns. `parameters` stand for `?`, `$1` or `$name`. The store
+        is only read, and SQL has no way to files or the network. Raises BadInput for SQL that does
+        not work.
+        """
+        with self.analysis(space=space) as log:
+            return log.ask(check_question(query, "query"), parameters)
+
+    def analysis(self, *, space: str | None = None) -> LogAnalysis:
+        """A snapshot of the activity log for several questions: `with mind.analysis() as log:
+        log.ask("select …")`, each as in `sql`.
+
+        What a question needs is copied into memory once: a million tool runs take some ten seconds
+        and 1 GB.
+        """
+        from reverie.storage.analytics import LogAnalysis
+
+        self._context.flush()
+        home = self._context.resolve_space(space)
+
+        # Called by the analysis only if a question names the table.
+        def list_pattern_rows() -> Iterator[tuple[str, str, float, int, float, float]]:
+            return to_pattern_rows(self.learned_patterns(space=home))
+
+        return LogAnalysis(self._store, home, list_pattern_rows)
+
+    def export_parquet(self, folder: str | Path, *, space: str | None = None) -> dict[str, int]:
+        """The tables of `sql` as Parquet files in a new folder, which appears with all of them or
+        not at all.
+
+        Returns how many rows each has. Raises BadInput if there is something of that name already.
+        """
+        with self.analysis(space=space) as log:
+            return log.parquet(Path(folder).expanduser())
+
+    def learned_patterns(self, *, space: str | None = None) -> list[LearnedPattern]:
+        """What work has taught: fixes of errors, files that change together, workflows; those with
+        the highest confidence first.
+        """
+        from reverie.activity import co_change, learned_patterns, remedies, workflows
+        from reverie.memory import procedure
+
+        self._context.flush()
+        home = self._context.resolve_space(space)
+        procedures = self._store.browse(
+            Filter(
+                spaces=visible_spaces(home),
+                kinds=(procedure.KIND,),
+                having=workflows.SHAPE_DETAIL,
+                limit=MAX_LESSONS,
+            )
+        )
+        # Each verb has its own limit: many edits must not crowd out the commits.
+        changes = [
+            event
+            for verb in (COMMIT, FILE)
+            for event in self._store.search_events((verb,), space=home, limit=MAX_ACTIVITY_EVENTS)
+        ]
+        touched = co_change.list_file_changes(changes, co_change.collect_renames(changes))
+        return learned_patterns.list_learned_patterns(
+            self._browse_lessons(home, remedies.REMEDY), procedures, touched, self._context.now()
+        )
+
+    def record_run(
+        self, run: ToolRunRecord, space: str | None, session: str, *, is_redacted: bool = False
+    ) -> None:
+        """Have a run written; `is_redacted` if the process that met it has taken the secrets out.
+        That is said by our own hooks alone, never by whoever calls `record_tool`.
+        """
+        from reverie.activity.activity_events import make_tool_payload
+
+        # The payload is built within `_record_event`, where nothing can raise into the tool.
+        self._record_event(
+            TOOL, lambda: make_tool_payload(run), space, session, is_redacted=is_redacted
+        )
+
+    def _file_names(self, path: str, home: str) -> set[str]:
+        """The present and former names of a file, as far as the event log knows them."""
+        from reverie.activity.co_change import list_former_paths
+
+        present = to_repository_path(check_question(path, "path"))
+        return list_former_paths(present, self._renames(home))
+
+    def _renames(self, home: str) -> FileRenames:
+        """The renames that commits made."""
+        from reverie.activity.co_change import collect_renames
+
+        commits = self._store.search_events(
+            (COMMIT,), space=home, containing=[RENAMES_KEY], limit=MAX_ACTIVITY_EVENTS
+        )
+        return collect_renames(commits)
+
+    def _browse_lessons(self, space: str | None, having: str) -> list[Memory]:
+        """The newest lessons that can be seen from a space."""
+        spaces = visible_spaces(self._context.resolve_space(space))
+        lessons = Filter(spaces=spaces, kinds=("learning",), having=having, limit=MAX_LESSONS)
+        return self._store.browse(lessons)
+
+    def changed_with(self, paths: Sequence[str], home: str) -> list[list[CoChange]]:
+        """For each of some files, those that change together with it."""
+        from reverie.activity.co_change import find_co_changes, list_file_changes, list_former_paths
+
+        if not paths:
+            return []
+        renames = self._renames(home)
+        now = self._context.now()
+        edits = self._store.search_events((FILE,), space=home, limit=MAX_ACTIVITY_EVENTS)
+        found: list[list[CoChange]] = []
+        for path in paths:
+            commits: dict[int, Event] = {}
+            for name in list_former_paths(path, renames):
+                naming = self._store.search_events(
+                    (COMMIT,), space=home, containing=[name], limit=MAX_ACTIVITY_EVENTS
+                )
+                commits.update((event.seq, event) for event in naming)
+            changes = list_file_changes([*commits.values(), *edits], renames)
+            found.append(find_co_changes(path, changes, now))
+        return found
 
     def _record_event(
         self,
@@ -374,14 +455,14 @@ class ActivityVerbs(MindBase):
 
         recorder = self._get_recorder()
         try:
-            home = self._resolve_space(space)
-            if self._current_settings.is_off(home, session):
+            home = self._context.resolve_space(space)
+            if self._context.current_settings.is_off(home, session):
                 return
             event = Event(
                 verb=verb,
                 space=home,
-                at=self._now(),
-                session=redact_short_text(session, self._policy),
+                at=self._context.now(),
+                session=redact_short_text(session, self._context.policy),
                 payload=payload(),
             )
             recorder.enqueue(event, is_redacted=is_redacted)
@@ -396,11 +477,23 @@ class ActivityVerbs(MindBase):
             recorder.trouble = f"{type(err).__name__}: {err}"
 
     def _get_recorder(self) -> ActivityRecorder:
-        if self._recorder is None:
+        if self._context.recorder is None:
             from reverie.activity.activity_recorder import ActivityRecorder
 
-            self._recorder = ActivityRecorder(self.store.append, lambda: self._policy)
-        return self._recorder
+            self._context.recorder = ActivityRecorder(
+                self._store.append, lambda: self._context.policy
+            )
+        return self._context.recorder
+
+
+def to_pattern_rows(
+    patterns: Sequence[LearnedPattern],
+) -> Iterator[tuple[str, str, float, int, float, float]]:
+    """Patterns as rows of the table `learned_patterns`."""
+    import json
+
+    for pattern in patterns:
+        yield (pattern.type, json.dumps(dict(pattern.data), ensure_ascii=False), *pattern[2:])
 
 
 def to_repository_path(path: str) -> str:

@@ -78,22 +78,22 @@ class AgentConversation:
         mind, space = self._mind, self.companion.space
         if self.companion.is_off:
             return StartContext(HeldContent(), [], [], [], [], [], EMPTY_BLOCK)
-        pages = mind.mirror()
-        mind.sync_files(space=space)
+        pages = mind.data.mirror()
+        mind.files.sync(space=space)
         # After the mirror was read in: people may have edited what is loaded here.
-        held = mind.held(self.companion.session, space=space)
-        lately = mind.episodes(space=space, limit=START_EPISODES)
+        held = mind.sessions.held(self.companion.session, space=space)
+        lately = mind.episodes.browse(space=space, limit=START_EPISODES)
         known: list[Hit] = []
         procedures: list[Memory] = []
         if task:
             limit = mind.settings.limit
             known = mind.recall(task, space=space, limit=limit, types=["semantic"])
-            procedures = mind.procedures(task, space=space)
+            procedures = mind.procedures.find(task, space=space)
         others = [Hit(memory, 0.0, ("begin",)) for memory in (*procedures, *lately)]
         hits = [hit for hit in (*known, *others) if can_surface(hit.memory, mind.work.now)]
         block = render_block(hits, mind.work.now, limit=len(hits), budget=mind.settings.budget)
         return StartContext(
-            held, lately, known, procedures, mind.due(task, space=space), pages, block
+            held, lately, known, procedures, mind.reminders.due(task, space=space), pages, block
         )
 
     def before(self, messages: Sequence[Any], *, task: str = "") -> PreparedPrompt:

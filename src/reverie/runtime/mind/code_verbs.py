@@ -1,31 +1,38 @@
-"""Verbs about code: what a repository defines, who uses it, and what of it matters."""
+"""Code: what a repository defines, who uses it, what of it matters, and which memories speak of it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from reverie.core import clock, config
+from reverie.core.code_anchors import OUTDATED, CodeAnchor, anchors_of, outdated_notice
 from reverie.core.errors import BadInput, NotFound
-from reverie.runtime.mind.mind_base import MindBase
-from reverie.text.argument_checks import check_question, check_whole_number
+from reverie.core.model import Filter, Memory, visible_spaces
+from reverie.privacy.redacted_text import redact_short_text
+from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
+from reverie.text.argument_checks import check_question, check_text_list, check_whole_number
 
 if TYPE_CHECKING:
+    from reverie.code.anchor_tracking import RepositoryViews
     from reverie.code.code_indexing import CodeIndexReport
     from reverie.code.code_queries import FileDependency, FoundSymbol, MatchingFile, SymbolUse
     from reverie.code.repository_map import RepositoryMap
     from reverie.code.similar_code import SimilarChunk
     from reverie.notes.note_indexing import Progress
 
+MAX_OUTDATED_SCAN = 10_000  # newest memories with a marked anchor that are looked at
 
-class CodeVerbs(MindBase):
-    """The verbs about code. `root` is a folder in an indexed repository, by default the working
-    directory.
+
+class CodeVerbs(VerbGroup):
+    """`mind.code`: repositories and code anchors.
+
+    `root` is a folder in an indexed repository, by default the working directory.
     """
 
-    def index_code(
+    def index(
         self, path: str | Path | None = None, progress: Progress | None = None
     ) -> CodeIndexReport:
         """Parse what is new or changed in a repository, and resolve its references. Needs the extra
@@ -53,10 +60,10 @@ class CodeVerbs(MindBase):
         if not Path(root).is_dir():
             raise BadInput(f"{path} is no folder. Give the folder of a repository")
         tell = progress or ignore_index_progress
-        code, chunks, policy = self.store.code, self.store.code_chunks, self._policy
-        if self.store.holder(LEASE, self._now()):
+        code, chunks, policy = self._store.code, self._store.code_chunks, self._context.policy
+        if self._store.holder(LEASE, self._context.now()):
             tell("waiting for another process that indexes", 0, None)
-        with hold_index_lease(self.store, self._now, PATIENCE, LEASE) as renew_lease:
+        with hold_index_lease(self._store, self._context.now, PATIENCE, LEASE) as renew_lease:
             # Indexing can outlast the lease, so each report of progress renews it.
             def report(stage: str, done: int, total: int | None) -> None:
                 renew_lease()
@@ -67,24 +74,24 @@ class CodeVerbs(MindBase):
             indexed = update_code_index(code, root, clock.now, report, policy)
             update_code_chunks(code, chunks, root, clock.now, report, policy)
             if is_new:
-                anchor_existing_memories(self.work, root)
-            check_repository_anchors(self.work, root)
+                anchor_existing_memories(self._context.work, root)
+            check_repository_anchors(self._context.work, root)
             return indexed
 
-    def forget_code(self, path: str | Path) -> None:
+    def forget(self, path: str | Path) -> None:
         """Erase the index of a repository; its files and all memories stay as they are."""
         from reverie.code.past_task_vectors import forget_past_tasks
 
-        root = self._root(path)
-        self.store.code.forget(root)
-        self.store.code_chunks.forget(root)
-        forget_past_tasks(self.store.code_chunks, root)
+        root = self.root_of(path)
+        self._store.code.forget(root)
+        self._store.code_chunks.forget(root)
+        forget_past_tasks(self._store.code_chunks, root)
 
-    def code_is_whole(self, root: str | Path | None = None) -> bool:
+    def is_whole(self, root: str | Path | None = None) -> bool:
         """True if indexing is complete. Else another process is at it, or one was interrupted, and
         answers are incomplete.
         """
-        return self.store.code.resolved(self._root(root))
+        return self._store.code.resolved(self.root_of(root))
 
     def find_symbol(
         self, name: str, *, root: str | Path | None = None, limit: int = 50
@@ -97,7 +104,7 @@ class CodeVerbs(MindBase):
         from reverie.code.code_queries import find_symbols
 
         check_question(name, "name")
-        return find_symbols(self.store.code, self._root(root), name, check_whole_number(limit))
+        return find_symbols(self._store.code, self.root_of(root), name, check_whole_number(limit))
 
     def callers(
         self, name: str, *, root: str | Path | None = None, unsure: bool = True
@@ -111,7 +118,7 @@ class CodeVerbs(MindBase):
         from reverie.code.code_queries import find_callers
 
         check_question(name, "name")
-        return find_callers(self.store.code, self._root(root), name, unsure=unsure)
+        return find_callers(self._store.code, self.root_of(root), name, unsure=unsure)
 
     def callees(self, name: str, *, root: str | Path | None = None) -> list[SymbolUse]:
         """What a function or method of the repository calls in it; of a class, what
@@ -120,21 +127,21 @@ class CodeVerbs(MindBase):
         from reverie.code.code_queries import find_callees
 
         check_question(name, "name")
-        return find_callees(self.store.code, self._root(root), name)
+        return find_callees(self._store.code, self.root_of(root), name)
 
     def dependencies(self, file: str | Path) -> list[FileDependency]:
         """What a file imports, line by line: from its repository (`to`), and from outside."""
         from reverie.code.code_queries import list_dependencies
 
         root, path = self._file(file)
-        return list_dependencies(self.store.code, root, path)
+        return list_dependencies(self._store.code, root, path)
 
     def contents(self, file: str | Path) -> list[FoundSymbol]:
         """The classes, functions, methods and variables of a file, by line."""
         from reverie.code.code_queries import list_file_contents
 
         root, path = self._file(file)
-        return list_file_contents(self.store.code, root, path)
+        return list_file_contents(self._store.code, root, path)
 
     def structure(
         self, keywords: str, *, root: str | Path | None = None, limit: int = 10
@@ -144,7 +151,7 @@ class CodeVerbs(MindBase):
 
         check_question(keywords, "keywords")
         most = check_whole_number(limit)
-        return find_matching_files(self.store.code, self._root(root), keywords, most)
+        return find_matching_files(self._store.code, self.root_of(root), keywords, most)
 
     def search_similar(
         self, text: str, *, root: str | Path | None = None, k: int = 10, mode: str = "auto"
@@ -160,12 +167,14 @@ class CodeVerbs(MindBase):
         from reverie.retrieval.note_search import NoteQuery
 
         check_question(text, "text")
-        home = self._root(root)
+        home = self.root_of(root)
         if not text.strip() or check_whole_number(k, "k") <= 0:
             return []
-        meaning = {} if mode == "words" else self._embed_query(text)
+        meaning = {} if mode == "words" else self._context.embed_query(text)
         query = NoteQuery(text, (home,), k, mode, **meaning)
-        return search_similar_code(self.store.code_chunks, query, clock.now(), self._policy)
+        return search_similar_code(
+            self._store.code_chunks, query, clock.now(), self._context.policy
+        )
 
     def map(
         self, budget: int = 1_000, focus: Sequence[str] = (), *, root: str | Path | None = None
@@ -180,22 +189,133 @@ class CodeVerbs(MindBase):
         if check_whole_number(budget, "budget") < 1:
             raise BadInput(f"budget={budget}: a map takes at least one token")
         wanted = [focus] if isinstance(focus, str) else focus
-        return map_repository(self.store.code, self._root(root), wanted, budget)
+        return map_repository(self._store.code, self.root_of(root), wanted, budget)
 
-    def _root(self, path: str | Path | None) -> str:
+    def anchors(self, id: str) -> list[AnchorView]:
+        """The files and symbols that a memory speaks of, as they were then and as they are now."""
+        views: RepositoryViews = {}
+        return [
+            self._view_anchor(anchor, views) for anchor in anchors_of(self._context.get_memory(id))
+        ]
+
+    @run_exclusively
+    def anchor(self, id: str, about: Iterable[str] = (), *, off: Iterable[str] = ()) -> Memory:
+        """Say which code a memory is about: "path" or "path:Class.method", from the working
+        directory or whole.
+
+        Files and symbols of an indexed repository, as they are now. They are followed when they
+        move or are renamed; when they change or go, the memory says so wherever it is shown, and
+        ranks lower. `off` takes some away, as `anchors` names them. What a text names itself gets
+        anchors in `settle`, without this.
+        """
+        from reverie.code.anchor_reader import anchor_places, replace_anchors
+
+        memory = self._context.get_memory(id)
+        now = self._context.now()
+        places = check_text_list([about] if isinstance(about, str) else about, "about")
+        removed = check_text_list([off] if isinstance(off, str) else off, "off")
+        new = anchor_places(self._context.work, places)
+        old = anchors_of(memory)
+        # An anchor that is set again replaces the one that was there.
+        replaced = {*removed, *(anchor.location for anchor in new)}
+        if unknown := replaced - {anchor.location for anchor in (*old, *new)}:
+            raise BadInput(
+                f"{id} is not about {', '.join(sorted(unknown))}. "
+                f"`reverie about {id}` tells what it is"
+            )
+        kept = [anchor for anchor in old if anchor.location not in replaced]
+        changes = replace_anchors(memory, [*kept, *new], now)
+        if changes:
+            self._context.apply_changes(changes, "anchor", memory.space, now)
+        return self._context.get_memory(id)
+
+    @run_exclusively
+    def confirm(self, id: str, *, by: str = "user", note: str = "") -> Memory:
+        """Confirm that a memory is still true: its anchors are set to the code as it is now, and it
+        is no longer shown as outdated.
+
+        An anchor whose code is gone is removed. `by` says who, `note` why.
+        """
+        from reverie.code.anchor_reader import confirm_anchors, replace_anchors
+
+        memory = self._context.get_memory(id)
+        now = self._context.now()
+        changes = replace_anchors(
+            memory, confirm_anchors(self._context.work, anchors_of(memory)), now
+        )
+        if changes:
+            self._context.apply_changes(
+                changes,
+                "anchor",
+                memory.space,
+                now,
+                confirmed=redact_short_text(by, self._context.policy),
+                note=redact_short_text(note, self._context.policy),
+            )
+        return self._context.get_memory(id)
+
+    def outdated(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
+        """Memories in a space and above it that speak of code that has changed or gone since,
+        newest first.
+
+        `reverie.core.code_anchors.outdated_notice(memory)` says what, in words; it stands in `why`
+        of a hit as well. `index`, sleep, and settling in the background compare anchors with
+        the code.
+        """
+        most = check_limit(limit)
+        if not most:
+            return []
+        spaces = visible_spaces(self._context.resolve_space(space))
+        marked = Filter(spaces=spaces, having=OUTDATED, limit=MAX_OUTDATED_SCAN)
+        return [memory for memory in self._store.browse(marked) if outdated_notice(memory)][:most]
+
+    def root_of(self, path: str | Path | None) -> str:
         """The innermost indexed repository that a folder lies in."""
         from reverie.storage.code_index_port import find_indexed_root
 
         folder = config.working_directory() if path is None else Path(path).expanduser()
-        return find_indexed_root(self.store.code, Path(os.path.realpath(folder)))
+        return find_indexed_root(self._store.code, Path(os.path.realpath(folder)))
 
     def _file(self, file: str | Path) -> tuple[str, str]:
         """The repository of a file and its path from there."""
         place = Path(os.path.realpath(Path(file).expanduser()))
-        root = self._root(place)
+        root = self.root_of(place)
         path = place.relative_to(root).as_posix()
-        if path not in self.store.code.indexed_files(root):
+        if path not in self._store.code.indexed_files(root):
             raise NotFound(
                 f"{place} is not among the files that were indexed. Index it: reverie index {root}"
             )
         return root, path
+
+    def _view_anchor(self, anchor: CodeAnchor, views: RepositoryViews) -> AnchorView:
+        from reverie.code.anchor_tracking import observe_anchor, view_repository
+
+        present = None
+        if Path(anchor.root).is_dir():
+            view = view_repository(
+                self._store.code, anchor.root, self._context.now(), views, self._context.policy
+            )
+            present = observe_anchor(view, anchor.path, anchor.symbol)
+        return AnchorView(
+            anchor.path,
+            anchor.symbol,
+            anchor.state,
+            anchor.notice,
+            anchor.was,
+            anchor.at,
+            anchor.body,
+            present.body if present else "",
+        )
+
+
+class AnchorView(NamedTuple):
+    """One file or symbol that a memory speaks of, then and now."""
+
+    path: str
+    symbol: str  # empty: the file as a whole
+    state: str  # "changed", "gone"; empty: unchanged
+    words: str  # the state in words for people; empty: unchanged
+    was: str  # where it stood when the memory was made, if it has moved since
+    at: float  # when it looked as the memory says
+    then: str  # its text at that time, redacted and cut; empty for a file
+    now: str  # its text now

@@ -1,13 +1,16 @@
-"""Verbs that revise, tag, link and judge single memories; the history keeps what was before."""
+"""Revise, tag, link, judge, forget and restore single memories; undo any change.
+
+Always true: the history keeps what was before, and everything here can be taken back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from reverie.core.authorship import protect_revision
-from reverie.core.errors import BadInput
-from reverie.core.model import DESCRIBE_VERB, Change, Event, Link, Memory, Revise
+from reverie.core.errors import BadInput, Conflict, NotFound
+from reverie.core.model import DESCRIBE_VERB, Change, Event, Link, Memory, Record, Retire, Revise
 from reverie.memory import memory_changes
 from reverie.memory.memory_validation import (
     MEMORY_FIELDS,
@@ -17,34 +20,37 @@ from reverie.memory.memory_validation import (
 )
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.retrieval.graph_walk import strengthen_weight
-from reverie.runtime.mind.mind_base import MindBase, run_exclusively
+from reverie.runtime.mind.mind_context import VerbGroup, run_exclusively
+
+if TYPE_CHECKING:
+    pass
 
 
-class EditVerbs(MindBase):
-    """The verbs that edit single memories."""
+class EditVerbs(VerbGroup):
+    """The verbs of `Mind` that change single memories."""
 
     @run_exclusively
-    def revise(self, id: str, **fields: Any) -> Memory:
+    def revise(self, /, id: str, **fields: Any) -> Memory:
         """Change some fields of a memory: text, title, kind, tags, files, triggers, details, at,
         expires_at, ….
 
         The fields are checked like those of `remember`; what was there before stays in the history.
-        Only `curate` gives or takes an approval, but new words of an author
+        Only `review.curate` gives or takes an approval, but new words of an author
         (`reverie.core.authorship`) have none.
         """
-        old = self._get_one(id)
-        now = self._now()
+        old = self._context.get_memory(id)
+        now = self._context.now()
         if unknown := set(fields) - set(MEMORY_FIELDS):
             raise BadInput(
                 f"{', '.join(sorted(unknown))} cannot be revised; "
                 f"{', '.join(sorted(MEMORY_FIELDS))} can"
             )
-        self._writable_space(fields.get("space", old.space))
+        self._context.writable_space(fields.get("space", old.space))
         # Callers cannot give themselves an approval or another author.
-        given = protect_revision(fields, old, self.settings.curate)
-        revision = build_revision(old, now, given, self._zone, self._policy)
-        self._apply_changes([revision], "revise", old.space, now)
-        return self._get_one(id)
+        given = protect_revision(fields, old, self._context.settings.curate)
+        revision = build_revision(old, now, given, self._context.time_zone, self._context.policy)
+        self._context.apply_changes([revision], "revise", old.space, now)
+        return self._context.get_memory(id)
 
     @run_exclusively
     def tag(self, id: str, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Memory:
@@ -55,32 +61,32 @@ class EditVerbs(MindBase):
         """
         from reverie.memory.usage_signals import confirm_tags
 
-        old = self._get_one(id)
-        now = self._now()
-        removed = set(validate_tags(remove, self._policy.masking))
-        new = validate_tags(add, self._policy)
+        old = self._context.get_memory(id)
+        now = self._context.now()
+        removed = set(validate_tags(remove, self._context.policy.masking))
+        new = validate_tags(add, self._context.policy)
         remaining = [tag for tag in (*old.tags, *new) if tag not in removed]
         fields = {
-            "tags": validate_tags(remaining, self._policy.masking),
+            "tags": validate_tags(remaining, self._context.policy.masking),
             "details": confirm_tags(old.details, new),
         }
         if any(getattr(old, name) != value for name, value in fields.items()):
             revision = Revise(id=id, fields={**fields, "updated_at": now})
-            self._apply_changes([revision], "tag", old.space, now)
-        return self._get_one(id)
+            self._context.apply_changes([revision], "tag", old.space, now)
+        return self._context.get_memory(id)
 
     def describe(self, tag: str, text: str, *, space: str | None = None) -> None:
         """Describe what a tag means, in a space and below it; an empty text takes that back.
 
         `meanings` lists the descriptions.
         """
-        home = self._writable_space(space)
-        names = validate_tags([tag], self._policy)
+        home = self._context.writable_space(space)
+        names = validate_tags([tag], self._context.policy)
         if not names:
             raise BadInput("There is no tag to describe")
-        meaning = redact_or_refuse(text, self._policy).strip()
+        meaning = redact_or_refuse(text, self._context.policy).strip()
         payload = {"tag": names[0], "text": meaning}
-        self.store.append([Event(DESCRIBE_VERB, home, self._now(), payload=payload)])
+        self._store.append([Event(DESCRIBE_VERB, home, self._context.now(), payload=payload)])
 
     @run_exclusively
     def link(
@@ -93,10 +99,10 @@ class EditVerbs(MindBase):
         weight that is given is what it has then; 0 unties them. What supersedes or contradicts does
         so wholly, whatever the weight; what was superseded is brought back by `restore`.
         """
-        one = self._get_one(src)
-        other = self._get_one(dst)
-        now = self._now()
-        edges = self.store.edges([src], (rel,))
+        one = self._context.get_memory(src)
+        other = self._context.get_memory(dst)
+        now = self._context.now()
+        edges = self._store.edges([src], (rel,))
         old = memory_changes.find_link(edges, src, dst, rel)
         weight = strengthen_weight(old.weight) if weight is None else weight
         # Built first in every case: it checks the relation and the weight.
@@ -111,12 +117,12 @@ class EditVerbs(MindBase):
             from reverie.reconciliation.review_questions import clear_question
 
             changes = clear_question(one, other, edges)[2]
-        self._apply_changes(changes, "link", one.space, now)
+        self._context.apply_changes(changes, "link", one.space, now)
         weights = [change.edge.weight for change in changes if isinstance(change, Link)]
         return weights[0] if weights else 0.0
 
     def _supersede_changes(self, old: Memory, new: Memory, now: float) -> list[Change]:
-        self._refuse_supersede_cycle(old.id, new.id)
+        self._context.refuse_supersede_cycle(old.id, new.id)
         return memory_changes.supersede_memory(old, new, now)
 
     @run_exclusively
@@ -127,11 +133,11 @@ class EditVerbs(MindBase):
         Raises Conflict if the newer one has stepped back for the older one itself, BadInput if
         either does not count.
         """
-        before = self._get_one(old)
-        after = self._get_one(new)
-        now = self._now()
+        before = self._context.get_memory(old)
+        after = self._context.get_memory(new)
+        now = self._context.now()
         changes = self._supersede_changes(before, after, now)
-        self._apply_changes(changes, "supersede", before.space, now)
+        self._context.apply_changes(changes, "supersede", before.space, now)
 
     @run_exclusively
     def feedback(self, id: str, helpful: bool, *, session: str = "", by: str = "user") -> Memory:
@@ -140,22 +146,97 @@ class EditVerbs(MindBase):
         `by`: "user" or "host" (the agent that was given it) move confidence by +0.05 or −0.10;
         "judge", a language model that only looked at it, by +0.02 or −0.01.
         """
-        memory = self._get_one(id)
-        now = self._now()
-        session = redact_short_text(session, self._policy)
+        memory = self._context.get_memory(id)
+        now = self._context.now()
+        session = redact_short_text(session, self._context.policy)
         use = memory_changes.record_use(memory, now, helpful=helpful, session=session, by=by)
-        self._apply_changes(
+        self._context.apply_changes(
             [use], "feedback", memory.space, now, session=session, helpful=helpful, by=by
         )
-        return self._get_one(id)
+        return self._context.get_memory(id)
 
     @run_exclusively
-    def outcome(self, id: str, worked: bool) -> Memory:
-        """Say that a procedure was followed and worked, or did not: its rank follows its record."""
-        from reverie.memory.procedure import record_outcome
+    def forget(self, ids: Sequence[str] | str, why: str = "forgotten") -> int:
+        """Retire memories; `restore` brings them back. Returns how many counted until now."""
+        now = self._context.now()
+        active = [memory for memory in self._context.get_memories(ids) if memory.active]
+        if active:
+            why = redact_short_text(why, self._context.policy)
+            changes = [Retire(id=memory.id, at=now, why=why) for memory in active]
+            self._context.apply_changes(changes, "forget", active[0].space, now)
+        return len(active)
 
-        memory = self._get_one(id)
-        now = self._now()
-        change = record_outcome(memory, worked, now)
-        self._apply_changes([change], "outcome", memory.space, now, worked=worked)
-        return self._get_one(id)
+    @run_exclusively
+    def restore(self, id: str) -> Memory:
+        """Make a retired memory count again, also if it was superseded or merged: that is not done
+        again unasked.
+        """
+        from reverie.reconciliation.memory_restore import plan_restore
+
+        memory = self._context.get_memory(id)
+        now = self._context.now()
+        if not memory.active:
+            changes, settled = plan_restore(self._store, memory, now)
+            self._context.apply_changes(changes, "restore", memory.space, now, settled=settled)
+        return self._context.get_memory(id)
+
+    def undo(self, event: int, *, force: bool = False) -> int:
+        """Undo everything an event changed. Returns the number of the event that did so, which can
+        be undone too.
+
+        The number of a run of sleep undoes the whole run, batch by batch, for good; what
+        somebody has altered since stays as it is then. Otherwise raises Conflict if somebody has
+        since changed the same fields; with `force` it is undone all the same. Raises NotFound
+        for an event that changed nothing.
+        """
+        from reverie.consolidation.undo_sleep import find_run_of_event, undo_sleep_run
+
+        run = find_run_of_event(self._store, event)
+        if run:
+            return undo_sleep_run(self._store, run, self._context.now(), force=force)
+        return self._undo_one(event, force=force)
+
+    @run_exclusively
+    def _undo_one(self, event: int, *, force: bool) -> int:
+        records = self._store.changes_of(event)
+        if not records:
+            if self._store.event(event):
+                raise NotFound(f"Event {event} changed no memory")
+            raise NotFound(f"There is no event {event}")
+        if not force:
+            self._refuse_if_changed_since(records)
+        from reverie.pipeline.decided_pairs import reverse_pair_decisions
+
+        now = self._context.now()
+        undone = records[0].event
+        return self._context.apply_changes(
+            memory_changes.invert_records(records, now),
+            "undo",
+            undone.space,
+            now,
+            of=event,
+            **reverse_pair_decisions(undone),
+        )
+
+    def _refuse_if_changed_since(self, records: Sequence[Record]) -> None:
+        """Raise Conflict if a field that the records changed has another value by now."""
+        memories = self._store.get([record.memory_id for record in records])
+        present = {memory.id: memory for memory in memories}
+        # Within one event a field may change twice; only its last value must still stand.
+        last_change = {
+            (record.memory_id, name): record
+            for record in records
+            if record.op in ("revise", "retire")
+            for name in record.after
+        }
+        for (id, name), record in last_change.items():
+            if id not in present:
+                continue
+            if name in memory_changes.find_later_changes(record, present[id]):
+                raise Conflict(
+                    f"{name} of {id} was changed again since event {record.event.seq}. "
+                    "Undo that first, or use force"
+                )
+        for record in records:
+            if successor := record.before.get("superseded_by"):
+                self._context.refuse_supersede_cycle(record.memory_id, successor)

@@ -1,16 +1,35 @@
-"""Verbs of episodes: tell what happened, look it up by time and words, show it day by day."""
+"""Episodes: tell what happened, look it up by time and words, show it day by day."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from reverie.core.model import Change, Edge, Event, Filter, Memory, visible_spaces
+from reverie.core.errors import BadInput
+from reverie.core.model import (
+    Change,
+    Edge,
+    Event,
+    Filter,
+    Memory,
+    visible_spaces,
+)
 from reverie.memory import episodes
 from reverie.memory.memory_changes import link_memories
-from reverie.memory.memory_validation import Moment, parse_moment, parse_moment_as_of
+from reverie.memory.memory_validation import (
+    Moment,
+    parse_moment,
+    parse_moment_as_of,
+)
+from reverie.memory.named_period import (
+    Season,
+    find_season,
+    season_meta_name,
+    season_to_json,
+    validate_season_label,
+)
 from reverie.retrieval.graph_walk import trace_led_to
-from reverie.runtime.mind.mind_base import check_limit
+from reverie.runtime.mind.mind_context import MindContext, VerbGroup, check_limit
 from reverie.runtime.mind.remember_verbs import RememberVerbs
 from reverie.text.argument_checks import check_question, check_text_list
 from reverie.text.text_cleaning import clean_text
@@ -21,51 +40,50 @@ if TYPE_CHECKING:
 # Newest episodes of a range among which words are looked for; a space holds no more of them.
 MAX_EPISODE_SCAN = 20_000
 MAX_JOURNAL_SCAN = 10_000  # conversations, and recorded tool runs, that a journal looks through
+MAX_FEELING_SCAN = 5_000  # newest memories with a feeling that are looked at
 
 
-class EpisodeVerbs(RememberVerbs):
-    """The verbs of what happened."""
+class EpisodeVerbs(VerbGroup):
+    """`mind.episodes.browse`: what happened, what led to it, and what a time was called."""
 
-    def recount(
+    def __init__(self, context: MindContext, keeping: RememberVerbs) -> None:
+        super().__init__(context)
+        self._keeping = keeping
+
+    def record(
         self,
         what: str,
         *,
-        who: str = "",
         when: Moment = None,
-        where: str = "",
-        why: str = "",
-        outcome: str = "",
         kind: str = "event",
         space: str | None = None,
-        session: str = "",
         because: Iterable[str] = (),
         **more: Any,
     ) -> Memory:
         """Keep an episode: what happened, who, when (default: now), where, why, and how it came
         out.
 
-        `kind`: "event", or "task" for a piece of work. `because`: ids of what led to it (see
+        `who`, `where`, `why` and `outcome` are texts. `kind`: "event", or "task" for a piece of work. `because`: ids of what led to it (see
         `chain`). Further names are those of `remember`. All of it can be found by words, and the
         parts stand in `details`.
         """
         described = episodes.describe_episode(
-            what, {"who": who, "where": where, "why": why, "outcome": outcome}
+            what, {name: more.pop(name, "") for name in ("who", "where", "why", "outcome")}
         )
         given = more.pop("details", None)
         details = {**(given if isinstance(given, dict) else {}), **described["details"]}
         cause_ids = check_text_list(because, "because")
-        causes = self._get_all(cause_ids) if cause_ids else []
+        causes = self._context.get_memories(cause_ids) if cause_ids else []
 
         def link_causes(episode: Memory) -> list[Change]:
             return [link_memories(cause.id, episode.id, "led_to", 1.0) for cause in causes]
 
-        return self._keep_new(
+        return self._keeping.keep_new(
             described["text"],
-            self._writable_space(space),
+            self._context.writable_space(space),
             link_causes,
             kind=kind,
             at=when,
-            session=session,
             details=details,
             **more,
         )
@@ -74,26 +92,26 @@ class EpisodeVerbs(RememberVerbs):
         """What led to a memory, the memory itself, and what came of it, in the order in which it
         happened.
 
-        Links are those of `recount(because=…)` and of `link(cause, effect, "led_to")`; of either
+        Links are those of `record(because=…)` and of `link(cause, effect, "led_to")`; of either
         direction `limit` are named at most, the nearest first. What cannot be seen from its space
         or below it is left out.
         """
-        memory = self._get_one(id)
+        memory = self._context.get_memory(id)
         most = check_limit(limit)
 
         def edges_of(ids: Sequence[str]) -> list[Edge]:
-            return self.store.edges(ids, ("led_to",))
+            return self._store.edges(ids, ("led_to",))
 
         causes = trace_led_to(id, edges_of, back=True, most=most)
         effects = trace_led_to(id, edges_of, back=False, most=most)
         spaces = visible_spaces(memory.space)
         chain = {memory.id: memory}
-        for other in self.store.get([*causes, *effects]):
+        for other in self._store.get([*causes, *effects]):
             if other.space in spaces or memory.space in visible_spaces(other.space):
                 chain[other.id] = other
         return sorted(chain.values(), key=lambda other: (other.at, other.id))
 
-    def episodes(
+    def browse(
         self,
         query: str = "",
         *,
@@ -120,7 +138,7 @@ class EpisodeVerbs(RememberVerbs):
     ) -> list[JournalDay]:
         """A timeline by day, the latest first: episodes, decisions, tasks, feelings, conversations.
 
-        `since` and `until` as in `episodes`. Days are those of UTC; days on which nothing happened
+        `since` and `until` as in `browse`. Days are those of UTC; days on which nothing happened
         are left out.
         """
         from reverie.memory.daily_journal import JOURNAL_KINDS, build_journal_days
@@ -128,6 +146,34 @@ class EpisodeVerbs(RememberVerbs):
         found = self._browse_range(JOURNAL_KINDS, since, until, space, "", MAX_EPISODE_SCAN)
         chats = self._list_chats(since, until, space)
         return build_journal_days(found, chats, self._list_tool_runs(since, until, space))
+
+    def season(
+        self, label: str | None = None, *, until: Moment = None, space: str | None = None
+    ) -> Season:
+        """Name the present time in a space and below it: "release-week", "end-of-sprint"; "" ends
+        it.
+
+        What is kept meanwhile carries the name in `details["season"]`, and recall favours, within
+        bounds, what was kept in a time of the same name. `until`: when it ends by itself. Without a
+        label, only returns the present season.
+        """
+        now = self._context.now()
+        if label is None:
+            return find_season(self._store, visible_spaces(self._context.resolve_space(space)), now)
+        home = self._context.writable_space(space)
+        end = parse_moment(until, "until")
+        if end is not None and end <= now:
+            raise BadInput("until lies in the past")
+        chosen = (
+            Season(validate_season_label(label, self._context.policy), now, end)
+            if label
+            else Season()
+        )
+        with self._store.transaction():
+            self._store.set_meta(season_meta_name(home), season_to_json(chosen))
+            payload = {"label": chosen.label, "until": end}
+            self._store.append([Event("season", home, now, payload=payload)])
+        return find_season(self._store, visible_spaces(home), now)
 
     def _browse_range(
         self,
@@ -139,9 +185,9 @@ class EpisodeVerbs(RememberVerbs):
         limit: int,
     ) -> list[Memory]:
         """Memories of these kinds in a range, newest first."""
-        return self.store.browse(
+        return self._store.browse(
             Filter(
-                spaces=visible_spaces(self._resolve_space(space)),
+                spaces=visible_spaces(self._context.resolve_space(space)),
                 kinds=tuple(kinds),
                 session=clean_text(session),
                 by_time=True,
@@ -158,8 +204,8 @@ class EpisodeVerbs(RememberVerbs):
 
         first = parse_moment(since, "since")
         last = parse_moment_as_of(until, "until")
-        spans = self.store.session_spans(
-            MESSAGE_VERBS, space=self._resolve_space(space), limit=MAX_JOURNAL_SCAN
+        spans = self._store.session_spans(
+            MESSAGE_VERBS, space=self._context.resolve_space(space), limit=MAX_JOURNAL_SCAN
         )
         chats: list[JournalChat] = []
         for span in spans:
@@ -167,7 +213,7 @@ class EpisodeVerbs(RememberVerbs):
                 continue
             if not is_in_time_range(span.began, None, last):
                 continue
-            events = self.store.events(
+            events = self._store.events(
                 after=span.first - 1,
                 verbs=MESSAGE_VERBS,
                 session=span.session,
@@ -182,8 +228,8 @@ class EpisodeVerbs(RememberVerbs):
         """Recorded tool runs in a space and below it, in a range."""
         first = parse_moment(since, "since")
         last = parse_moment_as_of(until, "until")
-        home = self._resolve_space(space)
-        runs = self.store.events(verbs=("tool",), newest=True, limit=MAX_JOURNAL_SCAN)
+        home = self._context.resolve_space(space)
+        runs = self._store.events(verbs=("tool",), newest=True, limit=MAX_JOURNAL_SCAN)
         return [
             event
             for event in runs

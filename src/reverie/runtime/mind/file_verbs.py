@@ -19,14 +19,15 @@ from reverie.core.errors import BadInput, Conflict, NotFound, StoreBusy
 from reverie.core.model import Add, Event, Memory, visible_spaces
 from reverie.memory.memory_validation import build_memory, validate_text
 from reverie.privacy.redacted_text import redact_short_text
+from reverie.runtime.mind.data_verbs import DataVerbs
 from reverie.runtime.mind.file_access import (
     compare_with_file,
     find_file,
     ignore_index_progress,
     list_page_questions,
 )
+from reverie.runtime.mind.mind_context import MindContext, VerbGroup
 from reverie.runtime.mind.remember_verbs import RememberVerbs
-from reverie.runtime.mind.session_verbs import SessionVerbs
 from reverie.text.argument_checks import check_question, check_whole_number
 
 if TYPE_CHECKING:
@@ -42,11 +43,16 @@ WRITE_DENIED = (EACCES, EPERM, EROFS, ENAMETOOLONG)
 MAX_NOTE_CHARS = 4_000
 
 
-class FileVerbs(RememberVerbs, SessionVerbs):
-    """The verbs about files."""
+class FileVerbs(VerbGroup):
+    """`mind.files`: folders that can be searched, and notes written into them."""
+
+    def __init__(self, context: MindContext, keeping: RememberVerbs, data: DataVerbs) -> None:
+        super().__init__(context)
+        self._keeping = keeping
+        self._data = data
 
     def add_folder(self, path: str | Path, *, space: str | None = None) -> SearchedFolder:
-        """Let those who may see a space search the texts of a folder; `sync_files` indexes them.
+        """Let those who may see a space search the texts of a folder; `sync` indexes them.
 
         Markdown, plain text, reStructuredText and the like count; what is hidden, larger than 2 MB,
         or named by `.gitignore`, `.secretsignore` or `.reverieignore` does not. Raises BadInput for
@@ -54,23 +60,23 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         """
         from reverie.notes import watched_roots
 
-        home = self._writable_space(space)
+        home = self._context.writable_space(space)
         real = os.path.realpath(Path(path).expanduser())
         if not Path(real).is_dir():
             raise BadInput(f"{path} is no folder")
-        if redact_short_text(real, self._policy) != real:
+        if redact_short_text(real, self._context.policy) != real:
             raise BadInput(
                 "That folder's name holds a secret. Paths are written down as they are; "
                 "rename it first"
             )
-        own = self.settings.home.resolve()
+        own = self._context.settings.home.resolve()
         if own.is_relative_to(real) or Path(real).is_relative_to(own):
             raise BadInput(
                 f"{real} holds Reverie's own files. Choose a folder of notes beside {own}"
             )
         root = watched_roots.WatchedRoot(real, home)
         if root not in self._roots(home):
-            self.store.append([watched_roots.build_watch_event(root, True, self._now())])
+            self._store.append([watched_roots.build_watch_event(root, True, self._context.now())])
         return self._folder(root)
 
     def remove_folder(self, path: str | Path, *, space: str | None = None) -> SearchedFolder:
@@ -81,26 +87,26 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         """
         from reverie.notes import watched_roots
 
-        home = self._writable_space(space)
+        home = self._context.writable_space(space)
         wanted = watched_roots.WatchedRoot(os.path.realpath(Path(path).expanduser()), home)
         if wanted not in self._roots(home):
             raise NotFound(
                 f"{wanted.path} is not among the folders of {home}. `reverie files list` shows them"
             )
-        self.store.append([watched_roots.build_watch_event(wanted, False, self._now())])
-        watch_events = watched_roots.list_watch_events(self.store)
+        self._store.append([watched_roots.build_watch_event(wanted, False, self._context.now())])
+        watch_events = watched_roots.list_watch_events(self._store)
         # Another space may search the same folder, and the index is shared.
         if not any(event.payload.get("path") == wanted.path for event in watch_events):
-            self.store.files.forget(wanted.path)
+            self._store.files.forget(wanted.path)
         return self._folder(wanted)
 
     def folders(self, *, space: str | None = None) -> list[SearchedFolder]:
         """The folders that can be searched from a space, in the order they were added, then
         mirrors.
         """
-        return [self._folder(root) for root in self._roots(self._resolve_space(space))]
+        return [self._folder(root) for root in self._roots(self._context.resolve_space(space))]
 
-    def sync_files(
+    def sync(
         self,
         *,
         space: str | None = None,
@@ -120,32 +126,32 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         from reverie.notes.note_indexing import IndexReport, sync_root
         from reverie.notes.note_vectors import PATIENCE, hold_index_lease
 
-        roots = self._roots(self._writable_space(space))
+        roots = self._roots(self._context.writable_space(space))
         end = None if within is None else clock.ticks() + within
         patience = PATIENCE if within is None else within
         done = IndexReport()
-        with hold_index_lease(self.store, self._now, patience) as renew_lease:
+        with hold_index_lease(self._store, self._context.now, patience) as renew_lease:
 
             def may_continue() -> bool:
                 return (end is None or clock.ticks() < end) and renew_lease()
 
             if afresh:
-                self.store.files.clear()
+                self._store.files.clear()
             # Two spaces may have added the same folder: it is indexed once.
             for root in {root.path: root for root in roots}.values():
                 done = done.plus(
                     sync_root(
-                        self.store.files,
+                        self._store.files,
                         root,
                         clock.now,
                         progress or ignore_index_progress,
                         may_continue,
-                        self._policy,
+                        self._context.policy,
                     )
                 )
         return done
 
-    def search_files(
+    def search(
         self, query: str, *, space: str | None = None, limit: int = 10, mode: str = "auto"
     ) -> list[Passage]:
         """The best passages of files for a question, best first: path, lines, text, score, why.
@@ -156,18 +162,18 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         from reverie.retrieval.note_search import NoteQuery, search_notes
 
         check_question(query, "query")
-        home = self._resolve_space(space)
+        home = self._context.resolve_space(space)
         paths = tuple(dict.fromkeys(root.path for root in self._roots(home)))
         if not query.strip() or check_whole_number(limit) <= 0:
             return []
-        if not paths or self.settings.is_off(home):
+        if not paths or self._context.settings.is_off(home):
             return []
-        meaning = {} if mode == "words" else self._embed_query(query)
-        passages = search_notes(self.store.files, NoteQuery(query, paths, limit, mode, **meaning))
+        meaning = {} if mode == "words" else self._context.embed_query(query)
+        passages = search_notes(self._store.files, NoteQuery(query, paths, limit, mode, **meaning))
         compared = [compare_with_file(passage) for passage in passages]
         return [passage for passage in compared if passage is not None]
 
-    def read_file(
+    def read(
         self,
         path: str | Path,
         *,
@@ -192,7 +198,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
             raise BadInput(f"start={start}, lines={lines}: lines are counted from 1")
         _, place = self._find_file(path, space)
         try:
-            content = read_text_file(place, clock.now(), self._policy)
+            content = read_text_file(place, clock.now(), self._context.policy)
         except FileNotFoundError as err:
             raise NotFound(f"There is no file {place}") from err
         except OSError as err:
@@ -201,7 +207,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
             ) from err
         all_lines = []
         if content.text:
-            all_lines = split_lines(redact(content.text, self._policy, keep_lines=True)[0])
+            all_lines = split_lines(redact(content.text, self._context.policy, keep_lines=True)[0])
         shown = all_lines[start - 1 : None if lines is None else start - 1 + lines]
         last = start + len(shown) - 1
         return FileExcerpt(str(place), start, last, len(all_lines), "\n".join(shown))
@@ -216,14 +222,14 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         """
         from reverie.notes.watched_roots import to_mirror_root
 
-        home = self._writable_space(space)
-        memory = self.remember(text, space=home, **{"kind": "event", **more})
+        home = self._context.writable_space(space)
+        memory = self._keeping.remember(text, space=home, **{"kind": "event", **more})
         note = self._sync_note(memory)
         if folder := self._mirror_of(home):
             self._index(to_mirror_root(folder, home))
         return note
 
-    def update_file(
+    def update(
         self,
         path: str | Path,
         text: str,
@@ -234,7 +240,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
     ) -> WrittenFile:
         """Append to a file of a folder, or replace it; what was written is remembered as a fact.
 
-        What the file was is kept (`file_history`, `restore_file`). Secrets are taken out of the
+        What the file was is kept (`history`, `restore`). Secrets are taken out of the
         text. The file is written as a whole or not at all, and found by its new words at once.
         Further names are those of `remember`. Raises Conflict if somebody else wrote it in between.
 
@@ -248,7 +254,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         check_update_mode(mode)
         root, place = self._find_file(path, space)
         # The memory goes where the folder belongs, which may be a space above the caller's.
-        home = self._writable_space(root.space)
+        home = self._context.writable_space(root.space)
         if root.own:
             return self._update_page(root, place, text, mode, more)
         remembered = text
@@ -256,42 +262,42 @@ class FileVerbs(RememberVerbs, SessionVerbs):
             remembered = f"{text[:MAX_NOTE_CHARS]}\n… (the rest stands in {place.name})"
         built = build_memory(
             clock.new_id(),
-            self._now(),
+            self._context.now(),
             remembered,
             space=home,
             files=[str(place)],
             **more,
-            policy=self._policy,
+            policy=self._context.policy,
         )
-        memory = apply_curate_setting(built, self.settings.curate)
+        memory = apply_curate_setting(built, self._context.settings.curate)
 
         def compose(old: bytes | None) -> bytes:
-            return compose_file_update(old, text, mode, self._policy)
+            return compose_file_update(old, text, mode, self._context.policy)
 
         return self._write(root, place, compose, mode, memory)
 
-    def file_history(self, path: str | Path, *, space: str | None = None) -> list[FileVersion]:
+    def history(self, path: str | Path, *, space: str | None = None) -> list[FileVersion]:
         """The versions of a file before each time that Reverie wrote to it, the latest first."""
         from reverie.notes import file_versions
 
         _, place = self._find_file(path, space)
-        events = self.store.events(
+        events = self._store.events(
             verbs=(file_versions.VERB,), newest=True, limit=file_versions.MAX_EVENTS
         )
         return file_versions.list_versions(events, str(place))
 
-    def restore_file(
+    def restore(
         self, path: str | Path, version: int | None = None, *, space: str | None = None
     ) -> WrittenFile:
         """Restore a file as it was before an update: the last one, or the one of this number in
-        `file_history`.
+        `history`.
 
         What it is now is kept as a version too. A file that was not there before is emptied, not
         deleted.
         """
         from reverie.notes import file_versions
 
-        history = self.file_history(path, space=space)
+        history = self.history(path, space=space)
         matching = [known for known in history if version in (None, known.number)]
         if not matching:
             number = "" if version is None else f"{version} "
@@ -299,7 +305,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         hash = matching[0].hash
         data = b""
         if hash != file_versions.NO_FILE:
-            data = file_versions.read_version(self.settings.home, hash)
+            data = file_versions.read_version(self._context.settings.home, hash)
         root, place = self._find_file(path, space)
         if root.own:
             return self._update_page(root, place, file_versions.decode_utf8(data), "restore", {})
@@ -314,19 +320,21 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         from reverie.mirror.tool_page_edits import PageUpdate, update_page
         from reverie.notes.note_results import WrittenFile
 
-        mirror_root = find_mirror_root(self.settings, self.store)
+        mirror_root = find_mirror_root(self._context.settings, self._store)
         if mirror_root is None:
             raise BadInput(
                 "The Markdown mirror is switched off, and that is a page of it. "
                 "Set mirror in config.toml"
             )
         name = place.relative_to(root.path).as_posix()
-        home = self._writable_space(root.space)
+        home = self._context.writable_space(root.space)
         why = self._sync_page(home, name)
         if why and mode != "append":
             raise BadInput(f"{place} is not in step: {why}. Nothing was changed")
         update = PageUpdate(name, text, mode, {"provenance": "observed", **more})
-        done = update_page(self.work, MirrorFolder(mirror_root, home), update, self._now)
+        done = update_page(
+            self._context.work, MirrorFolder(mirror_root, home), update, self._context.now
+        )
         why = self._sync_page(home, name)
         self._index(root, place)
         return WrittenFile(
@@ -341,7 +349,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
 
     def _sync_page(self, space: str, page: str) -> str:
         """Sync the mirror of a space; returns why a page of it is not in step, "" if it is."""
-        reports = self.mirror(space)
+        reports = self._data.mirror(space)
         troubles = [trouble for report in reports for trouble in report.troubles]
         reasons = list_page_questions(reports, page)
         reasons += [trouble for trouble in troubles if page in trouble]
@@ -361,7 +369,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
             return SavedNote(memory, None, "the Markdown mirror is switched off")
         path = folder / place.page
         try:
-            reports = self.mirror(memory.space)
+            reports = self._data.mirror(memory.space)
             # The page itself is asked: syncing may have left it alone for several reasons.
             if memory.id.encode() in (read_bytes_if_present(path) or b""):
                 return SavedNote(memory, str(path))
@@ -377,26 +385,28 @@ class FileVerbs(RememberVerbs, SessionVerbs):
     def _roots(self, space: str) -> list[WatchedRoot]:
         from reverie.notes.watched_roots import list_roots
 
-        return list_roots(self.store, visible_spaces(space), self._mirror_of)
+        return list_roots(self._store, visible_spaces(space), self._mirror_of)
 
     def _mirror_of(self, space: str) -> Path | None:
         """The folder of a space's Markdown mirror; None where there is none."""
         from reverie.mirror.mirror_folder import MirrorFolder
         from reverie.mirror.mirror_sync import find_mirror_root
 
-        root = find_mirror_root(self.settings, self.store)
+        root = find_mirror_root(self._context.settings, self._store)
         return MirrorFolder(root, space).path if root else None
 
     def _folder(self, root: WatchedRoot) -> SearchedFolder:
         from reverie.notes.note_results import SearchedFolder
         from reverie.pipeline.pending_vectors import embedding_model_of
 
-        count = self.store.files.count([root.path], embedding_model_of(self.embedder))
+        count = self._store.files.count([root.path], embedding_model_of(self._context.embedder))
         return SearchedFolder(*root, root.is_reachable, count)
 
     def _find_file(self, path: str | Path, space: str | None) -> tuple[WatchedRoot, Path]:
         """The root that a path lies in, and the place of the file."""
-        return find_file(self._roots(self._resolve_space(space)), path, self._policy)
+        return find_file(
+            self._roots(self._context.resolve_space(space)), path, self._context.policy
+        )
 
     def _write(
         self,
@@ -409,7 +419,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         """Write a file, its version before and its memory: all of these, or only the version."""
         from reverie.notes.note_results import WrittenFile
 
-        if redact_short_text(str(place), self._policy) != str(place):
+        if redact_short_text(str(place), self._context.policy) != str(place):
             raise BadInput(
                 "That file's name holds a secret. Paths are written down as they are; "
                 "rename it first"
@@ -439,15 +449,15 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         """Write the file in one transaction with its event; returns the number of that."""
         from reverie.notes import file_versions
 
-        with self.store.transaction():
+        with self._store.transaction():
             old = file_versions.read_if_present(place)
             new = change(old)
             before = file_versions.NO_FILE
             if old is not None:
-                before = file_versions.keep_version(self.settings.home, old)
+                before = file_versions.keep_version(self._context.settings.home, old)
             payload = {"path": str(place), "mode": why, "before": before, "size": len(old or b"")}
-            event = Event(file_versions.VERB, root.space, self._now(), payload=payload)
-            seq = self.store.apply([Add(memory=memory)] if memory else [], event)
+            event = Event(file_versions.VERB, root.space, self._context.now(), payload=payload)
+            seq = self._store.apply([Add(memory=memory)] if memory else [], event)
             # Somebody may have written it since it was read. The check stands last before the
             # write, and raising rolls the memory and the event back.
             if file_versions.read_if_present(place) != old:
@@ -465,7 +475,7 @@ class FileVerbs(RememberVerbs, SessionVerbs):
         """
         from reverie.notes.note_indexing import reindex_file, sync_root
 
-        files, policy = self.store.files, self._policy
+        files, policy = self._store.files, self._context.policy
         if place is None:
             sync_root(files, root, clock.now, ignore_index_progress, lambda: True, policy)
         else:

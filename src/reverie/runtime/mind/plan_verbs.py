@@ -11,7 +11,7 @@ from reverie.core.model import Event, Filter, Hit, Memory, visible_spaces
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.activity_verbs import MAX_ACTIVITY_EVENTS, ActivityVerbs
 from reverie.runtime.mind.code_verbs import CodeVerbs
-from reverie.runtime.mind.mind_base import check_limit
+from reverie.runtime.mind.mind_context import MindContext, VerbGroup, check_limit
 from reverie.runtime.mind.search_verbs import SearchVerbs
 from reverie.storage import GENERATION
 from reverie.text.argument_checks import check_question, check_whole_number
@@ -34,8 +34,20 @@ MAX_COCHANGES = 10  # co-changes of each that are looked at
 MAX_ANCHOR_SCAN = 1_000  # memories about code that are looked at
 
 
-class PlanVerbs(CodeVerbs, SearchVerbs, ActivityVerbs):
-    """The verb to call before a task begins."""
+class PlanVerbs(VerbGroup):
+    """The verb of `Mind` to call before a task begins."""
+
+    def __init__(
+        self, context: MindContext, code: CodeVerbs, searching: SearchVerbs, activity: ActivityVerbs
+    ) -> None:
+        super().__init__(context)
+        self._code = code
+        self._searching = searching
+        self._activity = activity
+        # root of a repository → (state of its index, its files)
+        self._trees: dict[str, tuple[bytes, FileTree]] = {}
+        # (root, space) → ((last event, store generation), tasks done there)
+        self._pasts: dict[tuple[str, str], tuple[tuple[int, str | None], TaskHistory]] = {}
 
     def plan(
         self,
@@ -50,20 +62,20 @@ class PlanVerbs(CodeVerbs, SearchVerbs, ActivityVerbs):
 
         Then past tasks like it, files that change with the likeliest, fixes of an error that the
         task tells of, and memories about the task or those files; all within about so many
-        `tokens`, the files last to be cut. Words of the task are weighed with what `learn_git` and
+        `tokens`, the files last to be cut. Words of the task are weighed with what `activity.learn_git` and
         recording have taught, and, once `settle` has made their vectors, with embeddings of code
         and past tasks. `root` is a folder in an indexed repository: the working directory, unless
         told. Raises NotFound where none was indexed, Disabled where memory is switched off.
         """
         from reverie.code.planning.plan_answer import TaskPlan, list_similar_tasks, suggest_files
 
-        redacted = redact_short_text(check_question(task, "task"), self._policy.masking)
-        folder = self._root(root)
-        home = self._writable_space(space)
+        redacted = redact_short_text(check_question(task, "task"), self._context.policy.masking)
+        folder = self._code.root_of(root)
+        home = self._context.writable_space(space)
         if not redacted.strip():
             return TaskPlan(redacted, folder)
-        vector = self._embed_query(redacted)
-        ranked = self._rank_files(redacted, folder, home, vector)
+        vector = self._context.embed_query(redacted)
+        ranked = self.rank_files(redacted, folder, home, vector)
         parts = self._best_parts(redacted, folder, vector)
         files = suggest_files(ranked, parts, check_limit(limit))
         paths = [file.path for file in files]
@@ -74,16 +86,16 @@ class PlanVerbs(CodeVerbs, SearchVerbs, ActivityVerbs):
             files,
             list_similar_tasks(ranked),
             self._cochanged_files(paths, home),
-            tuple(self.suggest_fix(redacted, space=home)),
+            tuple(self._activity.suggest_fix(redacted, space=home)),
             self._related_memories(redacted, folder, paths, home),
         ).within(max(1, check_whole_number(tokens)))
 
-    def _rank_files(self, task: str, root: str, space: str, vector: dict[str, Any]) -> RankedFiles:
+    def rank_files(self, task: str, root: str, space: str, vector: dict[str, Any]) -> RankedFiles:
         """All files of a repository with their likelihoods."""
         from reverie.code.planning import rank_files
         from reverie.code.planning.task_query import parse_task
 
-        past = self._past(root, space)
+        past = self.task_history(root, space)
         cosines = self._embedding_matches(root, space, vector)
         return rank_files(past.tree, past, parse_task(task), cosines)
 
@@ -91,31 +103,31 @@ class PlanVerbs(CodeVerbs, SearchVerbs, ActivityVerbs):
         """The files of a repository, cached until its index changes."""
         from reverie.code.planning.file_candidates import DEFINED_KINDS, FileTree
 
-        state = self.store.code.state_digest(root)
+        state = self._store.code.state_digest(root)
         known = self._trees.get(root)
         if known is None or known[0] != state:
-            index = self.store.code
+            index = self._store.code
             tree = FileTree(index.bags(root), index.symbol_names(root, DEFINED_KINDS))
             known = self._trees[root] = (state, tree)
         return known[1]
 
-    def _past(self, root: str, space: str) -> TaskHistory:
+    def task_history(self, root: str, space: str) -> TaskHistory:
         """The tasks done in a repository, cached until one is recorded or anything is purged."""
         from reverie.activity.co_change import collect_renames
         from reverie.code.past_task_vectors import past_task_root, store_past_tasks
         from reverie.code.planning.past_task_log import list_past_tasks
         from reverie.code.planning.past_tasks import TaskHistory
 
-        self._flush()
+        self._context.flush()
         tree = self._tree(root)
-        last = self.store.last_event()
-        generation = self.store.meta(GENERATION)
+        last = self._store.last_event()
+        generation = self._store.meta(GENERATION)
         cached = self._pasts.get((root, space))
         if cached is None or not self._is_past_current(cached[0], last, generation):
-            found = self.store.search_events(TASK_EVENTS, space=space, limit=MAX_ACTIVITY_EVENTS)
+            found = self._store.search_events(TASK_EVENTS, space=space, limit=MAX_ACTIVITY_EVENTS)
             events = keep_repository_events(found, root)
             past = TaskHistory(list_past_tasks(events, collect_renames(events)), tree)
-            store_past_tasks(self.store.code_chunks, past_task_root(space, root), past.done)
+            store_past_tasks(self._store.code_chunks, past_task_root(space, root), past.done)
         else:
             past = cached[1] if cached[1].tree is tree else TaskHistory(cached[1].done, tree)
         self._pasts[root, space] = ((last, generation), past)
@@ -128,7 +140,7 @@ class PlanVerbs(CodeVerbs, SearchVerbs, ActivityVerbs):
         last_read, generation_read = read_at
         if generation_read != generation:
             return False
-        return last_read == last or not self.store.events(
+        return last_read == last or not self._store.events(
             after=last_read, verbs=TASK_EVENTS, limit=1
         )
 
@@ -139,7 +151,7 @@ class PlanVerbs(CodeVerbs, SearchVerbs, ActivityVerbs):
 
         if not vector:
             return TaskCosines()
-        chunks, query = self.store.code_chunks, (vector["model"], vector["vector"])
+        chunks, query = self._store.code_chunks, (vector["model"], vector["vector"])
         tasks = find_nearest_cosines(chunks, past_task_root(space, root), *query, MAX_NEAREST)
         if tasks is None:
             return TaskCosines()
@@ -157,7 +169,7 @@ class PlanVerbs(CodeVerbs, SearchVerbs, ActivityVerbs):
 
         found: dict[str, dict[str, FilePart]] = {}
         query = NoteQuery(task, (root,), MAX_RANKED_CHUNKS, "auto", **vector)
-        for _, candidate in rank_code_chunks(self.store.code_chunks, query):
+        for _, candidate in rank_code_chunks(self._store.code_chunks, query):
             chunk, path = candidate.found.chunk, candidate.found.file.path
             symbol = read_heading_symbol(chunk.text)
             if symbol:
@@ -169,7 +181,7 @@ class PlanVerbs(CodeVerbs, SearchVerbs, ActivityVerbs):
         """Files that change with the likeliest ones and are not among them."""
         found: dict[str, CoChange] = {}
         # Backwards, so that the co-change with the likeliest file wins.
-        for changes in reversed(self._changed_with(paths[:LEADERS], space)):
+        for changes in reversed(self._activity.changed_with(paths[:LEADERS], space)):
             found.update((change.path, change) for change in changes[:MAX_COCHANGES])
         others = [change for path, change in found.items() if path not in paths]
         return tuple(sorted(others, key=lambda change: (-change.weight, change.path))[:LEADERS])
@@ -178,11 +190,11 @@ class PlanVerbs(CodeVerbs, SearchVerbs, ActivityVerbs):
         self, task: str, root: str, paths: list[str], space: str
     ) -> tuple[Hit, ...]:
         """Memories about a task, then those about its files in the order of these."""
-        recalled = self.recall(task, space=space, limit=MAX_MEMORIES)
+        recalled = self._searching.recall(task, space=space, limit=MAX_MEMORIES)
         hits = [hit for hit in recalled if hit.score >= MIN_MEMORY_SCORE]
         named = {hit.memory.id for hit in hits}
         ranks = {path: rank for rank, path in enumerate(paths)}
-        anchored = self.store.browse(
+        anchored = self._store.browse(
             Filter(spaces=visible_spaces(space), having=ANCHORS, limit=MAX_ANCHOR_SCAN)
         )
         about: list[tuple[int, Memory]] = []

@@ -1,4 +1,4 @@
-"""Verbs of reminders: list what is due, and say that it is done, cancelled or snoozed."""
+"""Reminders: list what is due, and say that it is done, cancelled or snoozed."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 from reverie.core.errors import BadInput
 from reverie.core.model import Hit, Memory
 from reverie.core.trigger_patterns import context_of_conversation, context_of_tool_call
-from reverie.runtime.mind.mind_base import MindBase, run_exclusively
+from reverie.runtime.mind.mind_context import VerbGroup, run_exclusively
 from reverie.text.argument_checks import check_question, check_text_list
 
 if TYPE_CHECKING:
     from reverie.memory.intention import When
 
 
-class ReminderVerbs(MindBase):
-    """The verbs of prospective memory; `remind` is among the `RememberVerbs`."""
+class ReminderVerbs(VerbGroup):
+    """`mind.reminders.browse`: prospective memory; `mind.remind` keeps one."""
 
     def due(
         self,
@@ -37,13 +37,13 @@ class ReminderVerbs(MindBase):
         from reverie.injection import due_reminders
         from reverie.memory import intention
 
-        home = self._resolve_space(space)
-        if self.settings.is_off(home):
+        home = self._context.resolve_space(space)
+        if self._context.settings.is_off(home):
             return []
         scenes = [context_of_conversation(check_question(context, "context"))] if context else []
         scenes += [context_of_tool_call(tool, arguments)] if tool else []
-        waiting = due_reminders.load_waiting_reminders(self.store, home)
-        found = intention.find_due_reminders(waiting, self._now(), scenes)
+        waiting = due_reminders.load_waiting_reminders(self._store, home)
+        found = intention.find_due_reminders(waiting, self._context.now(), scenes)
         return self._fire(found) if fire and found else found
 
     @run_exclusively
@@ -51,14 +51,14 @@ class ReminderVerbs(MindBase):
         """Those of the reminders that nobody has claimed, marked as given."""
         from reverie.injection import due_reminders
 
-        now = self._now()
+        now = self._context.now()
         # A companion holds a claim on what it is about to give.
-        free = due_reminders.filter_unclaimed(self.store, found, now)
+        free = due_reminders.filter_unclaimed(self._store, found, now)
         memories = [hit.memory for hit in free]
-        fired = {memory.id for memory in due_reminders.fire_reminders(self.store, memories, now)}
+        fired = {memory.id for memory in due_reminders.fire_reminders(self._store, memories, now)}
         return [hit for hit in free if hit.memory.id in fired]
 
-    def reminders(
+    def browse(
         self, *, space: str | None = None, status: Iterable[str] = ("pending", "triggered")
     ) -> list[Memory]:
         """Reminders in a space and above it, the next due first, those without a time last.
@@ -77,7 +77,7 @@ class ReminderVerbs(MindBase):
         # Those that are over have been retired.
         with_retired = not {intention.DONE, intention.CANCELLED}.isdisjoint(wanted)
         found = due_reminders.iter_intentions(
-            self.store, self._resolve_space(space), active=None if with_retired else True
+            self._store, self._context.resolve_space(space), active=None if with_retired else True
         )
         matching = [memory for memory in found if intention.reminder_status(memory) in wanted]
         return sorted(matching, key=intention.reminder_time_order)
@@ -94,12 +94,14 @@ class ReminderVerbs(MindBase):
     def _end(self, id: str, how: str) -> Memory:
         from reverie.memory import intention
 
-        memory = self._get_one(id)
-        now = self._now()
-        self._apply_changes(intention.end_reminder(memory, how, now), how, memory.space, now)
+        memory = self._context.get_memory(id)
+        now = self._context.now()
+        self._context.apply_changes(
+            intention.end_reminder(memory, how, now), how, memory.space, now
+        )
         # A block that waits may show it.
-        self._no_longer_active.append(id)
-        return self._get_one(id)
+        self._context.no_longer_active.append(id)
+        return self._context.get_memory(id)
 
     @run_exclusively
     def snooze(self, id: str, until: When) -> Memory:
@@ -108,9 +110,9 @@ class ReminderVerbs(MindBase):
         """
         from reverie.memory import intention
 
-        memory = self._get_one(id)
-        now = self._now()
+        memory = self._context.get_memory(id)
+        now = self._context.now()
         change = intention.snooze_reminder(memory, until, now)
-        self._apply_changes([change], "snooze", memory.space, now)
-        self._no_longer_active.append(id)
-        return self._get_one(id)
+        self._context.apply_changes([change], "snooze", memory.space, now)
+        self._context.no_longer_active.append(id)
+        return self._context.get_memory(id)

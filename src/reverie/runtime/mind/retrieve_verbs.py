@@ -19,7 +19,7 @@ from reverie.privacy.redacted_text import redact_short_text
 from reverie.retrieval import search_memories
 from reverie.retrieval.search_query import SearchQuery
 from reverie.retrieval.tag_search import MIN_TAG_CHARS
-from reverie.runtime.mind.mind_base import MindBase, check_limit, run_exclusively
+from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
 from reverie.text.argument_checks import check_question, check_text_list, check_whole_number
 from reverie.text.tokenization import tokenize_query
 
@@ -31,8 +31,8 @@ MAX_TAG_SCAN = 10_000  # memories with one tag that are looked at
 MAX_DESCRIBED_CHARS = 2_000
 
 
-class RetrieveVerbs(MindBase):
-    """The verbs of two-phase retrieval."""
+class RetrieveVerbs(VerbGroup):
+    """The verbs of `Mind` for two-phase retrieval."""
 
     def hints(
         self,
@@ -53,38 +53,38 @@ class RetrieveVerbs(MindBase):
         """
         from reverie.retrieval.tag_search import search_tags
 
-        home = self._resolve_space(space)
-        name = redact_short_text(session, self._policy)
+        home = self._context.resolve_space(space)
+        name = redact_short_text(session, self._context.policy)
         spaces = visible_spaces(home)
         if (
             not check_question(prompt, "prompt").strip()
             or check_whole_number(limit) <= 0
-            or self._current_settings.is_off(home, name)
+            or self._context.current_settings.is_off(home, name)
         ):
             return []
         query = SearchQuery(
             text=prompt,
             context=prompt,
             spaces=spaces,
-            now=self._now(),
+            now=self._context.now(),
             limit=limit,
             automatic=True,
             not_session=name,
             exclude=self._find_hinted(home, name),
             mode=mode,
         )
-        memories = [hit.memory for hit in search_tags(self.store, query)]
+        memories = [hit.memory for hit in search_tags(self._store, query)]
         # Tags that the prompt names are the surest sign, and cost no vector.
         if len(memories) < limit:
-            meaning = {} if mode == "words" else self._embed_query(prompt)
-            hits = search_memories(self.store, query._replace(**meaning))
+            meaning = {} if mode == "words" else self._context.embed_query(prompt)
+            hits = search_memories(self._store, query._replace(**meaning))
             memories += [hit.memory for hit in hits]
         hinted = list({memory.id: memory for memory in memories}.values())[:limit]
         if hinted and name:
             payload = {"ids": [memory.id for memory in hinted]}
             # Where nothing can be written they may be hinted again; reading works there too.
             with suppress(StoreError):
-                self.store.append([Event(HINTED, home, self._now(), name, payload)])
+                self._store.append([Event(HINTED, home, self._context.now(), name, payload)])
         return [
             Hint(
                 memory.id,
@@ -111,18 +111,18 @@ class RetrieveVerbs(MindBase):
         know no limit. What cannot be seen from the space is not found. Each one that is returned
         counts as used.
         """
-        spaces = visible_spaces(self._resolve_space(space))
+        spaces = visible_spaces(self._context.resolve_space(space))
         wanted = check_text_list([ids] if isinstance(ids, str) else ids, "ids")
-        valid_tags = validate_tags(tags, self._policy.masking)
+        valid_tags = validate_tags(tags, self._context.policy.masking)
         sought_tags = [tag for tag in valid_tags if len(tag) >= MIN_TAG_CHARS]
         if not wanted and not sought_tags:
             raise BadInput(
                 "Retrieve what? Give ids as hints name them, or tags of two letters or more"
             )
-        if self.settings.is_off(spaces[0]):
+        if self._context.settings.is_off(spaces[0]):
             return Retrieved([], 0)
         if wanted:
-            known = self.store.get(tuple(dict.fromkeys(wanted)))
+            known = self._store.get(tuple(dict.fromkeys(wanted)))
             found = [memory for memory in known if memory.space in spaces]
             return Retrieved(self._count_uses(found), len(found))
         found = self._find_tagged(sought_tags, spaces)
@@ -132,9 +132,9 @@ class RetrieveVerbs(MindBase):
         """Memories that carry one of the tags and have not expired, best first."""
         found: dict[str, Memory] = {}
         for tag in tags:
-            tagged = self.store.browse(Filter(spaces=spaces, tags=(tag,), limit=MAX_TAG_SCAN))
+            tagged = self._store.browse(Filter(spaces=spaces, tags=(tag,), limit=MAX_TAG_SCAN))
             found.update((memory.id, memory) for memory in tagged)
-        now = self._now()
+        now = self._context.now()
         alive = [
             memory
             for memory in found.values()
@@ -155,8 +155,8 @@ class RetrieveVerbs(MindBase):
     @run_exclusively
     def _write_uses(self, ids: Sequence[str]) -> list[Memory]:
         """Count a use of each active memory; read anew, so that no other change is undone."""
-        now = self._now()
-        present = self.store.get(ids)
+        now = self._context.now()
+        present = self._store.get(ids)
         changes = [
             Revise(
                 id=memory.id,
@@ -166,14 +166,14 @@ class RetrieveVerbs(MindBase):
             if memory.active
         ]
         if changes:
-            self._apply_changes(changes, "retrieve", present[0].space, now)
-        return self.store.get(ids)
+            self._context.apply_changes(changes, "retrieve", present[0].space, now)
+        return self._store.get(ids)
 
     def _find_hinted(self, home: str, session: str) -> frozenset[str]:
         """The ids that were named to this conversation already."""
         if not session:
             return frozenset()
-        events = self.store.events(
+        events = self._store.events(
             session=session, space=home, verbs=(HINTED,), newest=True, limit=MAX_HINT_EVENTS
         )
         return frozenset(id for event in events for id in read_event_ids(event.payload.get("ids")))

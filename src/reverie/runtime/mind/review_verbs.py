@@ -6,7 +6,7 @@ and the pair is not asked about again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,22 +24,36 @@ from reverie.core.model import (
     Record,
     visible_spaces,
 )
-from reverie.memory.memory_validation import build_memory
+from reverie.memory.memory_validation import (
+    build_memory,
+)
 from reverie.privacy.redacted_text import redact_short_text
-from reverie.runtime.mind.mind_base import MindBase, check_limit, run_exclusively
+from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
+from reverie.text.argument_checks import (
+    check_question,
+    check_text_list,
+)
 
 if TYPE_CHECKING:
+    from reverie.extraction.knowledge_gaps import KnowledgeGap
+    from reverie.extraction.provenance_check import Claim
     from reverie.reconciliation.review_questions import ReviewCase
+    from reverie.retrieval.near_duplicates import NearDuplicate
     from reverie.storage.column_cache import Floats
 
-
 MAX_PENDING_SCAN = 10_000  # newest memories among which those that wait are looked for
+MAX_TURNS = 100_000  # events of one conversation that are read
+# Memories of one conversation that are listed, and descriptions of tags in one space.
+MAX_TAUGHT = 1_000
+MAX_PROCEDURES = 10_000  # procedures of one space
+# Memories of `remember_many` in one transaction; others can write in between.
+TRANSACTION_SIZE = 500
 
 
-class ReviewVerbs(MindBase):
-    """The verbs about pairs that wait for a decision, and memories that wait for approval."""
+class ReviewVerbs(VerbGroup):
+    """`mind.review.cases`: pairs that wait for a decision, and memories that wait for approval."""
 
-    def review(self, *, space: str | None = None, limit: int = 20) -> list[ReviewCase]:
+    def cases(self, *, space: str | None = None, limit: int = 20) -> list[ReviewCase]:
         """Pairs that contradict each other or may say the same, newest question first. Changes
         nothing.
 
@@ -48,15 +62,15 @@ class ReviewVerbs(MindBase):
         most = check_limit(limit)
         if not most:
             return []
-        spaces = visible_spaces(self._resolve_space(space))
-        edges = self.store.edges_between(UNDECIDED_RELATIONS, spaces, most)
-        found = self._get_all([id for edge in edges for id in (edge.src, edge.dst)])
+        spaces = visible_spaces(self._context.resolve_space(space))
+        edges = self._store.edges_between(UNDECIDED_RELATIONS, spaces, most)
+        found = self._context.get_memories([id for edge in edges for id in (edge.src, edge.dst)])
         memories = {memory.id: memory for memory in found}
         vectors = {}
-        if self.embedder:
-            vectors = self.store.vectors(self.embedder.model, list(memories))
+        if self._context.embedder:
+            vectors = self._store.vectors(self._context.embedder.model, list(memories))
         # Cached, because one memory may be part of many questions.
-        history = cache(self.store.history)
+        history = cache(self._store.history)
         return [self._build_case(edge, memories, vectors, history) for edge in edges]
 
     @run_exclusively
@@ -71,9 +85,9 @@ class ReviewVerbs(MindBase):
         from reverie.reconciliation.merge_rules import diff_memory
         from reverie.reconciliation.review_questions import apply_decision
 
-        first = self._get_one(one)
-        second = self._get_one(other)
-        now = self._now()
+        first = self._context.get_memory(one)
+        second = self._context.get_memory(other)
+        now = self._context.now()
         if gone := [memory.id for memory in (first, second) if not memory.active]:
             raise BadInput(f"{', '.join(gone)} does not count any more: there is nothing to decide")
         if first.id == second.id:
@@ -84,21 +98,23 @@ class ReviewVerbs(MindBase):
         if decision == "edit":
             space, details = first.space, first.details
             built = build_memory(
-                first.id, now, text, space=space, details=details, policy=self._policy
+                first.id, now, text, space=space, details=details, policy=self._context.policy
             )
             edited = first._replace(text=built.text, details=built.details)
             if is_unverified(first):
                 # From now on these are the words of whoever decides.
                 trust = TRUST_BY_PROVENANCE["user_stated"]
                 edited = edited._replace(provenance="user_stated", trust=trust, confidence=trust)
-        open_edges = self.store.edges([first.id], UNDECIDED_RELATIONS)
+        open_edges = self._store.edges([first.id], UNDECIDED_RELATIONS)
         changes = [
             *diff_memory(first, edited),
             *apply_decision(edited, second, decision, open_edges, now),
         ]
         settled = [sorted((first.id, second.id))]
-        self._apply_changes(changes, "review", first.space, now, decision=decision, settled=settled)
-        return self._get_all([first.id, second.id])
+        self._context.apply_changes(
+            changes, "review", first.space, now, decision=decision, settled=settled
+        )
+        return self._context.get_memories([first.id, second.id])
 
     @run_exclusively
     def curate(self, id: str, state: str, *, by: str = "user", note: str = "") -> Memory:
@@ -106,28 +122,30 @@ class ReviewVerbs(MindBase):
         it from surfacing meanwhile, "dismissed" retires it (`restore` brings it back), "raw" takes
         the judgement back.
 
-        What is approved holds for the code as it is now, as after `confirm`. `by` says who, `note`
+        What is approved holds for the code as it is now, as after `code.confirm`. `by` says who, `note`
         why; both stay with the memory.
         """
         from reverie.code.anchor_reader import confirm_anchors, replace_anchors
         from reverie.memory.curation import curate_memory
         from reverie.reconciliation.pass_view import apply_to_memory
 
-        memory = self._get_one(id)
-        now = self._now()
+        memory = self._context.get_memory(id)
+        now = self._context.now()
         anchor_changes: list[Change] = []
         if state == "validated" and outdated_notice(memory):
-            confirmed = confirm_anchors(self.work, anchors_of(memory))
+            confirmed = confirm_anchors(self._context.work, anchors_of(memory))
             anchor_changes = replace_anchors(memory, confirmed, now)
         judged = curate_memory(
             apply_to_memory(memory, anchor_changes),
             state,
             now,
-            by=redact_short_text(by, self._policy),
-            note=redact_short_text(note, self._policy),
+            by=redact_short_text(by, self._context.policy),
+            note=redact_short_text(note, self._context.policy),
         )
-        self._apply_changes([*anchor_changes, *judged], "curate", memory.space, now, state=state)
-        return self._get_one(id)
+        self._context.apply_changes(
+            [*anchor_changes, *judged], "curate", memory.space, now, state=state
+        )
+        return self._context.get_memory(id)
 
     @run_exclusively
     def promote(self, id: str, file: str | Path, *, by: str = "user", note: str = "") -> Memory:
@@ -139,28 +157,28 @@ class ReviewVerbs(MindBase):
         """
         from reverie.memory.reference_page import promote_memory, render_reference_page
 
-        memory = self._get_one(id)
-        now = self._now()
+        memory = self._context.get_memory(id)
+        now = self._context.now()
         place = Path(file).expanduser().absolute()
         is_new_file = place.parent.is_dir() and not place.exists()
-        if not is_new_file or redact_short_text(str(place), self._policy) != str(place):
+        if not is_new_file or redact_short_text(str(place), self._context.policy) != str(place):
             raise BadInput(
                 f"{file} must be a new file, without a secret in its name, "
                 "in a folder that is there"
             )
         judgement = {
-            "by": redact_short_text(by, self._policy),
-            "note": redact_short_text(note, self._policy),
+            "by": redact_short_text(by, self._context.policy),
+            "note": redact_short_text(note, self._context.policy),
         }
         changes = promote_memory(memory, str(place), now, **judgement)
-        edges = self.store.edges([id], ("derived_from", "supersedes"))
-        sources = self.store.get([edge.dst for edge in edges if edge.src == id])
+        edges = self._store.edges([id], ("derived_from", "supersedes"))
+        sources = self._store.get([edge.dst for edge in edges if edge.src == id])
         with place.open("x", encoding="utf-8") as page:
             page.write(render_reference_page(memory, sources, now, **judgement))
-        self._apply_changes(
+        self._context.apply_changes(
             changes, "curate", memory.space, now, state="validated", page=str(place)
         )
-        return self._get_one(id)
+        return self._context.get_memory(id)
 
     def pending(self, *, space: str | None = None, limit: int = 20) -> list[Memory]:
         """Memories in a space and above it that wait for approval, newest first.
@@ -173,9 +191,62 @@ class ReviewVerbs(MindBase):
         most = check_limit(limit)
         if not most:
             return []
-        spaces = visible_spaces(self._resolve_space(space))
-        newest = self.store.browse(Filter(spaces=spaces, limit=MAX_PENDING_SCAN))
+        spaces = visible_spaces(self._context.resolve_space(space))
+        newest = self._store.browse(Filter(spaces=spaces, limit=MAX_PENDING_SCAN))
         return [memory for memory in newest if is_awaiting_review(memory)][:most]
+
+    def gaps(self, space: str | None = None) -> list[KnowledgeGap]:
+        """Questions asked here that nothing in memory answered, newest first: what is worth writing
+        down.
+
+        The newest 500 of the last 90 days are looked at.
+        """
+        from reverie.extraction.knowledge_gaps import list_knowledge_gaps
+
+        return list_knowledge_gaps(
+            self._store, self._context.resolve_space(space), self._context.now()
+        )
+
+    def near_duplicate(self, id: str) -> NearDuplicate | None:
+        """The near-duplicate of a memory, with their similarity; None if it has none.
+
+        For who has just kept something: it needs no model and finds what was kept a moment ago.
+        Both stay; settling decides whether to merge them.
+        """
+        from reverie.retrieval.near_duplicates import find_near_duplicate
+
+        return find_near_duplicate(self._store, self._context.get_memory(id), self._context.now())
+
+    def vouch(
+        self,
+        text: str,
+        kind: str = "fact",
+        *,
+        space: str | None = None,
+        said: Iterable[str] = (),
+        heard: Iterable[str] = (),
+    ) -> Claim:
+        """The provenance that a text may have which a model asks to keep, and why if that is lower.
+
+        Its words are looked for in what the user said, and in what others wrote, in this space
+        during the last day; `said` are further words of the user, `heard` further texts of others,
+        such as files that were read. A model's own word is "observed" at most; hand the provenance
+        to `remember`.
+        """
+        from reverie.extraction import provenance_check
+
+        user_words = [("user", text) for text in check_text_list(said, "said")]
+        foreign = [
+            provenance_check.ForeignText(text, outside=False)
+            for text in check_text_list(heard, "heard")
+        ]
+        evidence = provenance_check.to_evidence(user_words, foreign)
+        recent = provenance_check.collect_recent_evidence(
+            self._store, self._context.resolve_space(space), self._context.now()
+        )
+        return provenance_check.determine_provenance(
+            check_question(text, "text"), kind, evidence.merged_with(recent)
+        )
 
     def _build_case(
         self,

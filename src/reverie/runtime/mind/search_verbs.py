@@ -6,19 +6,21 @@ Always true: nothing here alters anything.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from reverie.core.config import NUMBER_BOUNDS
-from reverie.core.errors import BadInput, NotFound
+from reverie.core.errors import BadInput
 from reverie.core.kinds import to_kind_filter
-from reverie.core.model import DESCRIBE_VERB, Event, Filter, Hit, Memory, Record, visible_spaces
-from reverie.core.trigger_patterns import context_of_conversation, context_of_tool_call
+from reverie.core.model import DESCRIBE_VERB, Filter, Hit, Memory, Record, visible_spaces
+from reverie.core.privacy_policy import Policy
+from reverie.core.trigger_patterns import context_of_tool_call
 from reverie.memory.memory_validation import Moment, parse_moment_as_of, validate_tags
 from reverie.memory.named_period import find_season
 from reverie.retrieval import find_tool_warnings, search_memories
 from reverie.retrieval.search_query import SearchQuery
 from reverie.retrieval.trigger_search import TriggeredHits
-from reverie.runtime.mind.mind_base import MindBase, check_limit
+from reverie.runtime.mind.mind_context import VerbGroup, check_limit
+from reverie.runtime.mind.verb_options import MemoryFilter
 from reverie.text.argument_checks import (
     check_memory_types,
     check_question,
@@ -29,19 +31,38 @@ from reverie.text.text_cleaning import clean_text
 from reverie.text.tokenization import fingerprint_text
 
 if TYPE_CHECKING:
-    from reverie.extraction.knowledge_gaps import KnowledgeGap
-    from reverie.extraction.past_conversations import PastConversation, PastMessage
     from reverie.llm.language_model import LanguageModel
     from reverie.memory.explanation import Explanation
-    from reverie.retrieval.near_duplicates import NearDuplicate
 
 MAX_TURNS = 100_000  # events of one conversation that are read
 # Memories of one conversation that are listed, and descriptions of tags in one space.
 MAX_TAUGHT = 1_000
 
 
-class SearchVerbs(MindBase):
-    """The verbs that search and read."""
+class MemorySelection(NamedTuple):
+    """Which memories a caller asked for, checked."""
+
+    kinds: tuple[str, ...]
+    without: tuple[str, ...]
+    matches_none: bool
+    tags: tuple[str, ...]
+
+
+def read_filter(
+    policy: Policy,
+    kinds: Iterable[str] = (),
+    types: Iterable[str] = (),
+    tags: Iterable[str] = (),
+) -> MemorySelection:
+    """The selection that a `MemoryFilter` means; BadInput for kinds or types that there are not."""
+    chosen = to_kind_filter(check_memory_types(types), check_text_list(kinds, "kinds"))
+    return MemorySelection(
+        chosen.kinds, chosen.without, chosen.matches_none, validate_tags(tags, policy)
+    )
+
+
+class SearchVerbs(VerbGroup):
+    """The verbs of `Mind` that search and read."""
 
     def recall(
         self,
@@ -49,16 +70,15 @@ class SearchVerbs(MindBase):
         *,
         space: str | None = None,
         limit: int = 10,
-        kinds: Iterable[str] = (),
-        types: Iterable[str] = (),
-        tags: Iterable[str] = (),
         mode: str = "auto",
         depth: int | None = None,
         as_of: Moment = None,
+        **only: Unpack[MemoryFilter],
     ) -> list[Hit]:
         """The best memories for a question, best first; an empty list is an answer.
 
-        `types`: only of these memory types: working, episodic, semantic, procedural, prospective,
+        `kinds`, `types`, `tags`: only memories of these kinds, of these memory types, with all of
+        these tags. The types are working, episodic, semantic, procedural, prospective,
         emotional. All are asked together and ranked as one; a conversation's working memory is
         found only by who asks for it.
 
@@ -76,11 +96,15 @@ class SearchVerbs(MindBase):
         flagged in `why`.
         """
         check_question(query, "query")
-        spaces = visible_spaces(self._resolve_space(space))
-        chosen = to_kind_filter(check_memory_types(types), check_text_list(kinds, "kinds"))
-        if check_whole_number(limit) <= 0 or self.settings.is_off(spaces[0]) or chosen.matches_none:
+        spaces = visible_spaces(self._context.resolve_space(space))
+        chosen = read_filter(self._context.policy.masking, **only)
+        if (
+            check_whole_number(limit) <= 0
+            or self._context.settings.is_off(spaces[0])
+            or chosen.matches_none
+        ):
             return []
-        now = self._now()
+        now = self._context.now()
         then = parse_moment_as_of(as_of)
         search = SearchQuery(
             text=query,
@@ -91,17 +115,17 @@ class SearchVerbs(MindBase):
             mode=mode,
             kinds=chosen.kinds,
             without=chosen.without,
-            tags=validate_tags(tags, self._policy.masking),
+            tags=chosen.tags,
             **self._graph_walk(depth),
-            floor=self.settings.floor if mode == "dense" else 0.0,
-            season="" if then is not None else find_season(self.store, spaces, now).label,
-            **({} if mode == "words" else self._embed_query(query)),
+            floor=self._context.settings.floor if mode == "dense" else 0.0,
+            season="" if then is not None else find_season(self._store, spaces, now).label,
+            **({} if mode == "words" else self._context.embed_query(query)),
         )
         if then is not None:
             return self._search_as_of(search, then)
-        if mode == "judged" and self.llm is not None:
-            return self._search_judged(search, self.llm)
-        return search_memories(self.store, search)
+        if mode == "judged" and self._context.llm is not None:
+            return self._search_judged(search, self._context.llm)
+        return search_memories(self._store, search)
 
     def _search_judged(self, query: SearchQuery, llm: LanguageModel) -> list[Hit]:
         from reverie.injection.candidate_judge import rank_named_first
@@ -109,14 +133,18 @@ class SearchVerbs(MindBase):
 
         # The judge may name what ranks low, so it sees more than are asked for.
         wide = query._replace(limit=max(query.limit, MAX_CANDIDATES))
-        candidates = search_memories(self.store, wide)
-        return rank_named_first(candidates, query, llm, self.settings)[: query.limit]
+        candidates = search_memories(self._store, wide)
+        return rank_named_first(candidates, query, llm, self._context.settings)[: query.limit]
 
     def _search_as_of(self, query: SearchQuery, then: float) -> list[Hit]:
         from reverie.retrieval.as_of_search import search_as_of
 
-        embed = None if self.embedder is None or query.vector is None else self.embedder.embed
-        return search_as_of(self.store, query, then, embed)
+        embed = (
+            None
+            if self._context.embedder is None or query.vector is None
+            else self._context.embedder.embed
+        )
+        return search_as_of(self._store, query, then, embed)
 
     def warnings(
         self,
@@ -138,29 +166,14 @@ class SearchVerbs(MindBase):
                 "A tool is named by a text; "
                 "its arguments are a text or a mapping of names to values"
             )
-        spaces = visible_spaces(self._resolve_space(space))
-        if check_whole_number(limit) <= 0 or self.settings.is_off(spaces[0]):
+        spaces = visible_spaces(self._context.resolve_space(space))
+        if check_whole_number(limit) <= 0 or self._context.settings.is_off(spaces[0]):
             return TriggeredHits()
         call = context_of_tool_call(tool, arguments)
-        found = find_tool_warnings(self.store, call, spaces, self._now())
+        found = find_tool_warnings(self._store, call, spaces, self._context.now())
         # In place: the list also carries `untried`.
         del found[limit:]
         return found
-
-    def procedures(self, context: str, *, space: str | None = None, limit: int = 5) -> list[Memory]:
-        """How to do something in this context: procedures with a trigger that matches it.
-
-        Best first: by how well they lately worked, then by how often they were tried. `recall` with
-        `types=["procedural"]` finds by meaning, without any trigger.
-        """
-        from reverie.memory.procedure import KIND, rank_procedures
-
-        spaces = visible_spaces(self._resolve_space(space))
-        if check_whole_number(limit) <= 0 or self.settings.is_off(spaces[0]):
-            return []
-        asked = context_of_conversation(check_question(context, "context"))
-        hits = find_tool_warnings(self.store, asked, spaces, self._now())
-        return rank_procedures(hit.memory for hit in hits if hit.memory.kind == KIND)[:limit]
 
     def similar(self, id: str, *, space: str | None = None, limit: int = 10) -> list[Hit]:
         """Memories similar to this one: by meaning, and by the tags, clusters and links they share.
@@ -172,18 +185,8 @@ class SearchVerbs(MindBase):
 
         memory, query = self._query_around(id, space, limit)
         return find_similar_memories(
-            self.store, memory, query._replace(**self._memory_vector(memory))
+            self._store, memory, query._replace(**self._memory_vector(memory))
         )
-
-    def twin(self, id: str) -> NearDuplicate | None:
-        """The near-duplicate of a memory, with their similarity; None if it has none.
-
-        For who has just kept something: it needs no model and finds what was kept a moment ago.
-        Both stay; settling decides whether to merge them.
-        """
-        from reverie.retrieval.near_duplicates import find_near_duplicate
-
-        return find_near_duplicate(self.store, self._get_one(id), self._now())
 
     def neighbours(
         self, id: str, *, space: str | None = None, depth: int | None = None, limit: int = 20
@@ -196,39 +199,33 @@ class SearchVerbs(MindBase):
         from reverie.retrieval.graph_cascade import find_graph_neighbours
 
         memory, query = self._query_around(id, space, limit)
-        return find_graph_neighbours(self.store, memory, query._replace(**self._graph_walk(depth)))
-
-    def gaps(self, space: str | None = None) -> list[KnowledgeGap]:
-        """Questions asked here that nothing in memory answered, newest first: what is worth writing
-        down.
-
-        The newest 500 of the last 90 days are looked at.
-        """
-        from reverie.extraction.knowledge_gaps import list_knowledge_gaps
-
-        return list_knowledge_gaps(self.store, self._resolve_space(space), self._now())
+        return find_graph_neighbours(self._store, memory, query._replace(**self._graph_walk(depth)))
 
     def _query_around(self, id: str, space: str | None, limit: int) -> tuple[Memory, SearchQuery]:
         """A memory, and a query without a text for what is near it."""
-        memory = self._get_one(id)
-        spaces = visible_spaces(memory.space if space is None else self._resolve_space(space))
-        query = SearchQuery(text="", spaces=spaces, now=self._now(), limit=check_limit(limit))
+        memory = self._context.get_memory(id)
+        spaces = visible_spaces(
+            memory.space if space is None else self._context.resolve_space(space)
+        )
+        query = SearchQuery(
+            text="", spaces=spaces, now=self._context.now(), limit=check_limit(limit)
+        )
         return memory, query
 
     def _memory_vector(self, memory: Memory) -> dict[str, Any]:
         """The stored vector of a memory's text, or a new one while it waits for that."""
-        if self.embedder is None:
+        if self._context.embedder is None:
             return {}
         hash = fingerprint_text(memory.text)
-        stored = self.store.known_vectors(self.embedder.model, [hash]).get(hash)
+        stored = self._store.known_vectors(self._context.embedder.model, [hash]).get(hash)
         if stored is None:
-            return self._embed_query(memory.text)
-        return {"vector": stored, "model": self.embedder.model}
+            return self._context.embed_query(memory.text)
+        return {"vector": stored, "model": self._context.embedder.model}
 
     def _graph_walk(self, depth: int | None) -> dict[str, Any]:
         """How many hops to follow the graph, and the share of the score that each hop keeps."""
-        hops = self.settings.depth if depth is None else check_whole_number(depth, "depth")
-        decay = self.settings.decay
+        hops = self._context.settings.depth if depth is None else check_whole_number(depth, "depth")
+        decay = self._context.settings.decay
         least, most = NUMBER_BOUNDS["depth"]
         if not least <= hops <= most:
             raise BadInput(f"depth={hops} must be from 0 (what fits the question alone) to {most}")
@@ -238,41 +235,40 @@ class SearchVerbs(MindBase):
 
     def get(self, ids: Sequence[str] | str) -> list[Memory]:
         """Memories by id, in the order asked, whatever their state; unknown ids are left out."""
-        return self.store.get(check_text_list([ids] if isinstance(ids, str) else ids, "ids"))
+        return self._store.get(check_text_list([ids] if isinstance(ids, str) else ids, "ids"))
 
     def browse(
         self,
         *,
         space: str | None = None,
-        kinds: Iterable[str] = (),
-        types: Iterable[str] = (),
-        tags: Iterable[str] = (),
         session: str = "",
         active: bool | None = True,
         limit: int = 100,
         after: str = "",
+        **only: Unpack[MemoryFilter],
     ) -> list[Memory]:
         """Memories in a space and above it, newest first; `after` is the last id of the page
         before.
 
-        `types` as of `recall`: working memory is listed only for who asks for it.
+        `kinds`, `types` and `tags` as of `recall`: working memory is listed only for who asks for
+        it. `active`: only those that count, only those that do not (False), or all (None).
         """
-        chosen = to_kind_filter(check_memory_types(types), check_text_list(kinds, "kinds"))
+        chosen = read_filter(self._context.policy.masking, **only)
         where = Filter(
-            spaces=visible_spaces(self._resolve_space(space)),
+            spaces=visible_spaces(self._context.resolve_space(space)),
             kinds=chosen.kinds,
             without=chosen.without,
-            tags=validate_tags(tags, self._policy.masking),
+            tags=chosen.tags,
             session=clean_text(session or ""),
             active=active,
             limit=0 if chosen.matches_none else check_limit(limit),
             after=clean_text(after or ""),
         )
-        return self.store.browse(where)
+        return self._store.browse(where)
 
     def tags(self, space: str | None = None) -> dict[str, int]:
         """Every tag that can be seen from a space, and how many memories carry it."""
-        return self.store.tag_counts(visible_spaces(self._resolve_space(space)))
+        return self._store.tag_counts(visible_spaces(self._context.resolve_space(space)))
 
     def meanings(self, space: str | None = None) -> dict[str, str]:
         """The descriptions of tags as seen from a space: the nearest space counts, and the last
@@ -280,8 +276,8 @@ class SearchVerbs(MindBase):
         """
         meanings: dict[str, str] = {}
         # From the outermost space inwards, so that the nearest one overwrites.
-        for place in reversed(visible_spaces(self._resolve_space(space))):
-            newest_first = self.store.events(
+        for place in reversed(visible_spaces(self._context.resolve_space(space))):
+            newest_first = self._store.events(
                 space=place, verbs=(DESCRIBE_VERB,), newest=True, limit=MAX_TAUGHT
             )
             described = {
@@ -293,86 +289,7 @@ class SearchVerbs(MindBase):
 
     def history(self, id: str) -> list[Record]:
         """Every change of a memory, oldest first, with the values before it."""
-        return self.store.history(self._get_one(id).id)
-
-    def sessions(
-        self, *, space: str | None = None, words: Iterable[str] = (), limit: int = 20
-    ) -> list[PastConversation]:
-        """Past conversations in a space and below it, the latest first; with `words`, those in
-        which each occurs.
-        """
-        from reverie.extraction.past_conversations import MESSAGE_VERBS, build_past_conversation
-
-        spans = self.store.session_spans(
-            MESSAGE_VERBS,
-            space=self._resolve_space(space),
-            containing=check_text_list(words, "words"),
-            limit=check_limit(limit),
-        )
-        conversations = []
-        for span in spans:
-            events = self.store.events(
-                after=span.first - 1,
-                verbs=MESSAGE_VERBS,
-                session=span.session,
-                space=span.space,
-                limit=MAX_TURNS,
-            )
-            taught = self._memories_of_session(span.session)
-            conversations.append(build_past_conversation(events, taught)._replace(lines=()))
-        return conversations
-
-    def session(
-        self, id: str, *, space: str | None = None, words: Iterable[str] = ()
-    ) -> PastConversation:
-        """One past conversation with its messages, and the memories that came of it.
-
-        With `words`, only the messages in which each of them occurs. Raises NotFound where there is
-        none of that name in the space or below it.
-        """
-        from reverie.extraction.past_conversations import (
-            build_past_conversation,
-            filter_messages,
-        )
-
-        wanted = clean_text(check_question(id, "session"))
-        home = self._resolve_space(space)
-        events = self._session_events(wanted, home) if wanted else []
-        if not events:
-            raise NotFound(
-                f"There is no session {wanted!r} in {home}. `reverie sessions` lists them"
-            )
-        conversation = build_past_conversation(events, self._memories_of_session(wanted))
-        lines = filter_messages(conversation.lines, check_text_list(words, "words"))
-        return conversation._replace(lines=tuple(lines))
-
-    def source(self, id: str, *, around: int = 1) -> list[PastMessage]:
-        """The messages that a memory rests on, with so many before and after; none where the log
-        does not have them.
-        """
-        from reverie.extraction import past_conversations
-
-        memory = self._get_one(id)
-        if not memory.session or memory.messages is None:
-            return []
-        messages = past_conversations.collect_messages(
-            self._session_events(memory.session, memory.space)
-        )
-        return past_conversations.messages_around(messages, *memory.messages, check_limit(around))
-
-    def _session_events(self, session: str, space: str) -> list[Event]:
-        """The events that hold a conversation's messages, in a space and below it."""
-        from reverie.extraction.past_conversations import MESSAGE_VERBS
-
-        events = self.store.events(session=session, verbs=MESSAGE_VERBS, limit=MAX_TURNS)
-        return [
-            event for event in events if event.space == space or event.space.startswith(f"{space}/")
-        ]
-
-    def _memories_of_session(self, session: str) -> tuple[Memory, ...]:
-        """The memories that came of a conversation, oldest first."""
-        newest_first = self.store.browse(Filter(session=session, active=None, limit=MAX_TAUGHT))
-        return tuple(reversed(newest_first))
+        return self._store.history(self._context.get_memory(id).id)
 
     def explain(self, id: str, *, whole: bool = False) -> Explanation:
         """Where a memory came from and why it is believed, in words: some twenty-five lines at
@@ -382,9 +299,9 @@ class SearchVerbs(MindBase):
         """
         from reverie.memory.explanation import explain_memory, find_related_ids
 
-        memory = self._get_one(id)
-        edges = self.store.edges([memory.id])
-        history = self.store.history(memory.id)
-        related = self.store.get(find_related_ids(memory, history, edges))
+        memory = self._context.get_memory(id)
+        edges = self._store.edges([memory.id])
+        history = self._store.history(memory.id)
+        related = self._store.get(find_related_ids(memory, history, edges))
         others = {other.id: other for other in related}
-        return explain_memory(memory, history, edges, self._now(), others, whole=whole)
+        return explain_memory(memory, history, edges, self._context.now(), others, whole=whole)

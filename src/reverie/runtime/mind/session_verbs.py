@@ -1,112 +1,110 @@
-"""Verbs beside a conversation and after it: recording, companions, settling, consolidation."""
+"""Past conversations and the context window of the present one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
-from reverie.core import clock, config
-from reverie.core.errors import BadInput
-from reverie.core.model import OWN_VERBS, Event
+from reverie.core import clock
+from reverie.core.errors import BadInput, NotFound
+from reverie.core.model import (
+    Add,
+    Event,
+    Filter,
+    Memory,
+    Retire,
+    Revise,
+)
+from reverie.memory import working_memory
 from reverie.privacy.redacted_text import redact_short_text
-from reverie.runtime.mind.mind_base import MindBase
-from reverie.text.argument_checks import check_whole_number
+from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
+from reverie.runtime.mind.verb_options import WindowOptions
+from reverie.text.argument_checks import (
+    check_question,
+    check_text_list,
+    check_whole_number,
+)
+from reverie.text.text_cleaning import clean_text
 
 if TYPE_CHECKING:
-    from reverie.consolidation.sleep_loop import SleepReport
     from reverie.context_window.condensing.summary_draft import CondensedMessages
     from reverie.context_window.window_fitting import FittedMessages
+    from reverie.extraction.past_conversations import PastConversation, PastMessage
     from reverie.extraction.rule_extraction import RejectedCandidate
-    from reverie.extraction.transcript_learning import LearnReport
-    from reverie.mirror.space_sync import MirrorReport
-    from reverie.runtime.companion import Companion
-    from reverie.runtime.mind.agent_hooks import AgentConversation
-    from reverie.runtime.settle import SettleReport
-    from reverie.text.token_counts import Tokenizer
+
+MAX_TURNS = 100_000  # events of one conversation that are read
+# Memories of one conversation that are listed, and descriptions of tags in one space.
+MAX_TAUGHT = 1_000
+MAX_FEELING_SCAN = 5_000  # newest memories with a feeling that are looked at
 
 
-class SessionVerbs(MindBase):
-    """The verbs of conversations and of background work."""
+class SessionVerbs(VerbGroup):
+    """`mind.sessions.browse`: past conversations, working memory, and what fits a context window."""
 
-    def record(
-        self,
-        verb: str,
-        payload: Mapping[str, Any] | None = None,
-        *,
-        space: str | None = None,
-        session: str = "",
-    ) -> int:
-        """Record an event: a tool run, a file read or edit, an error. Returns its number."""
-        from reverie.memory.memory_validation import to_clean_json
-        from reverie.privacy import redact_value
-        from reverie.privacy.sensitive_files import drop_sensitive_contents
-
-        home = self._writable_space(space, session)
-        if not verb or not verb.isidentifier():
-            raise BadInput(
-                f"{verb!r} is not a verb; use one word such as tool, read, edit or error"
-            )
-        if verb in OWN_VERBS:
-            raise BadInput(
-                f"{verb!r} is what Reverie writes down itself; "
-                "use another word, such as tool, read or edit"
-            )
-        # What a sensitive file holds is dropped as a whole, the rest is redacted.
-        plain = to_clean_json(dict(drop_sensitive_contents(payload or {}, self._policy)))
-        redacted, _ = redact_value(plain, self._policy)
-        event = Event(
-            verb=verb,
-            space=home,
-            at=self._now(),
-            session=redact_short_text(session, self._policy),
-            payload=redacted,  # type: ignore[arg-type]
-        )
-        return self.store.append([event])[0]
-
-    def companion(self, space: str | None = None, *, session: str = "") -> Companion:
-        """The non-blocking side of memory, beside one conversation.
-
-        The conversation's name is `session`, or the last part of a space below a project
-        ("me/project/session"), or a new one. What it teaches is kept for the project, so that the
-        next conversation has it.
+    def browse(
+        self, *, space: str | None = None, words: Iterable[str] = (), limit: int = 20
+    ) -> list[PastConversation]:
+        """Past conversations in a space and below it, the latest first; with `words`, those in
+        which each occurs.
         """
-        from reverie.runtime.background_thread import BackgroundThread
-        from reverie.runtime.companion import Companion
+        from reverie.extraction.past_conversations import MESSAGE_VERBS, build_past_conversation
 
-        where = self._resolve_space(space)
-        has_own_space = not session and where.startswith(f"{config.ME}/") and where.count("/") >= 2
-        name = redact_short_text(session, self._policy)
-        if not name:
-            name = where.rpartition("/")[2] if has_own_space else clock.new_id("ses")
-        # One thread serves all conversations of a mind; it is made with the first.
-        if self._background is None:
-            self._background = BackgroundThread(
-                self.store, self.embedder, self.settings, self._now, self.llm, self._config
-            )
-        return Companion(self._background, where, name, has_own_space, self._now)
-
-    def conversation(
-        self,
-        space: str | None = None,
-        *,
-        limit: int,
-        session: str = "",
-        strategy: str = "hybrid",
-        tokenizer: Tokenizer | None = None,
-    ) -> AgentConversation:
-        """The hooks of one conversation, for an agent of your own: `start`, `before` and `after`
-        each call, `end`.
-
-        `limit` is what the model's context holds, in tokens; `space` and `session` as for
-        `companion`; `strategy` as for `companion.condense`; `tokenizer` is whatever counts tokens.
-        """
-        from reverie.runtime.mind.agent_hooks import AgentConversation, ContextSize
-
-        return AgentConversation(
-            self,  # type: ignore[arg-type]
-            self.companion(space, session=session),
-            ContextSize(limit, strategy, tokenizer),
+        spans = self._store.session_spans(
+            MESSAGE_VERBS,
+            space=self._context.resolve_space(space),
+            containing=check_text_list(words, "words"),
+            limit=check_limit(limit),
         )
+        conversations = []
+        for span in spans:
+            events = self._store.events(
+                after=span.first - 1,
+                verbs=MESSAGE_VERBS,
+                session=span.session,
+                space=span.space,
+                limit=MAX_TURNS,
+            )
+            taught = self._memories_of_session(span.session)
+            conversations.append(build_past_conversation(events, taught)._replace(lines=()))
+        return conversations
+
+    def read(
+        self, id: str, *, space: str | None = None, words: Iterable[str] = ()
+    ) -> PastConversation:
+        """One past conversation with its messages, and the memories that came of it.
+
+        With `words`, only the messages in which each of them occurs. Raises NotFound where there is
+        none of that name in the space or below it.
+        """
+        from reverie.extraction.past_conversations import (
+            build_past_conversation,
+            filter_messages,
+        )
+
+        wanted = clean_text(check_question(id, "session"))
+        home = self._context.resolve_space(space)
+        events = self._session_events(wanted, home) if wanted else []
+        if not events:
+            raise NotFound(
+                f"There is no session {wanted!r} in {home}. `reverie sessions` lists them"
+            )
+        conversation = build_past_conversation(events, self._memories_of_session(wanted))
+        lines = filter_messages(conversation.lines, check_text_list(words, "words"))
+        return conversation._replace(lines=tuple(lines))
+
+    def source(self, id: str, *, around: int = 1) -> list[PastMessage]:
+        """The messages that a memory rests on, with so many before and after; none where the log
+        does not have them.
+        """
+        from reverie.extraction import past_conversations
+
+        memory = self._context.get_memory(id)
+        if not memory.session or memory.messages is None:
+            return []
+        messages = past_conversations.collect_messages(
+            self._session_events(memory.session, memory.space)
+        )
+        return past_conversations.messages_around(messages, *memory.messages, check_limit(around))
 
     def window(
         self,
@@ -115,22 +113,20 @@ class SessionVerbs(MindBase):
         limit: int,
         task: str = "",
         strategy: str = "ours",
-        tokenizer: Tokenizer | None = None,
-        sticky: Callable[[Any], bool] | None = None,
+        **counting: Unpack[WindowOptions],
     ) -> FittedMessages:
         """What `companion.fit` would send and take out, and why: nothing is written or changed.
 
         `messages` in OpenAI's or Anthropic's shape; one may say when it came (`at`, seconds since
         1970) and for which `task`. `strategy` is a key of
         `reverie.context_window.pruning_strategies.STRATEGIES`, `tokenizer` whatever counts tokens
-        (default: a quarter of the characters). BadInput for what is no list of messages, or no such
+        (default: a quarter of the characters), `sticky` true of messages that must stay. BadInput for what is no list of messages, or no such
         strategy.
         """
         from reverie.context_window.window_fitting import FitRequest, fit_messages
-        from reverie.text.token_counts import QuarterEstimate
 
-        request = FitRequest(limit, task, strategy, tokenizer or QuarterEstimate(), sticky)
-        return fit_messages(messages, request, self._now())
+        request = FitRequest(limit, task, strategy, **counting)
+        return fit_messages(messages, request, self._context.now())
 
     def condense(
         self,
@@ -139,10 +135,9 @@ class SessionVerbs(MindBase):
         limit: int,
         task: str = "",
         strategy: str = "hybrid",
-        tokenizer: Tokenizer | None = None,
-        sticky: Callable[[Any], bool] | None = None,
         ask: bool = False,
         space: str | None = None,
+        **counting: Unpack[WindowOptions],
     ) -> CondensedMessages:
         """What `companion.condense` would make of a conversation: nothing is written.
 
@@ -152,112 +147,110 @@ class SessionVerbs(MindBase):
         """
         from reverie.context_window.conversation_summary import ConversationFacts, condense_messages
         from reverie.context_window.window_fitting import FitRequest
-        from reverie.text.token_counts import QuarterEstimate
 
         request = FitRequest(
             limit,
             task,
             strategy,
-            tokenizer or QuarterEstimate(),
-            sticky,
-            start=self.settings.condense_at,
-            policy=self._policy,
+            **counting,
+            start=self._context.settings.condense_at,
+            policy=self._context.policy,
         )
-        facts = ConversationFacts(self._resolve_space(space))
-        llm = self.llm if ask else None
-        return condense_messages(messages, request, facts, self._now(), llm)
-
-    def learn(
-        self, transcript: Sequence[Any], *, space: str | None = None, session: str = ""
-    ) -> LearnReport:
-        """Extract memories from a finished or crashed conversation: its messages, in OpenAI's or
-        Anthropic's shape.
-
-        A message may say when it was said (`at`). The messages are written down too, under the name
-        `session` (default: one that follows from the messages), so that `sessions` has them. The
-        same transcript twice adds nothing. Returns the new memories, and the rejected candidates
-        with the reasons.
-        """
-        from reverie.extraction.transcript_learning import learn_transcript
-
-        home = self._writable_space(space, session)
-        name = redact_short_text(session, self._policy)
-        return learn_transcript(self.work, transcript, home, name)
+        facts = ConversationFacts(self._context.resolve_space(space))
+        llm = self._context.llm if ask else None
+        return condense_messages(messages, request, facts, self._context.now(), llm)
 
     def rejected(self, limit: int = 20) -> list[RejectedCandidate]:
         """The last rejected candidates of extraction, newest first, with the reasons."""
         from reverie.extraction.turn_learning import list_rejected_examples
 
-        return list_rejected_examples(self.store, check_whole_number(limit))
+        return list_rejected_examples(self._store, check_whole_number(limit))
 
-    def settle(self) -> SettleReport:
-        """Embed, learn from and reconcile what waits, now; waits for another process that is at
-        it.
-        """
-        from reverie.runtime.settle import settle_all
-
-        self._flush()
-        return settle_all(lambda: self.work, clock.new_id("settler"))
-
-    def mirror(
-        self, space: str | None = None, *, forget: bool | None = None, afresh: bool = False
-    ) -> list[MirrorReport]:
-        """Sync the Markdown mirror now: take in what people wrote, write what is new. One report
-        for each space.
-
-        Settling and the companion do it by themselves. Without a space, all of them; a space that
-        is named gets its `MEMORY.md` even if there is nothing in it yet. Where more than 10 lines
-        of a page are gone, or 30 %, or all, nothing of that page is taken in and `questions` says
-        so: `forget=True` forgets them, `forget=False` writes them anew. `afresh` looks at every
-        memory and page, not only at what was altered. Each report names its events, which can
-        be undone. An empty list where there is no mirror.
-        """
-        from reverie.mirror.mirror_sync import sync_mirror
-        from reverie.mirror.space_sync import SyncRequest
-
-        spaces = None if space is None else (self._writable_space(space),)
-        request = SyncRequest(forget, afresh, retry=True, create_main_page=space is not None)
-        return sync_mirror(self.work, spaces, request, self._now)
-
-    def sleep(
+    @run_exclusively
+    def hold(
         self,
-        passes: Iterable[str] = (),
-        dry_run: bool = False,
-        within: float | None = None,
+        content: Any,
         *,
-        afresh: bool = False,
-        ask: bool = True,
-        merge_text: Callable[[str, str], str] | None = None,
-    ) -> SleepReport:
-        """Consolidate: merge duplicates, flag contradictions, archive what is no longer used, link
-        and group the rest.
+        session: str,
+        space: str | None = None,
+        minutes: float = working_memory.DEFAULT_MINUTES,
+    ) -> Memory:
+        """Set the working memory of a conversation: the scratch pad of its current task, a text or
+        a JSON object.
 
-        `passes` are names of passes (default: all of them); `dry_run` only reports what would be
-        done; `within` so many seconds, and the next call goes on there; `afresh` looks at all pairs
-        again, not only at what is new since the last time; `merge_text` may put two texts into one.
-        Where there is a language model, it does that, names groups and says what belongs together;
-        with `ask=False`, or in a dry run, it is not asked. Every change can be undone:
-        `undo(report.run)`.
+        There is one for each conversation and this replaces what it held; the user's last words,
+        which Reverie notes there by itself, stay. It ends by itself `minutes` (at most a day) after
+        the last turn, with the conversation, with a task that is recorded as done, or by `release`.
+        It survives a crash, and no other conversation sees it.
         """
-        from reverie.consolidation.model_advice import with_model_advice
-        from reverie.consolidation.sleep_loop import SleepRequest, run_sleep_passes, select_passes
-        from reverie.runtime.settle import build_event_queue
+        from reverie.extraction.working_memory_reader import find_scratch_pads, retire_spare_pads
 
-        if within is not None and not within >= 0:
-            raise BadInput(f"within={within!r} must be a number of seconds")
-        request = SleepRequest(
-            select_passes(passes),
-            dry_run=dry_run,
-            max_seconds=within,
-            afresh=afresh,
-            merge_text=merge_text,
+        where, name = self._pad_place(space, session, writing=True)
+        now = self._context.now()
+        pads = find_scratch_pads(self._store, where)
+        old = pads[0] if pads else None
+        turn = working_memory.read_held_content(old, now).turn if old else ""
+        held = working_memory.HeldContent(
+            working_memory.validate_held_content(content),
+            turn,
+            now,
+            now + 60.0 * working_memory.validate_minutes(minutes),
         )
-        work = self.work
-        if ask and not dry_run:
-            request = with_model_advice(work, request)
-        report = run_sleep_passes(
-            work, request, clock.new_id("sleeper"), self._now, build_event_queue()
+        new = working_memory.build_scratch_pad(
+            old.id if old else clock.new_id(), where, name, held, self._context.policy
         )
-        self._no_longer_active += report.retired
-        self._withdraw_inactive()
-        return report
+        first = Revise(old.id, working_memory.changed_pad_fields(old, new)) if old else Add(new)
+        changes = [first, *retire_spare_pads(pads, now)]
+        self._context.apply_changes(changes, "hold", where, now, session=name)
+        return self._context.get_memory(new.id)
+
+    def held(self, session: str, *, space: str | None = None) -> working_memory.HeldContent:
+        """What the working memory of a conversation holds now; falsy if that is nothing."""
+        from reverie.extraction.working_memory_reader import find_scratch_pads
+
+        where, _ = self._pad_place(space, session)
+        pads = find_scratch_pads(self._store, where)
+        if not pads:
+            return working_memory.HeldContent()
+        return working_memory.read_held_content(pads[0], self._context.now())
+
+    @run_exclusively
+    def release(self, session: str, *, space: str | None = None) -> bool:
+        """Clear the working memory of a conversation; True if there was any."""
+        from reverie.extraction.working_memory_reader import find_scratch_pads
+
+        where, name = self._pad_place(space, session)
+        pads = find_scratch_pads(self._store, where)
+        now = self._context.now()
+        if pads:
+            changes = [Retire(pad.id, now, why="completed") for pad in pads]
+            self._context.apply_changes(changes, "hold", where, now, session=name)
+        return bool(pads)
+
+    def _session_events(self, session: str, space: str) -> list[Event]:
+        """The events that hold a conversation's messages, in a space and below it."""
+        from reverie.extraction.past_conversations import MESSAGE_VERBS
+
+        events = self._store.events(session=session, verbs=MESSAGE_VERBS, limit=MAX_TURNS)
+        return [
+            event for event in events if event.space == space or event.space.startswith(f"{space}/")
+        ]
+
+    def _memories_of_session(self, session: str) -> tuple[Memory, ...]:
+        """The memories that came of a conversation, oldest first."""
+        newest_first = self._store.browse(Filter(session=session, active=None, limit=MAX_TAUGHT))
+        return tuple(reversed(newest_first))
+
+    def _pad_place(
+        self, space: str | None, session: str, *, writing: bool = False
+    ) -> tuple[str, str]:
+        """(the space of a conversation's own, the redacted name of the conversation)."""
+        if not isinstance(session, str):
+            raise BadInput(f"session={session!r} must be a text")
+        name = redact_short_text(session, self._context.policy)
+        home = (
+            self._context.writable_space(space, name)
+            if writing
+            else self._context.resolve_space(space)
+        )
+        return working_memory.conversation_space(home, name), name

@@ -44,9 +44,9 @@ def show_fixes(
     text = "" if known else read_text_or_stdin(error)
     with cli.open_mind() as mind:
         if known:
-            fixes = mind.known_fixes(space=cli.space, limit=limit)
+            fixes = mind.activity.known_fixes(space=cli.space, limit=limit)
         else:
-            fixes = mind.suggest_fix(text, space=cli.space, limit=limit)
+            fixes = mind.activity.suggest_fix(text, space=cli.space, limit=limit)
     if cli.as_json:
         print_json({"suggestions": [fix_to_json(fix) for fix in fixes]})
         return
@@ -85,7 +85,7 @@ def list_coedited_files(
     300 seconds.
     """
     with cli.open_mind() as mind:
-        found = mind.coedited(path, space=cli.space, limit=limit)
+        found = mind.activity.coedited(path, space=cli.space, limit=limit)
     if cli.as_json:
         rows = [{**change._asdict(), "share": change.share} for change in found]
         print_json({"path": path, "coedited": rows})
@@ -111,7 +111,7 @@ def list_file_touches(
 ) -> None:
     """The history of a file: who touched it when, with what, and what broke."""
     with cli.open_mind() as mind:
-        found = mind.touched(path, space=cli.space, limit=limit)
+        found = mind.activity.touched(path, space=cli.space, limit=limit)
     if cli.as_json:
         print_json({"path": path, "touched": [touch._asdict() for touch in found]})
         return
@@ -150,7 +150,7 @@ def list_workflows(cli: CliContext, limit: Limit = 10) -> None:
     approve one.
     """
     with cli.open_mind() as mind:
-        found = mind.workflows(space=cli.space, limit=limit)
+        found = mind.activity.workflows(space=cli.space, limit=limit)
     if cli.as_json:
         print_json({"workflows": [workflow._asdict() for workflow in found]})
         return
@@ -186,13 +186,15 @@ def show_log(
     """
     if text:
         with cli.open_mind() as mind:
-            episode = mind.recount(" ".join(text), space=cli.space, provenance="user_stated")
+            episode = mind.episodes.record(
+                " ".join(text), space=cli.space, provenance="user_stated"
+            )
             hand_to_worker(cli, mind)
         print_remembered(cli, [episode], many=False)
         return
     with cli.open_mind() as mind:
         if tool or file or task or grep:
-            events: Sequence[Event] = mind.deeds(
+            events: Sequence[Event] = mind.activity.events(
                 grep or (),
                 tool=tool,
                 file=file,
@@ -227,7 +229,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 def show_tool_stats(cli: CliContext, days: float) -> None:
     """How the tools of agents did."""
     with cli.open_mind() as mind:
-        found = mind.tool_stats(days, space=cli.space)
+        found = mind.activity.stats(days, space=cli.space)
     if cli.as_json:
         print_json(
             {**found._asdict(), "tools": [tool._asdict() for tool in found.tools], "days": days}
@@ -251,7 +253,7 @@ def show_tool_stats(cli: CliContext, days: float) -> None:
 def learn_histories(cli: CliContext, repositories: Sequence[Path]) -> None:
     """Take in the histories of repositories."""
     with cli.open_mind() as mind:
-        done = {str(path): mind.learn_git(path, space=cli.space) for path in repositories}
+        done = {str(path): mind.activity.learn_git(path, space=cli.space) for path in repositories}
     if cli.as_json:
         repositories_done = {path: history._asdict() for path, history in done.items()}
         print_json({"space": cli.space, "repositories": repositories_done})

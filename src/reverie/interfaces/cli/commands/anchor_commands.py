@@ -19,7 +19,7 @@ from reverie.interfaces.cli.terminal_output import (
 
 if TYPE_CHECKING:
     from reverie.core.model import Memory
-    from reverie.runtime.mind.anchor_verbs import AnchorView
+    from reverie.runtime.mind.code_verbs import AnchorView
 
 commands = CommandTable("Code")
 
@@ -56,13 +56,13 @@ def show_code_anchors(
         raise BadInput("Say which memory: reverie about ID")
     with cli.open_mind() as mind:
         if not id:
-            list_outdated(cli, mind.outdated(space=cli.space, limit=limit))
+            list_outdated(cli, mind.code.outdated(space=cli.space, limit=limit))
             return
         if on or off:
-            mind.anchor(id, on or (), off=off or ())
+            mind.code.anchor(id, on or (), off=off or ())
         if still_true:
-            mind.confirm(id)
-        memory, found = mind.get(id), mind.about(id)
+            mind.code.confirm(id)
+        memory, found = mind.get(id), mind.code.anchors(id)
     if cli.as_json:
         print_json({"memory": id, "about": [anchor._asdict() for anchor in found]})
         return

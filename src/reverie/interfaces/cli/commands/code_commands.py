@@ -27,7 +27,7 @@ Where = Annotated[
 
 def note_incomplete_index(mind: "Mind", root: Path | None) -> None:
     """Say that answers may lack, where indexing has not come to its end."""
-    if not mind.code_is_whole(root):
+    if not mind.code.is_whole(root):
         print_note(
             "The index is not whole: indexing is going on or was interrupted. Go on with: "
             "reverie index"
@@ -50,10 +50,10 @@ def index_folder_code(
     """
     with cli.open_mind() as mind:
         if forget:
-            mind.forget_code(path or Path())
+            mind.code.forget(path or Path())
             done = None
         else:
-            done = mind.index_code(path, cli.progress)
+            done = mind.code.index(path, cli.progress)
             cli.progress.clear()
     if cli.as_json:
         print_json({**done._asdict(), "size": done.size._asdict()} if done else {"forgotten": True})
@@ -91,7 +91,7 @@ def show_code_map(
 ) -> None:
     """The most important functions and classes of a repository."""
     with cli.open_mind() as mind:
-        made = mind.map(tokens, focus or (), root=root)
+        made = mind.code.map(tokens, focus or (), root=root)
         note_incomplete_index(mind, root)
     if cli.as_json:
         print_json({**made._asdict(), "symbols": [symbol._asdict() for symbol in made.symbols]})
@@ -112,8 +112,8 @@ def list_callers(
 ) -> None:
     """Where a function, method or class is called, across files."""
     with cli.open_mind() as mind:
-        known = mind.find_symbol(name, root=root)
-        found = mind.callers(name, root=root, unsure=not sure)
+        known = mind.code.find_symbol(name, root=root)
+        found = mind.code.callers(name, root=root, unsure=not sure)
         note_incomplete_index(mind, root)
     if cli.as_json:
         print_json({"callers": [caller._asdict() for caller in found]})
@@ -142,7 +142,7 @@ def find_definitions(
 ) -> None:
     """Where a name is defined."""
     with cli.open_mind() as mind:
-        found = mind.find_symbol(name, root=root, limit=limit)
+        found = mind.code.find_symbol(name, root=root, limit=limit)
         note_incomplete_index(mind, root)
     if cli.as_json:
         print_json({"symbols": [symbol._asdict() for symbol in found]})
@@ -171,7 +171,7 @@ def show_similar_code(
 ) -> None:
     """Code that is like some code, or that does what words say."""
     with cli.open_mind() as mind:
-        found = mind.search_similar(read_text_or_stdin(text), root=root, k=limit)
+        found = mind.code.search_similar(read_text_or_stdin(text), root=root, k=limit)
     if cli.as_json:
         print_json({"snippets": [snippet._asdict() for snippet in found]})
         return

@@ -40,7 +40,7 @@ def show_status(cli: CliContext) -> None:
         # A slip in the setting is said here, and not by a sleep that never comes.
         parse_sleep_setting(cli.settings)
     with cli.open_mind() as mind:
-        counts = mind.stats()
+        counts = mind.data.stats()
         language = describe_llm(mind.llm, cli.settings.llm)
         settler = mind.store.holder(SETTLE_LEASE, clock.now())
         failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
@@ -118,9 +118,9 @@ def show_stats(
 
     with cli.open_mind() as mind:
         values: dict[str, Any] = {
-            **stats_to_json(mind.stats()),
+            **stats_to_json(mind.data.stats()),
             "space": cli.space,
-            "gaps": len(mind.gaps(cli.space)),
+            "gaps": len(mind.review.gaps(cli.space)),
             "mirror": list_mirror_questions(mind),
             "llm": llm_status.llm_status_values(mind),
             "slept_at": float(mind.store.meta(SLEPT_AT) or 0.0) or None,
@@ -135,7 +135,7 @@ def show_stats(
 def show_usage(cli: CliContext, limit: int) -> None:
     """How memories are used, and the most valuable."""
     with cli.open_mind() as mind:
-        found = mind.usage(space=cli.space, limit=limit)
+        found = mind.data.usage(space=cli.space, limit=limit)
     if cli.as_json:
         print_json(
             {
@@ -285,7 +285,7 @@ def verify_or_salvage(cli: CliContext, repair: bool) -> list[Problem]:
     """What is wrong; a file that cannot be read is salvaged if it may be repaired."""
     try:
         with cli.open_mind() as mind:
-            problems = mind.verify(repair)
+            problems = mind.data.verify(repair)
     except StoreDamaged as err:
         if not repair:
             return [Problem("file", str(err))]
@@ -296,7 +296,7 @@ def verify_or_salvage(cli: CliContext, repair: bool) -> list[Problem]:
         return problems
     salvaged = salvage_store(cli)
     with cli.open_mind() as mind:
-        return [*salvaged, *mind.verify(repair)]
+        return [*salvaged, *mind.data.verify(repair)]
 
 
 def salvage_store(cli: CliContext) -> list[Problem]:
@@ -332,10 +332,10 @@ def export_memories(
     if file is not None and file.exists() and not force:
         raise BadInput(f"{file} exists already. Choose another name, or use --force")
     with cli.open_mind() as mind:
-        stats = mind.stats()
+        stats = mind.data.stats()
         total = stats.memories + stats.retired + stats.edges + stats.events + stats.vectors
         rows = json_lines.report_progress(
-            mind.export(log=not state), cli.progress, "exporting", total
+            mind.data.export(log=not state), cli.progress, "exporting", total
         )
         if file is None:
             json_lines.write_rows_to_stdout(rows)
@@ -365,7 +365,7 @@ def back_up_store(
     with cli.open_mind() as mind:
         cli.progress("copying", 0, None)
         if restore and file is not None:
-            kept = mind.restore_backup(file)
+            kept = mind.data.restore_backup(file)
             cli.progress.clear()
             if cli.as_json:
                 print_json({"restored": str(file), "kept": str(kept)})
@@ -373,7 +373,7 @@ def back_up_store(
                 print_line(f"Everything is as in {file}. What was here until now: {kept}")
             return
         made = (
-            mind.backup(file)
+            mind.data.backup(file)
             if file
             else backups.make_daily_backup(mind.store, mind.settings, clock.now())
         )

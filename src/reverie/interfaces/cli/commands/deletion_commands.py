@@ -84,12 +84,12 @@ def erase_memories(
     """Erase memories for good: text, vectors, history, also in the backups. Cannot be undone."""
     with cli.open_mind() as mind:
         there = [require_memory(mind, id) for id in dict.fromkeys(ids)]
-        more = len(mind.wordings([memory.id for memory in there]))
+        more = len(mind.data.wordings([memory.id for memory in there]))
         if not yes and not typer.confirm(
             f"Erase {len(there)}{format_wordings(more)} for good? This cannot be undone.", err=True
         ):
             raise typer.Abort
-        done = mind.purge([memory.id for memory in there])
+        done = mind.data.purge([memory.id for memory in there])
     if cli.as_json:
         print_json(
             {

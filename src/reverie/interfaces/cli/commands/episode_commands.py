@@ -60,7 +60,7 @@ def recount_episode(
 ) -> None:
     """Keep what happened: who, what, when, where, why."""
     with cli.open_mind() as mind:
-        kept = mind.recount(
+        kept = mind.episodes.record(
             read_text_or_stdin(what),
             who=who,
             when=parse_time_ago(when, clock.now()),
@@ -90,7 +90,7 @@ def list_episodes(
     """What happened, newest first, by time and by words in what, who, where and why."""
     first, last = parse_time_range(since, until)
     with cli.open_mind() as mind:
-        found = mind.episodes(
+        found = mind.episodes.browse(
             " ".join(words or ()),
             since=first,
             until=last,
@@ -121,7 +121,7 @@ def show_journal(
     if not (day or since or until):
         first = utc_today() - timedelta(days=WEEK - 1)
     with cli.open_mind() as mind:
-        found = mind.journal(first, last, space=cli.space)
+        found = mind.episodes.journal(first, last, space=cli.space)
     if cli.as_json:
         print_json({"space": cli.space, "days": [day_to_json(day) for day in found]})
     elif found:
@@ -143,7 +143,7 @@ def show_chain(
 ) -> None:
     """What led to a memory, and what came of it, in the order in which it happened."""
     with cli.open_mind() as mind:
-        found = mind.chain(id, limit=limit)
+        found = mind.episodes.chain(id, limit=limit)
     if cli.as_json:
         print_json({"chain": [memory_to_json(one) for one in found]})
         return

@@ -49,16 +49,16 @@ def add_folder(
 ) -> None:
     """Let memory search the texts of a folder."""
     with cli.open_mind() as mind:
-        mind.add_folder(folder, space=cli.space)
+        mind.files.add_folder(folder, space=cli.space)
         done = sync_with_progress(cli, mind) if index else None
-        print_folders(cli, mind.folders(space=cli.space), done)
+        print_folders(cli, mind.files.folders(space=cli.space), done)
 
 
 @commands.add("remove")
 def remove_folder(cli: CliContext, folder: Tree) -> None:
     """Do not search a folder any longer. Its files stay as they are."""
     with cli.open_mind() as mind:
-        gone = mind.remove_folder(folder, space=cli.space)
+        gone = mind.files.remove_folder(folder, space=cli.space)
     if cli.as_json:
         print_json({"removed": gone.path})
     else:
@@ -69,7 +69,7 @@ def remove_folder(cli: CliContext, folder: Tree) -> None:
 def list_folders(cli: CliContext) -> None:
     """The folders that are searched, and how much of them is indexed."""
     with cli.open_mind() as mind:
-        print_folders(cli, mind.folders(space=cli.space), None)
+        print_folders(cli, mind.files.folders(space=cli.space), None)
 
 
 @commands.add("sync")
@@ -105,7 +105,7 @@ def search_folders(
 ) -> None:
     """Passages of files for a question: path, lines, text, score, why."""
     with cli.open_mind() as mind:
-        found = mind.search_files(
+        found = mind.files.search(
             read_text_or_stdin(query), space=cli.space, limit=limit, mode=mode
         )
     if cli.as_json:
@@ -138,7 +138,7 @@ def show_file(
 ) -> None:
     """Lines of a file, without secrets."""
     with cli.open_mind() as mind:
-        excerpt = mind.read_file(path, start=start, lines=lines, space=cli.space)
+        excerpt = mind.files.read(path, start=start, lines=lines, space=cli.space)
     if cli.as_json:
         print_json(excerpt._asdict())
     else:
@@ -149,7 +149,9 @@ def show_file(
 def write_note(cli: CliContext, text: Words) -> None:
     """Write what happened into today's log, and keep it as an episode."""
     with cli.open_mind() as mind:
-        noted = mind.save_note(read_text_or_stdin(text), space=cli.space, provenance="user_stated")
+        noted = mind.files.save_note(
+            read_text_or_stdin(text), space=cli.space, provenance="user_stated"
+        )
         hand_to_worker(cli, mind)
     if cli.as_json:
         print_json({**noted._asdict(), "memory": memory_to_json(noted.memory)})
@@ -172,7 +174,7 @@ def update_file(
     restored.
     """
     with cli.open_mind() as mind:
-        written = mind.update_file(
+        written = mind.files.update(
             path,
             read_text_or_stdin(text),
             "replace" if replace else "append",
@@ -189,7 +191,7 @@ def show_file_history(cli: CliContext, path: Place) -> None:
     from reverie.memory.history_text import format_moment
 
     with cli.open_mind() as mind:
-        versions = mind.file_history(path, space=cli.space)
+        versions = mind.files.history(path, space=cli.space)
     if cli.as_json:
         print_json({"versions": [version._asdict() for version in versions]})
         return
@@ -211,13 +213,13 @@ def restore_file(
 ) -> None:
     """Put a file back as it was before an update. What it is now is kept too."""
     with cli.open_mind() as mind:
-        written = mind.restore_file(path, version, space=cli.space)
+        written = mind.files.restore(path, version, space=cli.space)
     print_written_file(cli, written)
 
 
 def sync_with_progress(cli: CliContext, mind: Mind, **how: Any) -> "IndexReport":
     """Sync with a bar; vectors are left to the background."""
-    done = mind.sync_files(space=cli.space, progress=cli.progress, **how)
+    done = mind.files.sync(space=cli.space, progress=cli.progress, **how)
     cli.progress.clear()
     hand_to_worker(cli, mind)
     return done
@@ -227,7 +229,7 @@ def watch_folders(mind: Mind, space: str) -> Iterator[None]:
     """Each time that something has changed in a folder of the space; ends with Ctrl-C."""
     from watchfiles import watch
 
-    folders = [folder.path for folder in mind.folders(space=space) if folder.there]
+    folders = [folder.path for folder in mind.files.folders(space=space) if folder.there]
     if not folders:
         raise BadInput("There is no folder to watch. Add one: reverie files add FOLDER")
     print_note(f"Watching {', '.join(folders)}. Ctrl-C stops.")

@@ -164,7 +164,7 @@ def import_from_programs(
                 continue
             cli.progress(f"reading {file.name}", 0, None)
             place = config.working_directory() / file.expanduser()
-            done = mind.import_from(
+            done = mind.data.import_from(
                 place, system, space=cli.space, untrusted=untrusted, dry_run=dry_run
             )
             cli.progress.clear()
@@ -190,7 +190,7 @@ def is_unreadable_plan(plan: "ImportPlan") -> bool:
 def import_known_places(cli: CliContext, dry_run: bool, untrusted: bool) -> None:
     """Take along what lies where other programs keep it; say what was left, and why."""
     with cli.open_mind() as mind:
-        found = mind.import_beside(space=cli.space, untrusted=untrusted, dry_run=dry_run)
+        found = mind.data.import_beside(space=cli.space, untrusted=untrusted, dry_run=dry_run)
         if not dry_run:
             hand_to_worker(cli, mind)
     if cli.as_json:
@@ -321,7 +321,7 @@ def import_export_file(file: Path, mind: Mind, cli: CliContext, skip_bad: bool) 
         json_lines.read_rows(file, skip_bad), cli.progress, f"importing {file.name}", None
     )
     try:
-        return mind.import_(rows, skip_bad=skip_bad)
+        return mind.data.import_(rows, skip_bad=skip_bad)
     except BadInput as err:
         known = str(file) == "-" or is_export(config.working_directory() / file.expanduser())
         more = "" if known else f". {describe_unknown_file(file)}"

@@ -50,7 +50,7 @@ def mirror_pages(
         if where:
             print_page_paths(cli, mind, root)
             return
-        reports = mind.mirror(cli.named_space, forget=forget, afresh=afresh)
+        reports = mind.data.mirror(cli.named_space, forget=forget, afresh=afresh)
         may_ask = forget is None and not cli.as_json and sys.stdin.isatty()
         if may_ask and any(report.questions for report in reports):
             reports = ask_about_gone_lines(mind, cli, reports)
@@ -96,10 +96,10 @@ def share_file(
     with cli.open_mind() as mind:
         if stop or not (file or start or export or take or trusted is not None):
             if stop:
-                mind.unshare(file, space=cli.space)
+                mind.data.unshare(file, space=cli.space)
             list_shares(cli, mind)
             return
-        done = mind.share(
+        done = mind.data.share(
             file,
             space=cli.space,
             once="export" if export else "import" if take else "",
@@ -123,7 +123,7 @@ def share_file(
 
 def list_shares(cli: CliContext, mind: Mind) -> None:
     """The files that are kept in step with a space, and which of them are not just now."""
-    paths, firm = mind.shares(space=cli.space), mind.shares(space=cli.space, trusted=True)
+    paths, firm = mind.data.shares(space=cli.space), mind.data.shares(space=cli.space, trusted=True)
     left_alone = find_unsynced_shares(mind, cli.space)
     if cli.as_json:
         print_json({"space": cli.space, "files": paths, "trusted": firm, "troubles": left_alone})
@@ -172,7 +172,7 @@ def ask_about_gone_lines(mind: Mind, cli: CliContext, reports: Sequence[Any]) ->
         for name, gone, of in report.questions:
             print_note(f"{report.folder / name}: {gone:,} of {of:,} lines are gone.")
     forget = typer.confirm("Forget them? No writes them anew.", err=True)
-    return mind.mirror(cli.named_space, forget=forget)
+    return mind.data.mirror(cli.named_space, forget=forget)
 
 
 def print_mirror_report(reports: Sequence[Any], *, quiet: bool = False) -> None:
@@ -223,7 +223,7 @@ def watch_mirror(mind: Mind, cli: CliContext, root: Path) -> None:
         rust_timeout=POLL_MS,
         yield_on_timeout=True,
     ):
-        reports = mind.mirror(cli.named_space)
+        reports = mind.data.mirror(cli.named_space)
         if cli.as_json:
             for report in reports:
                 if report.taken or report.pages:

@@ -48,7 +48,7 @@ def plan_task(
     with cli.open_mind() as mind:
         text = read_text_or_stdin(task)
         if not as_it_is:
-            mind.index_code(
+            mind.code.index(
                 config.find_work_tree((root or config.working_directory()).resolve()), cli.progress
             )
             cli.progress.clear()

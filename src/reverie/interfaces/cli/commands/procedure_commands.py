@@ -45,7 +45,7 @@ def teach_procedure(
 ) -> None:
     """Keep how something is done: steps in order, what they need, what to beware of."""
     with cli.open_mind() as mind:
-        kept = mind.teach(
+        kept = mind.procedures.teach(
             name,
             step,
             triggers=trigger or (),
@@ -70,7 +70,7 @@ def report_outcome(
     from reverie.memory.procedure import read_practice_record
 
     with cli.open_mind() as mind:
-        memory = mind.outcome(id, worked)
+        memory = mind.procedures.outcome(id, worked)
     record = read_practice_record(memory)
     if cli.as_json:
         print_json({"memory": memory_to_json(memory), "chance": record.chance})
@@ -133,7 +133,7 @@ def list_procedures(
     from reverie.memory.procedure import read_practice_record
 
     with cli.open_mind() as mind:
-        found = mind.procedures(read_text_or_stdin(context), space=cli.space, limit=limit)
+        found = mind.procedures.find(read_text_or_stdin(context), space=cli.space, limit=limit)
     if cli.as_json:
         print_json(
             {

@@ -114,7 +114,7 @@ def list_due(
 
     said = read_text_or_stdin([context]) if context else ""
     with cli.open_mind() as mind:
-        found = mind.due(
+        found = mind.reminders.due(
             said, space=cli.space, tool=tool, arguments=parse_tool_arguments(arguments), fire=fire
         )
     if cli.as_json:
@@ -137,7 +137,9 @@ def list_reminders(
     from reverie.memory.intention import STATUSES, describe_due, reminder_status
 
     with cli.open_mind() as mind:
-        found = mind.reminders(space=cli.space, **({"status": STATUSES} if every_one else {}))
+        found = mind.reminders.browse(
+            space=cli.space, **({"status": STATUSES} if every_one else {})
+        )
     if cli.as_json:
         print_json({"reminders": [memory_to_json(memory) for memory in found]})
         return
@@ -156,13 +158,13 @@ def list_reminders(
 @commands.add("done", spaced=False)
 def finish_reminder(cli: CliContext, id: MemoryId) -> None:
     """Say that it is done. Of what recurs, this occurrence is."""
-    change_reminder(cli, lambda mind: mind.done(id))
+    change_reminder(cli, lambda mind: mind.reminders.done(id))
 
 
 @commands.add("cancel", spaced=False)
 def cancel_reminder(cli: CliContext, id: MemoryId) -> None:
     """Say that it need not be done, not at its next time either."""
-    change_reminder(cli, lambda mind: mind.cancel(id))
+    change_reminder(cli, lambda mind: mind.reminders.cancel(id))
 
 
 @commands.add("snooze", spaced=False)
@@ -174,7 +176,7 @@ def put_off_reminder(
     ],
 ) -> None:
     """Put it off."""
-    change_reminder(cli, lambda mind: mind.snooze(id, " ".join(until)))
+    change_reminder(cli, lambda mind: mind.reminders.snooze(id, " ".join(until)))
 
 
 def change_reminder(cli: CliContext, verb: "Callable[[Mind], Memory]") -> None:

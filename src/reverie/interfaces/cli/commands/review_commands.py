@@ -80,7 +80,7 @@ def review_pairs(
         if one or other or keep or text:
             resolve_pair(cli, mind, one, other, keep or ("edit" if text else ""), text)
             return
-        cases = mind.review(space=cli.space, limit=limit)
+        cases = mind.review.cases(space=cli.space, limit=limit)
         sits_there = sys.stdin.isatty() and sys.stdout.isatty()
         asking = sits_there if ask is None else ask
         lines = mirror_status.list_mirror_questions(mind)
@@ -120,13 +120,13 @@ def curate_or_list(
     """
     with cli.open_mind() as mind:
         if id:
-            memory = mind.curate(id, state, by=by, note=note)
+            memory = mind.review.curate(id, state, by=by, note=note)
             if cli.as_json:
                 print_json({"memory": memory_to_json(memory)})
             else:
                 print_line(f"{id} is {state}.")
             return
-        waiting = mind.pending(space=cli.space, limit=limit)
+        waiting = mind.review.pending(space=cli.space, limit=limit)
     if cli.as_json:
         print_json({"memories": [memory_to_json(memory) for memory in waiting]})
         return
@@ -162,7 +162,9 @@ def promote_to_page(
     from.
     """
     with cli.open_mind() as mind:
-        memory = mind.promote(id, config.working_directory() / file.expanduser(), by=by, note=note)
+        memory = mind.review.promote(
+            id, config.working_directory() / file.expanduser(), by=by, note=note
+        )
     if cli.as_json:
         print_json({"memory": memory_to_json(memory)})
     else:
@@ -175,7 +177,7 @@ def resolve_pair(
     """Make one decision without asking, for scripts."""
     if not (one and other and keep):
         raise BadInput("A decision needs both ids and --keep one, other, both, merge, or --text")
-    pair = mind.resolve(one, other, keep, text=read_text_or_stdin([text]) if text else "")
+    pair = mind.review.resolve(one, other, keep, text=read_text_or_stdin([text]) if text else "")
     event = mind.store.events(verbs=("review",), newest=True, limit=1)[0].seq
     if cli.as_json:
         print_json(
@@ -208,7 +210,7 @@ def ask_about_pairs(mind: Mind, cases: list[ReviewCase]) -> None:
             text = ""
             if decision == "edit":
                 text = typer.prompt("The new text", default=case.one.text, err=True)
-            mind.resolve(case.one.id, case.other.id, decision, text=text)
+            mind.review.resolve(case.one.id, case.other.id, decision, text=text)
             decided += 1
     print_line(f"Decided {decided} of {len(cases)}. Each decision can be taken back: reverie undo")
 

@@ -44,11 +44,11 @@ def scrub_secrets(
     """
     texts = () if text is None else (read_searched_text(text),)
     with cli.open_mind() as mind:
-        done = mind.scrub(texts, on=cli.progress)
+        done = mind.data.scrub(texts, on=cli.progress)
         is_anything_to_do = done.finds or done.unreached or (copies and done.copies)
         if is_anything_to_do and (yes or confirm_scrub(cli, done, copies)):
             try:
-                done = mind.scrub(texts, write=True, copies=copies, on=cli.progress)
+                done = mind.data.scrub(texts, write=True, copies=copies, on=cli.progress)
             except KeyboardInterrupt:
                 cli.progress.clear()
                 print_note(

@@ -189,7 +189,7 @@ def list_hints(
     text = " ".join(prompt)
     with cli.open_mind() as mind:
         if choose_search_mode(cli, mind, text, "auto") == "words":
-            mind.embedder = None
+            mind.context.embedder = None
         found = mind.hints(text, space=cli.space, limit=limit, session=session)
     if cli.as_json:
         print_json({"space": cli.space, "hints": [hint._asdict() for hint in found]})
@@ -263,7 +263,7 @@ def list_memories(
             limit=limit,
             after=after,
         )
-        elsewhere = 0 if found or cli.as_json else mind.stats().memories
+        elsewhere = 0 if found or cli.as_json else mind.data.stats().memories
     more = ""
     if elsewhere:
         more = f" The whole store holds {elsewhere}: reverie status lists the spaces."
@@ -301,7 +301,7 @@ def list_tags(
 def list_gaps(cli: CliContext, limit: Limit = 20) -> None:
     """Questions asked here that memory could not answer: what is worth remembering."""
     with cli.open_mind() as mind:
-        found = mind.gaps(cli.space)[:limit]
+        found = mind.review.gaps(cli.space)[:limit]
     if cli.as_json:
         print_json({"space": cli.space, "gaps": [gap._asdict() for gap in found]})
     elif found:
@@ -391,7 +391,7 @@ def show_explanation(
     """Where a memory came from and why it is believed."""
     with cli.open_mind() as mind:
         story = mind.explain(id, whole=everything)
-        rests_on = mind.source(id, around=0)
+        rests_on = mind.sessions.source(id, around=0)
     if cli.as_json:
         print_json(
             {

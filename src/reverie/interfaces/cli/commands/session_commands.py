@@ -150,7 +150,7 @@ def list_sessions(cli: CliContext, grep: Words = None, limit: Limit = 20) -> Non
     from reverie.memory.history_text import format_moment
 
     with cli.open_mind() as mind:
-        found = mind.sessions(space=cli.space, words=grep or (), limit=limit)
+        found = mind.sessions.browse(space=cli.space, words=grep or (), limit=limit)
     if cli.as_json:
         print_json(
             {"space": cli.space, "sessions": [session_to_json(session) for session in found]}
@@ -178,7 +178,7 @@ def show_session(
 ) -> None:
     """Read one past conversation, and what came of it."""
     with cli.open_mind() as mind:
-        found = mind.session(id, space=cli.space, words=grep or ())
+        found = mind.sessions.read(id, space=cli.space, words=grep or ())
     if cli.as_json:
         print_json({**session_to_json(found), "lines": [line._asdict() for line in found.lines]})
         return
@@ -197,7 +197,7 @@ def show_session(
 def list_rejected(cli: CliContext, limit: Limit = 20) -> None:
     """What was not kept although it looked like it should, and why; `status` counts it."""
     with cli.open_mind() as mind:
-        found, stats = mind.rejected(limit), mind.stats()
+        found, stats = mind.sessions.rejected(limit), mind.data.stats()
     if cli.as_json:
         print_json(
             {

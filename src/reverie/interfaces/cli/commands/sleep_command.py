@@ -49,7 +49,7 @@ def sleep_now(
     with cli.open_mind() as mind:
         cli.progress("sleeping", 0, None)
         slept = mind.sleep(passes or (), dry_run, within, afresh=afresh, ask=not no_model)
-        waiting = mind.stats().waiting
+        waiting = mind.data.stats().waiting
         offline = cli.settings.offline and bool(mind.store.meta("trouble"))
     if cli.as_json:
         print_json(sleep_to_json(slept))

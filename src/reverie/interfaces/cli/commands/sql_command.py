@@ -53,15 +53,17 @@ def run_sql(
         )
     with cli.open_mind() as mind:
         if parquet is not None:
-            print_parquet_files(cli, parquet, mind.export_parquet(parquet, space=cli.space))
+            print_parquet_files(
+                cli, parquet, mind.activity.export_parquet(parquet, space=cli.space)
+            )
         elif query:
             print_rows(
                 cli,
-                mind.sql(read_text_or_stdin(query), space=cli.space),
+                mind.activity.sql(read_text_or_stdin(query), space=cli.space),
                 as_csv=as_csv,
             )
         else:
-            with mind.analysis(space=cli.space) as log:
+            with mind.activity.analysis(space=cli.space) as log:
                 print_tables(cli, log.tables())
 
 

@@ -42,7 +42,7 @@ def hold_content(
 ) -> None:
     """Set the working memory of a conversation; replaces what it held."""
     with cli.open_mind() as mind:
-        kept = mind.hold(
+        kept = mind.sessions.hold(
             parse_tool_arguments(read_text_or_stdin(content)),
             session=session,
             space=cli.space,
@@ -58,7 +58,7 @@ def hold_content(
 def show_held(cli: CliContext, session: Session) -> None:
     """What the working memory of a conversation holds."""
     with cli.open_mind() as mind:
-        found = mind.held(session, space=cli.space)
+        found = mind.sessions.held(session, space=cli.space)
     if cli.as_json:
         print_json({"session": session, "held": found._asdict() if found else None})
     elif found:
@@ -77,7 +77,7 @@ def show_held(cli: CliContext, session: Session) -> None:
 def release_held(cli: CliContext, session: Session) -> None:
     """The task is done: clear the working memory of a conversation."""
     with cli.open_mind() as mind:
-        there = mind.release(session, space=cli.space)
+        there = mind.sessions.release(session, space=cli.space)
     if cli.as_json:
         print_json({"session": session, "released": there})
     else:
@@ -103,7 +103,7 @@ def record_feeling(
 ) -> None:
     """Note how something felt, on a memory or by itself."""
     with cli.open_mind() as mind:
-        kept = mind.feel(emotion, intensity, about=about, why=why, space=cli.space)
+        kept = mind.feelings.record(emotion, intensity, about=about, why=why, space=cli.space)
     if cli.as_json:
         print_json({"memory": memory_to_json(kept)})
     else:
@@ -121,7 +121,7 @@ def list_feelings(
 ) -> None:
     """List memories that carry a feeling, newest first."""
     with cli.open_mind() as mind:
-        found = mind.feelings(minimum=minimum, emotion=emotion, space=cli.space, limit=limit)
+        found = mind.feelings.browse(minimum=minimum, emotion=emotion, space=cli.space, limit=limit)
     print_memories(cli, found, f"No such feeling in {cli.space}.")
 
 
@@ -140,7 +140,7 @@ def set_season(
     favoured.
     """
     with cli.open_mind() as mind:
-        now = mind.season(
+        now = mind.episodes.season(
             "" if end else label,
             until=parse_time_ahead(until, clock.now(), "--until"),
             space=cli.space,

@@ -1,51 +1,57 @@
-"""Verbs for the owner of a memory: checks, statistics, export and import, sharing, backups."""
+"""The store as a whole: checks, statistics, export, import, sharing, backups, pages, erasing.
+
+Always true: only `purge` and `scrub` are for good; everything else can be taken back.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reverie.core import config
 from reverie.core.errors import BadInput, NotFound
 from reverie.core.kinds import is_conversation_turn
-from reverie.core.model import Filter, visible_spaces
+from reverie.core.model import Filter, Memory, visible_spaces
 from reverie.privacy.redacted_text import redact_short_text
-from reverie.runtime.mind.mind_base import MindBase, check_limit
+from reverie.runtime.mind.mind_context import VerbGroup, check_limit
 
 if TYPE_CHECKING:
+    from reverie.erasure.scrub import ScrubReport
     from reverie.memory.usage_statistics import Usage
+    from reverie.mirror.space_sync import MirrorReport
     from reverie.porting.export_validation import ImportReport
     from reverie.porting.import_run import ImportOutcome, NeighbourImport
     from reverie.porting.shared_files import ShareReport
     from reverie.storage import Problem, Stats
+    from reverie.storage.backups import PurgeResult
 
 MAX_USAGE_SCAN = 100_000  # newest memories whose use is counted
 
 
-class OwnerVerbs(MindBase):
-    """The verbs of maintenance and exchange."""
+class DataVerbs(VerbGroup):
+    """`mind.data`: maintenance, exchange and erasure."""
 
     def verify(self, repair: bool = False) -> list[Problem]:
         """Problems of store, indexes and mirror; with `repair`, what can be is rebuilt."""
         from reverie.mirror.mirror_sync import find_mirror_problems
 
         return [
-            *self.store.verify(repair),
+            *self._store.verify(repair),
             *self._check_file_index(repair),
             *self._check_code_index(repair),
-            *find_mirror_problems(self.work, repair),
+            *find_mirror_problems(self._context.work, repair),
         ]
 
     def _check_file_index(self, repair: bool) -> list[Problem]:
         """The problem of the index of files, if any; to repair it is to clear it."""
         from reverie.storage import Problem
 
-        broken = self.store.files.verify()
+        broken = self._store.files.verify()
         if not broken:
             return []
         if repair:
-            self.store.files.clear()
+            self._store.files.clear()
         advice = f"{broken}. `reverie files sync --afresh` indexes them again"
         return [Problem("files", advice, repair)]
 
@@ -53,12 +59,12 @@ class OwnerVerbs(MindBase):
         """The problem of the index of code, if any; to repair it is to clear it."""
         from reverie.storage import Problem
 
-        broken = self.store.code.verify() or self.store.code_chunks.verify()
+        broken = self._store.code.verify() or self._store.code_chunks.verify()
         if not broken:
             return []
         if repair:
-            self.store.code.clear()
-            self.store.code_chunks.clear()
+            self._store.code.clear()
+            self._store.code_chunks.clear()
         return [Problem("code", f"{broken}. `reverie index` makes it again", repair)]
 
     def stats(self) -> Stats:
@@ -71,9 +77,9 @@ class OwnerVerbs(MindBase):
             tally_extraction,
         )
 
-        events = self.store.events(verbs=LEARNING_VERBS, newest=True, limit=MAX_TALLIED_EVENTS)
+        events = self._store.events(verbs=LEARNING_VERBS, newest=True, limit=MAX_TALLIED_EVENTS)
         learned, rejected = tally_extraction(events)
-        return self.store.stats()._replace(learned=learned, rejected=rejected)
+        return self._store.stats()._replace(learned=learned, rejected=rejected)
 
     def usage(self, *, space: str | None = None, limit: int = 10) -> Usage:
         """How memories visible from a space are used: how many, how often, and the most valuable.
@@ -84,10 +90,10 @@ class OwnerVerbs(MindBase):
         from reverie.memory.usage_statistics import summarize_usage
 
         most = check_limit(limit)
-        spaces = visible_spaces(self._resolve_space(space))
-        visible = self.store.browse(Filter(spaces=spaces, limit=MAX_USAGE_SCAN))
+        spaces = visible_spaces(self._context.resolve_space(space))
+        visible = self._store.browse(Filter(spaces=spaces, limit=MAX_USAGE_SCAN))
         memories = [memory for memory in visible if not is_conversation_turn(memory)]
-        return summarize_usage(memories, self._now(), most)
+        return summarize_usage(memories, self._context.now(), most)
 
     def export(self, log: bool = True) -> Iterable[dict[str, Any]]:
         """Everything, as JSON-ready rows, a header first.
@@ -95,8 +101,8 @@ class OwnerVerbs(MindBase):
         Without `log` only the state: memories, links and vectors, sorted, and no time in the
         header. Two states are equal if these are, byte for byte.
         """
-        yield {"type": "reverie", "version": 1, **({"at": self._now()} if log else {})}
-        yield from self.store.dump(log)
+        yield {"type": "reverie", "version": 1, **({"at": self._context.now()} if log else {})}
+        yield from self._store.dump(log)
 
     def import_(
         self, rows: Iterable[dict[str, Any] | BadInput], *, skip_bad: bool = False
@@ -110,10 +116,12 @@ class OwnerVerbs(MindBase):
         from reverie.porting.export_validation import load_export
         from reverie.storage import UNLOGGED
 
-        report = load_export(self.store, rows, self._now(), skip_bad=skip_bad, policy=self._policy)
+        report = load_export(
+            self._store, rows, self._context.now(), skip_bad=skip_bad, policy=self._context.policy
+        )
         if report.new:
             # Rows need not come with the events that made them.
-            self.store.set_meta(UNLOGGED, "yes")
+            self._store.set_meta(UNLOGGED, "yes")
         return report
 
     def import_from(
@@ -136,9 +144,11 @@ class OwnerVerbs(MindBase):
         """
         from reverie.porting.import_run import import_memories
 
-        home = self._resolve_space(space) if dry_run else self._writable_space(space)
+        home = (
+            self._context.resolve_space(space) if dry_run else self._context.writable_space(space)
+        )
         return import_memories(
-            self.work,
+            self._context.work,
             Path(path).expanduser(),
             system,
             home,
@@ -163,11 +173,18 @@ class OwnerVerbs(MindBase):
         from reverie.porting.import_run import import_neighbours
         from reverie.porting.importers import find_program_folders
 
-        home = self._resolve_space(space) if dry_run else self._writable_space(space)
+        home = (
+            self._context.resolve_space(space) if dry_run else self._context.writable_space(space)
+        )
         project = config.find_work_tree(config.working_directory())
         found = find_program_folders(config.user_home(), project)
         return import_neighbours(
-            self.work, found, home, list_project_folders(), untrusted=untrusted, dry_run=dry_run
+            self._context.work,
+            found,
+            home,
+            list_project_folders(),
+            untrusted=untrusted,
+            dry_run=dry_run,
         )
 
     def share(
@@ -196,13 +213,13 @@ class OwnerVerbs(MindBase):
 
         if once not in ("", "export", "import"):
             raise BadInput(f'once={once!r} is neither "export" nor "import"')
-        home = self._writable_space(space)
+        home = self._context.writable_space(space)
         place = shared_files.to_real_path(path or default_share_path())
         if path is None and once != "import":
             Path(place).parent.mkdir(exist_ok=True)
         if not Path(place).parent.is_dir() or Path(place).is_dir():
             raise BadInput(f"{path or place} is no file in a folder that is there")
-        if redact_short_text(place, self._policy) != place:
+        if redact_short_text(place, self._context.policy) != place:
             raise BadInput(
                 "That file's name holds a secret. Paths are written down as they are; "
                 "rename it first"
@@ -211,13 +228,13 @@ class OwnerVerbs(MindBase):
             raise NotFound(f"There is no file {path or place}")
         share = shared_files.FileShare(home, place)
         if trusted is None:
-            trusted = shared_files.is_trusted_share(self.store, share)
+            trusted = shared_files.is_trusted_share(self._store, share)
         share = share._replace(trusted=trusted)
         report = shared_files.sync_share(
-            self.work, share, writes=once != "import", takes=once != "export"
+            self._context.work, share, writes=once != "import", takes=once != "export"
         )
         if not once:
-            shared_files.start_share(self.store, share)
+            shared_files.start_share(self._store, share)
         return report
 
     def unshare(self, path: str | Path | None = None, *, space: str | None = None) -> None:
@@ -225,8 +242,8 @@ class OwnerVerbs(MindBase):
         from reverie.porting import shared_files
 
         place = shared_files.to_real_path(path or default_share_path())
-        share = shared_files.FileShare(self._resolve_space(space), place)
-        if not shared_files.stop_share(self.store, share):
+        share = shared_files.FileShare(self._context.resolve_space(space), place)
+        if not shared_files.stop_share(self._store, share):
             raise NotFound(
                 f"{share.path} is not shared from {share.space}. `reverie share` lists what is"
             )
@@ -235,10 +252,10 @@ class OwnerVerbs(MindBase):
         """The files kept in sync with a space: all, or those that are trusted or not."""
         from reverie.porting import shared_files
 
-        home = self._resolve_space(space)
+        home = self._context.resolve_space(space)
         return [
             share.path
-            for share in shared_files.load_shares(self.store)
+            for share in shared_files.load_shares(self._store)
             if share.space == home and trusted in (None, share.trusted)
         ]
 
@@ -246,7 +263,7 @@ class OwnerVerbs(MindBase):
         """A consistent copy of the database, while others go on writing."""
         path = Path(target)
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.store.backup(path)
+        self._store.backup(path)
         return path
 
     def restore_backup(self, source: str | Path) -> Path:
@@ -262,11 +279,112 @@ class OwnerVerbs(MindBase):
         path = Path(source).expanduser()
         if not path.is_file():
             raise NotFound(f"There is no file {source}")
-        self._flush()
-        previous = backups.restore_from_backup(self.store, self.settings, path, self._now())
+        self._context.flush()
+        previous = backups.restore_from_backup(
+            self._store, self._context.settings, path, self._context.now()
+        )
         # The pages tell of what was there before the backup was put back.
-        find_mirror_problems(self.work, True)
+        find_mirror_problems(self._context.work, True)
         return previous
+
+    def mirror(
+        self, space: str | None = None, *, forget: bool | None = None, afresh: bool = False
+    ) -> list[MirrorReport]:
+        """Sync the Markdown mirror now: take in what people wrote, write what is new. One report
+        for each space.
+
+        Settling and the companion do it by themselves. Without a space, all of them; a space that
+        is named gets its `MEMORY.md` even if there is nothing in it yet. Where more than 10 lines
+        of a page are gone, or 30 %, or all, nothing of that page is taken in and `questions` says
+        so: `forget=True` forgets them, `forget=False` writes them anew. `afresh` looks at every
+        memory and page, not only at what was altered. Each report names its events, which can
+        be undone. An empty list where there is no mirror.
+        """
+        from reverie.mirror.mirror_sync import sync_mirror
+        from reverie.mirror.space_sync import SyncRequest
+
+        spaces = None if space is None else (self._context.writable_space(space),)
+        request = SyncRequest(forget, afresh, retry=True, create_main_page=space is not None)
+        return sync_mirror(self._context.work, spaces, request, self._context.now)
+
+    def wordings(self, ids: Sequence[str] | str) -> list[Memory]:
+        """What was merged into these memories, directly or not: other wordings of the same, which
+        count no longer.
+        """
+        from reverie.reconciliation.reconcile_reader import load_merged_memories
+
+        kept_ids = {memory.id for memory in self._context.get_memories(ids)}
+        groups = load_merged_memories(self._store, kept_ids).values()
+        return [memory for group in groups for memory in group]
+
+    def purge(self, ids: Sequence[str] | str) -> PurgeResult:
+        """Erase for good: text, words, vectors, history, events that repeat it, also in the mirror,
+        in shared files and daily backups.
+
+        What the index of files and the versions of the mirror's pages hold of it is erased too;
+        your own files are not.
+
+        The wordings that were merged into a memory say the same, so they go with it (`wordings`
+        lists them), and `erased` counts them. Records of what was said and done (events, episodes,
+        the scratch pad) keep the rest of what they say; other memories that repeat it, or ever did,
+        stay and are named in `repeated`. What somebody wrote on pages and in shared files by then
+        is taken in first. Cannot be undone. `unreached` names the files of the home that may still
+        hold it; a purge that was stopped is finished by the worker or the next one.
+        """
+        from reverie.erasure.purge import purge_everywhere
+
+        # What recorders still hold could repeat the erased text afterwards.
+        self._context.flush()
+        erased, result = purge_everywhere(
+            self._context.work,
+            lambda: (*self._context.get_memories(ids), *self.wordings(ids)),
+            self._context.now,
+        )
+        self._context.no_longer_active += erased.ids
+        self._context.withdraw_inactive()
+        return result
+
+    def scrub(
+        self,
+        texts: Sequence[str] | str = (),
+        *,
+        write: bool = False,
+        copies: bool = False,
+        on: Callable[[str, int, int | None], None] | None = None,
+    ) -> ScrubReport:
+        """Look through everything that is stored for secrets that today's rules know; with `write`,
+        take them out.
+
+        For what was kept before a shape was known, by an older version or by another program.
+        `texts` are looked for instead, in any letter case: a leaked password that has no shape.
+        What is taken out is gone for good, from the history too; all else about a memory stays.
+        `copies`: with `write`, backups are cleaned as well, and damaged files and versions of files
+        that hold it are deleted; else they are only named. `on` is told (stage, done, total). The
+        answer never holds a secret. A run that is interrupted keeps what it did; the next one goes
+        on.
+        """
+        from reverie.erasure import scrub
+        from reverie.privacy.scrub_rules import TextScrubber
+        from reverie.storage import backups
+
+        sought = (texts,) if isinstance(texts, str) else tuple(texts)
+        scrubber = TextScrubber(sought, self._context.policy)
+        self._context.flush()
+        tell = on or (lambda *_: None)
+        report = scrub.run_scrub(self._context.work, scrubber, self._context.now, tell, write=write)
+        if write:
+            self._context.no_longer_active += [
+                find.name for find in report.finds if find.what == "memory"
+            ]
+        self._context.withdraw_inactive()
+        tell("Looking through the copies", 0, None)
+        copies_found = [
+            *backups.find_copies_holding(self._context.settings, self._store, scrubber),
+            *scrub.find_versions_holding(self._context.work, scrubber),
+        ]
+        if write and copies:
+            copies_found = backups.scrub_copies(self._context.settings, copies_found, scrubber)
+        return report._replace(copies=tuple(copies_found))
 
 
 def default_share_path() -> Path:

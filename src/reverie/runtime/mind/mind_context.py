@@ -1,6 +1,6 @@
 """What all verbs share: the store, the models, the settings, and how changes are applied.
 
-Always true: every change of a memory goes through `_apply_changes`, as one transaction with the
+Always true: every change of a memory goes through `apply_changes`, as one transaction with the
 event that explains it; memories that no longer count are then withdrawn from waiting blocks.
 """
 
@@ -22,8 +22,6 @@ from reverie.text.tokenization import MAX_QUERY
 
 if TYPE_CHECKING:
     from reverie.activity.activity_recorder import ActivityRecorder
-    from reverie.code.planning.file_candidates import FileTree
-    from reverie.code.planning.past_tasks import TaskHistory
     from reverie.embedding import Embedder
     from reverie.llm.language_model import LanguageModel
     from reverie.pipeline.event_reader import WorkContext
@@ -39,19 +37,20 @@ def run_exclusively(verb: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(verb)
     def within(*args: P.args, **kwargs: P.kwargs) -> R:
-        mind = args[0]
-        assert isinstance(mind, MindBase)
-        with mind.store.transaction():
+        group = args[0]
+        assert isinstance(group, VerbGroup)
+        context = group._context
+        with context.store.transaction():
             result = verb(*args, **kwargs)
         # Only after the commit: a failed transaction has retired nothing.
-        mind._withdraw_inactive()
+        context.withdraw_inactive()
         return result
 
     return within
 
 
-class MindBase:
-    """A store, an embedder, settings and perhaps a language model."""
+class MindContext:
+    """A store, an embedder, settings and perhaps a language model, shared by all groups of verbs."""
 
     def __init__(
         self,
@@ -62,71 +61,80 @@ class MindBase:
         llm: LanguageModel | None = None,
     ) -> None:
         self.store, self.embedder, self.settings, self.llm = store, embedder, settings, llm
-        self._now = now
-        self._config = config.config_modified_at(settings)
-        self._background: BackgroundThread | None = None
-        self._recorder: ActivityRecorder | None = None
-        # root of a repository → (state of its index, its files)
-        self._trees: dict[str, tuple[bytes, FileTree]] = {}
-        # (root, space) → ((last event, store generation), tasks done there)
-        self._pasts: dict[tuple[str, str], tuple[tuple[int, str | None], TaskHistory]] = {}
+        self.now = now
+        self.config_modified_at = config.config_modified_at(settings)
+        self.background: BackgroundThread | None = None
+        self.recorder: ActivityRecorder | None = None
         # Ids that count no longer once the present transaction is committed.
-        self._no_longer_active: list[str] = []
+        self.no_longer_active: list[str] = []
 
     @property
     def work(self) -> WorkContext:
         """What settling and consolidation work with, as of now."""
         from reverie.pipeline.event_reader import WorkContext
 
-        return WorkContext(self.store, self.embedder, self._current_settings, self._now(), self.llm)
+        return WorkContext(self.store, self.embedder, self.current_settings, self.now(), self.llm)
 
     @property
-    def _current_settings(self) -> config.Settings:
+    def current_settings(self) -> config.Settings:
         """The settings, with the conversations that the background thread knows to be off."""
-        if self._background is None:
+        if self.background is None:
             return self.settings
-        off = self._background.settings.off_sessions
+        off = self.background.settings.off_sessions
         if off == self.settings.off_sessions:
             return self.settings
         return self.settings._replace(off_sessions=off)
 
     @property
-    def _policy(self) -> Policy:
+    def policy(self) -> Policy:
         """What is redacted from a text before it is kept."""
         return self.settings.policy
 
-    def _flush(self) -> None:
-        """Wait until what this process recorded is in the event log."""
-        if self._recorder is not None:
-            self._recorder.flush()
+    def close(self) -> None:
+        """Stop the background thread, unload the models and close the database."""
+        self.flush()
+        if self.background is not None:
+            self.background.stop()
+        if self.embedder is not None:
+            self.embedder.close()
+        if self.llm is not None:
+            self.llm.close()
+        self.store.close()
 
-    def _resolve_space(self, space: str | None) -> str:
+    def flush(self) -> None:
+        """Wait until what this process recorded is in the event log."""
+        if self.recorder is not None:
+            self.recorder.flush()
+
+    def resolve_space(self, space: str | None) -> str:
+        """The space that a caller named, or that of the working directory."""
         return resolve_space(space)
 
-    def _writable_space(self, space: str | None, session: str = "") -> str:
+    def writable_space(self, space: str | None, session: str = "") -> str:
         """The resolved space; Disabled if memory is switched off there or in the session."""
-        resolved = self._resolve_space(space)
-        self._current_settings.check_on(resolved, session)
+        resolved = self.resolve_space(space)
+        self.current_settings.check_on(resolved, session)
         return resolved
 
-    def _zone(self) -> str:
+    def time_zone(self) -> str:
         """The time zone of times that name none."""
         return config.local_time_zone(self.settings)
 
-    def _embed_query(self, text: str) -> dict[str, Any]:
+    def embed_query(self, text: str) -> dict[str, Any]:
         """`vector` and `model` for a search query; empty without a model or a text."""
         from reverie.pipeline.pending_vectors import try_embed
 
         if not text.strip() or self.embedder is None:
             return {}
         # An embedder may be remote, so it gets no secret.
-        vector = try_embed(self.embedder, redact_short_text(text[:MAX_QUERY], self._policy.masking))
+        vector = try_embed(self.embedder, redact_short_text(text[:MAX_QUERY], self.policy.masking))
         return {} if vector is None else {"vector": vector, "model": self.embedder.model}
 
-    def _get_one(self, id: str) -> Memory:
-        return self._get_all(id)[0]
+    def get_memory(self, id: str) -> Memory:
+        """The memory of an id, whatever its state; NotFound if there is none."""
+        return self.get_memories(id)[0]
 
-    def _get_all(self, ids: Sequence[str] | str) -> list[Memory]:
+    def get_memories(self, ids: Sequence[str] | str) -> list[Memory]:
         """The memories, in the order asked; NotFound if one of the ids is unknown."""
         asked = check_text_list([ids] if isinstance(ids, str) else ids, "ids")
         wanted = tuple(dict.fromkeys(asked))
@@ -136,7 +144,7 @@ class MindBase:
             raise NotFound(f"There is no memory with the id {', '.join(missing)}")
         return found
 
-    def _refuse_supersede_cycle(self, old: str, new: str) -> None:
+    def refuse_supersede_cycle(self, old: str, new: str) -> None:
         """Raise Conflict if `new` is superseded by `old`, directly or by way of others.
 
         Neither would count if `new` then superseded `old`.
@@ -153,7 +161,7 @@ class MindBase:
             found = self.store.get([id])
             id = found[0].superseded_by if found and not found[0].active else None
 
-    def _apply_changes(
+    def apply_changes(
         self,
         changes: Sequence[Change],
         verb: str,
@@ -166,14 +174,22 @@ class MindBase:
         """Make changes so, with one event that explains them; returns its number."""
         event = Event(verb=verb, space=space, session=session, at=now, payload=payload)
         seq = self.store.apply(changes, event)
-        self._no_longer_active += [change.id for change in changes if is_outdating(change)]
+        self.no_longer_active += [change.id for change in changes if is_outdating(change)]
         return seq
 
-    def _withdraw_inactive(self) -> None:
+    def withdraw_inactive(self) -> None:
         """Remove memories that have just ceased to count from the blocks that wait."""
-        inactive, self._no_longer_active = self._no_longer_active, []
-        if inactive and self._background is not None:
-            self._background.withdraw(inactive)
+        inactive, self.no_longer_active = self.no_longer_active, []
+        if inactive and self.background is not None:
+            self.background.withdraw(inactive)
+
+
+class VerbGroup:
+    """Verbs about one thing, over the context that all groups of a `Mind` share."""
+
+    def __init__(self, context: MindContext) -> None:
+        self._context = context
+        self._store = context.store
 
 
 def check_limit(limit: Any) -> int:

@@ -1,0 +1,89 @@
+"""How something felt: noted on a memory or by itself."""
+
+from __future__ import annotations
+
+from reverie.core import clock
+from reverie.core.errors import BadInput
+from reverie.core.model import Add, Filter, Memory, visible_spaces
+from reverie.memory import feelings
+from reverie.memory.memory_validation import build_memory, redact_or_refuse
+from reverie.memory.named_period import (
+    find_season,
+    stamp_season,
+)
+from reverie.runtime.mind.mind_context import VerbGroup, check_limit, run_exclusively
+
+MAX_FEELING_SCAN = 5_000  # newest memories with a feeling that are looked at
+
+
+class FeelingVerbs(VerbGroup):
+    """`mind.feelings`: an emotion in a word, and how strong it was."""
+
+    @run_exclusively
+    def record(
+        self,
+        emotion: str,
+        intensity: str = "medium",
+        *,
+        about: str | None = None,
+        why: str = "",
+        space: str | None = None,
+    ) -> Memory:
+        """Note how something felt: an emotion in a word, and how strongly ("low", "medium" or
+        "high").
+
+        With `about`, the id of a memory, the feeling is part of that memory and shares whatever
+        becomes of it; it replaces one that was noted before. Without, it is a memory of its own, of
+        kind "feeling". Strong feelings raise the rank of their memory, by a quarter of its odds at
+        most. Returns the memory that carries it.
+        """
+        now = self._context.now()
+        reason = redact_or_refuse(why, self._context.policy) if isinstance(why, str) else why
+        feeling = feelings.validate_feeling(emotion, intensity, reason)
+        if about is not None:
+            memory = self._context.get_memory(about)
+            self._context.writable_space(memory.space)
+            change = feelings.set_feeling(memory, feeling, now)
+            self._context.apply_changes([change], "feel", memory.space, now)
+            return self._context.get_memory(about)
+        home = self._context.writable_space(space)
+        text = f"Felt {feeling.emotion} ({feeling.intensity})"
+        built = build_memory(
+            clock.new_id(),
+            now,
+            f"{text}: {feeling.why}" if feeling.why else text,
+            space=home,
+            kind=feelings.KIND,
+            details={feelings.FIELD: feelings.feeling_to_details(feeling)},
+            policy=self._context.policy,
+        )
+        stamped = stamp_season(built, find_season(self._store, visible_spaces(home), now))
+        self._context.apply_changes([Add(stamped)], "feel", home, now)
+        return stamped
+
+    @run_exclusively
+    def remove(self, id: str) -> Memory:
+        """Remove the feeling from a memory."""
+        memory = self._context.get_memory(id)
+        now = self._context.now()
+        if feelings.FIELD in memory.details:
+            change = feelings.set_feeling(memory, None, now)
+            self._context.apply_changes([change], "feel", memory.space, now)
+        return self._context.get_memory(id)
+
+    def browse(
+        self, *, minimum: str = "low", emotion: str = "", space: str | None = None, limit: int = 20
+    ) -> list[Memory]:
+        """Memories with a feeling of at least this intensity, newest first; `emotion`:
+        only this.
+        """
+        if not isinstance(emotion, str):
+            raise BadInput(f"emotion={emotion!r} must be a text")
+        least = feelings.validate_intensity(minimum)
+        wanted = emotion.strip().lower()
+        spaces = visible_spaces(self._context.resolve_space(space))
+        felt = self._store.browse(
+            Filter(spaces=spaces, having=feelings.FIELD, limit=MAX_FEELING_SCAN)
+        )
+        matching = [memory for memory in felt if feelings.is_felt(memory, least, wanted)]
+        return matching[: check_limit(limit)]

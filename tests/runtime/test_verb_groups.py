@@ -1,0 +1,43 @@
+"""The verbs of a mind: a few for every day, the rest in groups, and no old name that says nothing."""
+
+from operator import attrgetter
+
+import pytest
+
+from reverie.runtime.mind import Mind
+from reverie.runtime.mind.moved_verbs import MOVED_VERBS
+
+
+def test_a_mind_has_few_verbs_of_its_own():
+    """What people use every day; whoever adds a verb puts it into a group."""
+    verbs = [name for name in vars(Mind) if not name.startswith("_") and callable(vars(Mind)[name])]
+    assert len(verbs) <= 35
+
+
+@pytest.mark.parametrize("name", sorted(MOVED_VERBS))
+def test_a_verb_that_moved_says_where_it_is(mind, name):
+    """The old name is no attribute any more, and its error names the new one, which exists."""
+    assert not hasattr(Mind, name)
+    with pytest.raises(AttributeError, match=f"is now mind.{MOVED_VERBS[name]}"):
+        getattr(mind, name)
+    attrgetter(MOVED_VERBS[name])(mind)
+
+
+def test_what_never_was_is_no_attribute(mind):
+    """A name that no version had is refused as Python does."""
+    with pytest.raises(AttributeError, match="no attribute 'levitate'"):
+        mind.levitate()
+
+
+def test_misspelt_arguments_are_refused(mind):
+    """Further keyword arguments are checked, wherever they are gathered."""
+    for call in (
+        lambda: mind.remember("Tea.", kinds="fact"),
+        lambda: mind.recall("tea", kind="fact"),
+        lambda: mind.browse(kind="fact"),
+        lambda: mind.activity.events(tools="bash"),
+        lambda: mind.activity.record_file("a.py", line=[1, 2]),
+        lambda: mind.sessions.window([], limit=10, counter=len),
+    ):
+        with pytest.raises(TypeError, match="unexpected keyword argument"):
+            call()
