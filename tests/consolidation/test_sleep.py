@@ -5,9 +5,11 @@ byte.
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -32,7 +34,6 @@ from reverie.core.model import Edge, Event, Filter, Link
 from reverie.extraction.retrieval_feedback import CLUSTERS_CURSOR, CLUSTERS_EVERY
 from reverie.pipeline.leases import SETTLE_LEASE
 from reverie.pipeline.pending_vectors import embed_pending
-from reverie.runtime import settle
 from reverie.runtime.settle import build_event_queue
 from reverie.testing import NOON, Clock, memory
 
@@ -415,13 +416,13 @@ def test_a_hopeless_event_is_given_up(mind, monkeypatch):
 
 
 @pytest.mark.proves("B117")
-def test_what_lacks_a_vector_is_queued(mind):
+def test_what_lacks_a_vector_is_queued(home):
     """Nothing stays without a vector because a process died."""
-    (one,) = embedded(mind, HERON)
-    with mind.store._db.writing() as db:
+    (one,) = embedded(home, HERON)
+    with closing(sqlite3.connect(home.store.path)) as db, db:
         db.execute("delete from vector")
-    assert mind.sleep(["backfill"]).steps == 1
-    assert [one.id] == [id for id, _ in mind.store.unembedded_texts(10)]
+    assert home.sleep(["backfill"]).steps == 1
+    assert [one.id] == [id for id, _ in home.store.unembedded_texts(10)]
 
 
 # Others at work
@@ -449,7 +450,8 @@ def test_two_never_sleep_at_once(night):
     filled_mind(night, 50)
     night.store.acquire(SETTLE_LEASE, "worker", 60, NOW)
     wish = sleep_loop.SleepRequest(("prune",), patience=0.0)
-    night.remember("something that waits for its vector", space=SPACE)
+    again = night.browse(space=SPACE, limit=1)[0].text
+    night.remember(again, space=SPACE)  # waits to be compared
     assert (
         "somebody else is settling"
         == sleep_loop.run_sleep_passes(
@@ -457,11 +459,9 @@ def test_two_never_sleep_at_once(night):
         ).stopped
     )
     night.forget([m.id for m in night.browse(space=SPACE, limit=1)])
-    night.store.await_vectors(night.embedder.model)
-    with night.store._db.writing() as db:
-        db.execute("delete from pending")
-    for reader in settle.READERS:
-        night.store.advance(reader.name, 10_000)
+    night.store.release(SETTLE_LEASE, "worker")
+    night.settle()
+    night.store.acquire(SETTLE_LEASE, "worker", 60, NOW)
     assert (
         ""
         == sleep_loop.run_sleep_passes(

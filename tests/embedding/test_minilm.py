@@ -187,10 +187,19 @@ def test_many_threads_and_a_close_between(model_cache):
 
 @pytest.mark.model
 @pytest.mark.proves("A98")
-def test_runs_on_the_processor_without_any_accelerator(model_cache):
+def test_runs_on_the_processor_without_any_accelerator(model_cache, monkeypatch):
     """Nothing but the CPU is asked for, so nothing but the CPU is needed."""
-    embedder = MiniLM(model_cache)
-    assert embedder._load().session.get_providers() == ["CPUExecutionProvider"]
+    import onnxruntime
+
+    start, asked = onnxruntime.InferenceSession, []
+
+    def record_providers(*args, **options):
+        asked.append(options["providers"])
+        return start(*args, **options)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", record_providers)
+    MiniLM(model_cache).embed(["heron"])
+    assert asked == [["CPUExecutionProvider"]]
 
 
 @pytest.mark.model

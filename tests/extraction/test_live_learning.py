@@ -22,7 +22,7 @@ from reverie.injection.prepare_block import find_focus
 from reverie.runtime import background_thread
 from reverie.testing import BlockedEmbedder, make_conversation, memory
 from reverie.text.host_messages import HostMessage, SeenMessages, content_to_text
-from tests.support.helpers import crowd, turn
+from tests.support.helpers import crowd, turn, until
 
 pytestmark = pytest.mark.words_only
 
@@ -598,10 +598,11 @@ def test_how_many_wait_is_counted(clock):
 
 
 @pytest.mark.proves("A114")
-def test_off_reaches_a_running_process(tmp_path, clock):
+def test_off_reaches_a_running_process(tmp_path, clock, monkeypatch):
     """What another process switches off is off here before the next turn is written, and on again
     later.
     """
+    monkeypatch.setattr(background_thread, "SETTLE_RETRY_SECONDS", 0.05)
     settings = Settings(home=tmp_path)
     with (
         memory(tmp_path, now=clock, embedder="none") as mind,
@@ -612,7 +613,7 @@ def test_off_reaches_a_running_process(tmp_path, clock):
         os.utime(tmp_path / "config.toml", (1, 1))
         turn(companion, "two")
         config.save_settings(settings, off=())
-        mind.context.background._write_down()
+        until(lambda: not companion.is_off)
         turn(companion, "three")
         assert written(mind) == ["one", "three"]
 

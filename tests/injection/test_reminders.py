@@ -30,10 +30,10 @@ def given(blocks):
     return [text for block in blocks for text in (m.text for m in block.due)]
 
 
-def later(companion, text, clock, seconds):
+def later(mind, companion, text, clock, seconds):
     """One turn after a long silence, during which the background looks out as it does by itself."""
     clock.tick(seconds)
-    companion._background.prepare_due_reminders()
+    mind.context.background.prepare_due_reminders()
     return turn(companion, text)
 
 
@@ -391,7 +391,7 @@ def test_it_waits_for_a_person_who_is_at_lunch(mind, clock):
         turn(companion, "hello")
         for _ in range(20):
             clock.tick(500)
-            companion._background.prepare_due_reminders()
+            mind.context.background.prepare_due_reminders()
         assert given([turn(companion, "back again")]) == ["Call Ann"]
 
 
@@ -404,7 +404,7 @@ def test_one_that_was_left_open_does_not_hold_on_to_it(mind, clock):
         turn(left, "hello")
         turn(used, "hello", clock=clock)
         clock.tick(minutes=31)
-        left._background.prepare_due_reminders()
+        mind.context.background.prepare_due_reminders()
         assert given([turn(used, "so"), turn(left, "so", clock=clock)]) == ["Call Ann"]
         assert [event.session for event in mind.store.events(verbs=("fired",))] == ["s2"]
 
@@ -429,7 +429,7 @@ def test_it_comes_again_within_the_hour_if_it_recurs(mind, clock):
     """What is due is always new: that its text was given half an hour ago does not silence it."""
     mind.remind("Stretch", every="every 20 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
-        blocks = [later(companion, f"work {n}", clock, 600) for n in range(13)]
+        blocks = [later(mind, companion, f"work {n}", clock, 600) for n in range(13)]
     assert given(blocks) == ["Stretch"] * 6
 
 
@@ -493,7 +493,7 @@ def test_an_odd_recurrence_loses_no_turn_and_blocks_nobody(mind, clock):
         )
     mind.remind("Often", every="every 20 minutes", space=SPACE)
     with mind.companion(f"{SPACE}/s1") as companion:
-        blocks = [later(companion, f"work {n}", clock, 1_300) for n in range(4)]
+        blocks = [later(mind, companion, f"work {n}", clock, 1_300) for n in range(4)]
     assert given(blocks) == ["Odd", "Often", "Often", "Often"]
     assert len(mind.store.events(verbs=("turn",))) == 4
 
@@ -537,7 +537,7 @@ def test_people_ask_to_be_reminded(mind, clock):
         }
         quiet = [turn(companion, f"something else {n}", clock=clock) for n in range(3)]
         blocks = [
-            later(companion, text, clock, 900)
+            later(mind, companion, text, clock, 900)
             for text in ("and now", "edit src/auth.py please", "ok")
         ]
     assert (given(quiet), given(blocks)) == ([], ["Check the build", "Rotate the keys"])

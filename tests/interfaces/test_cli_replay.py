@@ -159,11 +159,11 @@ def test_stdin_can_be_replayed(run):
 
 
 def test_the_examples_teach_and_remind(run):
-    """The sample conversations are what they claim: the first teaches, at least eight things."""
+    """The first sample conversation teaches at least eight things, the second is reminded of some."""
     _, summary = steps(run("replay", str(EXAMPLES / "session-1.jsonl"), "--json"))
     assert summary["learned"] >= 8
-    for name in ("session-1", "session-2"):
-        assert 25 <= len((EXAMPLES / f"{name}.jsonl").read_text().splitlines()) <= 45
+    turns, _ = steps(run("replay", str(EXAMPLES / "session-2.jsonl"), "--json"))
+    assert any(turn["surfaced"] for turn in turns)
 
 
 def git(folder, *words):

@@ -14,13 +14,11 @@ from threading import Event
 
 import pytest
 
-from reverie.context_window import render_block
 from reverie.core.errors import StoreFull
-from reverie.core.model import Hit
 from reverie.interfaces.frameworks.agent_loop import Beside, ConversationPool, read_answer_messages
 from reverie.runtime.mind import Mind
 from reverie.runtime.mind.activity_verbs import ActivityVerbs
-from reverie.testing import SPACE, memory
+from reverie.testing import SPACE, make_conversation, memory
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "adapters"
 NEEDS = {
@@ -761,21 +759,22 @@ def test_what_was_told_before_a_tool_is_not_in_a_block_that_was_prepared_meanwhi
     """Nothing is said twice, though a block may be prepared while a tool is warned of; the rest of
     it stays.
     """
-    told = home.remember(
+    home.remember(
         "Never run make deploy on Fridays.", kind="negative", triggers=["make deploy"], space=SPACE
     )
     other = home.remember("The staging server is called heron.", space=SPACE)
-    with Beside(home, SPACE, session="b") as beside:
-        both = render_block(
-            [Hit(told, 0.9, ("a",)), Hit(other, 0.8, ("b",))], home.work.now, limit=5, budget=500
-        )
-        assert beside._without_told(both) == both
-        assert "on Fridays" in beside.warned("run", {"command": "make deploy"})
-        left = beside._without_told(both)
-        assert left.ids == (other.id,) and "on Fridays" not in left.text and "heron" in left.text
-        assert not beside._without_told(
-            render_block([Hit(told, 0.9, ("a",))], home.work.now, limit=5, budget=500)
-        )
+    ask = "Which host is the staging server? And may I run make deploy?"
+    for session, is_warned, left in (("a", False, 2), ("b", True, 1)):
+        with Beside(home, SPACE, session=session) as beside:
+            talk = make_conversation("Hello.", ask, "Go on.")
+            beside.turn(talk[:1])
+            beside.heed(talk[:3])
+            assert home.context.background.wait(30)
+            if is_warned:
+                assert "on Fridays" in beside.warned("run", {"command": "make deploy"})
+            block = beside.turn(talk)
+            assert len(block.ids) == left and other.id in block.ids
+            assert ("on Fridays" in block.text) is not is_warned
 
 
 @pytest.mark.proves("CC-79")

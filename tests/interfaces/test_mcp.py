@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -912,14 +912,14 @@ def test_no_tool_waits_for_a_model(room, monkeypatch):
     )  # this conversation kept it itself
     blocked.release()
     until(lambda: room.search_mode() == "auto")
-    room.mind.context.embedder, room._warmup = missing, None
-    assert (
-        one(server, "recall", query="staging heron")["memories"] and room.search_mode() == "words"
-    )
-    room.mind.context.embedder = CountingEmbedder()
-    assert room.search_mode() == "words"
-    monkeypatch.setattr("reverie.interfaces.mcp.tool_context.MODEL_RETRY_SECONDS", 0.0)
-    until(lambda: room.search_mode() == "auto")  # it is tried for again, some time later
+    with closing(ToolContext(room.settings, SPACE)) as other:
+        other.mind.context.embedder = missing
+        found = one(build_server(other), "recall", query="staging heron")
+        assert found["memories"] and other.search_mode() == "words"
+        other.mind.context.embedder = CountingEmbedder()
+        assert other.search_mode() == "words"
+        monkeypatch.setattr("reverie.interfaces.mcp.tool_context.MODEL_RETRY_SECONDS", 0.0)
+        until(lambda: other.search_mode() == "auto")  # it is tried for again, some time later
 
 
 @pytest.mark.proves("A114")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -453,13 +454,20 @@ def test_a_thread_that_reads_is_not_disturbed_by_another_file(known):
     """A connection that is in use when the file is replaced is let go of, not closed under its
     reader.
     """
-    index = known.store.files
-    with index._reading() as db:
-        rows = db.execute("select num from chunk")
-        first = rows.fetchone()
-        Path(index.path).unlink()
-        assert index.roots() == []
-        assert len(rows.fetchall()) + len([first]) > 1
+    index, stop, looked = known.store.files, threading.Event(), []
+
+    def read_until_stopped():
+        while not stop.is_set():
+            looked.append(known.files.search("heron", space=SPACE, mode="words"))
+
+    with ThreadPoolExecutor() as pool:
+        reading = pool.submit(read_until_stopped)
+        for _ in range(20):
+            Path(index.path).unlink()
+            assert known.files.sync(space=SPACE).indexed == 2
+        stop.set()
+        reading.result()
+    assert any(looked) and found(known, "heron", mode="words")
 
 
 @pytest.mark.proves("C64")

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from bench.privacy.cases import SHAPES, _draw
+from bench.privacy.cases import SHAPES, draw
 from reverie.core import config
 from reverie.core.errors import BadInput
 from reverie.interfaces.frameworks.agent_loop import Beside
@@ -24,7 +24,7 @@ def made(seed=31):
     """One secret of each type, as it is shown and the part of it that must not be kept."""
     rng = random.Random(seed)
     for kind, pieces in SHAPES.items():
-        shown = "".join(piece if isinstance(piece, str) else _draw(rng, *piece) for piece in pieces)
+        shown = "".join(piece if isinstance(piece, str) else draw(rng, *piece) for piece in pieces)
         shown = f"https://{shown}@o1.ingest.sentry.io/42" if kind == "sentry-dsn" else shown
         yield (
             kind,

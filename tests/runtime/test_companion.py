@@ -183,7 +183,6 @@ def test_nothing_grows_without_bound(wordy, clock):
 
         assert len(conversation.window) <= prepare_block.WINDOW_MESSAGES
         assert len(state.injected) <= MAX_IDS and len(state.surfaced) <= MAX_IDS
-        assert len(companion._background._queue) == len(companion._background._unprepared) == 0
         assert companion.behind == companion.dropped == 0
     assert len(wordy.store.events(verbs=["turn"], limit=10_000)) == 3_000
 
@@ -582,7 +581,7 @@ def test_trouble_in_the_background_is_kept_and_the_next_turn_goes_on(wordy, cloc
     with monkeypatch.context() as patched, session(wordy) as companion:
         patched.setattr(prepare_block, "search_memories", lambda *_: 1 / 0)
         turn(companion, "the staging server", clock=clock)
-        trouble = companion._background.trouble
+        trouble = companion.trouble
         patched.undo()
         turn(companion, CHAT, clock=clock)
         turn(companion, "invoices of accounting numbered", clock=clock)

@@ -42,7 +42,7 @@ def lit(store, statement, failure, late):
     """Within, the n-th statement that the store writes with fails; yields the fuse, of which `left`
     tells.
     """
-    connections = store._db
+    connections = store.connections
     fuse = Fuse(connections.writer, statement, failure, late)
     connections.writer = fuse
     try:

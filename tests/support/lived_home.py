@@ -19,8 +19,9 @@ from reverie.testing import SPACE, make_conversation
 def unknowing(monkeypatch):
     """An older version that knew no secret: everything is kept as it comes."""
     with monkeypatch.context() as patch:
-        patch.setattr(privacy, "_find_spans", lambda *_: [])
-        patch.setattr(privacy, "_mark_named_value", lambda *_: None)
+        for find in ("assignment", "shape", "personal", "iban"):
+            patch.setattr(privacy, f"find_{find}_spans", lambda *_: [])
+        patch.setattr(privacy, "named_secret_kind", lambda *_: None)
         yield
 
 

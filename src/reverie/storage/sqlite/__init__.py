@@ -74,6 +74,13 @@ class SqliteStore(SqliteScrubbing):
             self._db.close()
             raise
 
+    @property
+    def connections(self) -> SqliteConnections:
+        """The connections to the database file, for what the verbs do not offer: pragmas, repairs
+        by hand and tests of what happens when a statement fails.
+        """
+        return self._db
+
     @cached_property
     def files(self) -> FileIndex:
         from reverie.storage.sqlite.note_index import SqliteFileIndex
