@@ -160,9 +160,9 @@ def test_stdin_can_be_replayed(run):
 
 def test_the_examples_teach_and_remind(run):
     """The first sample conversation teaches at least eight things, the second is reminded of some."""
-    _, summary = steps(run("replay", str(EXAMPLES / "session-1.jsonl"), "--json"))
+    _, summary = steps(run("replay", str(EXAMPLES / "session-1.jsonl"), "--json", "--keep"))
     assert summary["learned"] >= 8
-    turns, _ = steps(run("replay", str(EXAMPLES / "session-2.jsonl"), "--json"))
+    turns, _ = steps(run("replay", str(EXAMPLES / "session-2.jsonl"), "--json", "--keep"))
     assert any(turn["surfaced"] for turn in turns)
 
 
