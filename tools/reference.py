@@ -14,7 +14,7 @@ from typing import Any, is_typeddict
 import reverie
 from reverie.core import config, errors
 from reverie.core.kinds import CUSTOM_KIND, KINDS, Kind
-from reverie.runtime.mind import verb_options
+from reverie.runtime import verb_options
 from reverie.runtime.mind.mind_context import VerbGroup
 from reverie.testing import memory
 
@@ -40,7 +40,7 @@ def verbs() -> str:
         ]
     options = [option for option in vars(verb_options).values() if is_typeddict(option)]
     parts.append("## Further keyword arguments\n\n")
-    parts += [f"```python\n{inspect.getsource(option).strip()}\n```\n\n" for option in options]
+    parts += [f"```text\n{inspect.getsource(option).strip()}\n```\n\n" for option in options]
     parts.append(f"## Errors\n\n```text\n{(inspect.getdoc(errors) or '').strip()}\n```\n")
     return "".join(parts)
 

@@ -386,8 +386,10 @@ def test_what_counts_no_longer_is_not_injected(mind, clock, away):
             mind.link(other.id, heron.id, "supersedes")
         elif away == "undo":
             mind.undo(mind.history(heron.id)[0].event.seq)
+        elif away == "purge":
+            mind.data.purge(heron.id)
         else:
-            getattr(mind, away)(heron.id)
+            mind.forget(heron.id)
         clock.tick(60)
         assert not turn(companion, CHAT)
 

@@ -132,7 +132,7 @@ def test_ctrl_c_while_settling(home):
         )
     process = start(home, "settle")
     with opened(home) as mind:
-        until(lambda: 0 < mind.stats().vectors)
+        until(lambda: 0 < mind.data.stats().vectors)
     code, err = interrupted(process)
     assert (code, "Traceback" in err) == (130, False)
     with opened(home) as mind:

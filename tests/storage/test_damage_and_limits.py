@@ -159,7 +159,7 @@ def test_an_empty_file_is_a_new_memory_and_the_backup_fills_it(tmp_path):
         part.unlink()
     (tmp_path / "reverie.db").touch()
     with memory(tmp_path) as mind:
-        assert mind.stats().memories == 0
+        assert mind.data.stats().memories == 0
     mended(tmp_path)
     with memory(tmp_path) as mind:
         assert len(mind.get(early)) == len(early)

@@ -67,7 +67,7 @@ def validate_held_content(content: object) -> Any:
     if not isinstance(content, (str, dict)) or not content or is_blank:
         raise BadInput(
             "What is held is a text or a mapping of names to JSON values, and not empty; "
-            "mind.release(session) lets go"
+            "mind.sessions.release(session) lets go"
         )
     size = len(content if isinstance(content, str) else dumps(content, default=str))
     if size > MAX_HELD_CHARS:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from reverie.context_window import EMPTY_BLOCK, Block
 from reverie.context_window.condensing import condense_strategies as condensing
@@ -51,6 +51,7 @@ from reverie.injection.due_reminders import claim_at_start, release_reminders
 from reverie.injection.first_turn import InjectionTurn, prepare_by_words
 from reverie.injection.prepare_block import find_focus
 from reverie.runtime.background_thread import BackgroundThread
+from reverie.runtime.verb_options import WindowOptions
 from reverie.text.host_messages import HostMessage
 from reverie.text.token_counts import QuarterEstimate, Tokenizer
 
@@ -170,10 +171,9 @@ class Companion:
         limit: int,
         task: str = "",
         strategy: str = condensing.DEFAULT,
-        tokenizer: Tokenizer | None = None,
-        sticky: Callable[[Any], bool] | None = None,
         ask: bool = True,
         now: float | None = None,
+        **counting: Unpack[WindowOptions],
     ) -> CondensedMessages:
         """The same conversation with its older part condensed to few lines; what leaves becomes
         memory, and so does an episode of it.
@@ -196,8 +196,7 @@ class Companion:
             limit,
             task,
             strategy,
-            tokenizer or QuarterEstimate(),
-            sticky,
+            **counting,
             start=self._background.settings.condense_at,
             kept=keeps,
             policy=policy,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Literal, NotRequired
 
 from mcp.server.mcpserver import Context
-from pydantic import Field
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from reverie.core.errors import BadInput
@@ -45,6 +45,26 @@ class JcodeAnswer(TypedDict):
     redacted: NotRequired[list[str]]  # kinds of secrets that were taken out
 
 
+class MemoryAction(BaseModel):
+    """What the tool is called with: an action, and what that action needs."""
+
+    action: Action
+    content: Annotated[str, Field(description="remember: what to keep.")] = ""
+    category: Category = "fact"
+    scope: Scope = "project"
+    tags: Annotated[Sequence[str], Field(description="remember, tag: tags.")] = ()
+    query: Annotated[
+        str,
+        Field(max_length=MAX_QUERY_CHARS, description="search: what to look for, by meaning."),
+    ] = ""
+    tag: Annotated[str, Field(description="list: only with this tag.")] = ""
+    id: Annotated[str, Field(description="forget, tag: which memory.")] = ""
+    from_: Annotated[str, Field(alias="from", description="link: the one memory.")] = ""
+    to: Annotated[str, Field(description="link: the other.")] = ""
+    relation: Annotated[Relation, Field(description="link: what ties them.")] = "relates_to"
+    limit: Annotated[int, Field(ge=1, le=50, description="How many, at most.")] = DEFAULT_LIMIT
+
+
 class JcodeTools:
     """The tool set of one tool with actions."""
 
@@ -55,26 +75,7 @@ class JcodeTools:
         """The one tool."""
         return [ToolDefinition(self.memory, "memory", "Memory", DOES_ALL, always=True)]
 
-    def memory(
-        self,
-        *,
-        action: Action,
-        content: Annotated[str, Field(description="remember: what to keep.")] = "",
-        category: Category = "fact",
-        scope: Scope = "project",
-        tags: Annotated[Sequence[str], Field(description="remember, tag: tags.")] = (),
-        query: Annotated[
-            str,
-            Field(max_length=MAX_QUERY_CHARS, description="search: what to look for, by meaning."),
-        ] = "",
-        tag: Annotated[str, Field(description="list: only with this tag.")] = "",
-        id: Annotated[str, Field(description="forget, tag: which memory.")] = "",
-        from_: Annotated[str, Field(alias="from", description="link: the one memory.")] = "",
-        to: Annotated[str, Field(description="link: the other.")] = "",
-        relation: Annotated[Relation, Field(description="link: what ties them.")] = "relates_to",
-        limit: Annotated[int, Field(ge=1, le=50, description="How many, at most.")] = DEFAULT_LIMIT,
-        ctx: Context | None = None,
-    ) -> JcodeAnswer:
+    def memory(self, given: MemoryAction, ctx: Context | None = None) -> JcodeAnswer:
         """Long-term memory across sessions, by action:
 
         remember {content, category, scope, tags}: keep a preference, decision, correction or fact
@@ -83,26 +84,12 @@ class JcodeTools:
         link {from, to, relation}. tag {id, tags}: add tags. Keep what will matter in another
         session; not passing answers, not what the code plainly says.
         """
-        given: dict[str, Any] = {
-            "content": content,
-            "category": category,
-            "scope": scope,
-            "tags": tags,
-            "query": query,
-            "tag": tag,
-            "id": id,
-            "from": from_,
-            "to": to,
-            "relation": relation,
-            "limit": limit,
-            "session": self.context.session_of(ctx),
-            "ctx": ctx,
-        }
-        return self._handlers()[action](given)
+        if given.action == "remember":
+            return self._remember(given, ctx)
+        return self._handlers()[given.action](given)
 
-    def _handlers(self) -> dict[str, Callable[[dict[str, Any]], JcodeAnswer]]:
+    def _handlers(self) -> dict[str, Callable[[MemoryAction], JcodeAnswer]]:
         return {
-            "remember": self._remember,
             "recall": self._recall,
             "search": self._search,
             "list": self._list,
@@ -111,43 +98,43 @@ class JcodeTools:
             "tag": self._tag,
         }
 
-    def _remember(self, given: dict[str, Any]) -> JcodeAnswer:
-        claim = self.context.vouch(given["content"], given["category"], given["ctx"])
+    def _remember(self, given: MemoryAction, ctx: Context | None) -> JcodeAnswer:
+        claim = self.context.vouch(given.content, given.category, ctx)
         kept = self.context.mind.remember(
-            given["content"],
-            kind=given["category"],
-            tags=given["tags"],
-            session=given["session"],
-            space=self.context.space_of(given["scope"], SCOPES),
+            given.content,
+            kind=given.category,
+            tags=given.tags,
+            session=self.context.session_of(ctx),
+            space=self.context.space_of(given.scope, SCOPES),
             **claim.fields,
         )
         self.context.request_settling()
-        other = f" as a {kept.kind}" if kept.kind != given["category"] else ""
+        other = f" as a {kept.kind}" if kept.kind != given.category else ""
         sentences = (
-            f"Remembered in {given['scope']}{other}",
+            f"Remembered in {given.scope}{other}",
             claim.why,
             describe_curation_wait(kept),
         )
         answer = JcodeAnswer(message=". ".join(filter(None, sentences)), id=kept.id)
-        if redacted := self.context.list_redactions(given["content"], given["tags"]):
+        if redacted := self.context.list_redactions(given.content, given.tags):
             answer["redacted"] = redacted
         return answer
 
-    def _recall(self, given: dict[str, Any]) -> JcodeAnswer:
+    def _recall(self, given: MemoryAction) -> JcodeAnswer:
         """Search for the user's last words, as far as a host told them; else the newest."""
-        return self._answer_search(self.context.last_user_words(), given["limit"])
+        return self._answer_search(self.context.last_user_words(), given.limit)
 
-    def _search(self, given: dict[str, Any]) -> JcodeAnswer:
-        return self._answer_search(require_argument(given, "query"), given["limit"])
+    def _search(self, given: MemoryAction) -> JcodeAnswer:
+        return self._answer_search(require_argument(given, "query"), given.limit)
 
     def _answer_search(self, query: str, limit: int) -> JcodeAnswer:
         mode = self.context.search_mode() if query else "auto"
         hits = self.context.mind.recall(query, space=self.context.space, limit=limit, mode=mode)
         return self._answer_memories([(hit.memory, hit.why[:4]) for hit in hits])
 
-    def _list(self, given: dict[str, Any]) -> JcodeAnswer:
-        tags = [given["tag"]] if given["tag"] else ()
-        found = self.context.mind.browse(space=self.context.space, tags=tags, limit=given["limit"])
+    def _list(self, given: MemoryAction) -> JcodeAnswer:
+        tags = [given.tag] if given.tag else ()
+        found = self.context.mind.browse(space=self.context.space, tags=tags, limit=given.limit)
         return self._answer_memories([(memory, ()) for memory in found])
 
     def _answer_memories(self, found: Sequence[tuple[Memory, Sequence[str]]]) -> JcodeAnswer:
@@ -162,32 +149,33 @@ class JcodeTools:
             memories=memories,
         )
 
-    def _forget(self, given: dict[str, Any]) -> JcodeAnswer:
+    def _forget(self, given: MemoryAction) -> JcodeAnswer:
         (memory,) = self.context.get_visible([require_argument(given, "id")])
         self.context.mind.forget(memory.id)
         done = "Forgotten" if memory.active else "It had been forgotten before"
         return JcodeAnswer(message=f"{done}; `reverie restore` brings it back", id=memory.id)
 
-    def _link(self, given: dict[str, Any]) -> JcodeAnswer:
-        one = require_argument(given, "from")
+    def _link(self, given: MemoryAction) -> JcodeAnswer:
+        one = require_argument(given, "from_")
         other = require_argument(given, "to")
         self.context.get_visible([one, other])
-        weight = self.context.mind.link(one, other, given["relation"])
-        return JcodeAnswer(message=f"{one} {given['relation']} {other} ({weight:.2f})")
+        weight = self.context.mind.link(one, other, given.relation)
+        return JcodeAnswer(message=f"{one} {given.relation} {other} ({weight:.2f})")
 
-    def _tag(self, given: dict[str, Any]) -> JcodeAnswer:
+    def _tag(self, given: MemoryAction) -> JcodeAnswer:
         self.context.get_visible([require_argument(given, "id")])
-        if not given["tags"]:
+        if not given.tags:
             raise BadInput("tag needs tags")
-        memory = self.context.mind.tag(given["id"], add=given["tags"])
+        memory = self.context.mind.tag(given.id, add=given.tags)
         answer = JcodeAnswer(message=f"Tags: {', '.join(memory.tags)}", id=memory.id)
-        if redacted := self.context.list_redactions(given["tags"]):
+        if redacted := self.context.list_redactions(given.tags):
             answer["redacted"] = redacted
         return answer
 
 
-def require_argument(given: dict[str, Any], name: str) -> str:
+def require_argument(given: MemoryAction, name: str) -> str:
     """An argument that this action needs; BadInput if it is empty."""
-    if not given[name]:
-        raise BadInput(f"This action needs {name}")
-    return str(given[name])
+    value = getattr(given, name)
+    if not value:
+        raise BadInput(f"This action needs {name.strip('_')}")
+    return str(value)

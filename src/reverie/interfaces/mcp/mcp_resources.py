@@ -40,7 +40,7 @@ already, and revise that instead. Then say in a line or two what you kept."""
 
 
 def add_resources(server: MCPServer, tool_context: ToolContext) -> None:
-    """Put resources and prompts on a server."""
+    """Put what a person can attach on a server: two pages, and each memory by its id."""
 
     @server.resource(
         "reverie://pages/MEMORY.md",
@@ -78,6 +78,10 @@ def add_resources(server: MCPServer, tool_context: ToolContext) -> None:
         facts = [f"- {name}: {value}" for name, value in fields.items() if name != "text"]
         story = tool_context.mind.explain(id).story
         return "\n".join((fields["text"], "", "---", NOTE, "", *facts, "", *story, ""))
+
+
+def add_prompts(server: MCPServer, tool_context: ToolContext) -> None:
+    """Put what a person can start on a server, with tags to complete its topic."""
 
     @server.prompt("recall", title="Recall", description="Bring in what memory has on a topic.")
     def recall(topic: str) -> str:

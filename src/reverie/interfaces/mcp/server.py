@@ -102,6 +102,7 @@ def build_server(tool_context: ToolContext, profile: str = "unified") -> MCPServ
     for tool in tool_set(tool_context).tools():
         register_tool(server, tool)
     mcp_resources.add_resources(server, tool_context)
+    mcp_resources.add_prompts(server, tool_context)
     return server
 
 

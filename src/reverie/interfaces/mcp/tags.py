@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Annotated, NotRequired
 
 from mcp.server.mcpserver import Context
-from pydantic import Field
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from reverie.context_window import escape_text
@@ -87,6 +87,30 @@ class TagListAnswer(TypedDict):
     message: str
 
 
+class NewMemory(BaseModel):
+    """What `store_memory` is called with."""
+
+    content: Annotated[
+        str, Field(description="The full explanation or insight, standing by itself.")
+    ]
+    description: Annotated[
+        str,
+        Field(
+            description="One clear line: OAuth2 flow with JWT refresh tokens in Redis; "
+            "not: authentication thing we discussed."
+        ),
+    ]
+    tags: Annotated[
+        Sequence[str],
+        Field(
+            description="Specific and searchable: oauth2, jwt_auth, token_refresh; not auth, stuff."
+        ),
+    ]
+    confidence: Annotated[float | None, Field(description="How sure you are, 0 to 1.")] = None
+    scope: Annotated[str, Field(description="project or universal.")] = "project"
+    evidence: Annotated[str, Field(description="What it rests on.")] = ""
+
+
 class TagTools:
     """The tool set of three tools."""
 
@@ -107,30 +131,7 @@ class TagTools:
             ToolDefinition(self.list_memory_tags, "list_memory_tags", "List memory tags", READS),
         ]
 
-    def store_memory(
-        self,
-        content: Annotated[
-            str, Field(description="The full explanation or insight, standing by itself.")
-        ],
-        description: Annotated[
-            str,
-            Field(
-                description="One clear line: OAuth2 flow with JWT refresh tokens in Redis; "
-                "not: authentication thing we discussed."
-            ),
-        ],
-        tags: Annotated[
-            Sequence[str],
-            Field(
-                description="Specific and searchable: oauth2, jwt_auth, token_refresh; "
-                "not auth, stuff."
-            ),
-        ],
-        confidence: Annotated[float | None, Field(description="How sure you are, 0 to 1.")] = None,
-        scope: Annotated[str, Field(description="project or universal.")] = "project",
-        evidence: Annotated[str, Field(description="What it rests on.")] = "",
-        ctx: Context | None = None,
-    ) -> StoreAnswer:
+    def store_memory(self, given: NewMemory, ctx: Context | None = None) -> StoreAnswer:
         """Store information for future sessions.
 
         Store after giving a comprehensive explanation, documenting a pattern of this project, or
@@ -138,30 +139,30 @@ class TagTools:
         passing answers to simple questions, information about the user, or temporary
         troubleshooting steps.
         """
-        if scope not in SCOPES:
+        if given.scope not in SCOPES:
             return StoreAnswer(
-                status="rejected", error=f"{scope!r} is no scope", allowed_scopes=list(SCOPES)
+                status="rejected", error=f"{given.scope!r} is no scope", allowed_scopes=list(SCOPES)
             )
-        if not description.strip():
+        if not given.description.strip():
             return StoreAnswer(
                 status="error",
                 error="description is needed: one clear line that says what it is about",
             )
         mind = self.context.mind
         try:
-            searchable_tags = check_searchable_tags(tags)
-            claim = self.context.vouch(content, ctx=ctx)
+            searchable_tags = check_searchable_tags(given.tags)
+            claim = self.context.vouch(given.content, ctx=ctx)
             trust = None
-            if confidence is not None:
-                trust = min(TRUST_BY_PROVENANCE[claim.provenance], max(0.0, confidence))
+            if given.confidence is not None:
+                trust = min(TRUST_BY_PROVENANCE[claim.provenance], max(0.0, given.confidence))
             details = dict(claim.fields.get("details", {}))
-            if evidence:
-                details["evidence"] = evidence
+            if given.evidence:
+                details["evidence"] = given.evidence
             kept = mind.remember(
-                content,
-                title=description,
+                given.content,
+                title=given.description,
                 tags=searchable_tags,
-                space=self.context.space_of(scope, SCOPES),
+                space=self.context.space_of(given.scope, SCOPES),
                 trust=trust,
                 provenance=claim.fields["provenance"],
                 details=details,
@@ -178,13 +179,15 @@ class TagTools:
             tags=list(kept.tags),
             maturity=maturity_of(kept),
             confidence=round(kept.confidence, 4),
-            scope=scope,
+            scope=given.scope,
         )
         if twin:
             answer["duplicate_of"] = twin.memory.id
             answer["duplicate_similarity"] = twin.likeness
             answer["duplicate_source"] = maturity_of(twin.memory)
-        if redacted := self.context.list_redactions(content, description, tags, evidence):
+        if redacted := self.context.list_redactions(
+            given.content, given.description, given.tags, given.evidence
+        ):
             answer["redacted"] = redacted
         return answer
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from reverie.core.errors import ReverieError
 
@@ -44,16 +47,44 @@ DOES_ALL = ToolAnnotations(
 def answer_known_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, answering foreseen errors to the model: their messages say what to do.
 
-    A parameter called `from_` is `from` on the wire.
+    Of a function that takes its arguments as one Pydantic model (its first parameter), each field
+    of the model is an argument of the tool. A parameter called `from_` is `from` on the wire.
     """
+    signature = inspect.signature(function, eval_str=True)
+    parameters = list(signature.parameters.values())
+    model: Any = parameters[0].annotation if parameters else None
+    others = parameters[1:]
+    takes_model = isinstance(model, type) and issubclass(model, BaseModel)
 
     @wraps(function)
     def called(**given: Any) -> Any:
-        if "from" in given:
-            given["from_"] = given.pop("from")
         try:
+            if takes_model:
+                rest = {other.name: given.pop(other.name, None) for other in others}
+                return function(model.model_validate(given), **rest)
+            if "from" in given:
+                given["from_"] = given.pop("from")
             return function(**given)
         except ReverieError as err:
             return CallToolResult(content=[TextContent(type="text", text=str(err))], is_error=True)
 
+    if takes_model:
+        # The SDK reads a tool's arguments off its signature.
+        fields = [to_parameter(name, field) for name, field in model.model_fields.items()]
+        called.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[
+                *fields,
+                *(other.replace(kind=inspect.Parameter.KEYWORD_ONLY) for other in others),
+            ]
+        )
     return called
+
+
+def to_parameter(name: str, field: FieldInfo) -> inspect.Parameter:
+    """A field of a model of arguments as a parameter of its own."""
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if field.is_required() else field.default,
+        annotation=Annotated[field.rebuild_annotation(), field],
+    )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated, NotRequired, cast
 
 from mcp.server.mcpserver import Context
-from pydantic import Field
+from pydantic import BaseModel, Field
 from typing_extensions import TypedDict
 
 from reverie.core.errors import BadInput
@@ -121,6 +121,38 @@ class RemindAnswer(TypedDict):
     redacted: NotRequired[list[str]]  # kinds of secrets that were taken out
 
 
+class NewMemory(BaseModel):
+    """What `remember` is called with."""
+
+    text: Annotated[
+        str,
+        Field(
+            description="One thing, in full sentences that stand by themselves: name what "
+            "it is about, and why."
+        ),
+    ]
+    kind: Annotated[
+        str,
+        Field(
+            description="fact, preference, decision, correction, negative (never do), entity, "
+            "learning, procedure, knowledge, event, goal, or your own."
+        ),
+    ] = "fact"
+    title: Annotated[str, Field(description="What it is about in a few words; hints show it.")] = ""
+    tags: Annotated[
+        Sequence[str], Field(description="Specific ones: oauth2, jwt_auth; not auth, stuff.")
+    ] = ()
+    scope: Scope = "project"
+    files: Annotated[Sequence[str], Field(description="Files it is about.")] = ()
+    triggers: Annotated[
+        Sequence[str],
+        Field(description="What calls it up: words, globs of paths, or tool:Bash(git push*)."),
+    ] = ()
+    expires: Annotated[
+        str, Field(description="When it stops being true, ISO 8601, if you know.")
+    ] = ""
+
+
 class UnifiedTools:
     """The tool set of eight tools."""
 
@@ -182,39 +214,7 @@ class UnifiedTools:
             ],
         )
 
-    def remember(
-        self,
-        text: Annotated[
-            str,
-            Field(
-                description="One thing, in full sentences that stand by themselves: name what "
-                "it is about, and why."
-            ),
-        ],
-        kind: Annotated[
-            str,
-            Field(
-                description="fact, preference, decision, correction, negative (never do), entity, "
-                "learning, procedure, knowledge, event, goal, or your own."
-            ),
-        ] = "fact",
-        title: Annotated[
-            str, Field(description="What it is about in a few words; hints show it.")
-        ] = "",
-        tags: Annotated[
-            Sequence[str], Field(description="Specific ones: oauth2, jwt_auth; not auth, stuff.")
-        ] = (),
-        scope: Scope = "project",
-        files: Annotated[Sequence[str], Field(description="Files it is about.")] = (),
-        triggers: Annotated[
-            Sequence[str],
-            Field(description="What calls it up: words, globs of paths, or tool:Bash(git push*)."),
-        ] = (),
-        expires: Annotated[
-            str, Field(description="When it stops being true, ISO 8601, if you know.")
-        ] = "",
-        ctx: Context | None = None,
-    ) -> RememberAnswer:
+    def remember(self, given: NewMemory, ctx: Context | None = None) -> RememberAnswer:
         """Keep one thing in long-term memory for later conversations.
 
         Keep: what the user prefers, corrects or forbids; decisions with their reasons; conventions
@@ -225,28 +225,30 @@ class UnifiedTools:
         remember is nobody's wish: keep what it says as a fact or note, if at all.
         """
         mind = self.context.mind
-        claim = self.context.vouch(text, kind, ctx)
+        claim = self.context.vouch(given.text, given.kind, ctx)
         kept = mind.remember(
-            text,
-            space=self.context.space_of(scope, SCOPES),
-            kind=kind,
-            title=title,
-            tags=tags,
-            files=files,
-            triggers=triggers,
-            expires_at=expires or None,
+            given.text,
+            space=self.context.space_of(given.scope, SCOPES),
+            kind=given.kind,
+            title=given.title,
+            tags=given.tags,
+            files=given.files,
+            triggers=given.triggers,
+            expires_at=given.expires or None,
             session=self._session(ctx),
             **claim.fields,
         )
         self.context.request_settling()
-        answer = RememberAnswer(id=kept.id, scope=scope)
-        if kept.kind != kind:
+        answer = RememberAnswer(id=kept.id, scope=given.scope)
+        if kept.kind != given.kind:
             answer["kept_as"] = kept.kind
         if why := "; ".join(filter(None, (claim.why, describe_curation_wait(kept)))):
             answer["why"] = why
         redacted = {
             *kept.details.get("redacted", ()),
-            *self.context.list_redactions(text, title, tags, files, triggers),
+            *self.context.list_redactions(
+                given.text, given.title, given.tags, given.files, given.triggers
+            ),
         }
         if redacted:
             answer["redacted"] = sorted(redacted)

@@ -230,11 +230,12 @@ class Mind:
         `companion`; `strategy` as for `companion.condense`; `tokenizer` is whatever counts tokens.
         """
         from reverie.runtime.mind.agent_hooks import AgentConversation, ContextSize
+        from reverie.text.token_counts import QuarterEstimate
 
         return AgentConversation(
             self,
             self.companion(space, session=session),
-            ContextSize(limit, strategy, tokenizer),
+            ContextSize(limit, strategy, tokenizer or QuarterEstimate()),
         )
 
     def learn(

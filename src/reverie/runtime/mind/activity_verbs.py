@@ -17,7 +17,7 @@ from reverie.memory.memory_validation import Moment, parse_moment, parse_moment_
 from reverie.privacy.redacted_text import redact_short_text
 from reverie.runtime.mind.mind_context import VerbGroup, check_limit
 from reverie.runtime.mind.tool_recording import ToolRecording
-from reverie.runtime.mind.verb_options import EventFilter, FileTouchFields, RunOutcome
+from reverie.runtime.verb_options import EventFilter, FileTouchFields, RunOutcome
 from reverie.text.argument_checks import check_question, check_text_list
 
 if TYPE_CHECKING:
@@ -331,7 +331,7 @@ class ActivityVerbs(VerbGroup):
             return log.ask(check_question(query, "query"), parameters)
 
     def analysis(self, *, space: str | None = None) -> LogAnalysis:
-        """A snapshot of the activity log for several questions: `with mind.analysis() as log:
+        """A snapshot of the activity log for several questions: `with mind.activity.analysis() as log:
         log.ask("select …")`, each as in `sql`.
 
         What a question needs is copied into memory once: a million tool runs take some ten seconds

@@ -22,6 +22,7 @@ from reverie.context_window.injection_block import EMPTY_BLOCK, Block, append_bl
 from reverie.core.model import Hit, Memory
 from reverie.memory.working_memory import HeldContent
 from reverie.retrieval.rescoring import can_surface
+from reverie.text.token_counts import QuarterEstimate, Tokenizer
 
 if TYPE_CHECKING:
     from reverie.context_window.condensing.summary_draft import CondensedMessages
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from reverie.runtime.companion import Companion
     from reverie.runtime.mind import Mind
     from reverie.runtime.settle import SettleReport
-    from reverie.text.token_counts import Tokenizer
 
 START_EPISODES = 5  # episodes that a conversation begins with
 
@@ -39,7 +39,7 @@ class ContextSize(NamedTuple):
 
     limit: int  # tokens
     strategy: str = "hybrid"  # how it is condensed
-    tokenizer: Tokenizer | None = None
+    tokenizer: Tokenizer = QuarterEstimate()
 
 
 class StartContext(NamedTuple):
