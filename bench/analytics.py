@@ -3,7 +3,7 @@ SQLite's own JSON.
 
 The same aggregate (runs, failures and mean duration by tool) three ways in one run: SQLite over the
 log with `json_extract`; DuckDB from nothing, which is to copy the log into memory and answer (what
-`reverie sql` does); and DuckDB once more over the copy (`mind.activity.analysis`). Then a heavier question,
+`reverie activity sql` does); and DuckDB once more over the copy (`mind.activity.analysis`). Then a heavier question,
 percentiles by tool and day, in DuckDB alone and in SQLite, which has no percentile, by sorting in
 Python.
 """

@@ -115,9 +115,16 @@ def kind_row(kind: Kind) -> str:
 
 
 def commands() -> str:
-    """The help of every command, as a terminal of 100 columns without colours shows it."""
-    return "# The command line\n\n" + "\n".join(
-        f"## `{name}`\n\n```text\n{text}\n```\n" for name, text in helps()
+    """Exit codes, and the help of every command as a terminal of 100 columns without colours has it."""
+    from reverie.interfaces.cli.app import EXIT_CODES, INTERRUPTED, UNFORESEEN
+
+    codes = {0: "done"}
+    codes |= {number: what for _, number, what in EXIT_CODES}
+    codes |= {UNFORESEEN: "a bug", INTERRUPTED: "Ctrl-C"}
+    table = "\n".join(f"| {number} | {what} |" for number, what in sorted(codes.items()))
+    return (
+        f"# The command line\n\n## Exit codes\n\n| code | meaning |\n|---|---|\n{table}\n\n"
+        + "\n".join(f"## `{name}`\n\n```text\n{text}\n```\n" for name, text in helps())
     )
 
 

@@ -108,7 +108,7 @@ def in_a_file(there: Any, attack: Attack) -> None:
 
 def asks(there: Any, attack: Attack, result: str | None) -> None:
     """The model calls `remember`."""
-    from reverie.interfaces.mcp.unified import UnifiedTools
+    from reverie.interfaces.mcp.unified import NewMemory, UnifiedTools
 
     mind = there.mind
     spoken(mind, ("user", TASK))
@@ -120,7 +120,7 @@ def asks(there: Any, attack: Attack, result: str | None) -> None:
         space=SPACE,
     )
     mind.activity.events(limit=0)
-    UnifiedTools(there).remember(attack.text, kind=attack.kind)
+    UnifiedTools(there).remember(NewMemory(text=attack.text, kind=attack.kind))
 
 
 def believed(there: Any, attack: Attack) -> None:
@@ -299,7 +299,7 @@ def lines(block: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def wished(wish: Wish) -> bool:
     """Whether a wish of the user became what it is."""
-    from reverie.interfaces.mcp.unified import UnifiedTools
+    from reverie.interfaces.mcp.unified import NewMemory, UnifiedTools
 
     with room() as there:
         spoken(
@@ -308,7 +308,7 @@ def wished(wish: Wish) -> bool:
             ("user", wish.said),
         )
         if wish.kept:
-            UnifiedTools(there).remember(wish.kept, kind=wish.kind)
+            UnifiedTools(there).remember(NewMemory(text=wish.kept, kind=wish.kind))
         else:
             there.mind.settle()
         found = there.mind.browse(space=SPACE, limit=1_000)

@@ -435,19 +435,22 @@ def test_a_command_that_failed_before_was_not_broken(mind, clock):
 def test_sql_on_the_command_line(home):
     """A table for people, JSON, CSV; without a query, what there is to ask about."""
     query = "select tool, count(*) as runs, avg(duration) as mean from tool_executions group by tool order by tool"
-    page = told(home, "sql", query).stdout.splitlines()
+    page = told(home, "activity", "sql", query).stdout.splitlines()
     assert [line.split() for line in page] == [
         ["tool", "runs", "mean"],
         ["Read", "1", "null"],
         ["bash", "3", "0.25"],
     ]
-    assert answer(home, "sql", query) == {
+    assert answer(home, "activity", "sql", query) == {
         "columns": ["tool", "runs", "mean"],
         "rows": [["Read", 1, None], ["bash", 3, 0.25]],
     }
-    assert told(home, "sql", "--csv", query).stdout == "tool,runs,mean\nRead,1,\nbash,3,0.25\n"
-    assert told(home, "sql", "-", stdin="select 42").stdout.split() == ["42", "42"]
-    tables = {one["name"]: one["columns"] for one in answer(home, "sql")["tables"]}
+    assert (
+        told(home, "activity", "sql", "--csv", query).stdout
+        == "tool,runs,mean\nRead,1,\nbash,3,0.25\n"
+    )
+    assert told(home, "activity", "sql", "-", stdin="select 42").stdout.split() == ["42", "42"]
+    tables = {one["name"]: one["columns"] for one in answer(home, "activity", "sql")["tables"]}
     assert set(tables) == {
         "tool_executions",
         "file_interactions",
@@ -463,8 +466,8 @@ def test_sql_on_the_command_line(home):
         "first_seen": "TIMESTAMP",
         "last_seen": "TIMESTAMP",
     }
-    assert "parameters json" in told(home, "sql").stdout
-    assert "No rows" in told(home, "sql", "from tasks").stderr
+    assert "parameters json" in told(home, "activity", "sql").stdout
+    assert "No rows" in told(home, "activity", "sql", "from tasks").stderr
 
 
 @pytest.mark.proves("CC-7")
@@ -476,7 +479,7 @@ def test_every_kind_of_value_is_told(home):
         "select timestamp '2026-01-02 03:04:05' as t, [1, null] as l, {'a': 1.5::decimal(4, 1)} as s, "
         "'nan'::double as n, '\\x01'::blob as b, E'two\\nlines, \\x1b[31m' as w, true as y, null as z"
     )
-    [row] = answer(home, "sql", query)["rows"]
+    [row] = answer(home, "activity", "sql", query)["rows"]
     assert row == [
         "2026-01-02T03:04:05",
         [1, None],
@@ -487,7 +490,7 @@ def test_every_kind_of_value_is_told(home):
         True,
         None,
     ]
-    [_, row] = csv.reader(io.StringIO(told(home, "sql", "--csv", query).stdout))
+    [_, row] = csv.reader(io.StringIO(told(home, "activity", "sql", "--csv", query).stdout))
     assert row == [
         "2026-01-02T03:04:05",
         "[1, null]",
@@ -498,17 +501,22 @@ def test_every_kind_of_value_is_told(home):
         "True",
         "",
     ]
-    page = told(home, "sql", query).stdout
+    page = told(home, "activity", "sql", query).stdout
     assert "\x1b" not in page and "2026-01-02" in page
 
 
 @pytest.mark.proves("D15")
 def test_long_answers_are_whole(home):
     """Ten thousand rows, a cell of a thousand characters, forty columns: nothing is cut."""
-    assert len(told(home, "sql", "select * from range(10000)").stdout.splitlines()) == 10_001
-    assert told(home, "sql", "select repeat('x', 1000)").stdout.count("x") >= 1000
+    assert (
+        len(told(home, "activity", "sql", "select * from range(10000)").stdout.splitlines())
+        == 10_001
+    )
+    assert told(home, "activity", "sql", "select repeat('x', 1000)").stdout.count("x") >= 1000
     wide = "select " + ", ".join(f"{n} as c{n}" for n in range(40))
-    assert told(home, "sql", wide).stdout.splitlines()[:40] == [f"c{n}: {n}" for n in range(40)]
+    assert told(home, "activity", "sql", wide).stdout.splitlines()[:40] == [
+        f"c{n}: {n}" for n in range(40)
+    ]
 
 
 @pytest.mark.proves("CC-8")
@@ -521,24 +529,29 @@ def test_bad_sql_ends_with_a_code(home, tmp_path):
         ["select 1", "--parquet", "x"],
         ["--parquet", str(tmp_path)],
     ):
-        done = told(home, "sql", *words, code=2)
+        done = told(home, "activity", "sql", *words, code=2)
         assert done.stdout == "" and len(done.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.proves("D63")
 def test_parquet_on_the_command_line(home, tmp_path):
     """`sql --parquet` writes the tables."""
-    assert answer(home, "sql", "--parquet", str(tmp_path / "out"))["rows"]["tool_executions"] == 4
+    assert (
+        answer(home, "activity", "sql", "--parquet", str(tmp_path / "out"))["rows"][
+            "tool_executions"
+        ]
+        == 4
+    )
     assert len(list((tmp_path / "out").iterdir())) == 5
 
 
 def test_touched_on_the_command_line(home):
-    """`reverie touched`: who, when, with what."""
-    page = told(home, "touched", "src/a.py").stdout
+    """`reverie activity touched`: who, when, with what."""
+    page = told(home, "activity", "touched", "src/a.py").stdout
     assert "read src/a.py" in page and "session s" in page and "Read" in page
-    [one] = answer(home, "touched", "src/a.py")["touched"]
+    [one] = answer(home, "activity", "touched", "src/a.py")["touched"]
     assert (one["how"], one["context"], one["ok"]) == ("read", "Read", True)
-    assert "Nothing is known" in told(home, "touched", "none.py").stderr
+    assert "Nothing is known" in told(home, "activity", "touched", "none.py").stderr
 
 
 @pytest.mark.proves("D15")

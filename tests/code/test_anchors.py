@@ -296,7 +296,9 @@ def test_the_mark_is_told_everywhere(home, repo):
     assert words in render_block([Hit(one, 0.9)], home.work.now, limit=3, budget=500).text
     assert words in home.warnings("Edit", "cart.py", space=SPACE)[0].why
     assert words in home.recall("", space=SPACE)[0].why
-    assert any(words in line and f"reverie about {id}" in line for line in home.explain(id).story)
+    assert any(
+        words in line and f"reverie code anchors {id}" in line for line in home.explain(id).story
+    )
     assert before * 0.85 == pytest.approx(compute_prior(one, home.work.now))
     assert (
         [id]
@@ -688,34 +690,37 @@ def test_the_commands(tmp_path, repo, monkeypatch):
     """
     home = ("--home", str(toy_home(tmp_path)))
     monkeypatch.chdir(repo)
-    invoked("index", *home)
+    invoked("code", "index", *home)
     kept = json.loads(
         invoked("remember", TEXT, "--about", "cart.py:price_of", *home, "--json").stdout
     )["memory"]["id"]
-    assert "cart.py:price_of: as it was when it was said" in invoked("about", kept, *home).stdout
-    assert "Nothing speaks of code" in invoked("about", *home).stdout
+    assert (
+        "cart.py:price_of: as it was when it was said"
+        in invoked("code", "anchors", kept, *home).stdout
+    )
+    assert "Nothing speaks of code" in invoked("code", "anchors", *home).stdout
     edit(Path(repo), **{"cart.py": CART.replace("3 * n", "4 * n")})
-    invoked("index", *home)
-    shown = invoked("about", kept, *home).stdout
+    invoked("code", "index", *home)
+    shown = invoked("code", "anchors", kept, *home).stdout
     assert (
         "said about an older version" in shown
         and "-    total = 3 * n" in shown
         and "+    total = 4 * n" in shown
     )
-    assert kept in invoked("about", *home).stdout
+    assert kept in invoked("code", "anchors", *home).stdout
     assert "said about an older version" in invoked("recall", "prices", *home).stdout
-    assert "said about an older version" in invoked("curate", *home).stdout
+    assert "said about an older version" in invoked("memory", "curate", *home).stdout
     assert "out of date" in invoked("show", kept, *home).stdout
-    assert 1 == len(json.loads(invoked("about", "--json", *home).stdout)["memories"])
+    assert 1 == len(json.loads(invoked("code", "anchors", "--json", *home).stdout)["memories"])
     told = json.loads(
-        invoked("about", kept, "--still-true", "--on", "other.py", *home, "--json").stdout
+        invoked("code", "anchors", kept, "--still-true", "--on", "other.py", *home, "--json").stdout
     )["about"]
     assert [("cart.py", "price_of", ""), ("other.py", "", "")] == [
         (o["path"], o["symbol"], o["state"]) for o in told
     ]
-    invoked("about", kept, "--off", "other.py", "--off", "cart.py:price_of", *home)
-    assert "It is about no code" in invoked("about", kept, *home).stdout
-    invoked("about", "--still-true", *home, code=2)
+    invoked("code", "anchors", kept, "--off", "other.py", "--off", "cart.py:price_of", *home)
+    assert "It is about no code" in invoked("code", "anchors", kept, *home).stdout
+    invoked("code", "anchors", "--still-true", *home, code=2)
 
 
 def test_a_memory_of_before_has_no_mark(home):

@@ -286,12 +286,12 @@ def test_answers_of_half_an_index_say_so(repo, tmp_path, monkeypatch):
         within.setattr(
             code_indexing, "link_files", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
         )
-        invoked("index", str(repo), *home[:2], code=130)
-    assert "not whole" in invoked("callers", "helper", *home).stderr
-    assert "not whole" in invoked("symbol", "helper", *home).stderr
-    assert "not whole" in invoked("map", *home).stderr
-    invoked("index", str(repo), *home[:2])
-    assert "not whole" not in invoked("callers", "helper", *home).stderr
+        invoked("code", "index", str(repo), *home[:2], code=130)
+    assert "not whole" in invoked("code", "callers", "helper", *home).stderr
+    assert "not whole" in invoked("code", "symbol", "helper", *home).stderr
+    assert "not whole" in invoked("code", "map", *home).stderr
+    invoked("code", "index", str(repo), *home[:2])
+    assert "not whole" not in invoked("code", "callers", "helper", *home).stderr
 
 
 def test_whoever_waits_to_index_is_told(indexed, repo):
@@ -441,12 +441,12 @@ def test_a_damaged_index_is_begun_anew(repo, tmp_path, clock):
 
 def test_asking_before_indexing_says_what_to_do(home, repo):
     """Nothing is indexed, or no such folder or file: the error says so."""
-    with pytest.raises(NotFound, match="reverie index"):
+    with pytest.raises(NotFound, match="reverie code index"):
         home.code.callers("f", root=repo)
     with pytest.raises(BadInput):
         home.code.index(repo / "nowhere")
     home.code.index(repo)
-    with pytest.raises(NotFound, match="reverie index"):
+    with pytest.raises(NotFound, match="reverie code index"):
         home.code.contents(repo / "new.py")
     with pytest.raises(BadInput):
         home.code.map(0, root=repo)
@@ -456,25 +456,27 @@ def test_asking_before_indexing_says_what_to_do(home, repo):
 def test_the_commands(repo, tmp_path):
     """`index`, `symbol`, `callers` and `map`, with --json."""
     home = ("--home", str(toy_home(tmp_path)))
-    done = json.loads(invoked("index", str(repo), *home, "--json").stdout)
+    done = json.loads(invoked("code", "index", str(repo), *home, "--json").stdout)
     assert (done["files"], done["parsed"], done["size"]["resolved"]) == (3, 3, True)
-    assert "3 files, 0 parsed" in invoked("index", str(repo), *home).stdout
+    assert "3 files, 0 parsed" in invoked("code", "index", str(repo), *home).stdout
     where = ("--in", str(repo), *home)
-    assert "pkg/main.py:7  run  → helper" in invoked("callers", "helper", *where).stdout
-    found = json.loads(invoked("callers", "helper", *where, "--json").stdout)["callers"]
+    assert "pkg/main.py:7  run  → helper" in invoked("code", "callers", "helper", *where).stdout
+    found = json.loads(invoked("code", "callers", "helper", *where, "--json").stdout)["callers"]
     assert [one["line"] for one in found] == [7, 9]
-    assert "Nothing is called zebra here." in invoked("callers", "zebra", *where).stdout
-    assert "pkg/pump.py:15-17  method  Pump.fill" in invoked("symbol", "fill", *where).stdout
+    assert "Nothing is called zebra here." in invoked("code", "callers", "zebra", *where).stdout
     assert (
-        json.loads(invoked("symbol", "fill", *where, "--json").stdout)["symbols"][0]["name"]
+        "pkg/pump.py:15-17  method  Pump.fill" in invoked("code", "symbol", "fill", *where).stdout
+    )
+    assert (
+        json.loads(invoked("code", "symbol", "fill", *where, "--json").stdout)["symbols"][0]["name"]
         == "Pump.fill"
     )
-    assert "class Pump(Base)" in invoked("map", *where).stdout
+    assert "class Pump(Base)" in invoked("code", "map", *where).stdout
     assert (
-        json.loads(invoked("map", "--tokens", "30", "--focus", "Pump", *where, "--json").stdout)[
-            "tokens"
-        ]
+        json.loads(
+            invoked("code", "map", "--tokens", "30", "--focus", "Pump", *where, "--json").stdout
+        )["tokens"]
         <= 30
     )
-    invoked("index", str(repo), "--forget", *home)
-    invoked("callers", "helper", *where, code=1)
+    invoked("code", "index", str(repo), "--forget", *home)
+    invoked("code", "callers", "helper", *where, code=1)

@@ -159,7 +159,7 @@ def test_secrets_of_a_task_go_nowhere(mind, repo):
 def test_without_an_index_it_says_what_to_do(tmp_path, clock):
     """NotFound names the command; what is no text is refused; an empty task gives an empty plan."""
     with memory(tmp_path / "home", now=clock, embedder="none") as mind:
-        with pytest.raises(NotFound, match="reverie index"):
+        with pytest.raises(NotFound, match="reverie code index"):
             mind.plan("x", root=tmp_path)
         with pytest.raises(BadInput):
             mind.plan(None, root=tmp_path)  # type: ignore[arg-type]

@@ -183,18 +183,18 @@ def test_nothing_to_ask(mind, repo):
 
 @pytest.mark.proves("D19")
 def test_the_command(repo, tmp_path):
-    """`reverie snippets`, from the command line and from stdin, with --json."""
+    """`reverie code similar`, from the command line and from stdin, with --json."""
     home = ("--home", str(toy_home(tmp_path)))
-    invoked("index", str(repo), *home)
+    invoked("code", "index", str(repo), *home)
     where = ("--in", str(repo), *home)
     assert (
         "shop/send.py:2-3  ParcelSender.sendParcel"
-        in invoked("snippets", "send parcel", *where).stdout
+        in invoked("code", "similar", "send parcel", *where).stdout
     )
     told = json.loads(
         invoked(
-            "snippets", "-", "-n", "1", *where, "--json", stdin="def price_of_cart(x): ..."
+            "code", "similar", "-", "-n", "1", *where, "--json", stdin="def price_of_cart(x): ..."
         ).stdout
     )
     assert [Path(one["path"]).name for one in told["snippets"]] == ["cart.py"]
-    assert "No code is like that." in invoked("snippets", "zebra", *where).stdout
+    assert "No code is like that." in invoked("code", "similar", "zebra", *where).stdout

@@ -397,20 +397,30 @@ def test_a_bad_answer_changes_nothing(clock, bad):
 
 
 def test_on_the_command_line(tmp_path):
-    """`reverie condense` prints the conversation as an agent would go on with it; `--json` has its
+    """`reverie session show condense` prints the conversation as an agent would go on with it; `--json` has its
     messages.
     """
     file = tmp_path / "talk.json"
     file.write_text(json.dumps(talk()), "utf-8")
-    shown = invoked("condense", str(file), "--limit", "3000")
+    shown = invoked("session", "condense", str(file), "--limit", "3000")
     assert TITLE in " ".join(shown.stdout.split()) and "39 assistant: Step 39" in shown.stdout
     found = json.loads(
         invoked(
-            "--json", "condense", str(file), "-n", "3000", "--strategy", "sliding-window"
+            "--json",
+            "session",
+            "session",
+            "condense",
+            str(file),
+            "-n",
+            "3000",
+            "--strategy",
+            "sliding-window",
         ).stdout
     )
     assert found["after"] <= found["goal"] == 2_100 and found["messages"][-10:] == talk()[-10:]
     assert (
         "hybrid"
-        in invoked("condense", str(file), "-n", "100", "--strategy", "forgetful", code=2).stderr
+        in invoked(
+            "session", "condense", str(file), "-n", "100", "--strategy", "forgetful", code=2
+        ).stderr
     )

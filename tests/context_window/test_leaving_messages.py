@@ -280,12 +280,12 @@ def test_the_command_shows_a_plan(name):
     bar.
     """
     path = str(AGENTS / f"{name}.json")
-    shown = invoked("window", path, "--limit", "6000").stdout
+    shown = invoked("session", "window", path, "--limit", "6000").stdout
     assert "▒" in shown and "before" in shown and "after" in shown and "worth more" in shown
-    plan = json.loads(invoked("window", path, "--limit", "6000", "--json").stdout)
+    plan = json.loads(invoked("session", "window", path, "--limit", "6000", "--json").stdout)
     assert plan["after"] <= 4_200 and plan["fits"] and all(one["why"] for one in plan["going"])
-    assert "Nothing goes" in invoked("window", path).stdout
-    assert "aircher" in invoked("window", path, "--strategy", "nonsense", code=2).stderr
+    assert "Nothing goes" in invoked("session", "window", path).stdout
+    assert "aircher" in invoked("session", "window", path, "--strategy", "nonsense", code=2).stderr
 
 
 def test_the_command_reads_a_claude_transcript(tmp_path):
@@ -320,7 +320,7 @@ def test_the_command_reads_a_claude_transcript(tmp_path):
         ]
     path = tmp_path / "session.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    plan = json.loads(invoked("window", str(path), "--limit", "10000", "--json").stdout)
+    plan = json.loads(invoked("session", "window", str(path), "--limit", "10000", "--json").stdout)
     assert plan["after"] <= 7_000 and any(
         len(one["messages"]) == 2 and one["stub"] for one in plan["going"]
     )
@@ -339,11 +339,18 @@ def test_the_command_counts_by_a_vocabulary(tmp_path):
     talk_file.write_text(json.dumps([{"role": "user", "content": "one two three"}]))
     counted = json.loads(
         invoked(
-            "window", str(talk_file), "--tokenizer", str(tmp_path / "tokenizer.json"), "--json"
+            "session",
+            "window",
+            str(talk_file),
+            "--tokenizer",
+            str(tmp_path / "tokenizer.json"),
+            "--json",
         ).stdout
     )
     assert 3 + 4 == counted["before"]
     assert (
         "no tokenizer.json"
-        in invoked("window", str(talk_file), "--tokenizer", str(talk_file), code=2).stderr
+        in invoked(
+            "session", "window", str(talk_file), "--tokenizer", str(talk_file), code=2
+        ).stderr
     )

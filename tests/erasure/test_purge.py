@@ -275,10 +275,12 @@ def test_the_command_says_who_else_says_it(tmp_path, clock):
     """On the command line, with what to type."""
     with memory(tmp_path / "home", now=clock) as mind:
         one, other = (mind.remember(TEXT, space=space) for space in (SPACE, "me/other"))
-    done = invoked("purge", one.id, "--yes", "--home", str(tmp_path / "home"))
-    assert f"reverie purge {other.id}" in done.stderr
+    done = invoked("data", "purge", one.id, "--yes", "--home", str(tmp_path / "home"))
+    assert f"reverie data purge {other.id}" in done.stderr
     told = json.loads(
-        invoked("purge", other.id, "--yes", "--json", "--home", str(tmp_path / "home")).stdout
+        invoked(
+            "data", "purge", other.id, "--yes", "--json", "--home", str(tmp_path / "home")
+        ).stdout
     )
     assert told == {"purged": 1, "unreached": [], "repeated": []}
     assert holding(tmp_path, *WORDS) == []

@@ -155,7 +155,7 @@ def test_a_text_that_would_tear_what_is_not_meant_is_refused(mind, text):
     """Too short, or a word that Reverie itself writes; the message says what to do instead, not the
     text.
     """
-    with pytest.raises(BadInput, match="reverie revise"):
+    with pytest.raises(BadInput, match="reverie edit"):
         mind.data.scrub(text)
 
 
@@ -233,21 +233,21 @@ def test_on_the_command_line_a_look_is_the_default(old, home):
     asked for.
     """
     place = ("--home", str(home))
-    look = invoked("scrub", *place, code=1)
+    look = invoked("data", "scrub", *place, code=1)
     assert (
         "memory: " in look.stdout
         and "github-token" in look.stdout
-        and "reverie scrub --yes" in look.stdout
+        and "reverie data scrub --yes" in look.stdout
     )
     assert "reverie-20251009.db" in look.stderr and SECRET not in look.output
-    done = json.loads(invoked("scrub", "--yes", "--json", *place, code=1).stdout)
+    done = json.loads(invoked("data", "scrub", "--yes", "--json", *place, code=1).stdout)
     assert done["written"] and [path.rpartition("/")[2] for path in done["copies"]] == [
         "reverie-20251009.db"
     ]
     assert holding(home, SECRET) == ["backups/reverie-20251009.db"]
-    invoked("scrub", "--yes", "--backups", *place)
+    invoked("data", "scrub", "--yes", "--backups", *place)
     assert holding(home, SECRET) == []
-    assert invoked("scrub", *place).stdout == "Nothing found.\n"
+    assert invoked("data", "scrub", *place).stdout == "Nothing found.\n"
 
 
 def test_a_text_comes_from_stdin(tmp_path, home, clock):
@@ -255,10 +255,18 @@ def test_a_text_comes_from_stdin(tmp_path, home, clock):
     with memory(home, now=clock) as mind:
         mind.remember(f"It was {WORDS} then.", space=SPACE)
     place = ("--home", str(home))
-    assert WORDS not in invoked("scrub", "--text", "-", *place, stdin=f"{WORDS}\n", code=1).output
-    assert WORDS not in invoked("scrub", "--text", "-", "--yes", *place, stdin=f"{WORDS}\n").output
+    assert (
+        WORDS
+        not in invoked("data", "scrub", "--text", "-", *place, stdin=f"{WORDS}\n", code=1).output
+    )
+    assert (
+        WORDS
+        not in invoked("data", "scrub", "--text", "-", "--yes", *place, stdin=f"{WORDS}\n").output
+    )
     assert holding(home, WORDS) == []
-    assert "Nothing came" in invoked("scrub", "--text", "-", *place, stdin="", code=2).stderr
+    assert (
+        "Nothing came" in invoked("data", "scrub", "--text", "-", *place, stdin="", code=2).stderr
+    )
 
 
 def test_every_column_that_holds_text_is_gone_through(home, clock):

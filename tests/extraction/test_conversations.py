@@ -386,11 +386,16 @@ def test_the_command_learn(run, tmp_path):
     assert run("learn", str(good), "--space", SPACE)[1]["sessions"][0]["known"]
 
     assert [
-        s["session"] for s in run("sessions", "--space", SPACE, "--grep", "pnpm")[1]["sessions"]
+        s["session"]
+        for s in run("session", "list", "--space", SPACE, "--grep", "pnpm")[1]["sessions"]
     ] == ["good"]
-    assert len(run("session", "good", "--space", SPACE, "--grep", "squash")[1]["lines"]) == 1
-    assert run("session", "nope", "--space", SPACE)[0] == 1
-    assert run("rejected")[1]["rejected"] == run("status")[1]["rejected"] == {"question": 1}
+    assert (
+        len(run("session", "show", "good", "--space", SPACE, "--grep", "squash")[1]["lines"]) == 1
+    )
+    assert run("session", "show", "nope", "--space", SPACE)[0] == 1
+    assert (
+        run("session", "rejected")[1]["rejected"] == run("status")[1]["rejected"] == {"question": 1}
+    )
     id = done["sessions"][1]["memories"][0]["id"]
     assert [line["text"] for line in run("explain", id)[1]["source"]] == ["always squash commits"]
 

@@ -595,21 +595,24 @@ def test_the_command_line_reminds(tmp_path):
     )
     id = kept["memory"]["id"]
     assert kept["understood"] == "when the context meets auth.py"
-    assert "Nothing is due." in invoked(*where, "due").output
-    assert id in invoked(*where, "due", "--context", "edit auth.py").output
+    assert "Nothing is due." in invoked(*where, "reminder", "due").output
+    assert id in invoked(*where, "reminder", "due", "--context", "edit auth.py").output
     hits = json.loads(
-        invoked(*where, "due", "--context", "edit auth.py", "--fire", "--json").output
+        invoked(*where, "reminder", "due", "--context", "edit auth.py", "--fire", "--json").output
     )["hits"]
     assert [hit["id"] if "id" in hit else hit["memory"]["id"] for hit in hits] == [id]
-    assert "Nothing is due." in invoked(*where, "due", "--context", "edit auth.py", "--fire").output
-    assert "triggered  Rotate" in invoked(*where, "reminders").output
+    assert (
+        "Nothing is due."
+        in invoked(*where, "reminder", "due", "--context", "edit auth.py", "--fire").output
+    )
+    assert "triggered  Rotate" in invoked(*where, "reminder", "list").output
     assert (
         "is pending. Due: "
-        in invoked("--home", where[1], "snooze", id, "in", "20", "minutes").output
+        in invoked("--home", where[1], "reminder", "snooze", id, "in", "20", "minutes").output
     )
-    assert "is done" in invoked("--home", where[1], "done", id).output
-    assert id not in invoked(*where, "reminders").output
-    assert "done" in invoked(*where, "reminders", "--all").output
+    assert "is done" in invoked("--home", where[1], "reminder", "done", id).output
+    assert id not in invoked(*where, "reminder", "list").output
+    assert "done" in invoked(*where, "reminder", "list", "--all").output
     assert (
         "understood as Wednesday 2020-01-01"
         in invoked(*where, "remind", "x", "--at", "2020-01-01", code=2).stderr

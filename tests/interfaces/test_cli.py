@@ -5,18 +5,9 @@ import json
 import pytest
 
 import reverie
-from reverie.interfaces.cli.app import app
 from tests.support.helpers import invoked, toy_home
 
 pytestmark = pytest.mark.filterwarnings("default::DeprecationWarning")
-
-
-def test_no_two_commands_have_one_name():
-    """The later one would take the earlier one's place without a word."""
-    names = [row.name for row in app.registered_commands] + [
-        row.name for row in app.registered_groups
-    ]
-    assert len(names) == len(set(names))
 
 
 @pytest.fixture
@@ -71,7 +62,7 @@ def test_what_is_remembered_is_recalled(run, answer, kept):
     assert answer("forget", id)["forgotten"] == 1
     assert [] == answer("list")["memories"] == answer("recall", "staging server")["hits"]
     assert [id] == [m["id"] for m in answer("list", "--forgotten")["memories"]]
-    assert answer("restore", id)["memories"][0]["retired_at"] is None
+    assert answer("memory", "restore", id)["memories"][0]["retired_at"] is None
     assert [id] == [m["id"] for m in answer("list")["memories"]]
 
 
@@ -195,10 +186,10 @@ def test_nothing_found_is_an_answer(run, answer):
 def test_retrieve_reads_what_hints_name(answer, kept):
     """Ids and tags fetch whole memories; what a session was hinted at is not hinted again."""
     id = kept("The staging server is called heron.", "--tag", "staging")
-    ask = ("hints", "where is staging", "--session", "one")
+    ask = ("memory", "hints", "where is staging", "--session", "one")
     assert [hint["id"] for hint in answer(*ask)["hints"]] == [id] and answer(*ask)["hints"] == []
     for words in ((id,), ("--tag", "Staging")):
-        found = answer("retrieve", *words)
+        found = answer("memory", "retrieve", *words)
         assert ([one["id"] for one in found["memories"]], found["matched"], found["truncated"]) == (
             [id],
             1,
@@ -209,7 +200,7 @@ def test_retrieve_reads_what_hints_name(answer, kept):
 def test_hints_hold_no_text(answer, kept):
     """The light half of two-phase retrieval: ids and titles."""
     id = kept("The staging server is called heron and lives in Bern.", "--title", "staging host")
-    hints = answer("hints", "what is the staging server called")["hints"]
+    hints = answer("memory", "hints", "what is the staging server called")["hints"]
     assert all(set(hint) == {"id", "title", "kind", "tags"} for hint in hints)
     assert {id} >= {hint["id"] for hint in hints}
 
@@ -227,8 +218,8 @@ def test_spaces_are_kept_apart(answer, kept):
     [
         (("undo", "999"), "There is no event 999. Try: reverie undo"),
         (
-            ("snooze", "mem_nope", "3d"),
-            "There is no memory with the id mem_nope. Try: reverie reminders",
+            ("reminder", "snooze", "mem_nope", "3d"),
+            "There is no memory with the id mem_nope. Try: reverie reminder list",
         ),
     ],
 )
@@ -253,11 +244,14 @@ def test_usage_is_told_in_sentences(run, words, said):
 
 
 @pytest.mark.parametrize(
-    "command", ["show", "history", "explain", "forget", "restore", "feedback", "edit"]
+    "command",
+    ["show", "memory history", "explain", "forget", "memory restore", "memory feedback", "edit"],
 )
 def test_an_unknown_id_is_not_found(run, command):
     """Exit code 1, one line, and under --json a document all the same."""
-    result = run(command, "mem_nope", *(["--title", "x"] if command == "edit" else []), code=1)
+    result = run(
+        *command.split(), "mem_nope", *(["--title", "x"] if command == "edit" else []), code=1
+    )
     assert result.stderr == "reverie: There is no memory with the id mem_nope. Try: reverie list\n"
     assert len(result.stderr.strip().splitlines()) == 1
 
@@ -290,7 +284,10 @@ def test_wrong_usage_is_one_line_and_code_2(run, words):
 def test_what_a_user_may_do_with_all_of_it(answer, kept, run, home, tmp_path):
     """Read it as JSON, change and delete it, switch it off, take it out and bring it in again."""
     first, second = kept("The editor is vim."), kept("The shell is fish.")
-    rows = [json.loads(line) for line in run("export", "--state", space=False).stdout.splitlines()]
+    rows = [
+        json.loads(line)
+        for line in run("data", "export", "--state", space=False).stdout.splitlines()
+    ]
     assert {row["text"] for row in rows if row["type"] == "memory"} == {
         "The editor is vim.",
         "The shell is fish.",
@@ -298,10 +295,10 @@ def test_what_a_user_may_do_with_all_of_it(answer, kept, run, home, tmp_path):
     answer("edit", first, "--text", "The editor is helix.")
     answer("forget", second)
     file, other = tmp_path / "all.jsonl", tmp_path / "other"
-    run("export", str(file), space=False)
-    invoked("import", str(file), "--home", str(other))
+    run("data", "export", str(file), space=False)
+    invoked("data", "import", str(file), "--home", str(other))
     here, there = (
-        invoked("export", "--state", "--home", str(place)).stdout for place in (home, other)
+        invoked("data", "export", "--state", "--home", str(place)).stdout for place in (home, other)
     )
     assert here == there and "helix" in there
     run("off")
@@ -321,7 +318,7 @@ def test_edit_by_options(answer, kept, run):
     assert answer("edit", id, "--text", "The editor is helix.")["changed"] == []
     assert answer("show", id)["memories"][0]["text"] == "The editor is helix."
     assert "nothing to remember" in run("edit", id, "--text", " ", code=2).stderr
-    assert "text: The editor is vim." in run("history", id).stdout
+    assert "text: The editor is vim." in run("memory", "history", id).stdout
     assert answer("forget", id)["forgotten"] == 1 and answer("list")["memories"] == []
 
 
@@ -362,35 +359,46 @@ def test_undo(answer, kept, run):
 def test_tags_links_and_feedback(answer, kept, run):
     """Tagging, tying together, and saying that something helped."""
     one, two = kept("a thing"), kept("another thing")
-    assert answer("tag", one, "x", "Y")["memory"]["tags"] == ["x", "y"]
-    assert answer("tag", one, "--remove", "x")["memory"]["tags"] == ["y"]
-    assert answer("tags")["tags"] == {"y": 1}
-    answer("link", one, two)
+    assert answer("memory", "tag", one, "x", "Y")["memory"]["tags"] == ["x", "y"]
+    assert answer("memory", "tag", one, "--remove", "x")["memory"]["tags"] == ["y"]
+    assert answer("memory", "tags")["tags"] == {"y": 1}
+    answer("memory", "link", one, two)
     assert any(edge["dst"] == two for edge in answer("explain", one)["edges"])
-    assert answer("feedback", one, "--helpful")["memory"]["strength"] == 2
-    assert answer("feedback", two, "--unhelpful")["memory"]["confidence"] < 0.95
-    run("link", one, one, code=2)
+    assert answer("memory", "feedback", one, "--helpful")["memory"]["strength"] == 2
+    assert answer("memory", "feedback", two, "--unhelpful")["memory"]["confidence"] < 0.95
+    run("memory", "link", one, one, code=2)
 
 
 @pytest.mark.proves("B7")
 def test_a_tag_is_a_name_a_count_and_a_description(run, answer, kept):
     """What a tag means can be said here and above; the nearest, last word counts, without secrets."""
     kept("a thing", "--tag", "infra")
-    run("tags", "--describe", "#Infra", "machines of everybody", "--space", "me")
-    assert answer("tags", "--describe", "infra", "servers")["meanings"] == {"infra": "servers"}
-    assert answer("tags", "--space", "me")["meanings"] == {"infra": "machines of everybody"}
-    assert answer("tags", "--describe", "key", "ghp_abcdefghijklmnopqrstuvwxyz0123456789")[
-        "tags"
-    ] == {"infra": 1}
-    assert "ghp_" not in run("tags").stdout and "#infra: servers" in run("tags").stdout
-    assert answer("tags", "--describe", "infra", "")["meanings"]["infra"] == "machines of everybody"
-    assert "no tag to describe" in run("tags", "--describe", " ", "x", code=2).stderr
+    run("memory", "tags", "--describe", "#Infra", "machines of everybody", "--space", "me")
+    assert answer("memory", "tags", "--describe", "infra", "servers")["meanings"] == {
+        "infra": "servers"
+    }
+    assert answer("memory", "tags", "--space", "me")["meanings"] == {
+        "infra": "machines of everybody"
+    }
+    assert answer(
+        "memory", "tags", "--describe", "key", "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    )["tags"] == {"infra": 1}
+    assert (
+        "ghp_" not in run("memory", "tags").stdout
+        and "#infra: servers" in run("memory", "tags").stdout
+    )
+    assert (
+        answer("memory", "tags", "--describe", "infra", "")["meanings"]["infra"]
+        == "machines of everybody"
+    )
+    assert "no tag to describe" in run("memory", "tags", "--describe", " ", "x", code=2).stderr
 
 
 @pytest.mark.proves("B60", "B61", "B62", "B63", "B64", "B65")
 def test_know_how(run, answer, kept):
     """A procedure with its record; what to know before a tool runs, as words or as the host's JSON."""
     id = answer(
+        "procedure",
         "teach",
         "release",
         "--step",
@@ -402,12 +410,12 @@ def test_know_how(run, answer, kept):
     )
     id = id["memory"]["id"]
     assert "1. bump it. 2. tag it." in run("show", id).stdout
-    assert answer("outcome", id, "--worked")["memory"]["details"]["worked"] == 1
+    assert answer("procedure", "outcome", id, "--worked")["memory"]["details"]["worked"] == 1
     never = kept("Never delete tags", "--kind", "negative", "--trigger", "re:tag\\s+-d")
-    hits = answer("warnings", "Bash", '{"command": "git tag -d v1"}')["hits"]
+    hits = answer("procedure", "warnings", "Bash", '{"command": "git tag -d v1"}')["hits"]
     assert [never, id] == [hit["memory"]["id"] for hit in hits]
-    assert "Never delete tags" in run("warnings", "Bash", "git tag -d v1").stdout
-    assert "Nothing to beware of" in run("warnings", "Bash", "ls").stdout
+    assert "Never delete tags" in run("procedure", "warnings", "Bash", "git tag -d v1").stdout
+    assert "Nothing to beware of" in run("procedure", "warnings", "Bash", "ls").stdout
     assert "not a regular expression" in run("remember", "x", "--trigger", "re:(", code=2).stderr
 
 
@@ -429,7 +437,7 @@ def test_an_answer_may_settle_the_next_question_too(run, kept):
     """A pair of which one does not count any more is not asked about."""
     ids = [kept(f"The timeout is {n} seconds.") for n in (10, 20, 30)]
     for one, other in ((0, 1), (0, 2), (1, 2)):
-        run("link", ids[one], ids[other], "--rel", "contradicts")
+        run("memory", "link", ids[one], ids[other], "--rel", "contradicts")
     asked = run("review", "--ask", stdin="1\n1\n1\n")
     assert "Decided 2 of 3" in asked.stdout
 
@@ -453,10 +461,12 @@ def test_what_is_not_there_is_an_error_in_json_too(run, answer, kept):
 def test_curating_from_the_command_line(run, answer, kept):
     """What waits is listed; a decision about one says so."""
     id = kept("Staging is probably heron.", "--provenance", "inferred")
-    assert id in run("curate").stdout and [id] == [m["id"] for m in answer("curate")["memories"]]
-    assert f"{id} is validated" in run("curate", id, "--note", "checked").stdout
-    assert "Nothing waits" in run("curate").stdout
-    assert "is not a state" in run("curate", id, "--as", "fine", code=2).stderr
+    assert id in run("memory", "curate").stdout and [id] == [
+        m["id"] for m in answer("memory", "curate")["memories"]
+    ]
+    assert f"{id} is validated" in run("memory", "curate", id, "--note", "checked").stdout
+    assert "Nothing waits" in run("memory", "curate").stdout
+    assert "is not a state" in run("memory", "curate", id, "--as", "fine", code=2).stderr
 
 
 @pytest.mark.proves("A88")
@@ -485,10 +495,10 @@ def test_recall_as_of_a_span_ago_or_the_end_of_a_day(answer, kept):
 def test_purge_erases_from_the_backups_too(run, answer, kept, home):
     """What is erased for good is in no file of the home; without --yes it asks."""
     id = kept("xylophone quartz")
-    run("backup")
+    run("data", "backup")
     assert answer("list")["memories"]
-    run("purge", id, stdin="n\n", code=130)
-    assert answer("purge", id, "--yes")["purged"] == 1
+    run("data", "purge", id, stdin="n\n", code=130)
+    assert answer("data", "purge", id, "--yes")["purged"] == 1
     left = [p for p in home.rglob("*") if p.is_file() and b"xylophone" in p.read_bytes()]
     assert [] == left
 
@@ -497,12 +507,12 @@ def test_purge_says_what_goes_along(run, kept):
     """Before it asks, the wordings that were merged into a memory are counted."""
     id = kept("My home address is 12 Quokkastreet.")
     kept("My home address is 12 Quokkastreet!")
-    run("settle")
+    run("data", "settle")
     assert (
         "Erase 1 and 1 wording that was merged into it for good?"
-        in run("purge", id, stdin="n\n", code=130).stderr
+        in run("data", "purge", id, stdin="n\n", code=130).stderr
     )
-    assert "Erased 2 for good" in run("purge", id, stdin="y\n").stdout
+    assert "Erased 2 for good" in run("data", "purge", id, stdin="y\n").stdout
 
 
 # On and off
@@ -553,12 +563,23 @@ def test_status_says_how_things_stand(answer, kept, run, home):
 
 
 @pytest.mark.parametrize(
-    "command", ["list", "kinds", "tags", "status", "log", "undo", "verify", "settle", "backup"]
+    "command",
+    [
+        "list",
+        "memory kinds",
+        "memory tags",
+        "status",
+        "activity log",
+        "undo",
+        "data verify",
+        "data settle",
+        "data backup",
+    ],
 )
 def test_json_everywhere(answer, kept, command):
     """--json gives one document for every command."""
     kept("something", "--tag", "t")
-    assert isinstance(answer(command), dict)
+    assert isinstance(answer(*command.split()), dict)
 
 
 def test_options_may_stand_before_or_after(run, home):
@@ -585,9 +606,9 @@ def test_markup_is_shown_not_obeyed(run, kept):
         )
 
 
-def test_help_names_the_exit_codes(run):
+def test_help_says_where_the_exit_codes_are(run):
     out = run("--help").stdout
-    assert "Exit codes" in out and "130" in out
+    assert "Exit codes: docs/reference/command-line.md" in out
     assert "reverie" in run("--version").stdout
 
 
@@ -604,15 +625,21 @@ def test_similar_and_graph(run, answer, kept):
     """What is like a memory, and what it is tied to, with the reason for each."""
     one = kept("The staging server is called heron.", "--tag", "infra")
     two, far = kept("Zebras graze.", "--tag", "infra"), kept("Cats purr.")
-    assert answer("link", two, far)["weight"] == 0.5
-    assert answer("link", far, two)["weight"] == pytest.approx(0.55)
+    assert answer("memory", "link", two, far)["weight"] == 0.5
+    assert answer("memory", "link", far, two)["weight"] == pytest.approx(0.55)
 
-    assert [hit["id"] for hit in answer("graph", one, space=False)["hits"]] == [two, far]
-    assert [hit["id"] for hit in answer("graph", one, "--depth", "1", space=False)["hits"]] == [two]
-    assert two in [hit["id"] for hit in answer("similar", one, "-n", "5", space=False)["hits"]]
-    assert f"shares tag:infra with {one}" in " ".join(run("graph", one, space=False).stdout.split())
-    assert "tied to nothing" in run("graph", kept("Alone."), space=False).stderr
-    run("graph", "mem_none", space=False, code=1)
+    assert [hit["id"] for hit in answer("memory", "graph", one, space=False)["hits"]] == [two, far]
+    assert [
+        hit["id"] for hit in answer("memory", "graph", one, "--depth", "1", space=False)["hits"]
+    ] == [two]
+    assert two in [
+        hit["id"] for hit in answer("memory", "similar", one, "-n", "5", space=False)["hits"]
+    ]
+    assert f"shares tag:infra with {one}" in " ".join(
+        run("memory", "graph", one, space=False).stdout.split()
+    )
+    assert "tied to nothing" in run("memory", "graph", kept("Alone."), space=False).stderr
+    run("memory", "graph", "mem_none", space=False, code=1)
     run("recall", "heron", "--depth", "99", code=2)
 
 
@@ -620,7 +647,7 @@ def test_similar_and_graph(run, answer, kept):
 def test_recall_follows_links_as_far_as_it_is_told(answer, kept):
     """--depth 0 finds what fits the question alone."""
     one, two = kept("The staging server is called heron."), kept("Zebras graze.")
-    answer("link", one, two)
+    answer("memory", "link", one, two)
 
     ask = ("recall", "staging server heron", "--mode", "words")
     assert [hit["id"] for hit in answer(*ask)["hits"]] == [one, two]
@@ -630,16 +657,21 @@ def test_recall_follows_links_as_far_as_it_is_told(answer, kept):
 @pytest.mark.proves("B80", "B81", "B82")
 def test_gaps_are_listed(run, answer, home):
     """What was asked here and not answered."""
-    assert answer("gaps")["gaps"] == [] and "went unanswered" in run("gaps").stderr
+    assert (
+        answer("memory", "gaps")["gaps"] == [] and "went unanswered" in run("memory", "gaps").stderr
+    )
     with reverie.open(home) as mind:
         for _ in range(2):
             mind.record(
                 "gap", {"asked": "Which port has the API?"}, space="me/demo/s1", session="s1"
             )
 
-    (gap,) = answer("gaps")["gaps"]
+    (gap,) = answer("memory", "gaps")["gaps"]
     assert (gap["asked"], gap["times"], gap["session"]) == ("Which port has the API?", 2, "s1")
-    assert "Which port has the API?" in run("gaps").stdout and "asked 2 times" in run("gaps").stdout
+    assert (
+        "Which port has the API?" in run("memory", "gaps").stdout
+        and "asked 2 times" in run("memory", "gaps").stdout
+    )
 
 
 @pytest.mark.proves("B61")
@@ -655,14 +687,17 @@ def test_what_a_prohibition_will_warn_before_is_said(run, answer):
     assert "warn" not in run("remember", "Never use x", "-k", "negative", "--trigger", "xx").stderr
     id = answer("remember", "Never be careless", "--kind", "negative")["memory"]["id"]
     assert "It will warn before: println!" in run("edit", id, "--text", "Never use println!").stderr
-    assert answer("warnings", "Edit", "println!(x)")["hits"]
+    assert answer("procedure", "warnings", "Edit", "println!(x)")["hits"]
 
 
 def test_figures(run, answer, tmp_path):
     """`stats` counts everything, names the junk rate and, before anything was looked at, none;
     `status` shares it.
     """
-    assert answer("stats")["junk_rate"] is None and "junk rate" not in run("stats").stdout
+    assert (
+        answer("data", "stats")["junk_rate"] is None
+        and "junk rate" not in run("data", "stats").stdout
+    )
     talk = tmp_path / "talk.jsonl"
     lines = [
         {"role": "user", "content": text}
@@ -674,7 +709,7 @@ def test_figures(run, answer, tmp_path):
     ]
     talk.write_text("\n".join(map(json.dumps, lines)))
     run("learn", str(talk))
-    figures = answer("stats")
+    figures = answer("data", "stats")
 
     assert (figures["learned"], sum(figures["rejected"].values()), figures["junk_rate"]) == (
         1,
@@ -692,7 +727,7 @@ def test_figures(run, answer, tmp_path):
         state[name] == figures[name]
         for name in ("memories", "learned", "rejected", "junk_rate", "kinds")
     )
-    page = " ".join(run("stats").stdout.split())
+    page = " ".join(run("data", "stats").stdout.split())
     assert "1 kept, 2 rejected" in page and "junk rate 67%" in page and "sleep not yet" in page
 
 
@@ -705,11 +740,15 @@ def test_what_was_probably_meant_is_said(run):
         in run("remember", "x y", "--trigger", "command:*deploy*").stderr
     )
     assert (
-        "Did you mean re:a.b?" in run("teach", "x", "--step", "y", "--trigger", "regex:a.b").stderr
+        "Did you mean re:a.b?"
+        in run("procedure", "teach", "x", "--step", "y", "--trigger", "regex:a.b").stderr
     )
     assert "Did you mean --kind negative?" in run("remember", "x y", "--kind", "negativ").stderr
-    assert "the first argument is the tool's name" in run("warnings", "git push --force").stderr
+    assert (
+        "the first argument is the tool's name"
+        in run("procedure", "warnings", "git push --force").stderr
+    )
     for fine in ("http://x", "foo::bar", "note: x", r"C:\x", "tool:Bash", "re:a"):
         assert "Did you mean" not in run("remember", "x y", "--trigger", fine).stderr
     assert "Did you mean" not in run("remember", "x y", "--kind", "recipe").stderr
-    assert "first argument" not in run("warnings", "Bash", "git push").stderr
+    assert "first argument" not in run("procedure", "warnings", "Bash", "git push").stderr

@@ -43,33 +43,36 @@ def told(home, *words, **more):
 
 @pytest.mark.proves("CC-79")
 def test_fix_reads_an_error_from_stdin(home):
-    """`reverie fix`, from stdin or arguments; an unknown error gets none and still exits with 0."""
+    """`reverie activity fix`, from stdin or arguments; an unknown error gets none and still exits with 0."""
     error = 'Traceback (most recent call last):\n  File "x", line 9\nOSError: [Errno 98] Address already in use: 91\n'
-    page = told(home, "fix", stdin=error).stdout
+    page = told(home, "activity", "fix", stdin=error).stdout
     assert "run: pkill server" in page and "worked 1 of 1 times" in page
-    assert answer(home, "fix", "OSError: [Errno 98] Address already in use: 1")["suggestions"][0][
-        "ran"
-    ] == ["pkill server"]
-    assert answer(home, "fix", "KeyError: 'x'") == {"suggestions": []}
-    assert "No fix" in told(home, "fix", "KeyError: 'x'").stderr
-    assert "Address already in use" in told(home, "fix", "--known").stdout
+    assert answer(home, "activity", "fix", "OSError: [Errno 98] Address already in use: 1")[
+        "suggestions"
+    ][0]["ran"] == ["pkill server"]
+    assert answer(home, "activity", "fix", "KeyError: 'x'") == {"suggestions": []}
+    assert "No fix" in told(home, "activity", "fix", "KeyError: 'x'").stderr
+    assert "Address already in use" in told(home, "activity", "fix", "--known").stdout
 
 
 @pytest.mark.proves("X31", "D7", "D11")
 def test_statistics_and_history(home):
     """`stats --tools` and `log --tool`, `--file`, `--grep`."""
-    bash, _read = answer(home, "stats", "--tools")["tools"]
+    bash, _read = answer(home, "data", "stats", "--tools")["tools"]
     assert (bash["tool"], bash["runs"], bash["failed"], bash["p95"]) == ("bash", 3, 1, 0.25)
-    assert "67% went well, median 0.25 s" in told(home, "stats", "--tools").stdout
+    assert "67% went well, median 0.25 s" in told(home, "data", "stats", "--tools").stdout
     assert [
-        one["payload"].get("command") for one in answer(home, "log", "--tool", "bash")["events"]
+        one["payload"].get("command")
+        for one in answer(home, "activity", "log", "--tool", "bash")["events"]
     ] == ["./run", "pkill server", "./run"]
-    assert {one["verb"] for one in answer(home, "log", "--file", "src/a.py")["events"]} == {
+    assert {
+        one["verb"] for one in answer(home, "activity", "log", "--file", "src/a.py")["events"]
+    } == {
         "tool",
         "file",
     }
-    assert len(answer(home, "log", "--grep", "ADDRESS")["events"]) == 1
-    assert len(answer(home, "log", "--tool", "none")["events"]) == 0
+    assert len(answer(home, "activity", "log", "--grep", "ADDRESS")["events"]) == 1
+    assert len(answer(home, "activity", "log", "--tool", "none")["events"]) == 0
 
 
 @pytest.mark.proves("D9")
@@ -86,8 +89,8 @@ def test_a_history_is_learned_and_asked(home, tmp_path):
         in told(home, "learn", "--git", str(folder)).stdout
     )
     assert "0 new commits" in told(home, "learn", "--git", str(folder)).stdout
-    assert "b.py  3 of 3 times" in told(home, "coedited", "a.py").stdout
-    assert answer(home, "coedited", "b.py")["coedited"][0]["share"] == 1.0
+    assert "b.py  3 of 3 times" in told(home, "activity", "coedited", "a.py").stdout
+    assert answer(home, "activity", "coedited", "b.py")["coedited"][0]["share"] == 1.0
     assert "no folder" in told(home, "learn", "--git", str(tmp_path / "nowhere"), code=2).stderr
     assert "--git" in told(home, "learn", code=2).stderr
 
@@ -95,9 +98,9 @@ def test_a_history_is_learned_and_asked(home, tmp_path):
 @pytest.mark.proves("D11")
 def test_workflows_are_listed(home):
     """`workflows` says when there are none."""
-    assert answer(home, "workflows") == {"workflows": []}
+    assert answer(home, "activity", "workflows") == {"workflows": []}
     with opened(home, embedder="none") as mind:
         for task in "abc":
             for command in ("make build", "make deploy"):
                 mind.record_tool("bash", {"command": command}, task=task, space="me/demo")
-    assert "  2. make deploy" in told(home, "workflows").stdout
+    assert "  2. make deploy" in told(home, "activity", "workflows").stdout

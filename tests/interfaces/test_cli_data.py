@@ -44,22 +44,25 @@ def full(tmp_path):
 
 
 def rows_of(home):
-    rows = [json.loads(line) for line in run(home, "export").stdout.splitlines()]
+    rows = [json.loads(line) for line in run(home, "data", "export").stdout.splitlines()]
     return [row for row in rows if row["type"] != "reverie"]
 
 
 def test_a_dash_is_stdout(full, tmp_path, monkeypatch):
     """As without a name; no file is called so."""
     monkeypatch.chdir(tmp_path)
-    assert run(full, "export", "-", "--state").stdout == run(full, "export", "--state").stdout
+    assert (
+        run(full, "data", "export", "-", "--state").stdout
+        == run(full, "data", "export", "--state").stdout
+    )
     assert not (tmp_path / "-").exists()
 
 
 @pytest.mark.proves("CC-90", "A113")
 def test_a_round_trip_loses_nothing(full, tmp_path):
     """Export, import into an empty store: identical memories, tags, links, vectors, events."""
-    run(full, "export", str(tmp_path / "all.jsonl"))
-    run(tmp_path / "new", "import", str(tmp_path / "all.jsonl"))
+    run(full, "data", "export", str(tmp_path / "all.jsonl"))
+    run(tmp_path / "new", "data", "import", str(tmp_path / "all.jsonl"))
     assert rows_of(full) == rows_of(tmp_path / "new")
     assert {"memory", "edge", "event", "vector"} <= {row["type"] for row in rows_of(full)}
     assert "The staging server is called heron now. 🎉" in (tmp_path / "all.jsonl").read_text(
@@ -70,9 +73,9 @@ def test_a_round_trip_loses_nothing(full, tmp_path):
 
 
 def test_importing_twice_adds_nothing(full, tmp_path):
-    run(full, "export", str(tmp_path / "all.jsonl"))
-    run(tmp_path / "new", "import", str(tmp_path / "all.jsonl"))
-    again = run(tmp_path / "new", "import", str(tmp_path / "all.jsonl"), "--json")
+    run(full, "data", "export", str(tmp_path / "all.jsonl"))
+    run(tmp_path / "new", "data", "import", str(tmp_path / "all.jsonl"))
+    again = run(tmp_path / "new", "data", "import", str(tmp_path / "all.jsonl"), "--json")
     assert {"new": {}, "left_out": 0, "unknown": {}, "bad": []} == json.loads(again.stdout)
 
 
@@ -80,9 +83,9 @@ def test_export_does_not_overwrite(full, tmp_path):
     """An existing file stays, unless --force says otherwise; no half file is left."""
     target = tmp_path / "all.jsonl"
     target.write_text("precious")
-    assert "--force" in run(full, "export", str(target), code=2).stderr
+    assert "--force" in run(full, "data", "export", str(target), code=2).stderr
     assert target.read_text() == "precious"
-    run(full, "export", str(target), "--force")
+    run(full, "data", "export", str(target), "--force")
     assert target.read_text().startswith('{"type":"reverie"')
     assert [] == list(tmp_path.glob(".*part"))
 
@@ -119,16 +122,16 @@ def test_what_is_no_export_is_named_by_its_line(tmp_path, text, says):
     """Nothing of a file that cannot be used is taken in."""
     bad = tmp_path / "bad.jsonl"
     bad.write_text(text)
-    assert says in run(tmp_path / "new", "import", str(bad), code=2).stderr
+    assert says in run(tmp_path / "new", "data", "import", str(bad), code=2).stderr
     with opened(tmp_path / "new") as mind:
         assert mind.data.stats().memories == mind.data.stats().events == 0
 
 
 def test_a_file_that_breaks_off_leaves_nothing_half(full, tmp_path):
-    run(full, "export", str(tmp_path / "all.jsonl"))
+    run(full, "data", "export", str(tmp_path / "all.jsonl"))
     lines = (tmp_path / "all.jsonl").read_text().splitlines()
     (tmp_path / "half.jsonl").write_text("\n".join(lines[:4]) + "\n" + lines[4][:20])
-    run(tmp_path / "new", "import", str(tmp_path / "half.jsonl"), code=2)
+    run(tmp_path / "new", "data", "import", str(tmp_path / "half.jsonl"), code=2)
     with opened(tmp_path / "new") as mind:
         assert mind.data.stats().memories == 0
 
@@ -138,7 +141,7 @@ def test_bad_rows_can_be_left_out(full, tmp_path):
     """With --skip-bad what is bad is named and left out with all that hangs on it, and the rest is
     whole.
     """
-    run(full, "export", str(tmp_path / "all.jsonl"))
+    run(full, "data", "export", str(tmp_path / "all.jsonl"))
     lines = (tmp_path / "all.jsonl").read_text().splitlines()
     with opened(full) as mind:
         (newer,) = mind.browse(space="me/a")
@@ -148,10 +151,12 @@ def test_bad_rows_can_be_left_out(full, tmp_path):
     (tmp_path / "bad.jsonl").write_text(
         "\n".join([*lines, '{"cut'] + ['{"type":"memory"}'] * 25) + "\n"
     )
-    run(tmp_path / "new", "import", str(tmp_path / "bad.jsonl"), code=2)
-    told = run(tmp_path / "new", "import", str(tmp_path / "bad.jsonl"), "--skip-bad")
+    run(tmp_path / "new", "data", "import", str(tmp_path / "bad.jsonl"), code=2)
+    told = run(tmp_path / "new", "data", "import", str(tmp_path / "bad.jsonl"), "--skip-bad")
     done = json.loads(
-        run(tmp_path / "more", "import", str(tmp_path / "bad.jsonl"), "--skip-bad", "--json").stdout
+        run(
+            tmp_path / "more", "data", "import", str(tmp_path / "bad.jsonl"), "--skip-bad", "--json"
+        ).stdout
     )
 
     assert done["new"]["memory"] == 2
@@ -175,7 +180,9 @@ def test_a_file_without_its_header_is_no_export(tmp_path):
     (tmp_path / "any.jsonl").write_text('not json\n{"type":"memory"}\n')
     assert (
         "line 1 is not JSON"
-        in run(tmp_path / "new", "import", str(tmp_path / "any.jsonl"), "--skip-bad", code=2).stderr
+        in run(
+            tmp_path / "new", "data", "import", str(tmp_path / "any.jsonl"), "--skip-bad", code=2
+        ).stderr
     )
 
 
@@ -194,7 +201,7 @@ def test_imported_text_passes_the_secret_filter(full, tmp_path):
             ]
     bad = tmp_path / "secret.jsonl"
     bad.write_text("\n".join(map(json.dumps, rows)))
-    run(tmp_path / "new", "import", str(bad))
+    run(tmp_path / "new", "data", "import", str(bad))
     assert all(
         SECRET.encode() not in p.read_bytes() for p in (tmp_path / "new").rglob("*") if p.is_file()
     )
@@ -216,10 +223,10 @@ def test_what_a_later_version_wrote_is_passed_over_and_named(tmp_path):
     file.write_text(
         HEAD + '\n{"type":"dream","of":"later"}\n' + json.dumps({**ROW, "mood": 1}) + "\n"
     )
-    told = run(tmp_path / "new", "import", str(file))
+    told = run(tmp_path / "new", "data", "import", str(file))
     assert "New: 1 memory." in told.stdout
     assert 'row type "dream" (1), field "mood" (1)' in told.stderr
-    again = json.loads(run(tmp_path / "new", "import", str(file), "--json").stdout)
+    again = json.loads(run(tmp_path / "new", "data", "import", str(file), "--json").stdout)
     assert again["unknown"] == {'row type "dream"': 1, 'field "mood"': 1}
 
 
@@ -244,8 +251,13 @@ def test_a_row_that_no_store_can_hold_is_named(tmp_path, field):
     file.write_text(
         HEAD + json.dumps({**ROW, "id": "mem_2"} | field) + "\n" + json.dumps(ROW) + "\n"
     )
-    assert "row 2 cannot be taken in" in run(tmp_path / "new", "import", str(file), code=2).stderr
-    done = json.loads(run(tmp_path / "new", "import", str(file), "--skip-bad", "--json").stdout)
+    assert (
+        "row 2 cannot be taken in"
+        in run(tmp_path / "new", "data", "import", str(file), code=2).stderr
+    )
+    done = json.loads(
+        run(tmp_path / "new", "data", "import", str(file), "--skip-bad", "--json").stdout
+    )
     assert (done["new"], [bad["row"] for bad in done["bad"]]) == ({"memory": 1}, [2])
 
 
@@ -275,28 +287,28 @@ def test_verify_repairs_what_is_derived(full):
     with closing(sqlite3.connect(full / "reverie.db")) as db:
         db.execute("delete from words")
         db.commit()
-    assert "reverie verify --repair" in run(full, "verify", code=1).stderr
+    assert "reverie data verify --repair" in run(full, "data", "verify", code=1).stderr
     assert all(
         p["repaired"]
-        for p in json.loads(run(full, "verify", "--repair", "--json").stdout)["problems"]
+        for p in json.loads(run(full, "data", "verify", "--repair", "--json").stdout)["problems"]
     )
-    assert "as it should be" in run(full, "verify").stdout
+    assert "as it should be" in run(full, "data", "verify").stdout
 
 
 @pytest.mark.proves("X20")
 def test_a_damaged_file_is_salvaged_from_the_backup(full):
     """A file that cannot be opened is put aside, and what it lost comes from the newest backup."""
-    run(full, "backup")
+    run(full, "data", "backup")
     (full / "reverie.db").write_bytes(b"this is no database, however long it is " * 300)
     for tail in ("-wal", "-shm"):
         (full / f"reverie.db{tail}").unlink(missing_ok=True)
-    assert "reverie verify --repair" in run(full, "list", code=6).stderr
-    run(full, "verify", code=1)
-    run(full, "verify", "--repair", code=1)  # what could not be read is still reported
+    assert "reverie data verify --repair" in run(full, "list", code=6).stderr
+    run(full, "data", "verify", code=1)
+    run(full, "data", "verify", "--repair", code=1)  # what could not be read is still reported
     assert list(full.glob("reverie.db.damaged-*"))
     found = json.loads(run(full, "list", "--space", "me/a", "--json").stdout)["memories"]
     assert ["The staging server is called heron now. 🎉"] == [m["text"] for m in found]
-    run(full, "verify")
+    run(full, "data", "verify")
 
 
 def test_a_newer_store_is_left_alone(full):
@@ -315,4 +327,6 @@ def test_a_full_disk_has_its_own_exit_code(full, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device", "x.jsonl")
 
     monkeypatch.setattr(json_lines, "write_rows_to_file", full_disk)
-    assert "No space left on device: x.jsonl" in run(full, "export", "x.jsonl", code=8).stderr
+    assert (
+        "No space left on device: x.jsonl" in run(full, "data", "export", "x.jsonl", code=8).stderr
+    )

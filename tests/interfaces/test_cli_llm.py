@@ -1,4 +1,4 @@
-"""`reverie llm` and the line in `reverie status`, over one home and a scripted server."""
+"""`reverie data llm` and the line in `reverie status`, over one home and a scripted server."""
 
 import json
 
@@ -32,14 +32,14 @@ def run(tmp_path, monkeypatch):
 
 def test_without_a_model_it_says_how_to_have_one(run):
     """An empty setting is no trouble."""
-    assert "set llm in config.toml" in run("llm")
-    assert {"model": ""} == json.loads(run("llm", "--json"))
+    assert "set llm in config.toml" in run("data", "llm")
+    assert {"model": ""} == json.loads(run("data", "llm", "--json"))
     assert "none" == json.loads(run("status", "--json"))["llm"]
 
 
 def test_offline_is_said(run):
     """A model that is configured and may not be asked is not hidden."""
-    assert "offline" in run("llm", llm="openai:gpt-5", offline=True)
+    assert "offline" in run("data", "llm", llm="openai:gpt-5", offline=True)
     assert "offline" in json.loads(run("status", "--json", llm="openai:gpt-5", offline=True))["llm"]
 
 
@@ -48,8 +48,8 @@ def test_a_check_asks_and_spending_is_shown(run):
     """Model, tokens, budget and outcomes of the day; the key is nowhere in sight."""
     with scripted('{"ready": true}') as script:
         key = "sk-scripted-key-1234567890"
-        shown = run("llm", "--check", llm=script.openai, llm_key=key)
-        values = json.loads(run("llm", "--json", llm=script.openai, llm_key=key))
+        shown = run("data", "llm", "--check", llm=script.openai, llm_key=key)
+        values = json.loads(run("data", "llm", "--json", llm=script.openai, llm_key=key))
         line = json.loads(run("status", "--json", llm=script.openai, llm_key=key))["llm"]
     assert "an answer that could be read" in shown and key not in shown
     assert ({"check": {"ok": 1}}, *TOKENS, 1_000_000) == (
@@ -65,16 +65,16 @@ def test_a_check_asks_and_spending_is_shown(run):
 def test_trouble_is_shown_with_its_reason(run):
     """A wrong key: exit code 1, the reason, and how long it rests; checking again asks again."""
     with scripted(Status(401, "no such key"), '{"ready": true}') as script:
-        assert "no such key" in run("llm", "--check", llm=script.openai, code=1)
-        assert "rests" in run("llm", llm=script.openai)
+        assert "no such key" in run("data", "llm", "--check", llm=script.openai, code=1)
+        assert "rests" in run("data", "llm", llm=script.openai)
         assert "no such key" in json.loads(run("status", "--json", llm=script.openai))["llm"]
-        assert "rests" not in run("llm", "--check", llm=script.openai)
+        assert "rests" not in run("data", "llm", "--check", llm=script.openai)
         assert 2 == len(script.asked)
 
 
 def test_a_check_without_a_model_fails(run):
     """There is nobody to ask."""
-    run("llm", "--check", "--json", code=1)
+    run("data", "llm", "--check", "--json", code=1)
 
 
 @pytest.mark.parametrize("command", ["settle", "worker"])

@@ -92,7 +92,7 @@ def test_ctrl_c_while_it_still_loads(monkeypatch):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that takes nothing")
-@pytest.mark.parametrize("words", [("kinds",), ("kinds", "--json")])
+@pytest.mark.parametrize("words", [("memory", "kinds"), ("memory", "kinds", "--json")])
 def test_where_stdout_takes_no_more_it_is_said_once(home, words):
     """One line and the code of a full disk; Python adds nothing at its end."""
     with Path("/dev/full").open("w") as full:
@@ -112,7 +112,7 @@ def test_ctrl_c_while_importing(home, tmp_path):
     with opened(tmp_path / "other") as mind:
         mind.remember_many([{"text": f"memory number {n}"} for n in range(300)], space="me/demo")
         lines = [json.dumps(row) + "\n" for row in mind.data.export()]
-    process = start(home, "import", "-")
+    process = start(home, "data", "import", "-")
     process.stdin.write("".join(lines[:250]).encode())
     process.stdin.flush()
     until(lambda: (home / "reverie.db").exists())
@@ -120,7 +120,7 @@ def test_ctrl_c_while_importing(home, tmp_path):
     code, err = interrupted(process)
     assert (code, "Traceback" in err) == (130, False)
     assert memories(home) == 0
-    assert run(home, "import", "-", stdin="".join(lines).encode()).returncode == 0
+    assert run(home, "data", "import", "-", stdin="".join(lines).encode()).returncode == 0
     assert memories(home) == 300
 
 
@@ -130,7 +130,7 @@ def test_ctrl_c_while_settling(home):
         mind.remember_many(
             [{"text": f"{'many words ' * 200} {n}"} for n in range(3_000)], space="me/demo"
         )
-    process = start(home, "settle")
+    process = start(home, "data", "settle")
     with opened(home) as mind:
         until(lambda: 0 < mind.data.stats().vectors)
     code, err = interrupted(process)
@@ -152,7 +152,7 @@ def test_ctrl_c_while_replaying(home, tmp_path):
     scratch = tmp_path / "tmp"
     scratch.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "reverie", "replay", str(file)],
+        [sys.executable, "-m", "reverie", "session", "replay", str(file)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment(home, TMPDIR=str(scratch)),
@@ -178,11 +178,11 @@ def test_two_at_once(home):
 
 
 def test_a_pipe_that_closes_is_no_trouble(home):
-    """`reverie export | head -1` ends without a word."""
+    """`reverie data export | head -1` ends without a word."""
     with opened(home) as mind:
         mind.remember_many([{"text": f"{'long ' * 50}{n}"} for n in range(3_000)], space="me/demo")
     for words in (
-        ["export"],
+        ["data", "export"],
         ["list", "--space", "me/demo", "--limit", "4000"],
         ["list", "--json", "--space", "me/demo", "--limit", "4000"],
     ):

@@ -82,7 +82,7 @@ CORPUS[1:1] = [
 
 def test_a_later_session_is_reminded_of_an_earlier_one(run, tmp_path):
     """Messages of a corpus are kept as events; no echo of one session; a step says what and why."""
-    turns, summary = steps(run("replay", lines(tmp_path / "c.jsonl", CORPUS), "--json"))
+    turns, summary = steps(run("session", "replay", lines(tmp_path / "c.jsonl", CORPUS), "--json"))
     assert [*["S1"] * 10, "S2", "S2"] == [t["session"] for t in turns]
     assert all(t["turn_us"] > 0 and t["settled_ms"] is not None and t["behind"] >= 0 for t in turns)
     surfaced = [m for t in turns if t["session"] == "S2" for m in t["surfaced"]]
@@ -98,9 +98,9 @@ def test_the_throw_away_home_is_one(run, home, tmp_path):
         tmp_path / "talk.jsonl",
         [{"role": "user", "content": "Remember that the staging host is heron."}],
     )
-    run("replay", file)
+    run("session", "replay", file)
     assert not (home / "reverie.db").exists()
-    run("replay", file, "--keep", "--space", "me/demo")
+    run("session", "replay", file, "--keep", "--space", "me/demo")
     with reverie.open(settings=Settings(home=home, embedder="toy"), embedder=ToyEmbedder()) as mind:
         assert ["The staging host is heron."] == [m.text for m in mind.browse(space="me/demo")]
         assert [] == mind.data.verify()
@@ -116,13 +116,15 @@ def test_only_what_asks_for_it_is_learned_from_an_agent(run, tmp_path):
             {"role": "user", "content": "How are you?"},
         ],
     )
-    turns, summary = steps(run("replay", file, "--json"))
+    turns, summary = steps(run("session", "replay", file, "--json"))
     assert (summary["turns"], summary["learned"]) == (2, 1)
     assert ["Always run the linter before a commit."] == [m["text"] for m in turns[0]["learned"]]
 
 
 def test_fast_does_not_wait(run, tmp_path):
-    turns, _ = steps(run("replay", lines(tmp_path / "c.jsonl", CORPUS), "--json", "--fast"))
+    turns, _ = steps(
+        run("session", "replay", lines(tmp_path / "c.jsonl", CORPUS), "--json", "--fast")
+    )
     assert all(t["settled_ms"] is None for t in turns)
 
 
@@ -132,11 +134,11 @@ def test_a_replay_for_people(run, tmp_path):
         *CORPUS,
         {"id": "5", "text": "[bold]x[/bold] \x1b[2J", "session_id": "S2", "speaker": "Ann"},
     ]
-    out = run("replay", lines(tmp_path / "c.jsonl", rows)).stdout
+    out = run("session", "replay", lines(tmp_path / "c.jsonl", rows)).stdout
     assert "session S2" in out and "turns in 2 sessions" in out and "turn() took" in out
     assert "[bold]x[/bold]" in out and "\x1b" not in out
-    assert "1 turns" in run("replay", str(tmp_path / "c.jsonl"), "--limit", "1").stdout
-    run("replay", str(tmp_path / "c.jsonl"), "-q")
+    assert "1 turns" in run("session", "replay", str(tmp_path / "c.jsonl"), "--limit", "1").stdout
+    run("session", "replay", str(tmp_path / "c.jsonl"), "-q")
 
 
 @pytest.mark.parametrize(
@@ -145,24 +147,34 @@ def test_a_replay_for_people(run, tmp_path):
 def test_junk_is_named(run, tmp_path, text, says):
     """Exit code 2 and the number of the line."""
     (tmp_path / "junk").write_text(text)
-    assert says in run("replay", str(tmp_path / "junk"), code=2).stderr
-    assert "There is no file" in run("replay", str(tmp_path / "nothing"), code=2).stderr
+    assert says in run("session", "replay", str(tmp_path / "junk"), code=2).stderr
+    assert "There is no file" in run("session", "replay", str(tmp_path / "nothing"), code=2).stderr
 
 
 def test_stdin_can_be_replayed(run):
     assert (
-        steps(run("replay", "-", "--json", stdin='[{"role": "user", "content": "hello"}]'))[1][
-            "turns"
-        ]
+        steps(
+            run(
+                "session",
+                "replay",
+                "-",
+                "--json",
+                stdin='[{"role": "user", "content": "hello"}]',
+            )
+        )[1]["turns"]
         == 1
     )
 
 
 def test_the_examples_teach_and_remind(run):
     """The first sample conversation teaches at least eight things, the second is reminded of some."""
-    _, summary = steps(run("replay", str(EXAMPLES / "session-1.jsonl"), "--json", "--keep"))
+    _, summary = steps(
+        run("session", "replay", str(EXAMPLES / "session-1.jsonl"), "--json", "--keep")
+    )
     assert summary["learned"] >= 8
-    turns, _ = steps(run("replay", str(EXAMPLES / "session-2.jsonl"), "--json", "--keep"))
+    turns, _ = steps(
+        run("session", "replay", str(EXAMPLES / "session-2.jsonl"), "--json", "--keep")
+    )
     assert any(turn["surfaced"] for turn in turns)
 
 

@@ -25,32 +25,32 @@ def run(tmp_path, monkeypatch):
     run("remember", "one", "--tag", "bugs", "--space", "me/demo")
     for text in ("two", "three"):
         run("remember", text, "--tag", "bug", "--space", "me/demo")
-    run("settle")
+    run("data", "settle")
     return run
 
 
 @pytest.mark.proves("CC-14", "B133", "B134")
 def test_dry_run_is_a_diff_and_changes_nothing(run):
     """What would go, come and change, pass by pass."""
-    before = run("export", "--state")
+    before = run("data", "export", "--state")
     told = run("sleep", "--dry-run")
     assert "tags: 1 to do" in told
     assert "~ mem_" in told
     assert "tags: bug" in told
     plan = json.loads(run("sleep", "--dry-run", "--json"))
     assert (0, ["tags"]) == (plan["run"], [one["pass"] for one in plan["plan"]])
-    assert before == run("export", "--state")
+    assert before == run("data", "export", "--state")
 
 
 @pytest.mark.proves("B133", "B135")
 def test_sleep_and_the_way_back(run):
     """By hand, one pass or all; undo --sleep takes the last run back to the byte."""
-    before = run("export", "--state")
+    before = run("data", "export", "--state")
     assert 0 == json.loads(run("sleep", "--pass", "merge", "--json"))["passes"][0]["steps"]
     slept = json.loads(run("sleep", "--json"))
-    assert before != run("export", "--state")
+    assert before != run("data", "export", "--state")
     assert f"run {slept['run']}" in run("undo", "--sleep")
-    assert before == run("export", "--state")
+    assert before == run("data", "export", "--state")
     run("undo", "--sleep", code=1)
     run("sleep", "--pass", "dream", code=2)
 
@@ -62,6 +62,6 @@ def test_the_hint_says_what_helps(run, tmp_path, monkeypatch):
     monkeypatch.setenv("REVERIE_EMBEDDER", "minilm")
     monkeypatch.setenv("REVERIE_OFFLINE", "1")
     run("remember", "four", "--space", "me/demo")
-    run("settle")
+    run("data", "settle")
     told = CliRunner().invoke(app, ["sleep", "--home", str(tmp_path / "home")]).stderr
-    assert "Once with a connection: reverie settle" in told and "First:" not in told
+    assert "Once with a connection: reverie data settle" in told and "First:" not in told

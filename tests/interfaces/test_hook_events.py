@@ -31,12 +31,6 @@ from reverie.interfaces.hooks.hook_event import (
     WarningTable,
 )
 from reverie.interfaces.hooks.hook_main import resolve_outcome
-from reverie.interfaces.hooks.host_adapters import (
-    HOSTS,
-    MAX_ANSWER_CHARS,
-    extract_result_text,
-    read_host_event,
-)
 from reverie.interfaces.hooks.prompt_topic import (
     collect_topic_words,
     continues_topic,
@@ -56,11 +50,18 @@ from reverie.interfaces.hooks.tool_warnings import (
     make_warning_row,
     may_match,
 )
+from reverie.interfaces.hosts import load_hosts
+from reverie.interfaces.hosts.host_agent import (
+    MAX_ANSWER_CHARS,
+    extract_result_text,
+    read_host_event,
+)
 from reverie.privacy import redact
 from reverie.privacy.message_redaction import redact_and_shorten
 from reverie.testing import make_memory
 from reverie.text.host_messages import HEAD_CHARS
 
+HOSTS = load_hosts()
 CLAUDE, CODEX, CURSOR = (HOSTS[name] for name in ("claude-code", "codex", "cursor"))
 SECRET = "sk-ant-api03-" + "aB3dE5gH7jK9mN1p" * 5 + "-AA"
 

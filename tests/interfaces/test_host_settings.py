@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reverie.core.errors import BadInput
-from reverie.interfaces.hooks.host_adapters import HOSTS
+from reverie.interfaces.hosts import HOST_MODULES, load_host
 from reverie.interfaces.install import hook_line, settings_entries
 from reverie.interfaces.install.json_edit import apply_cuts
 from reverie.interfaces.install.settings_targets import WiringPlace, build_hook_command
 
 COMMAND = build_hook_command("claude-code", WiringPlace(Path("/m")))
-EVENTS = tuple(HOSTS["claude-code"].events)
+EVENTS = tuple(load_host("claude-code").events)
 VALUE = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda one: st.lists(one, max_size=3) | st.dictionaries(st.text(max_size=8), one, max_size=3),
@@ -169,7 +169,7 @@ def test_a_command_that_mentions_ours_is_not_ours(line):
 PATH = st.text(st.characters(codec="utf-8", exclude_characters="\0\n"), max_size=12)
 
 
-@given(PATH, PATH, st.sampled_from(sorted(HOSTS)), PATH)
+@given(PATH, PATH, st.sampled_from(sorted(HOST_MODULES)), PATH)
 def test_a_line_of_ours_is_read_back(python, folder, host, home):
     """Whatever the folders are called, quotes and blanks too: every installation knows the lines of
     every other.

@@ -503,16 +503,16 @@ def test_the_model_is_fetched_by_who_is_asked_to(user, monkeypatch):
     though no text waits; where nobody wants a model nobody misses it.
     """
     config.save_settings(config.load_settings(), embedder="minilm")
-    assert "reverie settle" in invoked("install", "codex", "--no-mcp", "--yes").stderr
+    assert "reverie data settle" in invoked("install", "codex", "--no-mcp", "--yes").stderr
     alone("The embedding model is not on this machine")
     monkeypatch.setattr("reverie.embedding.model_weights.ensure_model_files", none_to_be_had)
-    assert "No index has it" in invoked("settle").stderr
+    assert "No index has it" in invoked("data", "settle").stderr
     config.save_settings(config.load_settings(), embedder="none")
     assert (
-        "No index" not in invoked("settle").stderr
-        and "reverie settle" not in invoked("doctor").stdout
+        "No index" not in invoked("data", "settle").stderr
+        and "reverie data settle" not in invoked("doctor").stdout
     )
-    assert "reverie settle" not in invoked("install", "cursor", "--no-mcp", "--yes").stderr
+    assert "reverie data settle" not in invoked("install", "cursor", "--no-mcp", "--yes").stderr
 
 
 def none_to_be_had(*_, **__):
@@ -635,7 +635,7 @@ def test_doctor_says_that_an_index_is_of_an_earlier_version(user):
         left.write_bytes(b"old")
         assert (
             alone("The index of code is of an earlier version")
-            == "Index each repository again: reverie index"
+            == "Index each repository again: reverie code index"
         )
         mind.code.index(user / "code")
     assert all(one["well"] for one in findings())

@@ -139,7 +139,7 @@ def test_forgetting_twice_says_so(room):  # noqa: F811
     """What counted no longer before is named."""
     id = room.mind.remember("Staging is heron", space=SPACE).id
     server, jcode = build_server(room), build_server(room, "jcode")
-    assert one(server, "forget", ids=[id]) == {"forgotten": 1, "back": "reverie restore ID"}
+    assert one(server, "forget", ids=[id]) == {"forgotten": 1, "back": "reverie memory restore ID"}
     assert one(server, "forget", ids=[id])["before"] == [id]
     assert "forgotten before" in one(jcode, "memory", action="forget", id=id)["message"]
 

@@ -241,7 +241,7 @@ def test_another_model_may_be_asked_at_once(opened):
 
 
 def test_a_person_may_ask_a_model_that_rests(opened):
-    """`reverie llm --check` does, after a key was put right; a good answer ends the rest."""
+    """`reverie data llm --check` does, after a key was put right; a good answer ends the rest."""
     with scripted(Status(401), "[1]") as script:
         llm = opened(script.openai)
         llm.ask(ASK, as_list, space="me")

@@ -256,12 +256,12 @@ def test_a_trusted_line_claims_no_more_than_it_says(tmp_path, mind):
 
 @pytest.mark.proves("E35")
 def test_the_list_says_which_are_trusted(tmp_path):
-    """`reverie share FILE --trusted`, and `--untrusted` takes it back."""
+    """`reverie data share FILE --trusted`, and `--untrusted` takes it back."""
     home, path = toy_home(tmp_path), tmp_path / "team.jsonl"
     path.write_text(lines_of(TEXT))
     for flag, shown in (("--trusted", "(trusted)"), ("--untrusted", "")):
-        invoked("--home", str(home), "share", str(path), flag, "--space", SPACE)
+        invoked("--home", str(home), "data", "share", str(path), flag, "--space", SPACE)
         assert (
-            invoked("--home", str(home), "share", "--space", SPACE).stdout.split()[1:]
+            invoked("--home", str(home), "data", "share", "--space", SPACE).stdout.split()[1:]
             == shown.split()
         )

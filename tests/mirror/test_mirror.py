@@ -937,7 +937,7 @@ def test_two_processes_at_once_do_it_once(tmp_path):
         mind.remember("A fact.", space=SPACE)
         sync(mind)
         page(mind).write_text(text(mind) + "".join(f"- New line {n}.\n" for n in range(50)))
-        command = [sys.executable, "-m", "reverie", "mirror", "--home", str(home), "--json"]
+        command = [sys.executable, "-m", "reverie", "data", "mirror", "--home", str(home), "--json"]
         running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
         results = [json.loads(one.communicate()[0]) for one in running]
 
@@ -986,27 +986,27 @@ def test_a_space_never_meets_the_mirrors_own_names(segment):
 
 
 def test_the_command_asks_tells_and_answers(tmp_path):
-    """`reverie mirror` brings in step, `--where` prints paths, review and stats show what waits,
+    """`reverie data mirror` brings in step, `--where` prints paths, review and stats show what waits,
     `--yes` answers.
     """
     home = toy_home(tmp_path)
     here = ("--home", str(home), "--space", SPACE)
     invoked("remember", "The staging server is called heron.", *here)
     invoked("remember", "Deploys go out on Tuesdays.", *here)
-    assert "1 page written" in invoked("mirror", *here).stdout
-    path = invoked("mirror", "--where", *here).stdout.strip()
+    assert "1 page written" in invoked("data", "mirror", *here).stdout
+    path = invoked("data", "mirror", "--where", *here).stdout.strip()
     with opened(home) as mind:
         assert path == str(page(mind))
         page(mind).write_text("")
 
-    assert "--yes forgets them" in invoked("mirror", *here).stderr
+    assert "--yes forgets them" in invoked("data", "mirror", *here).stderr
     assert "--yes forgets them" in invoked("review", *here).stderr
-    assert len(json.loads(invoked("stats", "--json", *here).stdout)["mirror"]) == 1
-    assert "2 forgotten" in invoked("mirror", "--yes", *here).stdout
-    assert json.loads(invoked("stats", "--json", *here).stdout)["mirror"] == []
-    assert "in step" in invoked("mirror", *here).stdout
+    assert len(json.loads(invoked("data", "stats", "--json", *here).stdout)["mirror"]) == 1
+    assert "2 forgotten" in invoked("data", "mirror", "--yes", *here).stdout
+    assert json.loads(invoked("data", "stats", "--json", *here).stdout)["mirror"] == []
+    assert "in step" in invoked("data", "mirror", *here).stdout
     (home / "config.toml").write_text('embedder = "toy"\nidle = 0\nmirror = "off"\n')
-    assert "no mirror" in invoked("mirror", *here, code=2).stderr
+    assert "no mirror" in invoked("data", "mirror", *here, code=2).stderr
 
 
 @pytest.mark.proves("C70")
@@ -1016,7 +1016,16 @@ def test_watching_takes_in_a_saved_page(tmp_path):
     with opened(home) as mind:
         mind.remember("A fact.", space=SPACE)
         sync(mind)
-        command = [sys.executable, "-m", "reverie", "mirror", "--watch", "--home", str(home)]
+        command = [
+            sys.executable,
+            "-m",
+            "reverie",
+            "data",
+            "mirror",
+            "--watch",
+            "--home",
+            str(home),
+        ]
         watching = subprocess.Popen(
             command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
         )

@@ -142,10 +142,10 @@ def test_a_page_that_waits_for_an_answer_is_not_replaced(mind):
         mind.remember(f"Host {number} is called bird {number}", space=SPACE)
     place = page(mind)
     place.write_text("\n".join(place.read_text().splitlines()[:6]) + "\n")
-    with pytest.raises(BadInput, match="reverie mirror --yes"):
+    with pytest.raises(BadInput, match="reverie data mirror --yes"):
         update(mind, "- CI is wren\n", "replace")
     written = update(mind, f"- The key is {TOKEN}\n")
-    assert written.memory.details["redacted"] and "reverie mirror --yes" in written.why
+    assert written.memory.details["redacted"] and "reverie data mirror --yes" in written.why
     assert len(said(mind)) == 21
 
 

@@ -269,26 +269,26 @@ def test_a_file_that_is_left_alone_is_told_everywhere(tmp_path, monkeypatch):
     monkeypatch.setenv("REVERIE_SPACE", SPACE)
     path = tmp_path / "team.jsonl"
     path.write_text("")
-    invoked("share", str(path), "--space", SPACE)
+    invoked("data", "share", str(path), "--space", SPACE)
     path.write_text(
         f"<<<<<<< HEAD\n{json.dumps(JAATO[0])}\n=======\n{json.dumps(JAATO[1])}\n>>>>>>> theirs\n"
     )
-    done = invoked("share", str(path), "--space", SPACE, code=4)
+    done = invoked("data", "share", str(path), "--space", SPACE, code=4)
     assert "lines 1, 3, 5" in done.stderr and "merge=union" in done.stderr
-    assert json.loads(invoked("--json", "share", str(path), "--space", SPACE, code=4).stdout)[
-        "stuck"
-    ]
-    listed = invoked("share", "--space", SPACE)
+    assert json.loads(
+        invoked("--json", "data", "data", "share", str(path), "--space", SPACE, code=4).stdout
+    )["stuck"]
+    listed = invoked("data", "share", "--space", SPACE)
     assert f"{path}  (not in step)" in listed.stdout and "marks of a merge" in listed.stderr
-    for words in (("share", "--space", SPACE), ("settle",), ("status",)):
+    for words in (("data", "share", "--space", SPACE), ("data", "settle"), ("status",)):
         told = json.loads(invoked("--json", *words).stdout)
         assert "marks of a merge" in str(told.get("troubles", told.get("shares"))[str(path)])
     assert (
-        "marks of a merge" in invoked("settle").stderr
+        "marks of a merge" in invoked("data", "settle").stderr
         and "marks of a merge" in invoked("status").stdout
     )
     path.write_text("\n".join(map(json.dumps, JAATO)) + "\n")
-    assert "not in step" not in invoked("share", "--space", SPACE).stdout
+    assert "not in step" not in invoked("data", "share", "--space", SPACE).stdout
 
 
 def test_a_merge_that_keeps_both_sides(team):
@@ -398,20 +398,23 @@ def test_sharing_is_asked_for_and_ended(team):
 
 
 def test_the_command(tmp_path, monkeypatch):
-    """reverie share: begin, list, import, export, stop."""
+    """reverie data share: begin, list, import, export, stop."""
     monkeypatch.setenv("REVERIE_HOME", str(toy_home(tmp_path)))
     path, here = tmp_path / "memories.jsonl", ("--space", SPACE)
     write(path, *JAATO)
-    assert json.loads(invoked("share", str(path), "--import", *here, "--json").stdout)["new"] == 2
-    assert "Begin: reverie share --start" in invoked("share", *here).stdout
-    assert "2 lines" in invoked("share", str(path), *here).stdout
-    assert str(path) in invoked("share", *here).stdout
+    assert (
+        json.loads(invoked("data", "share", str(path), "--import", *here, "--json").stdout)["new"]
+        == 2
+    )
+    assert "Begin: reverie data share --start" in invoked("data", "share", *here).stdout
+    assert "2 lines" in invoked("data", "share", str(path), *here).stdout
+    assert str(path) in invoked("data", "share", *here).stdout
     other = tmp_path / "other.jsonl"
-    invoked("share", str(other), "--export", *here)
+    invoked("data", "share", str(other), "--export", *here)
     assert {one["id"] for one in lines(other)} == {one["id"] for one in JAATO}
-    invoked("share", str(path), "--stop", *here)
-    assert json.loads(invoked("share", *here, "--json").stdout)["files"] == []
-    invoked("share", str(path), "--stop", "--export", *here, code=2)
+    invoked("data", "share", str(path), "--stop", *here)
+    assert json.loads(invoked("data", "share", *here, "--json").stdout)["files"] == []
+    invoked("data", "share", str(path), "--stop", "--export", *here, code=2)
 
 
 @pytest.mark.proves("E35")
@@ -424,16 +427,16 @@ def test_where_the_file_is_unless_one_says(tmp_path, monkeypatch):
     (tmp_path / "p" / "src").mkdir()
     monkeypatch.chdir(tmp_path / "p" / "src")
     file = tmp_path / "p" / ".jaato" / "memories.jsonl"
-    assert str(file) in invoked("share", "--import", code=2).stderr
+    assert str(file) in invoked("data", "share", "--import", code=2).stderr
     assert not file.parent.exists()
     invoked("remember", "The cache is keyed by the build id.")
-    invoked("share", "--start")
+    invoked("data", "share", "--start")
     assert [one["content"] for one in lines(file)] == ["The cache is keyed by the build id."]
-    assert json.loads(invoked("share", "--json").stdout)["files"] == [str(file)]
-    invoked("share", "--stop")
+    assert json.loads(invoked("data", "share", "--json").stdout)["files"] == [str(file)]
+    invoked("data", "share", "--stop")
     write(file, *JAATO)
-    assert json.loads(invoked("share", "--import", "--json").stdout)["new"] == 2
-    assert json.loads(invoked("share", "--json").stdout)["files"] == []
+    assert json.loads(invoked("data", "share", "--import", "--json").stdout)["new"] == 2
+    assert json.loads(invoked("data", "share", "--json").stdout)["files"] == []
 
 
 def test_a_page_is_written_as_it_was_read():

@@ -515,15 +515,19 @@ def test_what_is_nobodys_is_said(tmp_path, mind):
 
 @pytest.mark.proves("A115", "B108")
 def test_on_the_command_line(source, tmp_path):
-    """`reverie import PATH`, what it would bring, what it brought, and the way back."""
+    """`reverie data import PATH`, what it would bring, what it brought, and the way back."""
     name, path = source
-    would = run(tmp_path / "home", "import", str(path), "--space", SPACE, "--dry-run").stdout
+    would = run(
+        tmp_path / "home", "data", "import", str(path), "--space", SPACE, "--dry-run"
+    ).stdout
     assert f"({name}): would bring" in would
-    did = run(tmp_path / "home", "import", str(path), "--from", name, "--space", SPACE).stdout
+    did = run(
+        tmp_path / "home", "data", "import", str(path), "--from", name, "--space", SPACE
+    ).stdout
     assert f"({name}): new:" in did
     event = did.rpartition("reverie undo ")[2].strip()
     again = json.loads(
-        run(tmp_path / "home", "import", str(path), "--space", SPACE, "--json").stdout
+        run(tmp_path / "home", "data", "import", str(path), "--space", SPACE, "--json").stdout
     )["imports"][0]
     assert (again["from"], again["new"], again["deeds"]) == (name, {}, 0)
     run(tmp_path / "home", "undo", event)
@@ -547,7 +551,7 @@ def test_what_lies_beside_an_empty_memory_comes_along_once(beside):
     before = prints(beside / "p") | prints(beside / "user")
     offered = run(beside / "home", "doctor", "--space", SPACE, code=1).stdout.replace("\n", " ")
     assert all(name in offered for name in ("jaato keeps memories in", "jcode keeps memories in"))
-    told = run(beside / "home", "import", "--space", SPACE).stdout
+    told = run(beside / "home", "data", "import", "--space", SPACE).stdout
     assert (
         ".jaato (jaato): new: 1 memory (fact 1)" in told
         and ".jcode (jcode): new: 2 memories" in told
@@ -556,7 +560,9 @@ def test_what_lies_beside_an_empty_memory_comes_along_once(beside):
         kept = everything(mind)
         assert JAATO["id"] in kept and len(kept) == 3
         mind.forget(kept[JAATO["id"]].id)
-    again = json.loads(run(beside / "home", "import", "--space", SPACE, "--json").stdout)["imports"]
+    again = json.loads(run(beside / "home", "data", "import", "--space", SPACE, "--json").stdout)[
+        "imports"
+    ]
     assert {
         (one["from"], sum(one["new"].values()), one["known"], one["left"]) for one in again
     } == {("jaato", 0, 1, False), ("jcode", 0, 2, False)}
@@ -575,7 +581,7 @@ def test_where_nothing_lies_beside_it_is_told_whose_was_looked_for(tmp_path, mon
     (kept / "MEMORY.md").write_text("- Use tabs in Makefiles.\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    told = run(tmp_path / "home", "import", "--space", SPACE).stdout
+    told = run(tmp_path / "home", "data", "import", "--space", SPACE).stdout
     assert (
         "None of jcode, zuckerman, aircher, jaato keeps" in told
         and "~/.claude/projects/PROJECT" in told
@@ -587,16 +593,16 @@ def test_what_lies_beside_memories_is_left_and_told(beside):
     """Nothing is mixed or altered unless somebody names it; what is empty is filled all the same."""
     run(beside / "home", "remember", "Ours.", "--space", SPACE)
     before = prints(beside / "p") | prints(beside / "user")
-    result = run(beside / "home", "import", "--space", SPACE)
+    result = run(beside / "home", "data", "import", "--space", SPACE)
     assert "Left as it is" in result.stderr
-    assert f"reverie import {beside / 'p' / '.jaato'}" in result.stderr.replace("\n", "")
+    assert f"reverie data import {beside / 'p' / '.jaato'}" in result.stderr.replace("\n", "")
     with memory(beside / "home") as mind:
         assert [one.text for one in mind.browse(space=SPACE) if one.space == SPACE] == ["Ours."]
         assert {one.details["imported_from"]["system"] for one in mind.browse(space="me")} == {
             "jcode"
         }
     assert before == prints(beside / "p") | prints(beside / "user")
-    run(beside / "home", "import", str(beside / "p" / ".jaato"), "--space", SPACE)
+    run(beside / "home", "data", "import", str(beside / "p" / ".jaato"), "--space", SPACE)
     with memory(beside / "home") as mind:
         assert len([one for one in mind.browse(space=SPACE) if one.space == SPACE]) == 2
 
@@ -608,7 +614,9 @@ def test_one_that_cannot_be_read_keeps_nobody_from_the_others(beside):
         beside / "user" / ".aircher" / "data" / "episodic.duckdb",
         b"\0" * 8 + b"DUCK" + b"\0" * 4_096,
     )
-    done = json.loads(run(beside / "home", "import", "--space", SPACE, "--json").stdout)["imports"]
+    done = json.loads(run(beside / "home", "data", "import", "--space", SPACE, "--json").stdout)[
+        "imports"
+    ]
     assert {one["from"]: sum(one["new"].values()) for one in done} == {
         "jcode": 2,
         "aircher": 0,
@@ -627,7 +635,7 @@ def test_a_conversation_is_learned_from(tmp_path):
         "message": {"role": "user", "content": "I prefer tabs over spaces."},
     }
     file = put(tmp_path / "s1.jsonl", json.dumps(line) + "\n")
-    out = run(tmp_path / "home", "import", str(file), "--space", SPACE).stdout
+    out = run(tmp_path / "home", "data", "import", str(file), "--space", SPACE).stdout
     assert "preference: I prefer tabs over spaces." in out
 
 
@@ -740,7 +748,7 @@ def test_what_is_otherwise_there_than_here_is_said(tmp_path, mind):
     )
     mind.forget(everything(mind)[JAATO["id"]].id)
     (remark,) = mind.data.import_from(records(tmp_path, {}), space=SPACE).plan.remarks
-    assert f"reverie restore {everything(mind)[JAATO['id']].id}" in remark
+    assert f"reverie memory restore {everything(mind)[JAATO['id']].id}" in remark
 
 
 @pytest.mark.parametrize("name", ["claude-code", "basic-memory"])
@@ -1117,7 +1125,9 @@ def test_what_is_only_refused_is_no_error(tmp_path):
             }
         ),
     )
-    said = run(tmp_path / "home", "import", str(file), "--from", "jaato", "--space", SPACE).stderr
+    said = run(
+        tmp_path / "home", "data", "import", str(file), "--from", "jaato", "--space", SPACE
+    ).stderr
     assert 'contact = "refuse"' in said
 
 
@@ -1125,9 +1135,9 @@ def test_what_is_only_refused_is_no_error(tmp_path):
 def test_what_nothing_could_be_read_of_ends_with_an_error(tmp_path):
     """The records are named, and a script can tell; also where the answer is JSON."""
     file = put(tmp_path / "semantic.json", '{"memories": [{"id": "a"}]}')
-    out = run(tmp_path / "home", "import", str(file), "--space", SPACE, code=2)
+    out = run(tmp_path / "home", "data", "import", str(file), "--space", SPACE, code=2)
     assert "fact is missing" in out.stderr
-    told = run(tmp_path / "home", "import", str(file), "--space", SPACE, "--json", code=2)
+    told = run(tmp_path / "home", "data", "import", str(file), "--space", SPACE, "--json", code=2)
     assert len(json.loads(told.stdout)["imports"][0]["bad"]) == 1
 
 
@@ -1136,15 +1146,15 @@ def test_a_file_that_nobody_knows_is_called_that(tmp_path):
     """Neither an export nor anything else; of a folder of projects it is said how each is taken."""
     file = put(tmp_path / "notes.txt", "Hello.\n")
     for more in ([], ["--dry-run"], ["--untrusted"]):
-        said = run(tmp_path / "home", "import", str(file), *more, code=2).stderr
+        said = run(tmp_path / "home", "data", "import", str(file), *more, code=2).stderr
         assert f"{file} is no export of Reverie, nor does it look like anything of jcode" in said
     assert (
         "There is no file"
-        in run(tmp_path / "home", "import", f"{file}.x", "--dry-run", code=2).stderr
+        in run(tmp_path / "home", "data", "import", f"{file}.x", "--dry-run", code=2).stderr
     )
     MAKERS["claude-code"](tmp_path / "projects" / "-home-ann-shop")
-    said = run(tmp_path / "home", "import", str(tmp_path / "projects"), code=2).stderr
-    assert f"reverie import {tmp_path / 'projects' / '-home-ann-shop'} --space me/NAME" in said
+    said = run(tmp_path / "home", "data", "import", str(tmp_path / "projects"), code=2).stderr
+    assert f"reverie data import {tmp_path / 'projects' / '-home-ann-shop'} --space me/NAME" in said
 
 
 @pytest.mark.proves("B108")
@@ -1167,9 +1177,9 @@ def test_a_file_is_parsed_once(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "read_import_text", reading)
     monkeypatch.setattr(import_plan, "build_record_memory", making)
     for file in (put(tmp_path / "0.json", json.dumps(jcode_graph())), records(tmp_path, {})):
-        run(tmp_path / "home", "import", str(file), "--space", SPACE)
+        run(tmp_path / "home", "data", "import", str(file), "--space", SPACE)
     assert (len(read), len(made)) == (2, 3)
-    run(tmp_path / "home", "import", str(file), "--space", SPACE)
+    run(tmp_path / "home", "data", "import", str(file), "--space", SPACE)
     assert (len(read), len(made)) == (3, 3)
 
 

@@ -140,7 +140,7 @@ def test_a_page_that_the_agent_reads_gets_no_say(host):
         host.tell("PreToolUse", session="s2", tool_name="Bash", tool_input={"command": "pytest"})
         == ""
     )
-    waiting = invoked("curate", "--space", host.space).output
+    waiting = invoked("memory", "curate", "--space", host.space).output
     assert (
         "asks to run what comes from elsewhere" in waiting
         and "a text that was read or pasted" in waiting

@@ -724,7 +724,7 @@ def test_review_on_the_command_line(tmp_path, monkeypatch):
 
     def kept(*texts):
         ids = [json.loads(run("remember", text, "--json"))["memory"]["id"] for text in texts]
-        run("link", *ids, "--rel", "contradicts")
+        run("memory", "link", *ids, "--rel", "contradicts")
         return ids
 
     assert "Nothing waits" in run("review")

@@ -264,12 +264,12 @@ def test_usage_on_the_command_line(tmp_path, monkeypatch):
         mind.retrieve([kept(mind, "Staging is heron.")], space=SPACE)
     assert (
         "Of 1 memories 1 were used, 1 times in all"
-        in invoked("stats", "--used", "--space", SPACE).stdout
+        in invoked("data", "stats", "--used", "--space", SPACE).stdout
     )
     assert (
-        json.loads(invoked("stats", "--used", "--space", SPACE, "--json").stdout)["best"][0][
-            "access_count"
-        ]
+        json.loads(invoked("data", "stats", "--used", "--space", SPACE, "--json").stdout)["best"][
+            0
+        ]["access_count"]
         == 1
     )
 

@@ -337,7 +337,7 @@ def test_restatements_do_not_take_the_places_of_others(wordy, clock):
         for thing in ("ticket", "token", "badge")
     )
     wordy.link(again.id, one.id, "resembles")
-    wordy.settings = wordy.settings._replace(limit=2)
+    wordy.context.settings = wordy.settings._replace(limit=2)
     with session(wordy) as companion:
         turn(companion, CHAT, clock=clock)
         turn(companion, "what do deploys of quokka to staging need", clock=clock)

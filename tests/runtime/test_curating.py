@@ -126,10 +126,10 @@ def test_no_page_takes_the_place_of_another(mind, guess, tmp_path, name):
 
 @pytest.mark.proves("X38")
 def test_promoting_on_the_command_line(tmp_path, monkeypatch):
-    """`reverie promote ID FILE`."""
+    """`reverie memory promote ID FILE`."""
     monkeypatch.setenv("REVERIE_HOME", str(toy_home(tmp_path)))
     monkeypatch.chdir(tmp_path)
     id = json.loads(invoked("remember", "Staging is heron.", "--json").stdout)["memory"]["id"]
-    assert "staging.md" in invoked("promote", id, "staging.md").stdout
+    assert "staging.md" in invoked("memory", "promote", id, "staging.md").stdout
     assert "Staging is heron." in (tmp_path / "staging.md").read_text()
-    invoked("promote", id, "staging.md", code=2)
+    invoked("memory", "promote", id, "staging.md", code=2)

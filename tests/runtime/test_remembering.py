@@ -233,7 +233,7 @@ def test_working_memory_survives_a_crash(tmp_path):
         [sys.executable, "-c", code], env={**os.environ, "REVERIE_HOME": str(folder)}, check=False
     )
     assert 9 == done.returncode
-    result = invoked("--home", str(folder), "held", "s1", "--space", "me/demo")
+    result = invoked("--home", str(folder), "session", "held", "s1", "--space", "me/demo")
     assert "halfway through" in result.stdout
 
 
@@ -261,7 +261,7 @@ def test_episodes_by_time_and_context(mind, clock):
     assert ["Deployed heron", "Lost the connection"] == told(since=now - DAY, until=now)
     assert ["Deployed crane"] == told(until=now - 2 * DAY)
     assert ["Deployed heron", "Deployed crane"] == told("deployed")
-    assert ["Deployed heron"] == told("ANN") == told("release")
+    assert ["Deployed heron"] == told("ANN") == told("session", "release")
     assert ["Lost the connection"] == told("staging")
     assert ["Deployed heron"] == told(limit=1)
     assert [] == told("ann staging")
@@ -659,11 +659,12 @@ def test_the_command_line_has_all_of_it(tmp_path):
     """Each kind of remembering by a command."""
     home = toy_home(tmp_path)
     run = lambda *words: invoked("--home", str(home), "--space", SPACE, *words).stdout
-    run("hold", "s1", '{"step": 2}')
-    assert '{"step": 2}' in run("held", "s1")
-    run("release", "s1")
+    run("session", "hold", "s1", '{"step": 2}')
+    assert '{"step": 2}' in run("session", "held", "s1")
+    run("session", "release", "s1")
     run(
-        "recount",
+        "episode",
+        "add",
         "Deployed",
         "heron",
         "--who",
@@ -673,26 +674,32 @@ def test_the_command_line_has_all_of_it(tmp_path):
         "--why",
         "release 2.1",
     )
-    assert "Who: Ann" in run("episodes", "heron", "--since", "2026-03-15", "--until", "2026-03-15")
-    assert "2026-03-15" in run("journal", "2026-03-15")
-    assert '"date": "2026-03-15"' in run(
-        "journal", "--since", "2026-03-01", "--until", "2026-03-31", "--json"
+    assert "Who: Ann" in run(
+        "episode", "list", "heron", "--since", "2026-03-15", "--until", "2026-03-15"
     )
-    run("log", "The", "gate", "was", "red")
-    assert "The gate was red" in run("journal", "today")
-    assert "recount" not in run("log", "--verb", "tool") and "remember" in run("log")
-    run("teach", "Deploy", "--step", "open the gate", "--trigger", "deploy")
-    assert "open the gate" in run("procedures", "how", "to", "deploy")
-    run("feel", "relief", "--intensity", "high", "--why", "heron is up")
-    assert "heron is up" in run("feelings", "--minimum", "high")
-    assert "release-week" in run("season", "release-week", "--until", "5d")
-    assert "No season" in run("season", "--end")
+    assert "2026-03-15" in run("episode", "journal", "2026-03-15")
+    assert '"date": "2026-03-15"' in run(
+        "episode", "journal", "--since", "2026-03-01", "--until", "2026-03-31", "--json"
+    )
+    run("activity", "log", "The", "gate", "was", "red")
+    assert "The gate was red" in run("episode", "journal", "today")
+    assert "recount" not in run("activity", "log", "--verb", "tool") and "remember" in run(
+        "activity", "log"
+    )
+    run("procedure", "teach", "Deploy", "--step", "open the gate", "--trigger", "deploy")
+    assert "open the gate" in run("procedure", "list", "how", "to", "deploy")
+    run("memory", "feel", "relief", "--intensity", "high", "--why", "heron is up")
+    assert "heron is up" in run("memory", "feelings", "--minimum", "high")
+    assert "release-week" in run("memory", "season", "release-week", "--until", "5d")
+    assert "No season" in run("memory", "season", "--end")
     assert "Deployed heron" in run("recall", "heron", "--type", "episodic")
     assert "Deployed heron" not in run("list", "--type", "procedural")
     assert (
         "memory type" in invoked("--home", str(home), "recall", "a", "--type", "odd", code=2).stderr
     )
-    assert "not a day" in invoked("--home", str(home), "journal", "someday", code=2).stderr
+    assert (
+        "not a day" in invoked("--home", str(home), "episode", "journal", "someday", code=2).stderr
+    )
 
 
 def test_what_is_no_answer_is_refused(mind):

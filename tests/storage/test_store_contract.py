@@ -927,7 +927,7 @@ def test_every_vector_goes_with_its_text(store, empty):
     assert empty.load(store.dump())["vector"] == 2
     assert [json.dumps(row) for row in empty.dump()] == [json.dumps(row) for row in store.dump()]
     assert empty.await_vectors("model/2") == 1
-    assert (store.verify(), empty.data.verify()) == ([], [])
+    assert (store.verify(), empty.verify()) == ([], [])
 
 
 def test_a_stale_vector_is_refused(store):
@@ -1103,7 +1103,7 @@ def test_export_and_import_are_identical(store, empty):
     assert new["vector"] == 1
     assert columns(empty) == columns(store)
     assert find(empty, "three") == find(store, "three")
-    assert empty.data.verify() == []
+    assert empty.verify() == []
 
 
 @pytest.mark.proves("CC-8", "CC-90")
@@ -1133,7 +1133,7 @@ def test_two_exports_come_together(store, empty):
     assert {m.text for m in empty.browse(Filter())} == {"mine", "uno", "three"}
     assert [r.op for r in empty.history(theirs.id)] == [r.op for r in store.history(theirs.id)]
     assert len(empty.history(mine.id)) == 1
-    assert empty.data.verify() == []
+    assert empty.verify() == []
 
 
 @pytest.mark.proves("CC-9")
@@ -1185,7 +1185,7 @@ def test_one_bad_row_never_loses_the_others(store, empty):
         "fact",
         1,
     )
-    assert empty.data.verify() == []
+    assert empty.verify() == []
 
 
 def test_an_export_is_one_moment(store, other):
@@ -1212,8 +1212,8 @@ def test_a_backup_is_whole_and_refuses_to_overwrite(store, tmp_path):
         store.backup(target)
     copy = open_store(f"sqlite:///{target}")
     try:
-        assert copy.data.stats().memories == store.stats().memories - 1
-        assert copy.data.verify() == []
+        assert copy.stats().memories == store.stats().memories - 1
+        assert copy.verify() == []
     finally:
         copy.close()
     assert [p.name for p in tmp_path.glob("copy.db*")] == ["copy.db"]

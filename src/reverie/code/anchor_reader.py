@@ -236,7 +236,7 @@ def anchor_place(work: WorkContext, text: str, views: RepositoryViews) -> CodeAn
             several = f"; it has {', '.join(names[:5])}" if names else ""
             raise NotFound(
                 f"{inside} does not define {name}{several}. "
-                f"`reverie symbol {name}` tells where it is"
+                f"`reverie code symbol {name}` tells where it is"
             )
         name = names[0]
     anchor = observe_anchor(view, inside, name)

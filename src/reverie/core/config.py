@@ -87,7 +87,7 @@ class Settings(NamedTuple):
     floor: float = 0.4
     decay: float = 0.7  # share of a score that each of these steps keeps, above 0 and at most 1
     deadline: float = 0.03  # seconds the first turn of a session may search by words
-    # what waits for `reverie curate`: off, inferred (concluded), model (wrote it)
+    # what waits for `reverie memory curate`: off, inferred (concluded), model (wrote it)
     curate: str = "inferred"
     condense_at: float = 0.8  # share of the model's context from which a conversation is condensed
     idle: float = 60.0  # seconds without work after which a detached worker exits

@@ -70,7 +70,7 @@ class StoreBusy(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """The memory file is damaged. `reverie verify --repair` keeps what is readable."""
+    """The memory file is damaged. `reverie data verify --repair` keeps what is readable."""
 
 
 class StoreReadOnly(StoreError):
@@ -99,7 +99,7 @@ class EmbedderUnavailable(ReverieError):
 
 class ModelAway(ReverieError):
     """The language model does not answer just now. What waits for it goes on waiting; see `reverie
-    llm`.
+    data llm`.
     """
 
 

@@ -3,7 +3,7 @@
 A lesson that is stored word for word already adds nothing; said again in another session, it
 strengthens the memory that has it. What shows only over several turns is left to
 `multi_turn_lessons`. Sentences that a rule asked for and that are not kept are counted in the
-same event, by reason and with a few examples; `reverie rejected` shows them.
+same event, by reason and with a few examples; `reverie session show rejected` shows them.
 """
 
 from __future__ import annotations

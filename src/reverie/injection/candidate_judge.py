@@ -5,7 +5,7 @@ Always true: what the judge has not named does not surface, but for what a trigg
 own called up: that is a rule that somebody set, not a resemblance. A ballot that fails, a model
 that rests and a turn between two judgements surface nothing. Only when the day's budget is spent
 the gate decides, as it does where there is no model. Each turn, or each ballot of several, is
-counted under one outcome, which `reverie llm` shows.
+counted under one outcome, which `reverie data llm` shows.
 """
 
 from __future__ import annotations

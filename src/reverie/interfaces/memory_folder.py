@@ -123,7 +123,7 @@ class MemoryFolder:
         return f"The file {path} has been edited."
 
     def delete(self, given: Mapping[str, Any]) -> str:
-        """A file, or a folder with all in it; `reverie restore` brings them back."""
+        """A file, or a folder with all in it; `reverie memory restore` brings them back."""
         path = parse_memory_path(given, "path")
         if path == ROOT:
             raise BadInput(f"Cannot delete the {ROOT} directory itself")
@@ -151,7 +151,7 @@ class MemoryFolder:
         return f"Successfully renamed {old} to {new}"
 
     def clear(self) -> str:
-        """Every file is deleted; `reverie restore` brings them back."""
+        """Every file is deleted; `reverie memory restore` brings them back."""
         self.mind.forget([memory.id for memory in self._below(ROOT).values()], "deleted")
         return f"Successfully deleted all in {ROOT}"
 

@@ -11,7 +11,7 @@ Always true: no call is made beyond the day's budget or while the model rests af
 The usage is kept in the store, so that all processes share one budget and one rest. Importing this
 package loads no client; the first call does (docs/dependencies.md).
 
-We would notice by `reverie llm`: calls, outcomes, tokens and cost of the day, and why the model
+We would notice by `reverie data llm`: calls, outcomes, tokens and cost of the day, and why the model
 rests.
 """
 

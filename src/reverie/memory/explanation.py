@@ -148,8 +148,8 @@ def describe_authorship(memory: Memory) -> list[str]:
         lines.append(f"Looked at by {looked['by']}{when}{note} ({maturity_of(memory)}).")
     elif not is_mature(memory):
         lines.append(
-            f"It waits to be looked at and does not surface: `reverie curate {memory.id} "
-            f"validated`."
+            f"It waits to be looked at and does not surface: "
+            f"`reverie memory curate {memory.id}` approves it."
         )
     return lines
 
@@ -289,7 +289,7 @@ def describe_standing(memory: Memory, others: Mapping[str, Memory]) -> list[str]
         why = describe_retirement(memory.retired_why, successor)
         lines.append(
             f"No longer counts since {format_date(memory.retired_at)}: {why}. "
-            f"`reverie restore {memory.id}` brings it back."
+            f"`reverie memory restore {memory.id}` brings it back."
         )
     lines += [
         f"Contradicted by {quote_memory(id, others)}{DECIDE_HINT}." for id in memory.conflicts_with
@@ -322,7 +322,7 @@ def describe_anchor(anchor: CodeAnchor, id: str) -> str:
     if not anchor.state:
         return f"It is about {anchor.location}{moved}, {since}."
     return (
-        f"It was {anchor.notice}{moved}, {since}. `reverie about {id}` shows both; --still-true "
+        f"It was {anchor.notice}{moved}, {since}. `reverie code anchors {id}` shows both; --still-true "
         "says that it holds."
     )
 

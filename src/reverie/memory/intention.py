@@ -214,7 +214,7 @@ def end_reminder(memory: Memory, how: str, now: float) -> list[Change]:
     one = read_reminder(require_intention(memory))
     if not memory.active:
         raise BadInput(
-            f"{memory.id} is {memory.retired_why or 'retired'} already. `reverie restore "
+            f"{memory.id} is {memory.retired_why or 'retired'} already. `reverie memory restore "
             f"{memory.id}` "
             "brings it back"
         )
@@ -235,7 +235,7 @@ def snooze_reminder(memory: Memory, until: When, now: float) -> Revise:
     one = read_reminder(require_intention(memory))
     if not memory.active:
         raise BadInput(
-            f"{memory.id} does not count any more. `reverie restore {memory.id}` brings it back"
+            f"{memory.id} does not count any more. `reverie memory restore {memory.id}` brings it back"
         )
     if until is None:
         raise BadInput("Until when? Say for instance “in 20 minutes” or “tomorrow at 9”")
@@ -265,7 +265,7 @@ def require_intention(memory: Memory) -> Memory:
     """The memory, if it is an intention; else BadInput."""
     if memory.kind != INTENTION:
         raise BadInput(
-            f"{memory.id} is a {memory.kind}, not something to be reminded of. `reverie reminders` "
+            f"{memory.id} is a {memory.kind}, not something to be reminded of. `reverie reminder list` "
             f"lists "
             "what is"
         )

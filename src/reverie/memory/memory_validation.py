@@ -93,7 +93,7 @@ def validate_kind(kind: str) -> str:
         raise BadInput(
             f"{kind!r} is not a kind. A kind is a short lower-case word such as fact or "
             f"preference; "
-            "`reverie kinds` lists those that Reverie knows"
+            "`reverie memory kinds` lists those that Reverie knows"
         )
     return kind
 

@@ -172,7 +172,7 @@ class MirrorFolder(NamedTuple):
         except UnicodeDecodeError as err:
             raise PageTrouble(
                 f"{path} is not UTF-8 (byte {err.start:,}): it is left alone. "
-                "Save it as UTF-8, or delete it and run: reverie mirror --no"
+                "Save it as UTF-8, or delete it and run: reverie data mirror --no"
             ) from err
         bom = text.startswith(BOM)
         text = text.removeprefix(BOM)

@@ -147,7 +147,7 @@ def try_sync_space(work: WorkContext, root: Path, space: str, request: SyncReque
         why = (
             f"{folder.path} could not be brought in step ({type(err).__name__}: {err}): "
             "its pages are left as they are. Take back your last edit there, then run: "
-            "reverie mirror"
+            "reverie data mirror"
         )
         return MirrorReport(space, folder.path, troubles=record_space_trouble(folder, why))
 

@@ -114,7 +114,7 @@ def find_stuck_shares(store: Store) -> list[tuple[FileShare, str]]:
 
 def explain_stuck_share(share: FileShare) -> str:
     """Why a file cannot be kept in step just now, and what to do; empty if it can."""
-    end = f"end it: reverie share {share.path} --stop --space {share.space}"
+    end = f"end it: reverie data share {share.path} --stop --space {share.space}"
     try:
         data = read_bytes_if_present(Path(share.path)) or b""
     except OSError as err:
@@ -139,7 +139,7 @@ def explain_merge_marks(share: FileShare, data: bytes) -> str:
     return (
         f"{share.path} holds the marks of a merge (lines {', '.join(numbers)}): "
         "nothing was taken in or written. Delete these lines, keep the records of both sides, "
-        f"then run: reverie share {share.path} --space {share.space}. "
+        f"then run: reverie data share {share.path} --space {share.space}. "
         f"`{Path(share.path).name} merge=union` in .gitattributes lets git do it"
     )
 

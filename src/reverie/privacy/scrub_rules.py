@@ -121,12 +121,12 @@ def check_scrub_text(text: str) -> str:
         raise BadInput(
             f"The text to scrub has fewer than {MIN_TEXT_CHARS} characters, so it stands in "
             f"unrelated words too. "
-            "Use reverie revise on the memories that hold it"
+            "Use reverie edit on the memories that hold it"
         )
     if any(text.lower() in name for name in RESERVED_WORDS) or text.lower() in GIVEN_MARK.lower():
         raise BadInput(
             "The text to scrub is a word that Reverie itself uses in what it stores, so it cannot "
             "be taken "
-            "out everywhere. Use reverie revise on the memories that hold it"
+            "out everywhere. Use reverie edit on the memories that hold it"
         )
     return text

@@ -313,7 +313,7 @@ def find_indexed_root(index: CodeIndex, place: PurePath) -> str:
     roots = [root for root in index.roots() if place.is_relative_to(root)]
     if not roots:
         raise NotFound(
-            f"{place} is in no repository that was indexed. Index it: reverie index PATH"
+            f"{place} is in no repository that was indexed. Index it: reverie code index PATH"
         )
     return max(roots, key=len)
 

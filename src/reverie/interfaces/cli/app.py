@@ -9,7 +9,7 @@ need them, so that `--help` and completion are quick.
 import errno
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,33 +24,43 @@ from reverie.interfaces.cli.cli_context import (
     SandboxOption,
     SpaceOption,
 )
+from reverie.interfaces.cli.command_names import (
+    GROUPS,
+    LISTING_COMMANDS,
+    MOVED_COMMANDS,
+    SECTIONS,
+)
 from reverie.interfaces.cli.commands import (
     activity_commands,
-    anchor_commands,
     code_commands,
     data_commands,
-    deletion_commands,
     episode_commands,
+    erasure_commands,
     file_commands,
     import_command,
     install_commands,
+    learn_command,
     mcp_command,
+    memory_commands,
     mirror_commands,
     plan_command,
     procedure_commands,
     remember_commands,
     reminder_commands,
-    replay_commands,
     review_commands,
-    scrub_command,
     search_commands,
     session_commands,
     sleep_command,
     sql_command,
-    switch_commands,
-    working_memory_commands,
+    status_commands,
 )
-from reverie.interfaces.cli.terminal_output import print_error, print_json, print_line, print_note
+from reverie.interfaces.cli.terminal_output import (
+    get_console,
+    print_error,
+    print_json,
+    print_line,
+    print_note,
+)
 
 # The first row that fits says how the program ends. 0: done. 130: Ctrl-C.
 EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
@@ -69,20 +79,12 @@ EXIT_CODES: tuple[tuple[type[BaseException], int, str], ...] = (
     (OSError, 12, "a file could not be read or written"),
 )
 INTERRUPTED, UNFORESEEN = 130, 70
+# The last lines of `reverie --help`.
+MORE_HELP = """\
+Anywhere: --home FOLDER where memory lives, --space PATH whose memory, --json.
+Before the command: --sandbox a memory apart to try things out, --version,
+--install-completion. Exit codes: docs/reference/command-line.md"""
 FULL_DISK = next(number for kind, number, _ in EXIT_CODES if kind is errors.StoreFull)
-# What lists the ids that a command takes, where it is not `list`.
-LISTING_COMMANDS = {
-    "undo": "undo",
-    "done": "reminders",
-    "cancel": "reminders",
-    "snooze": "reminders",
-}
-
-EPILOG = (
-    "Exit codes: 0 done; "
-    + "; ".join(f"{number} {what}" for _, number, what in EXIT_CODES)
-    + f"; {UNFORESEEN} a bug; {INTERRUPTED} Ctrl-C."
-)
 
 
 class CommandGroup(TyperGroup):
@@ -100,6 +102,44 @@ class CommandGroup(TyperGroup):
         if not standalone_mode:
             return plain_run()
         sys.exit(run_guarded(plain_run, list(sys.argv[1:] if args is None else args)))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command; one that was called differently by its new name, which is told."""
+        name, *rest = args
+        new_name = find_new_name(name, rest)
+        if new_name and not ctx.resilient_parsing:  # Tab, too, resolves what stands there so far
+            print_note(f"`reverie {name}` is now `reverie {new_name}`")
+        return super().resolve_command(ctx, [*(new_name or name).split(), *rest])
+
+    def format_help(self, ctx: Any, _formatter: Any) -> None:
+        """Print the page of `reverie --help`."""
+        print_help_page(self.get_usage(ctx), self.help or "", self.commands)
+
+
+def find_new_name(name: str, rest: Sequence[str]) -> str:
+    """What a command is called now, where it has moved; empty where it has not.
+
+    `session` was a command and is a group: it is the group where a command of it comes next.
+    """
+    first_word = next((word for word in rest if not word.startswith("-")), "")
+    is_group = name in COMMAND_NAMES and (not first_word or first_word in COMMAND_NAMES[name])
+    return "" if is_group else MOVED_COMMANDS.get(name, "")
+
+
+def print_help_page(usage: str, help: str, commands: Mapping[str, Any]) -> None:
+    """Print what there is, on one screen of 80 columns: Typer's boxes would take three."""
+    from rich.text import Text
+
+    lists = {heading: names.split() for heading, names in SECTIONS.items()}
+    lists["More, in groups: reverie GROUP --help"] = list(GROUPS)
+    page = Text(f"{usage}\n\n{help}\n")
+    for heading, names in lists.items():
+        page.append(f"\n{heading}\n", style="bold")
+        for name in names:
+            page.append(f"  {name:<11}", style="cyan")
+            page.append(f"{commands[name].get_short_help_str(80)}\n")
+    # What is written down in docs/reference must not depend on the width of the terminal.
+    get_console().print(page.append(f"\n{MORE_HELP}"), soft_wrap=True)
 
 
 def run_guarded(run: Callable[[], Any], words: list[str]) -> int:
@@ -166,7 +206,13 @@ def describe_usage_error(message: str, words: list[str]) -> str:
 
 def find_command_name(words: Sequence[str]) -> str:
     """The command that was called; empty where there was none."""
-    return next((word for word in words if word in COMMAND_NAMES), "")
+    rest = iter(words)
+    name = next((word for word in rest if word in COMMAND_NAMES or word in MOVED_COMMANDS), "")
+    after = list(rest)
+    if new_name := find_new_name(name, after):
+        return new_name
+    inner = next((word for word in after if word in COMMAND_NAMES.get(name, ())), "")
+    return f"{name} {inner}".strip()
 
 
 def describe_error(err: BaseException) -> str:
@@ -200,7 +246,6 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -225,40 +270,52 @@ def collect_options(
         False, "--version", callback=print_version, is_eager=True, help="Print the version."
     ),
 ) -> None:
-    """Long-term memory for AI agents: what they need to remember pops up at their next turn."""
+    """Long-term memory for AI agents: what they need pops up at their next turn."""
     ctx.obj = CliContext(home, place, as_json, sandbox)
 
 
-# In the order in which `--help` lists them.
-for module in (
-    remember_commands,
-    working_memory_commands,
-    review_commands,
-    deletion_commands,
-    scrub_command,
-    search_commands,
-    episode_commands,
-    file_commands,
-    code_commands,
-    plan_command,
-    anchor_commands,
-    session_commands,
-    procedure_commands,
-    activity_commands,
-    sql_command,
-    reminder_commands,
-    data_commands,
-    import_command,
-    mirror_commands,
-    sleep_command,
-    switch_commands,
-    mcp_command,
-    replay_commands,
-    install_commands,
-):
-    module.commands.register(app)
-COMMAND_NAMES = frozenset(str(row.name) for row in app.registered_commands) | {
-    str(row.name) for row in app.registered_groups
+TOP_LEVEL = (
+    remember_commands.commands,
+    search_commands.commands,
+    review_commands.commands,
+    reminder_commands.top,
+    plan_command.commands,
+    learn_command.commands,
+    sleep_command.commands,
+    status_commands.commands,
+    install_commands.commands,
+    mcp_command.commands,
+)
+TABLES = {
+    "memory": (memory_commands.commands,),
+    "reminder": (reminder_commands.commands,),
+    "procedure": (procedure_commands.commands,),
+    "code": (code_commands.commands,),
+    "files": (file_commands.commands,),
+    "session": (session_commands.commands,),
+    "episode": (episode_commands.commands,),
+    "activity": (activity_commands.commands, sql_command.commands),
+    "data": (
+        data_commands.commands,
+        import_command.commands,
+        mirror_commands.commands,
+        erasure_commands.commands,
+    ),
+}
+for table in TOP_LEVEL:
+    app.add_typer(table)
+for name, tables in TABLES.items():
+    group = typer.Typer(name=name, help=GROUPS[name], no_args_is_help=True)
+    for table in tables:
+        group.add_typer(table)
+    app.add_typer(group)
+# The names in each group; of a command by itself there are none.
+COMMAND_NAMES = {
+    **{str(row.name): frozenset[str]() for table in TOP_LEVEL for row in table.registered_commands},
+    **{
+        group: frozenset(str(row.name) for table in tables for row in table.registered_commands)
+        for group, tables in TABLES.items()
+    },
 }
 
 

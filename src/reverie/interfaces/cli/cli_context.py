@@ -1,6 +1,6 @@
 """What every command is given: where the memory lives, from where one asks, and how to answer.
 
-A module of commands has a `CommandTable`, which registers its functions. The first parameter of
+A module of commands has a `CommandTable`, to which it adds its functions. The first parameter of
 each is the `CliContext`; the options `--home`, `--json` and, where it makes sense, `--space` are
 added to its own, and may stand before the command's name as well.
 """
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
@@ -86,47 +86,25 @@ class CliContext:
             yield mind
 
 
-class CommandRow(NamedTuple):
-    """One command of a table."""
-
-    name: str
-    function: CommandFunction
-    spaced: bool  # it takes --space
-    hidden: bool
-
-
-class CommandTable:
+class CommandTable(typer.Typer):
     """The commands of a module, in the order in which `--help` lists them."""
-
-    def __init__(self, panel: str, group: typer.Typer | None = None) -> None:
-        self.panel, self.group = panel, group
-        self.rows: list[CommandRow] = []
 
     def add(
         self, name: str, *, spaced: bool = True, hidden: bool = False
     ) -> Callable[[CommandFunction], CommandFunction]:
-        """Decorate a function that is the command of this name."""
+        """Decorate a function that is the command of this name; `spaced`: it takes --space.
 
-        def add_row(function: CommandFunction) -> CommandFunction:
-            self.rows.append(CommandRow(name, function, spaced, hidden))
+        The docstring is its help, and the first line of it what lists say.
+        """
+
+        def add_command(function: CommandFunction) -> CommandFunction:
+            help = unwrap_help(function.__doc__ or "")
+            short_help = help.partition("\n")[0]
+            options = with_shared_options(function, spaced)
+            self.command(name, help=help, short_help=short_help, hidden=hidden)(options)
             return function
 
-        return add_row
-
-    def register(self, app: typer.Typer) -> None:
-        """Put the commands on the command line: below the group's name, if there is a group."""
-        target = self.group or app
-        for row in self.rows:
-            function = with_shared_options(row.function, row.spaced)
-            command = target.command(
-                row.name,
-                help=unwrap_help(row.function.__doc__ or ""),
-                rich_help_panel=self.panel,
-                hidden=row.hidden,
-            )
-            command(function)
-        if self.group is not None:
-            app.add_typer(self.group, rich_help_panel=self.panel)
+        return add_command
 
 
 def unwrap_help(docstring: str) -> str:

@@ -1,4 +1,4 @@
-"""`reverie condense TRANSCRIPT`: a conversation with its older part in few lines. Nothing is kept
+"""`reverie session show condense TRANSCRIPT`: a conversation with its older part in few lines. Nothing is kept
 or asked.
 """
 

@@ -83,7 +83,7 @@ def parse_row(line: bytes, number: int) -> JsonRow:
     except (UnicodeDecodeError, ValueError, RecursionError) as err:
         what = getattr(err, "msg", "nested too deeply" if isinstance(err, RecursionError) else err)
         raise BadInput(
-            f"line {number} is not JSON ({what}). `reverie export` writes what fits"
+            f"line {number} is not JSON ({what}). `reverie data export` writes what fits"
         ) from err
     if not isinstance(row, dict):
         raise BadInput(f"line {number} is not a JSON object")

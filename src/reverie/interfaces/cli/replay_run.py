@@ -168,7 +168,7 @@ def first_time_in(conversation: RecordedConversation) -> float:
 
 
 def replay_file(cli: CliContext, options: ReplayOptions) -> None:
-    """`reverie replay FILE`."""
+    """`reverie session show replay FILE`."""
     name = options.file.stem if str(options.file) != "-" else "stdin"
     recording = read_transcript(read_content(options.file), name)
     for remark in recording.remarks:

@@ -22,7 +22,7 @@ MAX_OFFERS = 50
 
 def find_option(ctx: typer.Context, name: str) -> Any:
     """An option that stands behind the command or before it."""
-    return ctx.params.get(name) or (ctx.parent.params.get(name) if ctx.parent else None)
+    return ctx.params.get(name) or ctx.find_root().params.get(name)
 
 
 @contextmanager

@@ -57,7 +57,7 @@ class MemoryTool(BetaAbstractMemoryTool):
     view = create = str_replace = insert = delete = rename = execute
 
     def clear_all_memory(self) -> str:
-        """Delete every file; `reverie restore` brings them back."""
+        """Delete every file; `reverie memory restore` brings them back."""
         return clear_memory_files(self.notebook)
 
 
@@ -77,7 +77,7 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
     view = create = str_replace = insert = delete = rename = execute
 
     async def clear_all_memory(self) -> str:
-        """Delete every file; `reverie restore` brings them back."""
+        """Delete every file; `reverie memory restore` brings them back."""
         return await asyncio.to_thread(clear_memory_files, self.notebook)
 
 

@@ -26,7 +26,8 @@ from claude_agent_sdk import HookContext, HookMatcher
 from claude_agent_sdk.types import HookCallback, HookEvent, HookInput, HookJSONOutput
 
 from reverie.interfaces.frameworks.agent_loop import Beside, ConversationPool
-from reverie.interfaces.hooks.host_adapters import CONTEXT_EVENTS, to_seconds
+from reverie.interfaces.hosts.claude_code import CONTEXT_EVENTS
+from reverie.interfaces.hosts.host_agent import to_seconds
 
 if TYPE_CHECKING:
     from reverie.runtime.mind import Mind

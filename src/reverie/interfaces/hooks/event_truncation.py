@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reverie.core.privacy_policy import DEFAULT_POLICY, Policy
-from reverie.interfaces.hooks.host_adapters import MAX_ANSWER_CHARS
+from reverie.interfaces.hosts.host_agent import MAX_ANSWER_CHARS
 
 MAX_END_CHARS = 8_000  # kept of either end of a long text
 # A text is long beyond 2 * (MAX_END_CHARS + CUT_MARGIN) characters, so that its ends with the

@@ -34,8 +34,9 @@ from reverie.interfaces.hooks.hook_event import (
     ToolWarning,
     redaction_rules,
 )
-from reverie.interfaces.hooks.host_adapters import HOSTS, read_host_event
 from reverie.interfaces.hooks.spool import MAX_WAITING_EVENTS, HookFiles, write_json_object
+from reverie.interfaces.hosts import load_host
+from reverie.interfaces.hosts.host_agent import read_host_event
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -131,7 +132,7 @@ def start_watchdog(give_up: Callable[[float], None], seconds: float) -> threadin
 
 def answer_event(host_name: str, given: bytes, files: HookFiles, now: float) -> Mapping[str, Any]:
     """What to answer a host; empty if there is nothing to say."""
-    host = HOSTS[host_name]
+    host = load_host(host_name)
     payload = json.loads(given) if len(given) <= MAX_INPUT_BYTES else read_oversized(given, files)
     event = read_host_event(host, payload)
     if event is None or not environment.is_switched_on():

@@ -21,8 +21,10 @@ from reverie.core.config import Settings
 from reverie.core.errors import ReverieError, StoreDamaged
 from reverie.erasure import interruptions
 from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.hosts import HOST_MODULES, load_host
 from reverie.interfaces.install import hook_line, trial_run
 from reverie.interfaces.install.settings_findings import (
+    PLUGIN_HOST,
     DoctorFinding,
     HostFiles,
     HostWiring,
@@ -34,7 +36,7 @@ from reverie.interfaces.install.settings_findings import (
     judge_server,
     judge_wiring,
 )
-from reverie.interfaces.install.settings_targets import NAMES, WiringPlace, build_mcp_server
+from reverie.interfaces.install.settings_targets import WiringPlace, build_mcp_server
 from reverie.interfaces.worker import is_model_missing
 from reverie.interfaces.worker_start import is_worker_alive
 from reverie.porting.shared_files import find_stuck_shares
@@ -83,7 +85,7 @@ def examine_memory(settings: Settings, space: str) -> Iterator[DoctorFinding]:
             yield from examine_store(mind, home, space)
     except StoreDamaged as err:
         yield DoctorFinding(
-            False, f"The memory cannot be opened: {err}", "Try: reverie verify --repair"
+            False, f"The memory cannot be opened: {err}", "Try: reverie data verify --repair"
         )
     except (ReverieError, OSError) as err:
         yield DoctorFinding(False, f"The memory cannot be opened: {err}")
@@ -91,7 +93,7 @@ def examine_memory(settings: Settings, space: str) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             settings.offline,
             "The embedding model is not on this machine: only words find what comes up.",
-            "Fetch it, once (90 MB): reverie settle",
+            "Fetch it, once (90 MB): reverie data settle",
         )
 
 
@@ -149,7 +151,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
             yield DoctorFinding(
                 True,
                 f"{one.done.system} keeps memories in {one.path} that are not here.",
-                f"Take them along: reverie import{f' {one.path}' * one.left}",
+                f"Take them along: reverie data import{f' {one.path}' * one.left}",
             )
     failed = [
         one
@@ -161,7 +163,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
             False,
             f"{len(failed)} events of the last week could not be learned from, the last one: "
             f"{failed[0].payload.get('error', '')}",
-            "They are kept: reverie log",
+            "They are kept: reverie activity log",
         )
     trouble = json.loads(mind.store.meta("trouble") or "null")
     if trouble:
@@ -169,7 +171,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
             False,
             f"The last attempt to settle, {format_time_ago(now - trouble['at'])}, met: "
             f"{trouble['text']}",
-            "Try: reverie settle",
+            "Try: reverie data settle",
         )
     if interruptions.has_unfinished_erasure(mind.work):
         yield DoctorFinding(
@@ -181,7 +183,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
         yield DoctorFinding(
             False,
             "The index of code is of an earlier version, and nothing reads it.",
-            "Index each repository again: reverie index",
+            "Index each repository again: reverie code index",
         )
     for _, why in find_stuck_shares(mind.store):
         yield DoctorFinding(False, f"A shared file is not in step: {why}")
@@ -204,14 +206,14 @@ def examine_hosts(settings: Settings, project: Path) -> Iterator[DoctorFinding]:
     every, named = find_wirings(found, project), find_plugin(found, project)
     hosts = [
         host
-        for host in NAMES
-        if any(one.host == host for one in every) or (named and host == "claude-code")
+        for host in HOST_MODULES
+        if any(one.host == host for one in every) or (named and host == PLUGIN_HOST)
     ]
     off = [*chain.from_iterable(find_disabled_hooks(found, host, project) for host in hosts)]
     yield from found.unreadable()
     if not any(one.hooks or one.server for one in every) and not named:
         yield DoctorFinding(
-            False, "No agent is wired.", f"Wire one: reverie install {'|'.join(NAMES)}"
+            False, "No agent is wired.", f"Wire one: reverie install {'|'.join(HOST_MODULES)}"
         )
     yield from off
     if named:
@@ -234,14 +236,14 @@ def examine_hosts(settings: Settings, project: Path) -> Iterator[DoctorFinding]:
             else:
                 yield DoctorFinding(
                     True,
-                    f"{NAMES[one.host]} is wired ({one.path}); a hook takes {1_000 * seconds:.0f} "
+                    f"{load_host(one.host).title} is wired ({one.path}); a hook takes {1_000 * seconds:.0f} "
                     f"ms.",
                 )
         yield from judge_server(one)
         if is_own_server(one) and (trouble := server()):
             yield DoctorFinding(
                 False,
-                f"{NAMES[one.host]} ({one.servers_path}): its MCP server does not work: {trouble}",
+                f"{load_host(one.host).title} ({one.servers_path}): its MCP server does not work: {trouble}",
             )
     yield from find_double_wirings(every, named)
     yield from report_last_hooks(HookFiles(str(settings.home)), hosts)
@@ -262,7 +264,9 @@ def report_last_hooks(room: HookFiles, hosts: list[str]) -> Iterator[DoctorFindi
         came, gave = room.last(host), room.last(f"{host}_gave")
         if came is None:
             yield DoctorFinding(
-                True, f"No hook of {NAMES[host]} has come yet.", "Start a new session there."
+                True,
+                f"No hook of {load_host(host).title} has come yet.",
+                "Start a new session there.",
             )
         else:
             brought = (
@@ -272,7 +276,7 @@ def report_last_hooks(room: HookFiles, hosts: list[str]) -> Iterator[DoctorFindi
             )
             yield DoctorFinding(
                 True,
-                f"The last hook of {NAMES[host]} came {format_time_ago(clock.now() - came)}; "
+                f"The last hook of {load_host(host).title} came {format_time_ago(clock.now() - came)}; "
                 f"{brought}.",
             )
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from reverie.interfaces import hooks
-from reverie.interfaces.hooks.host_adapters import HOSTS
+from reverie.interfaces.hosts import HOST_MODULES
 
 BY_NAME = ("reverie-hook",)  # as the plugin names the hook, and who wires it by hand
 FLAGS = ("-I", "-S")  # hooks/run.py says why
@@ -69,7 +69,7 @@ def parse_hook_line(line: str) -> HookCommand | None:
 
 def is_our_hook(hook: HookCommand) -> bool:
     """Whether a hook starts what ours do."""
-    if hook.host not in HOSTS:
+    if hook.host not in HOST_MODULES:
         return False
     known = (
         len(hook.program) == 4

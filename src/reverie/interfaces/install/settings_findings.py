@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 
 from reverie.core import config
 from reverie.core.errors import BadInput
-from reverie.interfaces.hooks.host_adapters import HOSTS
+from reverie.interfaces.hosts import HOST_MODULES, load_host, load_hosts
+from reverie.interfaces.hosts.claude_code import list_settings_files
 from reverie.interfaces.install import hook_line, settings_entries
 from reverie.interfaces.install.json_edit import parse_json_object
-from reverie.interfaces.install.settings_targets import NAMES, host_files
 from reverie.interfaces.install.settings_writer import read_settings_text
 
+PLUGIN_HOST = "claude-code"  # the only host that has plugins
 PLUGIN = "reverie@"  # how our plugin's name begins, whatever the market is called
 UNINSTALL = "claude plugin uninstall"  # Claude Code's own command
 MENTIONS = ("reverie-hook", "reverie/interfaces/hooks/run.py", "reverie/surfaces/hooks/run.py")
@@ -48,7 +49,7 @@ class HostWiring(NamedTuple):
     @property
     def name(self) -> str:
         """As people call it."""
-        return f"{NAMES[self.host]} ({self.path})"
+        return f"{load_host(self.host).title} ({self.path})"
 
     @property
     def install_command(self) -> str:
@@ -90,13 +91,13 @@ class HostFiles:
 
 def find_wirings(found: HostFiles, project: Path) -> list[HostWiring]:
     """Every host that is wired with hooks or a server of ours, for the user first."""
-    every = [read_wiring(found, host, root) for host in NAMES for root in (None, project)]
+    every = [read_wiring(found, host, root) for host in HOST_MODULES for root in (None, project)]
     return [one for one in every if one.hooks or one.server or one.foreign_commands]
 
 
 def read_wiring(found: HostFiles, host: str, project: Path | None) -> HostWiring:
     """One host as its files have it."""
-    path, servers = host_files(host, project)
+    path, servers = load_host(host).settings_files(project)
     data = found.read_data(path)
     hooks: dict[str, list[hook_line.HookCommand]] = {}
     others = 0
@@ -125,7 +126,7 @@ def judge_wiring(one: HostWiring, home: Path) -> Iterator[DoctorFinding]:
                 f"They are not looked at. If you want ours: {one.install_command}",
             )
         return
-    missing = [event for event in HOSTS[one.host].events if event not in one.hooks]
+    missing = [event for event in load_host(one.host).events if event not in one.hooks]
     if missing:
         yield DoctorFinding(
             False,
@@ -191,7 +192,7 @@ def judge_server(one: HostWiring) -> Iterator[DoctorFinding]:
         if one.hooks:
             yield DoctorFinding(
                 True,
-                f"{NAMES[one.host]} has no MCP server of ours ({one.servers_path}).",
+                f"{load_host(one.host).title} has no MCP server of ours ({one.servers_path}).",
                 f"If you want it: {one.install_command}",
             )
         return
@@ -204,7 +205,7 @@ def judge_server(one: HostWiring) -> Iterator[DoctorFinding]:
         )
         yield DoctorFinding(
             False,
-            f"{NAMES[one.host]} ({one.servers_path}): its MCP server cannot start: {program} is "
+            f"{load_host(one.host).title} ({one.servers_path}): its MCP server cannot start: {program} is "
             f"not there.",
             mend,
         )
@@ -214,7 +215,7 @@ def find_plugin(found: HostFiles, project: Path) -> tuple[Path, str] | None:
     """The settings of Claude Code in which our plugin is switched on, and its whole name; None
     where it is not.
     """
-    for path in claude_settings_files(project):
+    for path in list_settings_files(project):
         enabled = found.read_data(path).get("enabledPlugins")
         for name, on in enabled.items() if isinstance(enabled, Mapping) else ():
             if name.startswith(PLUGIN) and on:
@@ -236,48 +237,22 @@ def judge_plugin(named: tuple[Path, str]) -> Iterator[DoctorFinding]:
 
 def find_disabled_hooks(found: HostFiles, host: str, project: Path) -> Iterator[DoctorFinding]:
     """Where a host is told to run no hooks at all."""
-    if host == "claude-code":
-        for path in claude_settings_files(project):
-            if found.read_data(path).get("disableAllHooks") is True:
-                yield DoctorFinding(
-                    False,
-                    f"Claude Code runs no hooks at all: disableAllHooks in {path}.",
-                    "Take that out of the file.",
-                )
-    if host == "codex":
-        for path in (host_files(host, None)[1], host_files(host, project)[1]):
-            features = found.read_data(path).get("features")
-            off = [
-                name
-                for name in ("hooks", "codex_hooks")
-                if isinstance(features, Mapping) and features.get(name) is False
-            ]
-            if off:
-                yield DoctorFinding(
-                    False,
-                    f"Codex runs no hooks at all: [features] {off[0]} = false in {path}.",
-                    "Take that out of the file.",
-                )
-
-
-def claude_settings_files(project: Path) -> tuple[Path, ...]:
-    """Where Claude Code keeps what is on: the user's, the project's, the user's own in
-    the project.
-    """
-    return (
-        host_files("claude-code", None)[0],
-        project / ".claude" / "settings.json",
-        host_files("claude-code", project)[0],
-    )
+    agent = load_host(host)
+    for path, switch in agent.find_switches(found.read_data, project):
+        yield DoctorFinding(
+            False,
+            f"{agent.title} runs no hooks at all: {switch} in {path}.",
+            "Take that out of the file.",
+        )
 
 
 def find_double_wirings(
     every: Sequence[HostWiring], named: tuple[Path, str] | None
 ) -> Iterator[DoctorFinding]:
     """Hosts that run each hook more than once."""
-    for host in NAMES:
+    for host, agent in load_hosts().items():
         wired = [one.hooks for one in every if one.host == host and one.hooks]
-        if wired and named and host == "claude-code":
+        if wired and named and host == PLUGIN_HOST:
             yield DoctorFinding(
                 False,
                 "Claude Code is wired more than once, by our plugin and its settings: all runs "
@@ -285,11 +260,10 @@ def find_double_wirings(
                 f"Keep one: {UNINSTALL} {named[1]}, or reverie uninstall {host}",
             )
             continue
-        # Claude Code runs equal handlers of several files once.
-        once = host == "claude-code" and all(one == wired[0] for one in wired)
+        once = agent.runs_equal_once and all(one == wired[0] for one in wired)
         if len(wired) > 1 and not once:
             yield DoctorFinding(
                 False,
-                f"{NAMES[host]} is wired more than once: every hook runs twice.",
+                f"{agent.title} is wired more than once: every hook runs twice.",
                 f"Keep one: reverie uninstall {host}, or reverie uninstall {host} --project",
             )

@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from reverie.core import config
-from reverie.interfaces.hooks.host_adapters import HOSTS
+from reverie.interfaces.hosts import load_host
 from reverie.interfaces.install import hook_line, settings_entries
-
-NAMES = {"claude-code": "Claude Code", "codex": "Codex", "cursor": "Cursor"}
 
 
 class SettingsTarget(NamedTuple):
@@ -40,14 +38,15 @@ class WiringPlace(NamedTuple):
         return self.home != config.user_home() / ".reverie"
 
 
-def list_targets(host: str, place: WiringPlace) -> list[SettingsTarget]:
+def list_targets(name: str, place: WiringPlace) -> list[SettingsTarget]:
     """The settings files of a host."""
-    hooked, servers = host_files(host, place.project)
+    host = load_host(name)
+    hooked, servers = host.settings_files(place.project)
     hooks = partial(
         settings_entries.add_hooks,
-        events=tuple(HOSTS[host].events),
-        line=build_hook_command(host, place),
-        flat=host == "cursor",
+        events=tuple(host.events),
+        line=build_hook_command(name, place),
+        flat=host.flat_hooks,
     )
     with_server, without = (
         (settings_entries.add_toml_server, settings_entries.remove_toml_server)
@@ -60,22 +59,6 @@ def list_targets(host: str, place: WiringPlace) -> list[SettingsTarget]:
             servers, "server", partial(with_server, server=build_mcp_server(place)), without
         ),
     ]
-
-
-def host_files(host: str, project: Path | None) -> tuple[Path, Path]:
-    """(the file with a host's hooks, the one with its MCP servers)."""
-    if host == "claude-code":
-        if project:
-            return project / ".claude" / "settings.local.json", project / ".mcp.json"
-        folder = config.host_folder("CLAUDE_CONFIG_DIR", ".claude")
-        return folder / "settings.json", (
-            folder if folder.name != ".claude" else folder.parent
-        ) / ".claude.json"
-    if host == "codex":
-        folder = project / ".codex" if project else config.host_folder("CODEX_HOME", ".codex")
-        return folder / "hooks.json", folder / "config.toml"
-    folder = project / ".cursor" if project else config.host_folder("", ".cursor")
-    return folder / "hooks.json", folder / "mcp.json"
 
 
 def build_hook_command(host: str, place: WiringPlace) -> str:

@@ -17,8 +17,8 @@ from tempfile import TemporaryDirectory
 
 from reverie.core import clock, config
 from reverie.interfaces.hooks.hook_event import TOOL_AFTER
-from reverie.interfaces.hooks.host_adapters import HOSTS
 from reverie.interfaces.hooks.spool import HookFiles
+from reverie.interfaces.hosts import load_host
 from reverie.interfaces.install import hook_line
 from reverie.interfaces.install.settings_entries import SERVE_ARGS
 
@@ -40,7 +40,7 @@ def try_hook(host: str) -> tuple[float, str]:
     The first finds modules not yet compiled and a home not yet made, as no hook does but the first
     one ever.
     """
-    event = next(name for name, kind in HOSTS[host].events.items() if kind == TOOL_AFTER)
+    event = next(name for name, kind in load_host(host).events.items() if kind == TOOL_AFTER)
     with TemporaryDirectory(prefix="reverie-doctor-") as folder:
         told = {
             "hook_event_name": event,

@@ -153,7 +153,7 @@ class JcodeTools:
         (memory,) = self.context.get_visible([require_argument(given, "id")])
         self.context.mind.forget(memory.id)
         done = "Forgotten" if memory.active else "It had been forgotten before"
-        return JcodeAnswer(message=f"{done}; `reverie restore` brings it back", id=memory.id)
+        return JcodeAnswer(message=f"{done}; `reverie memory restore` brings it back", id=memory.id)
 
     def _link(self, given: MemoryAction) -> JcodeAnswer:
         one = require_argument(given, "from_")

@@ -63,7 +63,7 @@ def describe_curation_wait(kept: Memory) -> str:
     """A sentence for the model if a memory surfaces only once the user has approved it."""
     if kept.details.get(CURATE) != CURATE_MODEL or is_mature(kept):
         return ""
-    return "it surfaces once the user has looked at it (reverie curate)"
+    return "it surfaces once the user has looked at it (reverie memory curate)"
 
 
 def format_minute(at: float) -> str:

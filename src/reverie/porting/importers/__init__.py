@@ -87,7 +87,7 @@ def explain_claude_projects(path: Path) -> str:
     return (
         f". It holds {len(projects):,} projects of Claude Code ({', '.join(projects[:3])}, …), "
         "and each belongs into a space of its own: "
-        f"reverie import {path / projects[0]} --space me/NAME, and so on"
+        f"reverie data import {path / projects[0]} --space me/NAME, and so on"
     )
 
 

@@ -1,7 +1,7 @@
 """From what a reader found to changes: who may see it, its id, and what is there already. Pure.
 
 An id follows from the space and the name that a record has there, so that the same record is the
-same memory whenever it is taken in, also by way of `reverie share`. Secrets are taken out as of any
+same memory whenever it is taken in, also by way of `reverie data share`. Secrets are taken out as of any
 other text. What somebody else's file says is believed as far as its program says who said it; where
 whoever imports does not trust the file, it counts as `untrusted`: it waits for approval, ranks low
 and commands nobody (`privacy.untrusted_text`).
@@ -252,7 +252,7 @@ def list_altered_records(before: Iterable[PlannedRecord], target: ImportTarget) 
     if gone:
         remarks.append(
             f"{len(gone):,} of those that were there have been put away here. "
-            f"Back: reverie restore {join_first_names(gone, ' ')}, "
+            f"Back: reverie memory restore {join_first_names(gone, ' ')}, "
             "or reverie undo of what put them away"
         )
     return remarks

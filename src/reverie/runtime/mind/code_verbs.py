@@ -221,7 +221,7 @@ class CodeVerbs(VerbGroup):
         if unknown := replaced - {anchor.location for anchor in (*old, *new)}:
             raise BadInput(
                 f"{id} is not about {', '.join(sorted(unknown))}. "
-                f"`reverie about {id}` tells what it is"
+                f"`reverie code anchors {id}` tells what it is"
             )
         kept = [anchor for anchor in old if anchor.location not in replaced]
         changes = replace_anchors(memory, [*kept, *new], now)
@@ -283,7 +283,7 @@ class CodeVerbs(VerbGroup):
         path = place.relative_to(root).as_posix()
         if path not in self._store.code.indexed_files(root):
             raise NotFound(
-                f"{place} is not among the files that were indexed. Index it: reverie index {root}"
+                f"{place} is not among the files that were indexed. Index it: reverie code index {root}"
             )
         return root, path
 

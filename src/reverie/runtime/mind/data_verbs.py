@@ -65,7 +65,7 @@ class DataVerbs(VerbGroup):
         if repair:
             self._store.code.clear()
             self._store.code_chunks.clear()
-        return [Problem("code", f"{broken}. `reverie index` makes it again", repair)]
+        return [Problem("code", f"{broken}. `reverie code index` makes it again", repair)]
 
     def stats(self) -> Stats:
         """Counts of everything stored, and of what the last 10,000 extractions kept
@@ -245,7 +245,7 @@ class DataVerbs(VerbGroup):
         share = shared_files.FileShare(self._context.resolve_space(space), place)
         if not shared_files.stop_share(self._store, share):
             raise NotFound(
-                f"{share.path} is not shared from {share.space}. `reverie share` lists what is"
+                f"{share.path} is not shared from {share.space}. `reverie data share` lists what is"
             )
 
     def shares(self, *, space: str | None = None, trusted: bool | None = None) -> list[str]:

@@ -84,7 +84,7 @@ def list_page_questions(reports: Iterable[MirrorReport], page: str) -> list[str]
     questions = [question for report in reports for question in report.questions]
     return [
         f"{gone:,} of {of:,} lines are gone from it: were they deleted? "
-        "`reverie mirror --yes` forgets them, `--no` writes them anew"
+        "`reverie data mirror --yes` forgets them, `--no` writes them anew"
         for name, gone, of in questions
         if name == page
     ]

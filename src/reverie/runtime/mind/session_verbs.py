@@ -86,7 +86,7 @@ class SessionVerbs(VerbGroup):
         events = self._session_events(wanted, home) if wanted else []
         if not events:
             raise NotFound(
-                f"There is no session {wanted!r} in {home}. `reverie sessions` lists them"
+                f"There is no session {wanted!r} in {home}. `reverie session list` lists them"
             )
         conversation = build_past_conversation(events, self._memories_of_session(wanted))
         lines = filter_messages(conversation.lines, check_text_list(words, "words"))

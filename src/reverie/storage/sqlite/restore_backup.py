@@ -85,7 +85,7 @@ def check_backup_source(old: sqlite3.Connection, source: Path) -> None:
     except sqlite3.DatabaseError as err:
         raise BadInput(f"{source} is no backup of Reverie's: {err}") from err
     if not {"memory", "event", "edge", "change"} <= tables:
-        raise BadInput(f"{source} is no backup of Reverie's. `reverie backup` makes them")
+        raise BadInput(f"{source} is no backup of Reverie's. `reverie data backup` makes them")
 
 
 def next_generation(db: sqlite3.Connection) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reverie.activity.file_history import FileTouch
     from reverie.activity.remedies import FixSuggestion
 
-commands = CommandTable("Experience")
+commands = CommandTable()
 MAX_LINE_CHARS = 200  # of a step, an error or a summary that are shown
 
 
@@ -38,8 +38,9 @@ def show_fixes(
         bool, typer.Option("--known", help="List what is known, of the commonest errors first.")
     ] = False,
 ) -> None:
-    """What once made this error go away, and what speaks for it; nothing where that is
-    not known.
+    """What once made this error go away.
+
+    And what speaks for it; nothing where that is not known.
     """
     text = "" if known else read_text_or_stdin(error)
     with cli.open_mind() as mind:
@@ -81,8 +82,9 @@ def list_coedited_files(
     ],
     limit: Limit = 10,
 ) -> None:
-    """Files that change together with this one: in one commit, in one task, or within
-    300 seconds.
+    """Files that change together with this one.
+
+    In one commit, in one task, or within 300 seconds.
     """
     with cli.open_mind() as mind:
         found = mind.activity.coedited(path, space=cli.space, limit=limit)
@@ -109,7 +111,7 @@ def list_file_touches(
     ],
     limit: Limit = 20,
 ) -> None:
-    """The history of a file: who touched it when, with what, and what broke."""
+    """Who touched a file when, with what, and what broke."""
     with cli.open_mind() as mind:
         found = mind.activity.touched(path, space=cli.space, limit=limit)
     if cli.as_json:
@@ -146,8 +148,10 @@ def print_touch(touch: "FileTouch") -> None:
 
 @commands.add("workflows")
 def list_workflows(cli: CliContext, limit: Limit = 10) -> None:
-    """Commands that were run one after the other in at least three tasks; `pending` and `curate`
-    approve one.
+    """Commands that recur in the same order.
+
+    Run one after the other in at least three tasks; `reverie memory curate` lists and approves
+    them.
     """
     with cli.open_mind() as mind:
         found = mind.activity.workflows(space=cli.space, limit=limit)
@@ -181,8 +185,9 @@ def show_log(
         list[str] | None, typer.Option("--grep", "-g", help="Only with this word; repeatable.")
     ] = None,
 ) -> None:
-    """Write down something that happened; without a text, the last events, of --space if one is
-    named.
+    """The last events; or keep something that happened.
+
+    With a text, write it down. Without, the last events, of --space if one is named.
     """
     if text:
         with cli.open_mind() as mind:

@@ -1,19 +1,31 @@
-"""Commands about code: reverie index, map, callers, symbol, snippets."""
+"""The group `code`: what a repository defines and who uses it; of which code memories speak."""
 
+from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from reverie.core.code_anchors import anchors_of, outdated_notice
+from reverie.core.errors import BadInput
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
-from reverie.interfaces.cli.terminal_output import one_line, print_json, print_line, print_note
+from reverie.interfaces.cli.shell_completion import complete_ids
+from reverie.interfaces.cli.terminal_output import (
+    memory_to_json,
+    one_line,
+    print_json,
+    print_line,
+    print_note,
+)
 from reverie.interfaces.cli.user_input import read_text_or_stdin
 
 if TYPE_CHECKING:
     from reverie import Mind
     from reverie.code.code_indexing import CodeIndexReport
+    from reverie.core.model import Memory
+    from reverie.runtime.mind.code_verbs import AnchorView
 
-commands = CommandTable("Code")
+commands = CommandTable()
 
 Name = Annotated[
     str,
@@ -30,7 +42,7 @@ def note_incomplete_index(mind: "Mind", root: Path | None) -> None:
     if not mind.code.is_whole(root):
         print_note(
             "The index is not whole: indexing is going on or was interrupted. Go on with: "
-            "reverie index"
+            "reverie code index"
         )
 
 
@@ -45,8 +57,9 @@ def index_folder_code(
         bool, typer.Option("--forget", help="Erase what was indexed of it instead.")
     ] = False,
 ) -> None:
-    """Read the code of a repository: what it defines, and who uses what. Only what changed is
-    parsed again.
+    """Index the code of a repository.
+
+    What it defines, and who uses what. Only what changed is parsed again.
     """
     with cli.open_mind() as mind:
         if forget:
@@ -89,7 +102,10 @@ def show_code_map(
     ] = 1_000,
     root: Where = None,
 ) -> None:
-    """The most important functions and classes of a repository."""
+    """The most important functions and classes.
+
+    Those of a repository, as many as there is room for.
+    """
     with cli.open_mind() as mind:
         made = mind.code.map(tokens, focus or (), root=root)
         note_incomplete_index(mind, root)
@@ -110,7 +126,10 @@ def list_callers(
     ] = False,
     root: Where = None,
 ) -> None:
-    """Where a function, method or class is called, across files."""
+    """Where a function, method or class is called.
+
+    Across files.
+    """
     with cli.open_mind() as mind:
         known = mind.code.find_symbol(name, root=root)
         found = mind.code.callers(name, root=root, unsure=not sure)
@@ -156,7 +175,7 @@ def find_definitions(
         print_line(f"Nothing is called {name} here.")
 
 
-@commands.add("snippets", spaced=False)
+@commands.add("similar", spaced=False)
 def show_similar_code(
     cli: CliContext,
     text: Annotated[
@@ -169,7 +188,7 @@ def show_similar_code(
     lines: Annotated[int, typer.Option("--lines", min=0, help="Lines of each to show.")] = 6,
     root: Where = None,
 ) -> None:
-    """Code that is like some code, or that does what words say."""
+    """Code that is like some code, or does what words say."""
     with cli.open_mind() as mind:
         found = mind.code.search_similar(read_text_or_stdin(text), root=root, k=limit)
     if cli.as_json:
@@ -188,3 +207,88 @@ def show_similar_code(
             print_note(f"    ({len(shown) - lines:,} more lines)")
     if not found:
         print_line("No code is like that.")
+
+
+Id = Annotated[
+    str | None,
+    typer.Argument(metavar="ID", autocompletion=complete_ids, help="The memory's id, mem_…."),
+]
+
+
+PLACE_FORMAT = "PATH[:SYMBOL]"
+
+
+@commands.add("anchors")
+def show_code_anchors(
+    cli: CliContext,
+    id: Id = None,
+    on: Annotated[
+        list[str] | None,
+        typer.Option("--on", metavar=PLACE_FORMAT, help="Code that it is about. Repeatable."),
+    ] = None,
+    off: Annotated[
+        list[str] | None,
+        typer.Option("--off", metavar=PLACE_FORMAT, help="Code that it is not about. Repeatable."),
+    ] = None,
+    still_true: Annotated[
+        bool, typer.Option("--still-true", help="It holds for the code as it is now.")
+    ] = False,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="How many are listed, at most.")
+    ] = 20,
+) -> None:
+    """Of which code a memory speaks, then and now.
+
+    Without an id, what speaks of code that has changed or gone.
+    """
+    if not id and (on or off or still_true):
+        raise BadInput("Say which memory: reverie code anchors ID")
+    with cli.open_mind() as mind:
+        if not id:
+            list_outdated(cli, mind.code.outdated(space=cli.space, limit=limit))
+            return
+        if on or off:
+            mind.code.anchor(id, on or (), off=off or ())
+        if still_true:
+            mind.code.confirm(id)
+        memory, found = mind.get(id), mind.code.anchors(id)
+    if cli.as_json:
+        print_json({"memory": id, "about": [anchor._asdict() for anchor in found]})
+        return
+    for anchor in found:
+        print_anchor(anchor)
+    if not found and memory:
+        print_line(
+            "It is about no code. Say what it is about: reverie code anchors ID --on PATH:SYMBOL"
+        )
+
+
+def list_outdated(cli: CliContext, found: "list[Memory]") -> None:
+    """What is out of date."""
+    if cli.as_json:
+        print_json({"memories": [memory_to_json(memory) for memory in found]})
+        return
+    for memory in found:
+        print_line(f"{memory.id}  {outdated_notice(memory)}: {one_line(memory.text, 100)}")
+        for anchor in anchors_of(memory):
+            if anchor.was:
+                print_line(f"    {anchor.was} is {anchor.location} now")
+    if not found:
+        print_line("Nothing speaks of code that has changed.")
+        return
+    print_note(
+        "See both versions: reverie code anchors ID. It holds: reverie code anchors ID --still-true. Else: "
+        "reverie forget ID"
+    )
+
+
+def print_anchor(anchor: "AnchorView") -> None:
+    """One file or symbol, and how it has changed."""
+    place = f"{anchor.path}:{anchor.symbol}" if anchor.symbol else anchor.path
+    moved = f" (was {anchor.was})" if anchor.was else ""
+    print_line(f"{place}{moved}: {anchor.words or 'as it was when it was said'}")
+    if anchor.state and anchor.then != anchor.now:
+        for line in unified_diff(
+            anchor.then.splitlines(), anchor.now.splitlines(), "then", "now", lineterm="", n=2
+        ):
+            print_line(f"    {line}")

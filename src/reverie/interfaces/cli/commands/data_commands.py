@@ -1,13 +1,11 @@
 """Commands that look after the store: status, stats, verify, export, backup, settle, llm."""
 
-import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from reverie.core import clock, environment
+from reverie.core import clock
 from reverie.core.errors import BadInput, ModelUnavailable, StoreDamaged
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.commands import activity_commands
@@ -23,51 +21,8 @@ from reverie.storage import Problem, Stats
 if TYPE_CHECKING:
     from reverie import Mind
 
-commands = CommandTable("Look after it")
+commands = CommandTable()
 FAILED = ("failed",)
-
-
-@commands.add("status")
-def show_status(cli: CliContext) -> None:
-    """What there is, where it lives, whether it works."""
-    from reverie.consolidation.sleep_schedule import parse_sleep_setting
-    from reverie.interfaces import worker
-    from reverie.interfaces.cli.llm_status import describe_llm
-    from reverie.interfaces.cli.mirror_status import find_unsynced_shares
-    from reverie.pipeline.leases import SETTLE_LEASE
-
-    if cli.settings.sleep != "off":
-        # A slip in the setting is said here, and not by a sleep that never comes.
-        parse_sleep_setting(cli.settings)
-    with cli.open_mind() as mind:
-        counts = mind.data.stats()
-        language = describe_llm(mind.llm, cli.settings.llm)
-        settler = mind.store.holder(SETTLE_LEASE, clock.now())
-        failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
-        trouble = json.loads(mind.store.meta("trouble") or "{}")
-        left_alone = find_unsynced_shares(mind)
-    values: dict[str, Any] = {
-        "home": str(cli.settings.home),
-        "space": cli.space,
-        "on": not cli.settings.is_off(cli.space, environment.host_session()),
-        "off_sessions": list(cli.settings.off_sessions),
-        **stats_to_json(counts),
-        "settling": settler,
-        "embedder": cli.settings.embedder,
-        "model_present": worker.is_embedder_ready(cli.settings),
-        "providers_missing": list_missing_providers(cli.settings.providers),
-        "llm": language,
-        "trouble": trouble.get("text", ""),
-        "shares": left_alone,
-        "failed": [
-            {"event": event.seq, "at": event.at, "error": str(event.payload.get("error", ""))}
-            for event in failed
-        ],
-    }
-    if cli.as_json:
-        print_json(values)
-    else:
-        print_status(values)
 
 
 def stats_to_json(counts: Stats) -> dict[str, Any]:
@@ -105,7 +60,10 @@ def show_stats(
         int, typer.Option("--limit", "-n", min=0, help="Of --used: how many are named, at most.")
     ] = 10,
 ) -> None:
-    """How much there is of everything: memories, what was learned and left, spending, sleep."""
+    """How much there is of everything.
+
+    Memories, what was learned and left, spending, sleep.
+    """
     if tools:
         activity_commands.show_tool_stats(cli, days)
         return
@@ -161,7 +119,7 @@ def print_stats(values: dict[str, Any], spent: str) -> None:
 
     slept = f"last on {format_moment(values['slept_at'])} UTC" if values["slept_at"] else "not yet"
     gaps = (
-        f"{values['gaps']:,} questions in {values['space']} went unanswered: reverie gaps"
+        f"{values['gaps']:,} questions in {values['space']} went unanswered: reverie memory gaps"
         if values["gaps"]
         else ""
     )
@@ -201,49 +159,6 @@ def format_amounts(values: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def list_missing_providers(providers: Sequence[str]) -> list[str]:
-    """The configured execution providers that are not installed."""
-    if not providers:
-        return []
-    from reverie.embedding.minilm import list_absent_providers
-
-    return list_absent_providers(providers)
-
-
-def print_status(values: dict[str, Any]) -> None:
-    """Show the status."""
-    from reverie.interfaces.cli import memory_view
-
-    missing = (
-        "not here yet: reverie settle fetches it, or the next recall"
-        if values["embedder"] != "none"
-        else "none"
-    )
-    model = "there" if values["model_present"] else missing
-    memory_view.render_facts(
-        {
-            "home": values["home"],
-            "space": values["space"],
-            "memory": "on" if values["on"] else "off (reverie on switches it on)",
-            "off in sessions": ", ".join(values["off_sessions"]),
-            **format_amounts(values),
-            "settling": "somebody is at it" if values["settling"] else "nobody just now",
-            "model": f"{values['embedder']}: {model}",
-            "providers": f"{', '.join(values['providers_missing'])}: not in this ONNX Runtime, so "
-            "the processor computes"
-            if values["providers_missing"]
-            else "",
-            "language": values["llm"],
-            "trouble": values["trouble"],
-            "shared files": " ".join(values["shares"].values()),
-            "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in values["failed"]),
-        }
-    )
-    if values["spaces"]:
-        print_line()
-        memory_view.render_counts(values["spaces"], "spaces")
-
-
 def format_extraction(learned: int, rejected: dict[str, int], junk: float | None) -> str:
     """What was taken out of conversations, and what was left and why."""
     rate = "" if junk is None else f"; junk rate {junk:.0%}"
@@ -258,7 +173,10 @@ def verify_store(
     cli: CliContext,
     repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
 ) -> None:
-    """Check the store; the exit code is 1 if something is wrong."""
+    """Check the store.
+
+    The exit code is 1 if something is wrong.
+    """
     problems = verify_or_salvage(cli, repair)
     if cli.as_json:
         print_json(
@@ -277,7 +195,7 @@ def verify_store(
         print_line("Everything is as it should be.")
     if any(not problem.repaired for problem in problems):
         if not repair:
-            print_note("Mend with: reverie verify --repair")
+            print_note("Mend with: reverie data verify --repair")
         raise typer.Exit(1)
 
 
@@ -325,7 +243,10 @@ def export_memories(
         bool, typer.Option("--state", help="Only memories, links, vectors: to compare.")
     ] = False,
 ) -> None:
-    """Write everything as JSON Lines: memories, links, history, vectors."""
+    """Write everything as JSON Lines.
+
+    Memories, links, history, vectors.
+    """
     from reverie.interfaces.cli import json_lines
 
     file = None if str(file) == "-" else file
@@ -357,11 +278,14 @@ def back_up_store(
         bool, typer.Option("--restore", help="Go back to FILE; what is here now is kept.")
     ] = False,
 ) -> None:
-    """Copy the database, while others go on writing; or go back to a copy."""
+    """Copy the database, or go back to a copy.
+
+    Others go on writing meanwhile.
+    """
     from reverie.storage import backups
 
     if restore and file is None:
-        raise BadInput("Name the copy to go back to: reverie backup --restore FILE")
+        raise BadInput("Name the copy to go back to: reverie data backup --restore FILE")
     with cli.open_mind() as mind:
         cli.progress("copying", 0, None)
         if restore and file is not None:
@@ -385,8 +309,9 @@ def back_up_store(
 
 @commands.add("settle", spaced=False)
 def settle_pending(cli: CliContext) -> None:
-    """Embed and learn what is waiting, now. Fetches the embedding model, if that is
-    not there yet.
+    """Embed and learn what is waiting, now.
+
+    Fetches the embedding model, if that is not there yet.
     """
     from reverie.interfaces.cli.mirror_status import find_unsynced_shares
     from reverie.runtime.settle import settle_all
@@ -427,7 +352,10 @@ def show_llm(
         bool, typer.Option("--check", help="Ask it something small now, even if it rests.")
     ] = False,
 ) -> None:
-    """The language model: today's tokens and cost, how its calls ended, whether it rests."""
+    """How the language model does.
+
+    Today's tokens and cost, how its calls ended, whether it rests.
+    """
     from reverie.interfaces.cli import llm_status
 
     llm_status.report_llm_status(cli, check)

@@ -23,7 +23,7 @@ from reverie.interfaces.cli.user_input import parse_as_of_time, parse_time_ago, 
 if TYPE_CHECKING:
     from reverie.memory.daily_journal import JournalDay
 
-commands = CommandTable("What happened")
+commands = CommandTable()
 WEEK = 7
 
 Since = Annotated[
@@ -35,7 +35,7 @@ Until = Annotated[
 ]
 
 
-@commands.add("recount")
+@commands.add("add")
 def recount_episode(
     cli: CliContext,
     what: Annotated[
@@ -76,7 +76,7 @@ def recount_episode(
     print_remembered(cli, [kept], many=False)
 
 
-@commands.add("episodes")
+@commands.add("list")
 def list_episodes(
     cli: CliContext,
     words: Annotated[
@@ -87,7 +87,10 @@ def list_episodes(
     session: Annotated[str, typer.Option(help="Only from this conversation.")] = "",
     limit: Limit = 20,
 ) -> None:
-    """What happened, newest first, by time and by words in what, who, where and why."""
+    """List what happened, newest first.
+
+    By time, and by words in what, who, where and why.
+    """
     first, last = parse_time_range(since, until)
     with cli.open_mind() as mind:
         found = mind.episodes.browse(
@@ -110,8 +113,9 @@ def show_journal(
     since: Since = "",
     until: Until = "",
 ) -> None:
-    """A timeline by day: episodes, tasks, decisions, feelings, conversations (default: the last
-    seven days).
+    """A timeline by day.
+
+    Episodes, tasks, decisions, feelings, conversations (default: the last seven days).
     """
     if day and (since or until):
         raise BadInput("Give a day, or --since and --until")
@@ -141,7 +145,10 @@ def show_chain(
     ],
     limit: Limit = 20,
 ) -> None:
-    """What led to a memory, and what came of it, in the order in which it happened."""
+    """What led to a memory, and what came of it.
+
+    In the order in which it happened.
+    """
     with cli.open_mind() as mind:
         found = mind.episodes.chain(id, limit=limit)
     if cli.as_json:

@@ -24,12 +24,7 @@ if TYPE_CHECKING:
     from reverie.notes.note_indexing import IndexReport
     from reverie.notes.note_results import SearchedFolder, WrittenFile
 
-commands = CommandTable(
-    "Files",
-    group=typer.Typer(
-        name="files", no_args_is_help=True, help="Search folders of notes, and write into them."
-    ),
-)
+commands = CommandTable()
 DEBOUNCE_MS = 1_500  # of changes that are taken together
 
 Place = Annotated[
@@ -56,7 +51,10 @@ def add_folder(
 
 @commands.add("remove")
 def remove_folder(cli: CliContext, folder: Tree) -> None:
-    """Do not search a folder any longer. Its files stay as they are."""
+    """Do not search a folder any longer.
+
+    Its files stay as they are.
+    """
     with cli.open_mind() as mind:
         gone = mind.files.remove_folder(folder, space=cli.space)
     if cli.as_json:
@@ -67,7 +65,10 @@ def remove_folder(cli: CliContext, folder: Tree) -> None:
 
 @commands.add("list")
 def list_folders(cli: CliContext) -> None:
-    """The folders that are searched, and how much of them is indexed."""
+    """The folders that are searched.
+
+    And how much of them is indexed.
+    """
     with cli.open_mind() as mind:
         print_folders(cli, mind.files.folders(space=cli.space), None)
 
@@ -103,7 +104,10 @@ def search_folders(
     limit: Limit = 5,
     mode: Annotated[str, typer.Option("--mode", help="auto, dense or words.")] = "auto",
 ) -> None:
-    """Passages of files for a question: path, lines, text, score, why."""
+    """Passages of files for a question.
+
+    Path, lines, text, score, why.
+    """
     with cli.open_mind() as mind:
         found = mind.files.search(
             read_text_or_stdin(query), space=cli.space, limit=limit, mode=mode
@@ -147,7 +151,10 @@ def show_file(
 
 @commands.add("note")
 def write_note(cli: CliContext, text: Words) -> None:
-    """Write what happened into today's log, and keep it as an episode."""
+    """Write what happened into today's log.
+
+    It is kept as an episode, too.
+    """
     with cli.open_mind() as mind:
         noted = mind.files.save_note(
             read_text_or_stdin(text), space=cli.space, provenance="user_stated"
@@ -170,8 +177,9 @@ def update_file(
         bool, typer.Option("--replace", help="Put the text in the file's place.")
     ] = False,
 ) -> None:
-    """Append to a file (or replace it) and remember what was written. What it was before can be
-    restored.
+    """Append to a file, or replace it.
+
+    What was written is remembered; what it was before can be restored.
     """
     with cli.open_mind() as mind:
         written = mind.files.update(
@@ -187,7 +195,10 @@ def update_file(
 
 @commands.add("history")
 def show_file_history(cli: CliContext, path: Place) -> None:
-    """What a file was each time before Reverie wrote to it, the latest first."""
+    """What a file was before Reverie wrote to it.
+
+    Each time, the latest first.
+    """
     from reverie.memory.history_text import format_moment
 
     with cli.open_mind() as mind:
@@ -211,7 +222,10 @@ def restore_file(
         typer.Argument(metavar="NUMBER", help="Of history (default: the last)."),
     ] = None,
 ) -> None:
-    """Put a file back as it was before an update. What it is now is kept too."""
+    """Put a file back as it was before an update.
+
+    What it is now is kept too.
+    """
     with cli.open_mind() as mind:
         written = mind.files.restore(path, version, space=cli.space)
     print_written_file(cli, written)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from reverie.porting.import_run import ImportOutcome
     from reverie.porting.importers.import_plan import ImportPlan
 
-commands = CommandTable("Look after it")
+commands = CommandTable()
 
 EXPORT_BEGINNING = re.compile(rb'(?:\xef\xbb\xbf)?\s*\{[^{}]*"type":\s*"reverie"')
 HEAD_BYTES = 4_096  # that are looked at to tell an export
@@ -39,7 +39,7 @@ def import_paths(
         list[Path] | None,
         typer.Argument(
             metavar="PATH…",
-            help="Files of reverie export (“-” is stdin), or another program's memories. "
+            help="Files of reverie data export (“-” is stdin), or another program's memories. "
             "Without one: what programs keep in this project and in your home, where nothing "
             "is here yet.",
         ),
@@ -67,12 +67,13 @@ def import_paths(
         bool, typer.Option("--skip-bad", help="Leave out rows of an export that are bad.")
     ] = False,
 ) -> None:
-    """Take in what export wrote, or what another program remembers. What is there already is left
-    alone.
+    """Take in an export, or another program's memories.
+
+    What is there already is left alone.
     """
     if not files:
         if system or skip_bad:
-            raise BadInput("Name what to take in: reverie import PATH")
+            raise BadInput("Name what to take in: reverie data import PATH")
         import_known_places(cli, dry_run, untrusted)
         return
     found = {file: detect_program(file, system) for file in files}
@@ -210,7 +211,7 @@ def import_known_places(cli: CliContext, dry_run: bool, untrusted: bool) -> None
         if place.left:
             print_note(
                 "  Left as it is, for there are memories here already. To add them: reverie "
-                f"import {place.path}"
+                f"data import {place.path}"
             )
     if not found:
         from reverie.porting.importers import FORMATS
@@ -219,18 +220,18 @@ def import_known_places(cli: CliContext, dry_run: bool, untrusted: bool) -> None
         print_line(
             f"None of {known} keeps memories in this project or in your home. What others "
             "keep, name: "
-            "reverie import PATH, for instance ~/.claude/projects/PROJECT of Claude Code"
+            "reverie data import PATH, for instance ~/.claude/projects/PROJECT of Claude Code"
         )
 
 
 def learn_conversation(cli: CliContext, mind: Mind, file: Path, dry_run: bool) -> None:
     """A conversation: what it teaches."""
-    from reverie.interfaces.cli.commands.session_commands import learn_recording
-    from reverie.interfaces.cli.commands.session_commands import print_learned as tell_learned
+    from reverie.interfaces.cli.commands.learn_command import learn_recording
+    from reverie.interfaces.cli.commands.learn_command import print_learned as tell_learned
 
     if dry_run:
         raise BadInput(
-            f"{file} is a conversation. See what it would teach with: reverie replay {file}"
+            f"{file} is a conversation. See what it would teach with: reverie session show replay {file}"
         )
     for result in learn_recording(cli, mind, file):
         if not cli.as_json:

@@ -12,24 +12,18 @@ from reverie.core import config
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
+from reverie.interfaces.hosts import HOST_MODULES, load_host
 from reverie.interfaces.install.settings_entries import list_our_entries
 from reverie.interfaces.install.settings_targets import (
-    NAMES,
     SettingsTarget,
     WiringPlace,
     list_targets,
 )
 from reverie.interfaces.install.settings_writer import SettingsEdit, WiringLedger
 
-commands = CommandTable("Wire it in")
-AFTERWARDS = {
-    "claude-code": "Start a new session of Claude Code. `reverie doctor` says whether all is well.",
-    "codex": "Start Codex and trust the hooks when it asks (or by /hooks). `reverie doctor` "
-    "says whether all is well.",
-    "cursor": "Restart Cursor. `reverie doctor` says whether all is well.",
-}
+commands = CommandTable()
 
-Host = Annotated[str, typer.Argument(metavar="HOST", help=f"One of: {', '.join(NAMES)}.")]
+Host = Annotated[str, typer.Argument(metavar="HOST", help=f"One of: {', '.join(HOST_MODULES)}.")]
 Project = Annotated[
     bool, typer.Option("--project/--user", help="For this project only, or for all (default).")
 ]
@@ -51,8 +45,9 @@ def install_host(
     diff: Whole = False,
     by_hand: Printed = False,
 ) -> None:
-    """Wire Reverie into an agent: its hooks and the MCP server. Shows what it would write, and
-    asks.
+    """Wire Reverie into an agent.
+
+    Its hooks and the MCP server. Shows what it would write, and asks.
     """
     found = [
         target
@@ -70,15 +65,15 @@ def install_host(
         cli,
         host,
         edits,
-        f"{NAMES[host]} is wired already.",
-        f"{NAMES[host]} is wired. {AFTERWARDS[host]}",
+        f"{load_host(host).title} is wired already.",
+        f"{load_host(host).title} is wired. {load_host(host).next_step}",
     )
     from reverie.interfaces.worker import is_model_missing
 
     if cli.as_json:
         return
     if is_model_missing(cli.settings):
-        print_note("Until `reverie settle` has fetched the model, words decide what comes up.")
+        print_note("Until `reverie data settle` has fetched the model, words decide what comes up.")
     if not no_mcp and find_spec("mcp") is None:
         print_note(
             "Its MCP server needs the package mcp, and does not start without: pip install "
@@ -97,7 +92,10 @@ def install_host(
 def uninstall_host(
     cli: CliContext, host: Host, project: Project = False, yes: Yes = False, diff: Whole = False
 ) -> None:
-    """Take Reverie out of an agent's settings; they are as they were before. Memories stay."""
+    """Take Reverie out of an agent's settings.
+
+    They are as they were before. Memories stay.
+    """
     ledger = WiringLedger(cli.settings.home, host)
     edits = ledger.plan_unwiring(find_targets(cli, host, project))
     if confirm_edits(cli, edits, yes=yes, diff=diff):
@@ -106,8 +104,8 @@ def uninstall_host(
         cli,
         host,
         edits,
-        f"{NAMES[host]} is not wired.",
-        f"{NAMES[host]} is not wired any more. Memories stay.",
+        f"{load_host(host).title} is not wired.",
+        f"{load_host(host).title} is not wired any more. Memories stay.",
     )
 
 
@@ -124,8 +122,8 @@ def print_targets(cli: CliContext, found: Sequence[SettingsTarget]) -> None:
 
 def find_targets(cli: CliContext, host: str, project: bool) -> list[SettingsTarget]:
     """The settings files of a host."""
-    if host not in NAMES:
-        raise BadInput(f"{host!r} is not one of {', '.join(NAMES)}")
+    if host not in HOST_MODULES:
+        raise BadInput(f"{host!r} is not one of {', '.join(HOST_MODULES)}")
     root = config.find_work_tree(config.working_directory()) if project else None
     return list_targets(host, WiringPlace(cli.settings.home, root))
 
@@ -169,8 +167,9 @@ def print_install_result(
 
 @commands.add("doctor")
 def run_doctor(cli: CliContext) -> None:
-    """Look whether all is well: what is wired, when memory last surfaced, what failed, and how to
-    mend it.
+    """Look whether all is well, and how to mend it.
+
+    What is wired, when memory last surfaced, what failed.
     """
     from reverie.interfaces.install.doctor import examine_installation
     from reverie.interfaces.install.settings_findings import DoctorFinding
@@ -204,3 +203,14 @@ def run_doctor(cli: CliContext) -> None:
                 print_line(f"      {finding.mend}")
     if not all(finding.well for finding in found):
         raise typer.Exit(1)
+
+
+@commands.add("tour", spaced=False)
+def take_tour(cli: CliContext) -> None:
+    """See Reverie at work in a throw-away home.
+
+    On this repository's history and a sample conversation.
+    """
+    from reverie.interfaces.cli.tour import run_tour
+
+    run_tour(cli)

@@ -9,7 +9,7 @@ from reverie.core.errors import ExtraMissing
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.terminal_output import print_note
 
-commands = CommandTable("Serve agents")
+commands = CommandTable()
 DEFAULT_PORT = 8377
 
 
@@ -29,7 +29,10 @@ def serve_mcp(
         int, typer.Option(min=0, max=65_535, help="Of --http; 0 takes a free one.")
     ] = DEFAULT_PORT,
 ) -> None:
-    """Serve memory to an agent by the Model Context Protocol, over stdin and stdout."""
+    """Serve memory to an agent by MCP.
+
+    That is the Model Context Protocol, over stdin and stdout.
+    """
     try:
         from reverie.interfaces.mcp import server
     except ModuleNotFoundError as err:

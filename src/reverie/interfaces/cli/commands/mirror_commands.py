@@ -16,7 +16,7 @@ from reverie.interfaces.cli.commands.remember_commands import hand_to_worker
 from reverie.interfaces.cli.mirror_status import find_unsynced_shares, format_mirror_question
 from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
 
-commands = CommandTable("Look after it")
+commands = CommandTable()
 
 # How `share FILE` ends where the file is left alone: as for what somebody else changed meanwhile
 EXIT_CONFLICT = 4
@@ -42,8 +42,9 @@ def mirror_pages(
         bool, typer.Option("--afresh", help="Look at every memory and page.")
     ] = False,
 ) -> None:
-    """Bring memories and their Markdown pages in step: MEMORY.md and memory/<day>.md, yours to
-    edit.
+    """Bring memories and their Markdown pages in step.
+
+    MEMORY.md and memory/<day>.md are yours to edit.
     """
     with cli.open_mind() as mind:
         root = require_mirror_root(mind)
@@ -88,8 +89,9 @@ def share_file(
         ),
     ] = None,
 ) -> None:
-    """Keep a file of JSON lines in step with a space, so that a team can commit it; without any of
-    it, list them.
+    """Keep a file of JSON lines in step with a space.
+
+    So that a team can commit it. Without any of it, list the files.
     """
     if sum((start, export, take, stop)) > 1:
         raise BadInput("One of --start, --export, --import and --stop at a time")
@@ -133,7 +135,7 @@ def list_shares(cli: CliContext, mind: Mind) -> None:
         left = "  (not in step)" if path in left_alone else ""
         print_line(f"{path}{trusted}{left}")
     if not paths:
-        print_line(f"No file is shared from {cli.space}. Begin: reverie share --start")
+        print_line(f"No file is shared from {cli.space}. Begin: reverie data share --start")
     for why in left_alone.values():
         print_note(why)
 
@@ -194,7 +196,7 @@ def print_mirror_report(reports: Sequence[Any], *, quiet: bool = False) -> None:
         for id in report.clashes:
             print_note(
                 f"{id} had been altered or let go meanwhile: your line holds; see: reverie "
-                f"history {id}"
+                f"memory history {id}"
             )
         for trouble in report.troubles:
             print_note(trouble)

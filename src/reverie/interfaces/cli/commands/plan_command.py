@@ -13,7 +13,7 @@ from reverie.interfaces.cli.user_input import read_text_or_stdin
 if TYPE_CHECKING:
     from reverie.code.planning.plan_answer import TaskPlan
 
-commands = CommandTable("Code")
+commands = CommandTable()
 
 
 @commands.add("plan")
@@ -40,10 +40,12 @@ def plan_task(
         typer.Option("--no-index", help="Take the index as it is, without a look at the files."),
     ] = False,
 ) -> None:
-    """Which files and symbols a task is about, likeliest first and each with why; then what is
-    known of the like.
+    """Which files and symbols a task is about.
 
-    What has changed in the repository is indexed first. `learn --git` gives it a past to go by.
+    Likeliest first and each with why; then what is known of the like.
+
+    What has changed in the repository is indexed first. `reverie learn --git` gives it a past
+    to go by.
     """
     with cli.open_mind() as mind:
         text = read_text_or_stdin(task)

@@ -23,7 +23,7 @@ from reverie.interfaces.cli.terminal_output import (
 )
 from reverie.interfaces.cli.user_input import read_text_or_stdin
 
-commands = CommandTable("Know-how")
+commands = CommandTable()
 
 
 @commands.add("teach")
@@ -43,7 +43,10 @@ def teach_procedure(
         typer.Option("--tag", "-t", autocompletion=complete_tags, help="A tag."),
     ] = None,
 ) -> None:
-    """Keep how something is done: steps in order, what they need, what to beware of."""
+    """Keep how something is done.
+
+    Steps in order, what they need, what to beware of.
+    """
     with cli.open_mind() as mind:
         kept = mind.procedures.teach(
             name,
@@ -95,7 +98,10 @@ def show_warnings(
     ] = None,
     limit: Limit = 5,
 ) -> None:
-    """What to know before a tool runs: memories whose trigger it meets, “never do” first."""
+    """What to know before a tool runs.
+
+    Memories whose trigger it meets, “never do” first.
+    """
     text = read_text_or_stdin(given) if given else ""
     with cli.open_mind() as mind:
         found = mind.warnings(tool, parse_tool_arguments(text), space=cli.space, limit=limit)
@@ -112,7 +118,7 @@ def show_warnings(
     if not given and " " in tool.strip():
         print_note(
             f"{tool!r} is taken for a tool's name: the first argument is the tool's name, "
-            'what it is given comes after: reverie warnings Bash "git push --force"'
+            'what it is given comes after: reverie procedure warnings Bash "git push --force"'
         )
     if found.untried:
         print_note(
@@ -121,7 +127,7 @@ def show_warnings(
         )
 
 
-@commands.add("procedures")
+@commands.add("list")
 def list_procedures(
     cli: CliContext,
     context: Annotated[
@@ -129,7 +135,10 @@ def list_procedures(
     ],
     limit: Limit = 5,
 ) -> None:
-    """Procedures whose trigger the context meets: what lately worked best first."""
+    """Procedures whose trigger the context meets.
+
+    What lately worked best comes first.
+    """
     from reverie.memory.procedure import read_practice_record
 
     with cli.open_mind() as mind:

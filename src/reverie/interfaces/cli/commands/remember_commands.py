@@ -8,9 +8,9 @@ import typer
 
 from reverie import Mind
 from reverie.core import clock
-from reverie.core.errors import BadInput, ReverieError
+from reverie.core.errors import BadInput, NotFound, ReverieError
 from reverie.core.kinds import KINDS
-from reverie.core.model import MEMORY_RELATIONS, Memory
+from reverie.core.model import Memory
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.shell_completion import complete_ids, complete_kinds, complete_tags
 from reverie.interfaces.cli.terminal_output import (
@@ -27,7 +27,7 @@ from reverie.interfaces.cli.user_input import (
     read_text_or_stdin,
 )
 
-commands = CommandTable("Keep and change")
+commands = CommandTable()
 # Lines of --each-line that are kept in one transaction.
 LINES_PER_BATCH = 200
 # Of difflib's likeness: "negativ" and "fcat" are slips, "recipe" is a kind of one's own.
@@ -237,7 +237,10 @@ def edit_memory(
         typer.Option(help="A pattern that calls it up when it is met, instead of those it has."),
     ] = None,
 ) -> None:
-    """Change a memory: in $EDITOR, or by options. What was there before stays in its history."""
+    """Change a memory, in $EDITOR or by options.
+
+    What was there before stays in its history.
+    """
     with cli.open_mind() as mind:
         old = require_memory(mind, id)
         options = {"title": title, "kind": kind}
@@ -273,80 +276,114 @@ def require_memory(mind: Mind, id: str) -> Memory:
     return mind.explain(id).memory
 
 
-@commands.add("tag", spaced=False)
-def tag_memory(
-    cli: CliContext,
-    id: MemoryId,
-    tags: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TAG…",
-            autocompletion=complete_tags,
-            help="Tags to put on; -TAG after “--”, or --remove, takes off.",
-        ),
-    ] = [],  # noqa: B006
-    remove: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--remove",
-            "-r",
-            autocompletion=complete_tags,
-            help="A tag to take off.",
-        ),
-    ] = None,
-) -> None:
-    """Put tags on a memory and take tags off it."""
-    off = [*(remove or ()), *(word[1:] for word in tags if word.startswith("-"))]
-    on = [word for word in tags if not word.startswith("-")]
-    with cli.open_mind() as mind:
-        memory = mind.tag(id, add=on, remove=off)
-    if cli.as_json:
-        print_json({"memory": memory_to_json(memory)})
-    else:
-        print_line(f"{id}: {', '.join(f'#{t}' for t in memory.tags) or 'no tags'}")
+MemoryIds = Annotated[
+    list[str],
+    typer.Argument(metavar="ID…", autocompletion=complete_ids, help="Ids of memories."),
+]
 
 
-@commands.add("link", spaced=False)
-def link_two_memories(
+@commands.add("forget", spaced=False)
+def forget_memories(
     cli: CliContext,
-    src: MemoryId,
-    dst: MemoryId,
-    rel: Annotated[
-        str,
-        typer.Option(
-            help=f"One of {', '.join(MEMORY_RELATIONS)}.",
-            autocompletion=lambda: list(MEMORY_RELATIONS),
-        ),
-    ] = "relates_to",
-    weight: Annotated[
-        float | None,
-        typer.Option(help="How strongly, 0 to 1; 0 unties. None: 0.5, and stronger each time."),
-    ] = None,
+    ids: MemoryIds,
+    why: Annotated[str, typer.Option(help="Why, for its history.")] = "forgotten",
 ) -> None:
-    """Tie two memories together, or say that one supersedes or contradicts the other."""
+    """Let memories go. They can be brought back."""
     with cli.open_mind() as mind:
-        now = mind.link(src, dst, rel, weight)
+        count = mind.forget(ids, why)
+        hand_to_worker(cli, mind)
     if cli.as_json:
-        print_json({"src": src, "rel": rel, "dst": dst, "weight": now})
+        print_json({"forgotten": count, "ids": ids})
+    elif count:
+        print_line(f"Forgot {count}. Bring back with: reverie memory restore {' '.join(ids)}")
     else:
-        print_line(
-            f"{src} {rel.replace('_', ' ')} {dst} ({now:.2f})."
-            if now
-            else f"{src} and {dst} are untied."
+        print_line("They did not count any more; nothing was changed.")
+
+
+@commands.add("undo", spaced=False)
+def undo_event(
+    cli: CliContext,
+    event: Annotated[
+        int | None,
+        typer.Argument(metavar="EVENT", help="The event's number; none lists the last ones."),
+    ] = None,
+    asleep: Annotated[
+        bool,
+        typer.Option("--sleep", help="A whole run of sleep: that of this number, or the last one."),
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Even if something was changed since.")
+    ] = False,
+) -> None:
+    """Take back what an event changed.
+
+    Without a number, list what can be taken back.
+    """
+    with cli.open_mind() as mind:
+        if asleep:
+            event = require_sleep_run(mind, event)
+        if event is not None:
+            seq = mind.undo(event, force=force)
+            hand_to_worker(cli, mind)
+            if cli.as_json:
+                print_json({"undone": event, "event": seq})
+            elif mind.store.changes_of(seq):
+                print_line(
+                    f"Took back event {event}. That is event {seq}, which can be undone too."
+                )
+            else:
+                print_line(f"Took back run {event} of sleep.")
+            return
+        from reverie.interfaces.cli import memory_view
+
+        listed = list_undoable_events(mind)
+        if cli.as_json:
+            print_json(
+                {
+                    "events": [
+                        {
+                            "event": event_undone.seq,
+                            "verb": event_undone.verb,
+                            "at": event_undone.at,
+                            "ids": ids,
+                        }
+                        for event_undone, ids, _ in listed
+                    ]
+                }
+            )
+        elif listed:
+            memory_view.render_undoable(listed, clock.now())
+        else:
+            print_note("Nothing has been changed yet.")
+
+
+def require_sleep_run(mind: Mind, event: int | None) -> int:
+    """The run of sleep that an event belongs to; without one the last run that is not
+    taken back.
+    """
+    from reverie.consolidation.undo_sleep import find_last_run, find_run_of_event
+
+    if event is not None:
+        if not (run := find_run_of_event(mind.store, event)):
+            raise NotFound(
+                f"Event {event} is no run of sleep. reverie activity log --verb sleeping lists the runs"
+            )
+        return run
+    if not (run := find_last_run(mind.store)):
+        raise NotFound(
+            "There is no run of sleep to take back: nobody has slept yet, or all is taken back"
         )
+    return run
 
 
-@commands.add("feedback", spaced=False)
-def give_feedback(
-    cli: CliContext,
-    id: MemoryId,
-    helpful: Annotated[bool, typer.Option("--helpful/--unhelpful", help="Did it help?")] = True,
-    session: Annotated[str, typer.Option(help="The conversation in which it did.")] = "",
-) -> None:
-    """Say whether a memory helped: use strengthens, rejection weakens, neither deletes."""
-    with cli.open_mind() as mind:
-        memory = mind.feedback(id, helpful, session=session)
-    if cli.as_json:
-        print_json({"memory": memory_to_json(memory)})
-    else:
-        print_line(f"{id} is now believed at {memory.confidence:.0%}, strength {memory.strength}.")
+def list_undoable_events(mind: Mind, most: int = 12) -> list[tuple[Any, list[str], str]]:
+    """The last events that changed memories: (event, ids, what the first one says)."""
+    listed: list[tuple[Any, list[str], str]] = []
+    for event in mind.store.events(newest=True, limit=400):
+        if event.verb != "hold" and (records := mind.store.changes_of(event.seq)):
+            ids = list(dict.fromkeys(record.memory_id for record in records))
+            memories = mind.get(ids[:1])
+            listed.append((event, ids, memories[0].text if memories else ""))
+        if len(listed) == most:
+            break
+    return listed

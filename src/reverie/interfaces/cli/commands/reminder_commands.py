@@ -23,10 +23,11 @@ from reverie.interfaces.cli.user_input import read_text_or_stdin
 if TYPE_CHECKING:
     from reverie.core.model import Memory
 
-commands = CommandTable("Remind")
+commands = CommandTable()
+top = CommandTable()
 
 
-@commands.add("remind")
+@top.add("remind")
 def add_reminder(
     cli: CliContext,
     text: Annotated[
@@ -68,8 +69,9 @@ def add_reminder(
         typer.Option("--tag", "-t", autocompletion=complete_tags, help="A tag."),
     ] = None,
 ) -> None:
-    """Keep something to be done later: at a time, again and again, or when the context calls for
-    it.
+    """Keep something to be done later.
+
+    At a time, again and again, or when the context calls for it.
     """
     if at and within:
         raise BadInput("Give --at or --in, not both")
@@ -109,7 +111,10 @@ def list_due(
         ),
     ] = False,
 ) -> None:
-    """What is due now, by priority, then time. Looking does not fire."""
+    """What is due now, by priority, then time.
+
+    Looking does not fire.
+    """
     from reverie.interfaces.cli.commands.procedure_commands import parse_tool_arguments
 
     said = read_text_or_stdin([context]) if context else ""
@@ -126,7 +131,7 @@ def list_due(
             print_line("Nothing is due.")
 
 
-@commands.add("reminders")
+@commands.add("list")
 def list_reminders(
     cli: CliContext,
     every_one: Annotated[
@@ -157,13 +162,19 @@ def list_reminders(
 
 @commands.add("done", spaced=False)
 def finish_reminder(cli: CliContext, id: MemoryId) -> None:
-    """Say that it is done. Of what recurs, this occurrence is."""
+    """Say that it is done.
+
+    Of what recurs, this occurrence is.
+    """
     change_reminder(cli, lambda mind: mind.reminders.done(id))
 
 
 @commands.add("cancel", spaced=False)
 def cancel_reminder(cli: CliContext, id: MemoryId) -> None:
-    """Say that it need not be done, not at its next time either."""
+    """Say that it need not be done.
+
+    Not at its next time either.
+    """
     change_reminder(cli, lambda mind: mind.reminders.cancel(id))
 
 
@@ -189,7 +200,7 @@ def change_reminder(cli: CliContext, verb: "Callable[[Mind], Memory]") -> None:
         cli,
         memory,
         f"{memory.id} is {reminder_status(memory)}"
-        + (". Due: " if memory.active else ". Undo: reverie restore "),
+        + (". Due: " if memory.active else ". Undo: reverie memory restore "),
     )
 
 

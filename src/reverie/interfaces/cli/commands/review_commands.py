@@ -1,23 +1,18 @@
 """Commands for a person to decide: review, about pairs of memories; curate, about single ones."""
 
 import sys
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from reverie import Mind
-from reverie.core import clock, config
-from reverie.core.code_anchors import outdated_notice
+from reverie.core import clock
 from reverie.core.errors import BadInput
-from reverie.core.kinds import MATURITIES, maturity_of
-from reverie.core.model import Memory
 from reverie.interfaces.cli import mirror_status
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.shell_completion import complete_ids
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
-    one_line,
     print_json,
     print_line,
     print_note,
@@ -25,7 +20,7 @@ from reverie.interfaces.cli.terminal_output import (
 from reverie.interfaces.cli.user_input import read_text_or_stdin
 from reverie.reconciliation.review_questions import DECISIONS, ReviewCase
 
-commands = CommandTable("Keep and change")
+commands = CommandTable()
 ANSWER_KEYS = {
     "1": "one",
     "2": "other",
@@ -73,7 +68,9 @@ def review_pairs(
         ),
     ] = None,
 ) -> None:
-    """Show what contradicts or may repeat each other, and decide about it. Every decision can be
+    """Decide about contradictions and duplicates.
+
+    Show what contradicts or may repeat each other, and decide about it. Every decision can be
     undone.
     """
     with cli.open_mind() as mind:
@@ -97,78 +94,6 @@ def review_pairs(
             print_note("Decide with: reverie review ID ID --keep one|other|both|merge, or --text …")
         for line in () if cli.as_json else lines:
             print_note(line)
-
-
-@commands.add("curate")
-def curate_or_list(
-    cli: CliContext,
-    id: Id = None,
-    state: Annotated[
-        str,
-        typer.Option(
-            "--as", help=f"One of {', '.join(MATURITIES)}.", autocompletion=lambda: list(MATURITIES)
-        ),
-    ] = "validated",
-    by: Annotated[str, typer.Option(help="Who says so.")] = "user",
-    note: Annotated[str, typer.Option(help="Why.")] = "",
-    limit: Annotated[
-        int, typer.Option("--limit", "-n", min=0, help="How many are listed, at most.")
-    ] = 20,
-) -> None:
-    """Approve a memory, pass it on to a person, or put it away; without an id, list what waits for
-    a look.
-    """
-    with cli.open_mind() as mind:
-        if id:
-            memory = mind.review.curate(id, state, by=by, note=note)
-            if cli.as_json:
-                print_json({"memory": memory_to_json(memory)})
-            else:
-                print_line(f"{id} is {state}.")
-            return
-        waiting = mind.review.pending(space=cli.space, limit=limit)
-    if cli.as_json:
-        print_json({"memories": [memory_to_json(memory) for memory in waiting]})
-        return
-    for memory in waiting:
-        standing = (maturity_of(memory), memory.provenance, *list_origin_notes(memory))
-        why = outdated_notice(memory) or ", ".join(standing)
-        print_line(f"{memory.id}  {why}: {one_line(memory.text, 100)}")
-    if not waiting:
-        print_line("Nothing waits for a look.")
-
-
-def list_origin_notes(memory: Memory) -> list[str]:
-    """Where what others wrote comes from, and why somebody should look first."""
-    return [
-        str(memory.details[name]) for name in ("heard_from", "planted") if name in memory.details
-    ]
-
-
-@commands.add("promote", spaced=False)
-def promote_to_page(
-    cli: CliContext,
-    id: Annotated[
-        str,
-        typer.Argument(metavar="ID", autocompletion=complete_ids, help="The memory, mem_…."),
-    ],
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="The new page, such as docs/decisions/cache.md.")
-    ],
-    by: Annotated[str, typer.Option(help="Who says so.")] = "user",
-    note: Annotated[str, typer.Option(help="Why.")] = "",
-) -> None:
-    """Make a lasting reference of a memory: a page of Markdown with what it says and where it comes
-    from.
-    """
-    with cli.open_mind() as mind:
-        memory = mind.review.promote(
-            id, config.working_directory() / file.expanduser(), by=by, note=note
-        )
-    if cli.as_json:
-        print_json({"memory": memory_to_json(memory)})
-    else:
-        print_line(f"Written: {memory.details['reference']}. {id} is approved and names it.")
 
 
 def resolve_pair(

@@ -18,7 +18,6 @@ from reverie.core.errors import (
     StoreError,
 )
 from reverie.core.kinds import MEMORY_TYPES
-from reverie.core.model import Record
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
 from reverie.interfaces.cli.commands.remember_commands import MemoryId
 from reverie.interfaces.cli.shell_completion import complete_ids, complete_kinds, complete_tags
@@ -31,7 +30,7 @@ from reverie.interfaces.cli.terminal_output import (
 )
 from reverie.retrieval.search_query import MODES
 
-commands = CommandTable("Find and read")
+commands = CommandTable()
 MAX_MESSAGE_CHARS = 200  # of a message that are shown
 MAX_WAITING_TEXTS = (
     64  # texts that wait for a vector and are embedded before a recall, about a second's work
@@ -176,64 +175,6 @@ def note_nothing_found(cli: CliContext) -> None:
         print_note(f"Nothing found in {cli.space}.")
 
 
-@commands.add("hints")
-def list_hints(
-    cli: CliContext,
-    prompt: Annotated[list[str], typer.Argument(metavar="PROMPT", help="What is to be done.")],
-    limit: Limit = 5,
-    session: Annotated[
-        str, typer.Option(help="The conversation: what was hinted in it before is left out.")
-    ] = "",
-) -> None:
-    """Titles and ids of what may be worth reading for a prompt; retrieve ID reads it."""
-    text = " ".join(prompt)
-    with cli.open_mind() as mind:
-        if choose_search_mode(cli, mind, text, "auto") == "words":
-            mind.context.embedder = None
-        found = mind.hints(text, space=cli.space, limit=limit, session=session)
-    if cli.as_json:
-        print_json({"space": cli.space, "hints": [hint._asdict() for hint in found]})
-    elif found:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_hint_list(found)
-    else:
-        note_nothing_found(cli)
-
-
-@commands.add("retrieve")
-def retrieve_memories(
-    cli: CliContext,
-    ids: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="ID…",
-            autocompletion=complete_ids,
-            help="Ids, as hints name them.",
-        ),
-    ] = None,
-    tag: Tags = None,
-    limit: Limit = 3,
-) -> None:
-    """Read memories by ids or by tags; each counts as used."""
-    with cli.open_mind() as mind:
-        found = mind.retrieve(ids or (), tags=tag or (), limit=limit, space=cli.space)
-    if cli.as_json:
-        values = [memory_to_json(memory) for memory in found.memories]
-        print_json({"memories": values, "matched": found.matched, "truncated": found.truncated})
-    elif found.memories:
-        from reverie.interfaces.cli import memory_view
-
-        for memory in found.memories:
-            memory_view.render_memory(memory, clock.now())
-        if found.truncated:
-            print_note(
-                f"{found.matched:,} carry one of these tags; more of them: --limit {found.matched}"
-            )
-    else:
-        note_nothing_found(cli)
-
-
 @commands.add("list")
 def list_memories(
     cli: CliContext,
@@ -270,46 +211,6 @@ def list_memories(
     print_memories(cli, found, f"Nothing in {cli.space}.{more}")
     if found and len(found) == limit and not cli.as_json:
         print_note(f"The newest {limit}. Go on with: reverie list --after {found[-1].id}")
-
-
-@commands.add("tags")
-def list_tags(
-    cli: CliContext,
-    describe: Annotated[
-        tuple[str, str],
-        typer.Option(metavar="TAG TEXT", help="Say what a tag means; an empty text takes it back."),
-    ] = ("", ""),
-) -> None:
-    """List the tags in use here, with what they mean where somebody said it."""
-    with cli.open_mind() as mind:
-        if any(describe):
-            mind.describe(*describe, space=cli.space)
-        found, meanings = mind.tags(cli.space), mind.meanings(cli.space)
-    if cli.as_json:
-        print_json({"space": cli.space, "tags": found, "meanings": meanings})
-    elif found or meanings:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_counts({tag: found.get(tag, 0) for tag in {**found, **meanings}}, "tags")
-        for name, text in meanings.items():
-            print_line(f"#{name}: {text}")
-    else:
-        print_note(f"No tags in {cli.space}.")
-
-
-@commands.add("gaps")
-def list_gaps(cli: CliContext, limit: Limit = 20) -> None:
-    """Questions asked here that memory could not answer: what is worth remembering."""
-    with cli.open_mind() as mind:
-        found = mind.review.gaps(cli.space)[:limit]
-    if cli.as_json:
-        print_json({"space": cli.space, "gaps": [gap._asdict() for gap in found]})
-    elif found:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_gaps(found, clock.now())
-    else:
-        print_note(f"No question in {cli.space} went unanswered.")
 
 
 def print_memories(
@@ -354,32 +255,6 @@ def show_memories(
         raise NotFound(f"There is no memory with the id {', '.join(missing)}")
 
 
-@commands.add("history", spaced=False)
-def show_history(cli: CliContext, id: MemoryId) -> None:
-    """What was done to a memory, with what was there before."""
-    with cli.open_mind() as mind:
-        found = mind.history(id)
-    if cli.as_json:
-        print_json({"id": id, "history": [record_to_json(record) for record in found]})
-    else:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_records(found)
-
-
-def record_to_json(record: Record) -> dict[str, object]:
-    """A change of a memory as JSON values."""
-    event = record.event
-    return {
-        "event": event.seq,
-        "verb": event.verb,
-        "at": event.at,
-        "op": record.op,
-        "before": record.before,
-        "after": record.after,
-    }
-
-
 @commands.add("explain", spaced=False)
 def show_explanation(
     cli: CliContext,
@@ -410,49 +285,3 @@ def show_explanation(
             print_line(
                 f"  {message.number} {message.role}: {one_line(message.text, MAX_MESSAGE_CHARS)}"
             )
-
-
-@commands.add("similar", spaced=False)
-def list_similar(cli: CliContext, id: MemoryId, limit: Limit = 10) -> None:
-    """Find memories like this one: by meaning, and by the tags, clusters and links
-    that they share.
-    """
-    with cli.open_mind() as mind:
-        print_hits(cli, id, mind.similar(id, limit=limit), "Nothing is like it.")
-
-
-@commands.add("graph", spaced=False)
-def list_neighbours(cli: CliContext, id: MemoryId, limit: Limit = 20, depth: Depth = None) -> None:
-    """Show what a memory is tied to by links, tags and clusters, nearest first."""
-    with cli.open_mind() as mind:
-        print_hits(cli, id, mind.neighbours(id, depth=depth, limit=limit), "It is tied to nothing.")
-
-
-def print_hits(cli: CliContext, id: str, found: list[Hit], none: str) -> None:
-    """Show what stands beside a memory."""
-    if cli.as_json:
-        print_json({"id": id, "hits": [hit_to_json(hit) for hit in found]})
-    elif found:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_hits(found, clock.now(), "")
-    else:
-        print_note(none)
-
-
-@commands.add("kinds", spaced=False)
-def list_kinds(cli: CliContext) -> None:
-    """List the kinds of memory and how they fade."""
-    from reverie.core.kinds import KINDS
-
-    if cli.as_json:
-        # JSON has no infinity: what never fades has no half-life.
-        half_lives = {
-            name: kind.half_life if kind.half_life < 1e9 else None for name, kind in KINDS.items()
-        }
-        rows = [{**kind._asdict(), "half_life": half_lives[name]} for name, kind in KINDS.items()]
-        print_json({"kinds": rows})
-    else:
-        from reverie.interfaces.cli import memory_view
-
-        memory_view.render_kinds(list(KINDS.values()))

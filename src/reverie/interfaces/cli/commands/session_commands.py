@@ -1,25 +1,25 @@
-"""Commands about conversations: learn from one, list and read past ones, see what was not kept and
-why.
-"""
+"""The group `session`: past conversations, working memory, replay, a full context window."""
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from reverie.core import clock, config
-from reverie.core.errors import BadInput, ReverieError
+from reverie.core import clock
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
+from reverie.interfaces.cli.commands.procedure_commands import parse_tool_arguments
 from reverie.interfaces.cli.terminal_output import (
     memory_to_json,
     one_line,
-    print_error,
     print_json,
     print_line,
     print_note,
 )
+from reverie.interfaces.cli.user_input import read_text_or_stdin
+from reverie.memory.working_memory import DEFAULT_MINUTES
 
-commands = CommandTable("Conversations")
+commands = CommandTable()
 MAX_MESSAGE_CHARS = 400  # of one message that are shown
 
 Words = Annotated[
@@ -28,123 +28,7 @@ Words = Annotated[
 ]
 
 
-@commands.add("learn")
-def learn_conversations(
-    cli: CliContext,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            metavar="FILE…",
-            help="Claude Code transcripts, messages as JSON or JSON Lines; of a folder its "
-            "*.jsonl; “-” is stdin. "
-            "With --git a repository.",
-        ),
-    ] = None,
-    git: Annotated[
-        bool, typer.Option("--git", help="Take in a repository's history (default: the one here).")
-    ] = False,
-) -> None:
-    """Take memories out of finished or crashed conversations, or a repository's history in. Twice
-    adds nothing.
-    """
-    if git:
-        from reverie.interfaces.cli.commands import activity_commands
-
-        activity_commands.learn_histories(cli, files or [Path()])
-        return
-    if not files:
-        raise BadInput("Name the conversations to learn from, or a repository with --git")
-    results: list[dict[str, Any]] = []
-    with cli.open_mind() as mind:
-        for file in (one for given in files for one in list_recordings(given)):
-            results += learn_recording(cli, mind, file)
-    if cli.as_json:
-        print_json({"space": cli.space, "sessions": results})
-    else:
-        for result in results:
-            print_learned(result)
-    if any(result["error"] for result in results):
-        raise typer.Exit(2)
-
-
-def list_recordings(given: Path) -> list[Path]:
-    """The recordings in a folder, by name; a file is itself."""
-    folder = config.working_directory() / given.expanduser()
-    return sorted(folder.glob("*.jsonl")) or [given] if folder.is_dir() else [given]
-
-
-def learn_recording(cli: CliContext, mind: Any, file: Path) -> list[dict[str, Any]]:
-    """What each conversation of a file taught, as JSON values. One that cannot be learned from does
-    not disturb the others.
-    """
-    from reverie.extraction.transcript_learning import LearnReport
-    from reverie.interfaces.cli.replay_run import read_content
-    from reverie.porting.transcript_formats import read_transcript
-
-    name = file.stem if str(file) != "-" else "stdin"
-    try:
-        recording = read_transcript(read_content(file), name)
-    except (BadInput, OSError) as err:
-        return [learned_to_json(LearnReport(name), str(err))]
-    conversations = recording.conversations
-    results: list[dict[str, Any]] = []
-    for conversation in conversations:
-        cli.progress(f"learning from {conversation.session}", len(results), len(conversations))
-        messages = [
-            {"role": one.role, "content": one.text, "at": one.at} for one in conversation.messages
-        ]
-        try:
-            results.append(
-                learned_to_json(mind.learn(messages, space=cli.space, session=conversation.session))
-            )
-        except ReverieError as err:
-            results.append(
-                learned_to_json(LearnReport(conversation.session, messages=len(messages)), str(err))
-            )
-    cli.progress.clear()
-    results[0]["remarks"] = list(recording.remarks)  # a recording has a conversation at least
-    return results
-
-
-def learned_to_json(done: Any, error: str = "") -> dict[str, Any]:
-    """What one conversation taught, as JSON values."""
-    return {
-        "session": done.session,
-        "memories": [memory_to_json(memory) for memory in done.memories],
-        "rejected": [one._asdict() for one in done.rejected],
-        "messages": done.messages,
-        "known": done.known,
-        "redacted": list(done.redacted),
-        "remarks": [],
-        "error": error,
-    }
-
-
-def print_learned(result: dict[str, Any]) -> None:
-    """Tell people what one conversation taught, and what was rejected."""
-    name = one_line(result["session"], 60)
-    for remark in result["remarks"]:
-        print_note(f"{name}: {remark}.")
-    if result["error"]:
-        print_error(f"{name}: {result['error']}. The other conversations are not affected")
-    elif result["known"]:
-        print_line(f"{name}: learned from already, nothing new.")
-    else:
-        print_line(
-            f"{name}: {result['messages']:,} messages, {len(result['memories']):,} kept, "
-            f"{len(result['rejected']):,} rejected"
-        )
-        for memory in result["memories"]:
-            print_line(f"  + {memory['kind']}: {one_line(memory['text'], MAX_MESSAGE_CHARS)}")
-        for rejected in result["rejected"]:
-            print_line(f"  - {rejected['reason']}: {one_line(rejected['text'], MAX_MESSAGE_CHARS)}")
-        if result["redacted"]:
-            print_note(
-                f"{name}: taken out before anything was kept: {', '.join(result['redacted'])}."
-            )
-
-
-@commands.add("sessions")
+@commands.add("list")
 def list_sessions(cli: CliContext, grep: Words = None, limit: Limit = 20) -> None:
     """Past conversations of this space, the latest first."""
     from reverie.memory.history_text import format_moment
@@ -170,7 +54,7 @@ def session_to_json(session: Any) -> dict[str, Any]:
     return {**values, "memories": [memory.id for memory in session.memories]}
 
 
-@commands.add("session")
+@commands.add("show")
 def show_session(
     cli: CliContext,
     id: Annotated[str, typer.Argument(metavar="SESSION", help="Its name.")],
@@ -195,7 +79,10 @@ def show_session(
 
 @commands.add("rejected", spaced=False)
 def list_rejected(cli: CliContext, limit: Limit = 20) -> None:
-    """What was not kept although it looked like it should, and why; `status` counts it."""
+    """What was not kept, and why.
+
+    It looked like something that should be kept; `reverie status` counts it.
+    """
     with cli.open_mind() as mind:
         found, stats = mind.sessions.rejected(limit), mind.data.stats()
     if cli.as_json:
@@ -212,3 +99,193 @@ def list_rejected(cli: CliContext, limit: Limit = 20) -> None:
         print_line(f"{rejected.reason}: {one_line(rejected.text, MAX_MESSAGE_CHARS)}")
     if not found:
         print_note("Nothing was rejected so far.")
+
+
+Session = Annotated[str, typer.Argument(metavar="SESSION", help="The conversation.")]
+
+
+@commands.add("hold")
+def hold_content(
+    cli: CliContext,
+    session: Session,
+    content: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CONTENT", help="A text, or a JSON object; “-” reads it from stdin."
+        ),
+    ] = None,
+    minutes: Annotated[
+        float, typer.Option(help="How long it is held, at most a day.")
+    ] = DEFAULT_MINUTES,
+) -> None:
+    """Set the working memory of a conversation.
+
+    Replaces what it held.
+    """
+    with cli.open_mind() as mind:
+        kept = mind.sessions.hold(
+            parse_tool_arguments(read_text_or_stdin(content)),
+            session=session,
+            space=cli.space,
+            minutes=minutes,
+        )
+    if cli.as_json:
+        print_json({"memory": memory_to_json(kept)})
+    else:
+        print_line(f"Held for {session}, {minutes:g} minutes.")
+
+
+@commands.add("held")
+def show_held(cli: CliContext, session: Session) -> None:
+    """What the working memory of a conversation holds."""
+    with cli.open_mind() as mind:
+        found = mind.sessions.held(session, space=cli.space)
+    if cli.as_json:
+        print_json({"session": session, "held": found._asdict() if found else None})
+    elif found:
+        content = found.content
+        if not isinstance(content, str):
+            content = json.dumps(content, ensure_ascii=False) if content else ""
+        print_line(content)
+        print_note(
+            f"Last said: {one_line(found.turn, 200)}" if found.turn else "Nothing was said yet."
+        )
+    else:
+        print_note(f"Nothing is held for {session}.")
+
+
+@commands.add("release")
+def release_held(cli: CliContext, session: Session) -> None:
+    """Clear the working memory of a conversation.
+
+    The task is done.
+    """
+    with cli.open_mind() as mind:
+        there = mind.sessions.release(session, space=cli.space)
+    if cli.as_json:
+        print_json({"session": session, "released": there})
+    else:
+        print_line("Cleared." if there else f"Nothing was held for {session}.")
+
+
+Transcript = Annotated[
+    Path,
+    typer.Argument(
+        metavar="TRANSCRIPT",
+        help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” is stdin.",
+    ),
+]
+
+
+WindowLimit = Annotated[
+    int, typer.Option("--limit", "-n", min=1, help="Tokens that the window holds.")
+]
+
+
+Task = Annotated[
+    str, typer.Option(help="The task at hand: messages that name it as their task stay longer.")
+]
+
+
+@commands.add("replay")
+def replay_conversation(
+    cli: CliContext,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Messages as JSON or JSON Lines, a Claude Code transcript, or a corpus; “-” "
+            "is stdin.",
+        ),
+    ],
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Learn into the real memory, not a throw-away one.")
+    ] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Do not wait for the background between turns.")
+    ] = False,
+    keep_turns: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-turns/--no-keep-turns",
+            help="Keep each message as an event (default: for corpora of several sessions).",
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="Stop after so many turns; 0 plays all.")
+    ] = 0,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Only turns on which something surfaced.")
+    ] = False,
+) -> None:
+    """Play a recorded conversation turn by turn.
+
+    See what surfaces, why, and how fast.
+    """
+    from reverie.interfaces.cli.replay_run import ReplayOptions, replay_file
+
+    replay_file(
+        cli,
+        ReplayOptions(
+            file=file,
+            real=keep or cli.home is not None,
+            fast=fast,
+            keep_turns=keep_turns,
+            limit=limit,
+            quiet=quiet,
+        ),
+    )
+
+
+@commands.add("window", spaced=False)
+def show_window(
+    cli: CliContext,
+    file: Transcript,
+    limit: WindowLimit = 200_000,
+    strategy: Annotated[
+        str, typer.Option(help="How to choose: ours, aircher, importance, oldest, sliding.")
+    ] = "ours",
+    tokenizer: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A tokenizer.json to count by (default: characters / 4)."
+        ),
+    ] = None,
+    task: Task = "",
+) -> None:
+    """Show what would leave a full context window, and why."""
+    from reverie.context_window.window_fitting import FitRequest
+    from reverie.interfaces.cli.window_view import show_window_plan
+    from reverie.text.token_counts import QuarterEstimate, VocabularyTokenizer
+
+    show_window_plan(
+        cli,
+        file,
+        FitRequest(
+            limit,
+            task,
+            strategy,
+            VocabularyTokenizer(tokenizer) if tokenizer else QuarterEstimate(),
+        ),
+    )
+
+
+@commands.add("condense", spaced=False)
+def condense_conversation(
+    cli: CliContext,
+    file: Transcript,
+    limit: WindowLimit = 200_000,
+    strategy: Annotated[
+        str,
+        typer.Option(help="hybrid, sliding-window, progressive-summary, importance-based."),
+    ] = "hybrid",
+    task: Task = "",
+) -> None:
+    """Show a conversation with its older part in few lines.
+
+    As an agent would go on with it.
+    """
+    from reverie.context_window.window_fitting import FitRequest
+    from reverie.interfaces.cli.condense_view import show_condensed
+
+    show_condensed(cli, file, FitRequest(limit, task, strategy))

@@ -8,7 +8,7 @@ from reverie.interfaces.cli.cli_context import CliContext, CommandTable
 from reverie.interfaces.cli.shell_completion import complete_passes
 from reverie.interfaces.cli.terminal_output import one_line, print_json, print_line, print_note
 
-commands = CommandTable("Look after it")
+commands = CommandTable()
 
 
 @commands.add("sleep", spaced=False)
@@ -45,7 +45,10 @@ def sleep_now(
         ),
     ] = False,
 ) -> None:
-    """Tidy up now: merge, flag, archive, tie, group. All of it can be taken back."""
+    """Tidy up now: merge, flag, archive, tie, group.
+
+    All of it can be taken back.
+    """
     with cli.open_mind() as mind:
         cli.progress("sleeping", 0, None)
         slept = mind.sleep(passes or (), dry_run, within, afresh=afresh, ask=not no_model)
@@ -67,10 +70,8 @@ def sleep_now(
 def advise_on_vectors(offline: bool) -> str:
     """What to do about texts without vectors: where no model can be had, settling does not help."""
     if offline:
-        return (
-            "Offline no model can be fetched: words decide. Once with a connection: reverie settle"
-        )
-    return "First: reverie settle"
+        return "Offline no model can be fetched: words decide. Once with a connection: reverie data settle"
+    return "First: reverie data settle"
 
 
 def sleep_to_json(slept: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from reverie.interfaces.cli.user_input import read_text_or_stdin
 if TYPE_CHECKING:
     from reverie.storage.analytics import QueryResult, TableDescription
 
-commands = CommandTable("Experience")
+commands = CommandTable()
 
 
 @commands.add("sql")
@@ -44,8 +44,9 @@ def run_sql(
         ),
     ] = None,
 ) -> None:
-    """Ask the log of what was done in SQL (extra `analytics`); without a query, what there is to
-    ask about.
+    """Ask the log of what was done in SQL.
+
+    Needs the extra `analytics`. Without a query, say what there is to ask about.
     """
     if parquet is not None and (query or as_csv):
         raise BadInput(

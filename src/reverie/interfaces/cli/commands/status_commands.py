@@ -1,15 +1,26 @@
 """Commands that switch memory off and on, and the hidden one that is the detached worker."""
 
-from typing import Annotated
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
-from reverie.core import config, environment
+from reverie.core import clock, config, environment
 from reverie.core.errors import BadInput, ReverieError
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
-from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
+from reverie.interfaces.cli.commands.data_commands import (
+    FAILED,
+    format_amounts,
+    stats_to_json,
+)
+from reverie.interfaces.cli.terminal_output import (
+    print_json,
+    print_line,
+    print_note,
+)
 
-commands = CommandTable("Look after it")
+commands = CommandTable()
 Everywhere = Annotated[bool, typer.Option("--everywhere", help="In every space.")]
 Session = Annotated[
     bool,
@@ -28,8 +39,9 @@ Name = Annotated[
 def switch_off(
     cli: CliContext, name: Name = "", everywhere: Everywhere = False, session: Session = False
 ) -> None:
-    """Switch memory off in a space and all below it (default: this project), or in one
-    conversation.
+    """Switch memory off in a space or a conversation.
+
+    In a space and all below it (default: this project).
     """
     if session or name:
         switch_and_print_session(cli, find_meant_session(name, session), on=False)
@@ -45,7 +57,10 @@ def switch_off(
 def switch_on(
     cli: CliContext, name: Name = "", everywhere: Everywhere = False, session: Session = False
 ) -> None:
-    """Switch memory on again in a space (default: this project), or in one conversation."""
+    """Switch memory on again.
+
+    In a space (default: this project), or in one conversation.
+    """
     if session or name:
         switch_and_print_session(cli, find_meant_session(name, session), on=True)
         return
@@ -69,7 +84,7 @@ def find_meant_session(name: str, session: bool) -> str:
         raise BadInput(
             "Which session? No agent has said in which one this runs (Claude Code and Codex "
             "say so to the "
-            "commands they run). Name it: reverie off --session ID; `reverie sessions` lists them"
+            "commands they run). Name it: reverie off --session ID; `reverie session show list` lists them"
         )
     return found
 
@@ -150,3 +165,89 @@ def work_until_idle(
         raise
     if cli.as_json:
         print_json(done._asdict())
+
+
+@commands.add("status")
+def show_status(cli: CliContext) -> None:
+    """What there is, where it lives, whether it works."""
+    from reverie.consolidation.sleep_schedule import parse_sleep_setting
+    from reverie.interfaces import worker
+    from reverie.interfaces.cli.llm_status import describe_llm
+    from reverie.interfaces.cli.mirror_status import find_unsynced_shares
+    from reverie.pipeline.leases import SETTLE_LEASE
+
+    if cli.settings.sleep != "off":
+        # A slip in the setting is said here, and not by a sleep that never comes.
+        parse_sleep_setting(cli.settings)
+    with cli.open_mind() as mind:
+        counts = mind.data.stats()
+        language = describe_llm(mind.llm, cli.settings.llm)
+        settler = mind.store.holder(SETTLE_LEASE, clock.now())
+        failed = mind.store.events(verbs=FAILED, newest=True, limit=3)
+        trouble = json.loads(mind.store.meta("trouble") or "{}")
+        left_alone = find_unsynced_shares(mind)
+    values: dict[str, Any] = {
+        "home": str(cli.settings.home),
+        "space": cli.space,
+        "on": not cli.settings.is_off(cli.space, environment.host_session()),
+        "off_sessions": list(cli.settings.off_sessions),
+        **stats_to_json(counts),
+        "settling": settler,
+        "embedder": cli.settings.embedder,
+        "model_present": worker.is_embedder_ready(cli.settings),
+        "providers_missing": list_missing_providers(cli.settings.providers),
+        "llm": language,
+        "trouble": trouble.get("text", ""),
+        "shares": left_alone,
+        "failed": [
+            {"event": event.seq, "at": event.at, "error": str(event.payload.get("error", ""))}
+            for event in failed
+        ],
+    }
+    if cli.as_json:
+        print_json(values)
+    else:
+        print_status(values)
+
+
+def list_missing_providers(providers: Sequence[str]) -> list[str]:
+    """The configured execution providers that are not installed."""
+    if not providers:
+        return []
+    from reverie.embedding.minilm import list_absent_providers
+
+    return list_absent_providers(providers)
+
+
+def print_status(values: dict[str, Any]) -> None:
+    """Show the status."""
+    from reverie.interfaces.cli import memory_view
+
+    missing = (
+        "not here yet: reverie data settle fetches it, or the next recall"
+        if values["embedder"] != "none"
+        else "none"
+    )
+    model = "there" if values["model_present"] else missing
+    memory_view.render_facts(
+        {
+            "home": values["home"],
+            "space": values["space"],
+            "memory": "on" if values["on"] else "off (reverie on switches it on)",
+            "off in sessions": ", ".join(values["off_sessions"]),
+            **format_amounts(values),
+            "settling": "somebody is at it" if values["settling"] else "nobody just now",
+            "model": f"{values['embedder']}: {model}",
+            "providers": f"{', '.join(values['providers_missing'])}: not in this ONNX Runtime, so "
+            "the processor computes"
+            if values["providers_missing"]
+            else "",
+            "language": values["llm"],
+            "trouble": values["trouble"],
+            "shared files": " ".join(values["shares"].values()),
+            "failed": "; ".join(f"event {f['event']}: {f['error']}" for f in values["failed"]),
+        }
+    )
+    if values["spaces"]:
+        print_line()
+        memory_view.render_counts(values["spaces"], "spaces")

@@ -1,4 +1,4 @@
-"""`reverie scrub`: secrets that were stored before they were known as such."""
+"""`reverie data scrub`: secrets that were stored before they were known as such."""
 
 import sys
 from collections import Counter
@@ -10,12 +10,20 @@ import typer
 
 from reverie.core.errors import BadInput
 from reverie.interfaces.cli.cli_context import CliContext, CommandTable
-from reverie.interfaces.cli.terminal_output import print_json, print_line, print_note
+from reverie.interfaces.cli.commands.remember_commands import (
+    MemoryIds,
+    require_memory,
+)
+from reverie.interfaces.cli.terminal_output import (
+    print_json,
+    print_line,
+    print_note,
+)
 
 if TYPE_CHECKING:
     from reverie.erasure.scrub import ScrubReport
 
-commands = CommandTable("Keep and change")
+commands = CommandTable()
 
 MAX_NAMED_PLACES = 5  # places of one sort that are named
 EXIT_FOUND = 1  # exit code: something holds a secret, still
@@ -38,9 +46,12 @@ def scrub_secrets(
         ),
     ] = False,
 ) -> None:
-    """Find stored secrets by today's rules, in everything; with --yes, take them out for good.
+    """Find stored secrets, and take them out.
 
-    Says where, what kind and how many, never the secret. Exit code 1: something still holds one.
+    Looks by today's rules, in everything; with --yes, takes them out for good.
+
+    Says where, what kind and how many, never the secret. Exit code 1: something still holds
+    one.
     """
     texts = () if text is None else (read_searched_text(text),)
     with cli.open_mind() as mind:
@@ -74,7 +85,7 @@ def read_searched_text(text: str) -> str:
         return str(typer.prompt("The text to scrub", hide_input=True, err=True))
     line = sys.stdin.readline().rstrip("\r\n")
     if not line:
-        raise BadInput("Nothing came on stdin. Try: reverie scrub --text - < file")
+        raise BadInput("Nothing came on stdin. Try: reverie data scrub --text - < file")
     return line
 
 
@@ -106,7 +117,7 @@ def print_scrub_report(done: "ScrubReport", copies: bool) -> None:
             "leaked all the same."
         )
     elif done.finds:
-        print_line("Nothing was changed. Take it out for good with: reverie scrub --yes")
+        print_line("Nothing was changed. Take it out for good with: reverie data scrub --yes")
     print_paths(
         "Copies that hold it" + ("" if copies else "; --backups cleans or deletes them"),
         done.copies,
@@ -145,3 +156,56 @@ def scrub_to_json(done: "ScrubReport") -> dict[str, object]:
         "written": done.written,
         **{name: list(map(str, getattr(done, name))) for name in ("copies", "yours", "unreached")},
     }
+
+
+@commands.add("purge", spaced=False)
+def erase_memories(
+    cli: CliContext,
+    ids: MemoryIds,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Erase memories for good.
+
+    Text, vectors, history, also in the backups. Cannot be undone.
+    """
+    with cli.open_mind() as mind:
+        there = [require_memory(mind, id) for id in dict.fromkeys(ids)]
+        more = len(mind.data.wordings([memory.id for memory in there]))
+        if not yes and not typer.confirm(
+            f"Erase {len(there)}{format_wordings(more)} for good? This cannot be undone.", err=True
+        ):
+            raise typer.Abort
+        done = mind.data.purge([memory.id for memory in there])
+    if cli.as_json:
+        print_json(
+            {
+                "purged": done.erased,
+                "unreached": list(map(str, done.unreached)),
+                "repeated": list(done.repeated),
+            }
+        )
+    else:
+        print_line(f"Erased {done.erased} for good.")
+    if done.repeated:
+        print_note(
+            f"Others say it too. To erase them as well: reverie data purge {' '.join(done.repeated)}"
+        )
+    for left in done.unreached:
+        print_note(describe_unreached(left, cli.settings.url))
+
+
+def describe_unreached(left: Path, url: str) -> str:
+    """What to do about a file that may still hold what was erased."""
+    if url.endswith(str(left)):
+        return (
+            f"{left} is being read by another process, so its journal still holds it. Once "
+            "that is done the worker "
+            "clears it by itself, and so does: reverie data scrub --yes"
+        )
+    return f"{left} could not be reached and may still hold it. Delete it if so."
+
+
+def format_wordings(count: int) -> str:
+    """What goes with what was named; nothing where nothing was merged into it."""
+    what = "wording that was" if count == 1 else "wordings that were"
+    return f" and {count:,} {what} merged into it" if count else ""

@@ -1,0 +1,53 @@
+"""How the command line is divided, and what its commands were called before that."""
+
+# What `reverie --help` lists by itself, under these headings.
+SECTIONS = {
+    "Remember, find, change": "remember recall list show explain edit forget undo review remind "
+    "plan learn sleep",
+    "Set up and look after": "status off on install uninstall doctor mcp tour",
+}
+GROUPS = {
+    "memory": "Tags, links, feelings, history; bring back, approve.",
+    "reminder": "What is due; say that it is done, cancel, put off.",
+    "procedure": "How things are done, and what to beware of.",
+    "code": "Index a repository; its map, callers, symbols.",
+    "files": "Search folders of notes, and write into them.",
+    "session": "Past conversations, working memory, replay.",
+    "episode": "What happened: keep it, list it, a journal by day.",
+    "activity": "What agents did: errors and fixes, files, SQL.",
+    "data": "The store: export, import, back up, check, erase.",
+}
+
+# All commands stood side by side before they were grouped. Scripts, hooks and habits know those
+# names: they go on working. A command that is added to a group later does not belong here.
+MOVED_COMMANDS = {
+    name: f"{group} {name}"
+    for group, names in {
+        "memory": "tag link feedback restore history similar graph tags kinds hints retrieve gaps "
+        "curate promote feel feelings season",
+        "reminder": "due done cancel snooze",
+        "procedure": "teach outcome warnings",
+        "code": "index map callers symbol",
+        "session": "rejected hold held release replay window condense",
+        "episode": "journal chain",
+        "activity": "log fix coedited touched workflows sql",
+        "data": "export import backup verify stats settle mirror share purge scrub llm",
+    }.items()
+    for name in names.split()
+} | {
+    "reminders": "reminder list",
+    "procedures": "procedure list",
+    "snippets": "code similar",
+    "about": "code anchors",
+    "sessions": "session list",
+    "session": "session show",
+    "recount": "episode add",
+    "episodes": "episode list",
+}
+# What lists the ids that a command takes, where it is not `list`.
+LISTING_COMMANDS = {
+    "undo": "undo",
+    "reminder done": "reminder list",
+    "reminder cancel": "reminder list",
+    "reminder snooze": "reminder list",
+}

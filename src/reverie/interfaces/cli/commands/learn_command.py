@@ -1,0 +1,139 @@
+"""The command `learn`: what finished conversations teach, or the history of a repository."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from reverie.core import config
+from reverie.core.errors import BadInput, ReverieError
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable
+from reverie.interfaces.cli.commands.session_commands import MAX_MESSAGE_CHARS
+from reverie.interfaces.cli.terminal_output import (
+    memory_to_json,
+    one_line,
+    print_error,
+    print_json,
+    print_line,
+    print_note,
+)
+
+commands = CommandTable()
+
+
+@commands.add("learn")
+def learn_conversations(
+    cli: CliContext,
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="FILE…",
+            help="Claude Code transcripts, messages as JSON or JSON Lines; of a folder its "
+            "*.jsonl; “-” is stdin. "
+            "With --git a repository.",
+        ),
+    ] = None,
+    git: Annotated[
+        bool, typer.Option("--git", help="Take in a repository's history (default: the one here).")
+    ] = False,
+) -> None:
+    """Take memories out of conversations or a git history.
+
+    Finished or crashed conversations, or with --git what a repository went through. Twice adds
+    nothing.
+    """
+    if git:
+        from reverie.interfaces.cli.commands import activity_commands
+
+        activity_commands.learn_histories(cli, files or [Path()])
+        return
+    if not files:
+        raise BadInput("Name the conversations to learn from, or a repository with --git")
+    results: list[dict[str, Any]] = []
+    with cli.open_mind() as mind:
+        for file in (one for given in files for one in list_recordings(given)):
+            results += learn_recording(cli, mind, file)
+    if cli.as_json:
+        print_json({"space": cli.space, "sessions": results})
+    else:
+        for result in results:
+            print_learned(result)
+    if any(result["error"] for result in results):
+        raise typer.Exit(2)
+
+
+def list_recordings(given: Path) -> list[Path]:
+    """The recordings in a folder, by name; a file is itself."""
+    folder = config.working_directory() / given.expanduser()
+    return sorted(folder.glob("*.jsonl")) or [given] if folder.is_dir() else [given]
+
+
+def learn_recording(cli: CliContext, mind: Any, file: Path) -> list[dict[str, Any]]:
+    """What each conversation of a file taught, as JSON values. One that cannot be learned from does
+    not disturb the others.
+    """
+    from reverie.extraction.transcript_learning import LearnReport
+    from reverie.interfaces.cli.replay_run import read_content
+    from reverie.porting.transcript_formats import read_transcript
+
+    name = file.stem if str(file) != "-" else "stdin"
+    try:
+        recording = read_transcript(read_content(file), name)
+    except (BadInput, OSError) as err:
+        return [learned_to_json(LearnReport(name), str(err))]
+    conversations = recording.conversations
+    results: list[dict[str, Any]] = []
+    for conversation in conversations:
+        cli.progress(f"learning from {conversation.session}", len(results), len(conversations))
+        messages = [
+            {"role": one.role, "content": one.text, "at": one.at} for one in conversation.messages
+        ]
+        try:
+            results.append(
+                learned_to_json(mind.learn(messages, space=cli.space, session=conversation.session))
+            )
+        except ReverieError as err:
+            results.append(
+                learned_to_json(LearnReport(conversation.session, messages=len(messages)), str(err))
+            )
+    cli.progress.clear()
+    results[0]["remarks"] = list(recording.remarks)  # a recording has a conversation at least
+    return results
+
+
+def learned_to_json(done: Any, error: str = "") -> dict[str, Any]:
+    """What one conversation taught, as JSON values."""
+    return {
+        "session": done.session,
+        "memories": [memory_to_json(memory) for memory in done.memories],
+        "rejected": [one._asdict() for one in done.rejected],
+        "messages": done.messages,
+        "known": done.known,
+        "redacted": list(done.redacted),
+        "remarks": [],
+        "error": error,
+    }
+
+
+def print_learned(result: dict[str, Any]) -> None:
+    """Tell people what one conversation taught, and what was rejected."""
+    name = one_line(result["session"], 60)
+    for remark in result["remarks"]:
+        print_note(f"{name}: {remark}.")
+    if result["error"]:
+        print_error(f"{name}: {result['error']}. The other conversations are not affected")
+    elif result["known"]:
+        print_line(f"{name}: learned from already, nothing new.")
+    else:
+        print_line(
+            f"{name}: {result['messages']:,} messages, {len(result['memories']):,} kept, "
+            f"{len(result['rejected']):,} rejected"
+        )
+        for memory in result["memories"]:
+            print_line(f"  + {memory['kind']}: {one_line(memory['text'], MAX_MESSAGE_CHARS)}")
+        for rejected in result["rejected"]:
+            print_line(f"  - {rejected['reason']}: {one_line(rejected['text'], MAX_MESSAGE_CHARS)}")
+        if result["redacted"]:
+            print_note(
+                f"{name}: taken out before anything was kept: {', '.join(result['redacted'])}."
+            )

@@ -1,0 +1,484 @@
+"""The group `memory`: tags, links, feedback, feelings; what stands beside a memory, and its history."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reverie import Hit, Memory
+from reverie.core import clock, config
+from reverie.core.code_anchors import outdated_notice
+from reverie.core.kinds import KINDS, MATURITIES, maturity_of
+from reverie.core.model import MEMORY_RELATIONS, Record
+from reverie.interfaces.cli.cli_context import CliContext, CommandTable, Limit
+from reverie.interfaces.cli.commands.remember_commands import (
+    MemoryId,
+    hand_to_worker,
+    require_memory,
+)
+from reverie.interfaces.cli.commands.review_commands import Id
+from reverie.interfaces.cli.commands.search_commands import (
+    Depth,
+    Tags,
+    choose_search_mode,
+    hit_to_json,
+    note_nothing_found,
+    print_memories,
+)
+from reverie.interfaces.cli.shell_completion import (
+    complete_forgotten_ids,
+    complete_ids,
+    complete_tags,
+)
+from reverie.interfaces.cli.terminal_output import (
+    memory_to_json,
+    one_line,
+    print_json,
+    print_line,
+    print_note,
+)
+from reverie.interfaces.cli.user_input import (
+    parse_time_ahead,
+)
+from reverie.memory.feelings import INTENSITIES
+
+commands = CommandTable()
+
+
+@commands.add("tag", spaced=False)
+def tag_memory(
+    cli: CliContext,
+    id: MemoryId,
+    tags: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TAG…",
+            autocompletion=complete_tags,
+            help="Tags to put on; -TAG after “--”, or --remove, takes off.",
+        ),
+    ] = [],  # noqa: B006
+    remove: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--remove",
+            "-r",
+            autocompletion=complete_tags,
+            help="A tag to take off.",
+        ),
+    ] = None,
+) -> None:
+    """Put tags on a memory and take tags off it."""
+    off = [*(remove or ()), *(word[1:] for word in tags if word.startswith("-"))]
+    on = [word for word in tags if not word.startswith("-")]
+    with cli.open_mind() as mind:
+        memory = mind.tag(id, add=on, remove=off)
+    if cli.as_json:
+        print_json({"memory": memory_to_json(memory)})
+    else:
+        print_line(f"{id}: {', '.join(f'#{t}' for t in memory.tags) or 'no tags'}")
+
+
+@commands.add("link", spaced=False)
+def link_two_memories(
+    cli: CliContext,
+    src: MemoryId,
+    dst: MemoryId,
+    rel: Annotated[
+        str,
+        typer.Option(
+            help=f"One of {', '.join(MEMORY_RELATIONS)}.",
+            autocompletion=lambda: list(MEMORY_RELATIONS),
+        ),
+    ] = "relates_to",
+    weight: Annotated[
+        float | None,
+        typer.Option(help="How strongly, 0 to 1; 0 unties. None: 0.5, and stronger each time."),
+    ] = None,
+) -> None:
+    """Tie two memories together.
+
+    Or say that one supersedes or contradicts the other.
+    """
+    with cli.open_mind() as mind:
+        now = mind.link(src, dst, rel, weight)
+    if cli.as_json:
+        print_json({"src": src, "rel": rel, "dst": dst, "weight": now})
+    else:
+        print_line(
+            f"{src} {rel.replace('_', ' ')} {dst} ({now:.2f})."
+            if now
+            else f"{src} and {dst} are untied."
+        )
+
+
+@commands.add("feedback", spaced=False)
+def give_feedback(
+    cli: CliContext,
+    id: MemoryId,
+    helpful: Annotated[bool, typer.Option("--helpful/--unhelpful", help="Did it help?")] = True,
+    session: Annotated[str, typer.Option(help="The conversation in which it did.")] = "",
+) -> None:
+    """Say whether a memory helped.
+
+    Use strengthens, rejection weakens, neither deletes.
+    """
+    with cli.open_mind() as mind:
+        memory = mind.feedback(id, helpful, session=session)
+    if cli.as_json:
+        print_json({"memory": memory_to_json(memory)})
+    else:
+        print_line(f"{id} is now believed at {memory.confidence:.0%}, strength {memory.strength}.")
+
+
+@commands.add("restore", spaced=False)
+def restore_memories(
+    cli: CliContext,
+    ids: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ID…",
+            autocompletion=complete_forgotten_ids,
+            help="Ids of memories.",
+        ),
+    ],
+) -> None:
+    """Bring back what was forgotten or superseded."""
+    with cli.open_mind() as mind:
+        before = {
+            id: require_memory(mind, id) for id in ids
+        }  # all of them are known, or nothing happens
+        back = [mind.restore(id) for id in ids]
+        hand_to_worker(cli, mind)
+    if cli.as_json:
+        print_json({"memories": [memory_to_json(memory) for memory in back]})
+        return
+    for memory in back:
+        print_line(
+            f"{memory.id} counts already."
+            if before[memory.id].active
+            else f"{memory.id} counts again: {one_line(memory.text, 60)}"
+        )
+
+
+@commands.add("curate")
+def curate_or_list(
+    cli: CliContext,
+    id: Id = None,
+    state: Annotated[
+        str,
+        typer.Option(
+            "--as", help=f"One of {', '.join(MATURITIES)}.", autocompletion=lambda: list(MATURITIES)
+        ),
+    ] = "validated",
+    by: Annotated[str, typer.Option(help="Who says so.")] = "user",
+    note: Annotated[str, typer.Option(help="Why.")] = "",
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=0, help="How many are listed, at most.")
+    ] = 20,
+) -> None:
+    """Approve a memory, pass it on, or put it away.
+
+    It is passed on to a person. Without an id, list what waits for a look.
+    """
+    with cli.open_mind() as mind:
+        if id:
+            memory = mind.review.curate(id, state, by=by, note=note)
+            if cli.as_json:
+                print_json({"memory": memory_to_json(memory)})
+            else:
+                print_line(f"{id} is {state}.")
+            return
+        waiting = mind.review.pending(space=cli.space, limit=limit)
+    if cli.as_json:
+        print_json({"memories": [memory_to_json(memory) for memory in waiting]})
+        return
+    for memory in waiting:
+        standing = (maturity_of(memory), memory.provenance, *list_origin_notes(memory))
+        why = outdated_notice(memory) or ", ".join(standing)
+        print_line(f"{memory.id}  {why}: {one_line(memory.text, 100)}")
+    if not waiting:
+        print_line("Nothing waits for a look.")
+
+
+def list_origin_notes(memory: Memory) -> list[str]:
+    """Where what others wrote comes from, and why somebody should look first."""
+    return [
+        str(memory.details[name]) for name in ("heard_from", "planted") if name in memory.details
+    ]
+
+
+@commands.add("promote", spaced=False)
+def promote_to_page(
+    cli: CliContext,
+    id: Annotated[
+        str,
+        typer.Argument(metavar="ID", autocompletion=complete_ids, help="The memory, mem_…."),
+    ],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="The new page, such as docs/decisions/cache.md.")
+    ],
+    by: Annotated[str, typer.Option(help="Who says so.")] = "user",
+    note: Annotated[str, typer.Option(help="Why.")] = "",
+) -> None:
+    """Make a lasting page of Markdown of a memory.
+
+    The page says what it says and where it comes from.
+    """
+    with cli.open_mind() as mind:
+        memory = mind.review.promote(
+            id, config.working_directory() / file.expanduser(), by=by, note=note
+        )
+    if cli.as_json:
+        print_json({"memory": memory_to_json(memory)})
+    else:
+        print_line(f"Written: {memory.details['reference']}. {id} is approved and names it.")
+
+
+@commands.add("hints")
+def list_hints(
+    cli: CliContext,
+    prompt: Annotated[list[str], typer.Argument(metavar="PROMPT", help="What is to be done.")],
+    limit: Limit = 5,
+    session: Annotated[
+        str, typer.Option(help="The conversation: what was hinted in it before is left out.")
+    ] = "",
+) -> None:
+    """Titles and ids of what may be worth reading.
+
+    Give the prompt; `reverie memory retrieve ID` reads what is hinted.
+    """
+    text = " ".join(prompt)
+    with cli.open_mind() as mind:
+        if choose_search_mode(cli, mind, text, "auto") == "words":
+            mind.context.embedder = None
+        found = mind.hints(text, space=cli.space, limit=limit, session=session)
+    if cli.as_json:
+        print_json({"space": cli.space, "hints": [hint._asdict() for hint in found]})
+    elif found:
+        from reverie.interfaces.cli import memory_view
+
+        memory_view.render_hint_list(found)
+    else:
+        note_nothing_found(cli)
+
+
+@commands.add("retrieve")
+def retrieve_memories(
+    cli: CliContext,
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="ID…",
+            autocompletion=complete_ids,
+            help="Ids, as hints name them.",
+        ),
+    ] = None,
+    tag: Tags = None,
+    limit: Limit = 3,
+) -> None:
+    """Read memories by ids or by tags; each counts as used."""
+    with cli.open_mind() as mind:
+        found = mind.retrieve(ids or (), tags=tag or (), limit=limit, space=cli.space)
+    if cli.as_json:
+        values = [memory_to_json(memory) for memory in found.memories]
+        print_json({"memories": values, "matched": found.matched, "truncated": found.truncated})
+    elif found.memories:
+        from reverie.interfaces.cli import memory_view
+
+        for memory in found.memories:
+            memory_view.render_memory(memory, clock.now())
+        if found.truncated:
+            print_note(
+                f"{found.matched:,} carry one of these tags; more of them: --limit {found.matched}"
+            )
+    else:
+        note_nothing_found(cli)
+
+
+@commands.add("tags")
+def list_tags(
+    cli: CliContext,
+    describe: Annotated[
+        tuple[str, str],
+        typer.Option(metavar="TAG TEXT", help="Say what a tag means; an empty text takes it back."),
+    ] = ("", ""),
+) -> None:
+    """List the tags in use here.
+
+    With what they mean where somebody said it.
+    """
+    with cli.open_mind() as mind:
+        if any(describe):
+            mind.describe(*describe, space=cli.space)
+        found, meanings = mind.tags(cli.space), mind.meanings(cli.space)
+    if cli.as_json:
+        print_json({"space": cli.space, "tags": found, "meanings": meanings})
+    elif found or meanings:
+        from reverie.interfaces.cli import memory_view
+
+        memory_view.render_counts({tag: found.get(tag, 0) for tag in {**found, **meanings}}, "tags")
+        for name, text in meanings.items():
+            print_line(f"#{name}: {text}")
+    else:
+        print_note(f"No tags in {cli.space}.")
+
+
+@commands.add("gaps")
+def list_gaps(cli: CliContext, limit: Limit = 20) -> None:
+    """Questions that memory could not answer.
+
+    Those asked here: what is worth remembering.
+    """
+    with cli.open_mind() as mind:
+        found = mind.review.gaps(cli.space)[:limit]
+    if cli.as_json:
+        print_json({"space": cli.space, "gaps": [gap._asdict() for gap in found]})
+    elif found:
+        from reverie.interfaces.cli import memory_view
+
+        memory_view.render_gaps(found, clock.now())
+    else:
+        print_note(f"No question in {cli.space} went unanswered.")
+
+
+@commands.add("history", spaced=False)
+def show_history(cli: CliContext, id: MemoryId) -> None:
+    """What was done to a memory, with what was there before."""
+    with cli.open_mind() as mind:
+        found = mind.history(id)
+    if cli.as_json:
+        print_json({"id": id, "history": [record_to_json(record) for record in found]})
+    else:
+        from reverie.interfaces.cli import memory_view
+
+        memory_view.render_records(found)
+
+
+def record_to_json(record: Record) -> dict[str, object]:
+    """A change of a memory as JSON values."""
+    event = record.event
+    return {
+        "event": event.seq,
+        "verb": event.verb,
+        "at": event.at,
+        "op": record.op,
+        "before": record.before,
+        "after": record.after,
+    }
+
+
+@commands.add("similar", spaced=False)
+def list_similar(cli: CliContext, id: MemoryId, limit: Limit = 10) -> None:
+    """Find memories like this one.
+
+    By meaning, and by the tags, clusters and links that they share.
+    """
+    with cli.open_mind() as mind:
+        print_hits(cli, id, mind.similar(id, limit=limit), "Nothing is like it.")
+
+
+@commands.add("graph", spaced=False)
+def list_neighbours(cli: CliContext, id: MemoryId, limit: Limit = 20, depth: Depth = None) -> None:
+    """Show what a memory is tied to, nearest first.
+
+    By links, tags and clusters.
+    """
+    with cli.open_mind() as mind:
+        print_hits(cli, id, mind.neighbours(id, depth=depth, limit=limit), "It is tied to nothing.")
+
+
+def print_hits(cli: CliContext, id: str, found: list[Hit], none: str) -> None:
+    """Show what stands beside a memory."""
+    if cli.as_json:
+        print_json({"id": id, "hits": [hit_to_json(hit) for hit in found]})
+    elif found:
+        from reverie.interfaces.cli import memory_view
+
+        memory_view.render_hits(found, clock.now(), "")
+    else:
+        print_note(none)
+
+
+@commands.add("kinds", spaced=False)
+def list_kinds(cli: CliContext) -> None:
+    """List the kinds of memory and how they fade."""
+
+    if cli.as_json:
+        # JSON has no infinity: what never fades has no half-life.
+        half_lives = {
+            name: kind.half_life if kind.half_life < 1e9 else None for name, kind in KINDS.items()
+        }
+        rows = [{**kind._asdict(), "half_life": half_lives[name]} for name, kind in KINDS.items()]
+        print_json({"kinds": rows})
+    else:
+        from reverie.interfaces.cli import memory_view
+
+        memory_view.render_kinds(list(KINDS.values()))
+
+
+@commands.add("feel")
+def record_feeling(
+    cli: CliContext,
+    emotion: Annotated[str, typer.Argument(help="In a word: joy, relief, frustration, ….")],
+    intensity: Annotated[
+        str, typer.Option(help="low, medium or high.", autocompletion=lambda: list(INTENSITIES))
+    ] = "medium",
+    about: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            autocompletion=complete_ids,
+            help="The memory that is felt so.",
+        ),
+    ] = None,
+    why: Annotated[str, typer.Option(help="Why, in a few words.")] = "",
+) -> None:
+    """Note how something felt, on a memory or by itself."""
+    with cli.open_mind() as mind:
+        kept = mind.feelings.record(emotion, intensity, about=about, why=why, space=cli.space)
+    if cli.as_json:
+        print_json({"memory": memory_to_json(kept)})
+    else:
+        print_line(f"{kept.id}: {emotion} ({intensity}).")
+
+
+@commands.add("feelings")
+def list_feelings(
+    cli: CliContext,
+    minimum: Annotated[
+        str, typer.Option(help="At least so strong.", autocompletion=lambda: list(INTENSITIES))
+    ] = "low",
+    emotion: Annotated[str, typer.Option(help="Only this one.")] = "",
+    limit: Limit = 20,
+) -> None:
+    """List memories that carry a feeling, newest first."""
+    with cli.open_mind() as mind:
+        found = mind.feelings.browse(minimum=minimum, emotion=emotion, space=cli.space, limit=limit)
+    print_memories(cli, found, f"No such feeling in {cli.space}.")
+
+
+@commands.add("season")
+def set_season(
+    cli: CliContext,
+    label: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="release-week, end-of-sprint, ….")
+    ] = None,
+    until: Annotated[
+        str, typer.Option(metavar="WHEN", help="When it ends: a time, or 5d from now.")
+    ] = "",
+    end: Annotated[bool, typer.Option("--end", help="It is over.")] = False,
+) -> None:
+    """Say what the present time is called here.
+
+    What was kept in a time of the same name is favoured.
+    """
+    with cli.open_mind() as mind:
+        now = mind.episodes.season(
+            "" if end else label,
+            until=parse_time_ahead(until, clock.now(), "--until"),
+            space=cli.space,
+        )
+    if cli.as_json:
+        print_json({"space": cli.space, "season": now.label or None, "until": now.until})
+    else:
+        print_line(f"It is {now.label} in {cli.space}." if now else f"No season in {cli.space}.")

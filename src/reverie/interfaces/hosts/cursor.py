@@ -1,0 +1,87 @@
+"""Cursor, by its documented messages: not tried with the real program (docs/hosts.md)."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from reverie.interfaces.hooks.hook_event import (
+    COMPACT_BEFORE,
+    PROMPT,
+    SESSION_END,
+    SESSION_START,
+    TOOL_AFTER,
+    TOOL_BEFORE,
+    TOOL_FAILED,
+    TURN_END,
+    HookEvent,
+    first_text,
+)
+from reverie.interfaces.hosts.host_agent import (
+    FILE_TOOLS,
+    HostAgent,
+    extract_result_text,
+    to_seconds,
+    to_share,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CURSOR_EVENTS = {
+    "sessionStart": SESSION_START,
+    "beforeSubmitPrompt": PROMPT,
+    "preToolUse": TOOL_BEFORE,
+    "postToolUse": TOOL_AFTER,
+    "postToolUseFailure": TOOL_FAILED,
+    "afterAgentResponse": TURN_END,
+    "preCompact": COMPACT_BEFORE,
+    "sessionEnd": SESSION_END,
+}
+
+
+def read_cursor_event(payload: Mapping[str, Any]) -> HookEvent:
+    """What Cursor tells of."""
+    kind = CURSOR_EVENTS[payload["hook_event_name"]]
+    roots = payload.get("workspace_roots")
+    root = roots[0] if isinstance(roots, list) and roots else None
+    texts = {PROMPT: ("prompt",), TURN_END: ("text",), TOOL_FAILED: ("error_message",)}
+    tool = first_text(payload, "tool_name")
+    is_file = tool.lower() in FILE_TOOLS
+    return HookEvent(
+        kind,
+        session=first_text(payload, "conversation_id", "session_id"),
+        cwd=root if isinstance(root, str) else first_text(payload, "cwd"),
+        text=first_text(payload, *texts.get(kind, ())),
+        tool=tool,
+        given=payload.get("tool_input"),
+        result="" if is_file else extract_result_text(payload.get("tool_output")),
+        seconds=to_seconds(payload.get("duration")),
+        transcript=first_text(payload, "transcript_path"),
+        full=to_share(payload.get("context_usage_percent")),
+        model=first_text(payload, "model"),
+    )
+
+
+def answer_cursor(event: str, text: str) -> dict[str, Any]:
+    """What Cursor reads: context goes with a prompt and with the start of a session."""
+    if event == "beforeSubmitPrompt":
+        return {"continue": True, "additional_context": text}
+    return {"additional_context": text} if event == "sessionStart" else {}
+
+
+def settings_files(project: "Path | None") -> tuple["Path", "Path"]:
+    """(hooks, MCP servers)."""
+    from reverie.core import config
+
+    folder = project / ".cursor" if project else config.host_folder("", ".cursor")
+    return folder / "hooks.json", folder / "mcp.json"
+
+
+HOST = HostAgent(
+    "Cursor",
+    "Restart Cursor. `reverie doctor` says whether all is well.",
+    CURSOR_EVENTS,
+    read_cursor_event,
+    answer_cursor,
+    settings_files,
+    flat_hooks=True,
+)

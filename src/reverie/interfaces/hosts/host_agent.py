@@ -1,0 +1,99 @@
+"""What a host agent is to us, and how the parts of its messages are read.
+
+Each host is one module beside this one; hooks import only that of the host that started them, so
+nothing here imports more than a hook can afford.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from json import dumps, loads
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from reverie.interfaces.hooks.hook_event import HookEvent, first_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_ANSWER_CHARS = 9_500  # of a block in an answer; Claude Code cuts at 10,000
+# What these answer is a file's content, which is not kept.
+FILE_TOOLS = ("read", "edit", "write", "multiedit", "notebookedit")
+
+ReadSettings = Callable[["Path"], Mapping[str, Any]]  # {} where there is no such file
+
+
+def no_switches(_read: ReadSettings, _project: "Path") -> Iterator[tuple["Path", str]]:
+    """For hosts whose hooks cannot be switched off as a whole."""
+    return iter(())
+
+
+class HostAgent(NamedTuple):
+    """A host agent: how its hooks talk, and where its settings are."""
+
+    title: str  # its name for people
+    next_step: str  # what to do after `reverie install`
+    events: Mapping[str, str]  # its names of what happens, and ours
+    read: Callable[[Mapping[str, Any]], HookEvent | None]
+    # (its name of the event, what to say) -> the shape that it reads
+    answer: Callable[[str, str], dict[str, Any]]
+    # a project's folder, or None for the user's own -> (file with hooks, file with MCP servers)
+    settings_files: Callable[["Path | None"], tuple["Path", "Path"]]
+    # (reads a settings file, a project's folder) -> (file, setting) that keeps all hooks from running
+    find_switches: Callable[[ReadSettings, "Path"], Iterator[tuple["Path", str]]] = no_switches
+    flat_hooks: bool = False  # a list of commands for each event, not groups of handlers
+    runs_equal_once: bool = False  # equal handlers that stand in several files run once
+
+
+def read_host_event(host: HostAgent, payload: Any) -> HookEvent | None:
+    """What a host tells of; None for what does not concern us."""
+    if not isinstance(payload, Mapping) or payload.get("hook_event_name") not in host.events:
+        return None
+    event = host.read(payload)
+    return event if event and event.session else None
+
+
+def has_failed_exit(response: Any) -> bool:
+    """True if a response says that the command ended with a code other than 0, as those of Codex
+    do.
+    """
+    if isinstance(response, str) and response.startswith("{"):
+        try:
+            response = loads(response)
+        except ValueError:
+            return False
+    if not isinstance(response, Mapping):
+        return False
+    about = response.get("metadata")
+    code = (about if isinstance(about, Mapping) else response).get("exit_code")
+    return isinstance(code, int) and code != 0
+
+
+def extract_result_text(response: Any) -> str:
+    """What a tool answered, as text: what it printed where that can be told, else all of it."""
+    if response is None or isinstance(response, str):
+        return response or ""
+    if isinstance(response, Mapping):
+        names = ("stdout", "stderr")
+        if any(isinstance(response.get(name), str) for name in names):
+            return "\n".join(filter(None, (first_text(response, name) for name in names)))
+        if isinstance(response.get("content"), str):
+            # What a search found: its lines say of which file they are.
+            return first_text(response, "content")
+    if isinstance(response, list) and response and all(map(is_text_part, response)):
+        return "\n".join(first_text(part, "text") for part in response)
+    return dumps(response, ensure_ascii=False)
+
+
+def is_text_part(part: Any) -> bool:
+    """True for `{"text": …}`, of which MCP tools answer a list."""
+    return isinstance(part, Mapping) and isinstance(part.get("text"), str)
+
+
+def to_seconds(value: Any) -> float | None:
+    """Milliseconds as seconds."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return value / 1_000 if is_number else None
+
+
+def to_share(value: Any) -> float | None:
+    """A percentage as a share of 0..1."""
+    known = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 100
+    return value / 100 if known else None
