@@ -10,7 +10,7 @@ import pytest
 import reverie
 from reverie.core.config import Settings
 from reverie.embedding.toy import ToyEmbedder
-from tests.support.helpers import invoked, toy_home
+from tests.support.helpers import run_command, toy_home
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -23,7 +23,7 @@ def home(tmp_path):
 @pytest.fixture
 def run(home, monkeypatch):
     monkeypatch.setenv("REVERIE_HOME", str(home))
-    return invoked
+    return run_command
 
 
 def lines(path, rows):

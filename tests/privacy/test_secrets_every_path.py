@@ -17,7 +17,7 @@ from reverie.testing import SPACE, make_conversation, memory
 from tests.activity.test_learned_patterns import commit, git
 from tests.interfaces.test_hook_processes import Host
 from tests.support import other_programs as others
-from tests.support.helpers import opened, toy_home
+from tests.support.helpers import open_mind, toy_home
 
 
 def made(seed=31):
@@ -294,7 +294,7 @@ def test_no_hook_keeps_a_secret(tmp_path):
         )
     assert host.room.waiting()
     assert kept(home) == []
-    with opened(home) as mind:
+    with open_mind(home) as mind:
         desk = HookConsumer(mind)
         while desk.waits() and desk.attend():
             pass

@@ -31,7 +31,7 @@ from reverie.core.errors import (
 from reverie.storage import open_store
 from reverie.storage.sqlite import repair_store
 from reverie.testing import NOON, AbsentEmbedder, Clock, make_conversation, memory
-from tests.support.helpers import mounted, read_only
+from tests.support.helpers import mounted_filesystem, mounted_read_only
 
 SPACE = "me/demo"
 
@@ -213,7 +213,9 @@ def test_a_full_database_keeps_what_was_promised(tmp_path):
 @pytest.mark.proves("X20")
 def test_a_full_disk_keeps_what_was_promised(tmp_path):
     """The same on a real file system without room: another file is removed, and it works again."""
-    with mounted("-t", "tmpfs", "-o", "size=3m", "reverie-test", tmp_path / "small") as small:
+    with mounted_filesystem(
+        "-t", "tmpfs", "-o", "size=3m", "reverie-test", tmp_path / "small"
+    ) as small:
         (small / "ballast").write_bytes(b"x" * 1_000_000)
         with memory(small / "home") as mind:
             kept = fill(mind)
@@ -261,7 +263,7 @@ def test_a_read_only_home_can_be_read(tmp_path):
         crashed = shutil.copytree(
             home, tmp_path / "crashed", ignore=shutil.ignore_patterns("*-shm")
         )
-    with read_only(home, tmp_path / "mount") as place, memory(place) as mind:
+    with mounted_read_only(home, tmp_path / "mount") as place, memory(place) as mind:
         with pytest.raises(StoreReadOnly):
             mind.remember("more", space=SPACE)
         assert len(mind.get(ids)) == 3
@@ -272,7 +274,7 @@ def test_a_read_only_home_can_be_read(tmp_path):
         mind.data.backup(tmp_path / "copy.db")
         with mind.companion(f"{SPACE}/s") as companion:
             companion.turn(make_conversation("note 2"))
-    with read_only(crashed, tmp_path / "mount") as place, pytest.raises(StoreReadOnly):
+    with mounted_read_only(crashed, tmp_path / "mount") as place, pytest.raises(StoreReadOnly):
         memory(place)
     for folder in (home, crashed):
         with memory(folder) as mind:

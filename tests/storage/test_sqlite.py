@@ -20,7 +20,7 @@ from reverie.storage import open_store
 from reverie.testing import SPACE, make_event, make_memory
 from reverie.text.tokenization import fingerprint_text
 from tests.storage.test_store_contract import columns, embed, find, keep, vector
-from tests.support.crash_at_statement import lit
+from tests.support.crash_at_statement import failing_at_statement
 
 # the package has a function of this name
 migrate = import_module("reverie.storage.sqlite.schema_migration")
@@ -494,7 +494,7 @@ def test_what_a_failed_rollback_left_open_is_rolled_back_before_anything_else(pa
         ):
             with (
                 suppress(KeyboardInterrupt, StoreError),
-                lit(store, 3, failure, False),
+                failing_at_statement(store, 3, failure, False),
                 store.transaction(),
             ):
                 store.connections.writer.execute("update memory set text = 'crane'")

@@ -16,7 +16,7 @@ from reverie.testing import SPACE, make_conversation
 
 
 @contextmanager
-def unknowing(monkeypatch):
+def without_redaction(monkeypatch):
     """An older version that knew no secret: everything is kept as it comes."""
     with monkeypatch.context() as patch:
         for find in ("assignment", "shape", "personal", "iban"):
@@ -25,7 +25,7 @@ def unknowing(monkeypatch):
         yield
 
 
-def live(mind, tmp_path, words):
+def plant_everywhere(mind, tmp_path, words):
     """A life in which these words come up everywhere; the memory that says them."""
     notes, repo, home = tmp_path / "notes", tmp_path / "repo", mind.settings.home
     for folder in (notes, repo):
@@ -90,11 +90,11 @@ def live(mind, tmp_path, words):
     return kept
 
 
-def holding(folder, *texts):
+def find_files_holding(folder, *texts):
     """Which files of a folder hold one of these texts in their bytes, in any writing: names from
     the folder.
     """
-    wanted = [form for text in texts for form in forms(text)]
+    wanted = [form for text in texts for form in encode_in_every_way(text)]
     return sorted(
         {
             str(path.relative_to(folder))
@@ -105,7 +105,7 @@ def holding(folder, *texts):
     )
 
 
-def forms(text):
+def encode_in_every_way(text):
     """A text as bytes, in lower case: UTF-8, UTF-16, as JSON writes it, and pressed together."""
     low = text.lower()
     yield from {
