@@ -408,7 +408,6 @@ def test_on_the_command_line(tmp_path):
         run_command(
             "--json",
             "session",
-            "session",
             "condense",
             str(file),
             "-n",

@@ -77,18 +77,16 @@ def test_an_old_name_leaves_stdout_alone(tmp_path):
     old = run_command(*where, "tags", "--json")
     new = run_command(*where, "memory", "tags", "--json")
     assert (old.stdout, new.stderr) == (new.stdout, "")
-    assert old.stderr == "`reverie memory tags` is now `reverie memory tags`\n"
+    assert old.stderr == "`reverie tags` is now `reverie memory tags`\n"
 
 
 def test_session_is_a_group_and_was_a_command(tmp_path):
     """`session ID` shows a conversation; `session list` lists them, whatever options come first."""
     where = ("--home", str(toy_home(tmp_path)), "--space", "me/demo")
-    assert (
-        "is now `reverie session show show`" in run_command(*where, "session", "s1", code=1).stderr
-    )
+    assert "is now `reverie session show`" in run_command(*where, "session", "s1", code=1).stderr
     assert "is now" in run_command(*where, "session", "--grep", "word", "s1", code=1).stderr
     assert "is now" not in run_command(*where, "session", "list").stderr
-    assert "rejected" in run_command("session", "show", "--help").stdout
+    assert "rejected" in run_command("session", "--help").stdout
 
 
 def test_completion_offers_new_names_only():
