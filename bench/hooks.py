@@ -115,7 +115,7 @@ class Host:
     def quiet(self) -> float:
         """Seconds until everything is taken in and the worker has gone."""
         start = time.perf_counter()
-        while self.room.waiting() or is_worker_alive(self.room.lock) or self.workers():
+        while self.room.list_events() or is_worker_alive(self.room.lock) or self.workers():
             time.sleep(0.05)
         return time.perf_counter() - start
 

@@ -457,7 +457,7 @@ def test_what_hangs_together_is_grouped_in_parts_between_which_it_may_stop(monke
     monkeypatch.setattr(clusters, "MAX_COMPONENT_ROWS", 40)
     parts = [
         len(rows)
-        for rows, _ in clusters.iter_components(clusters.to_distance_graph(near), np.arange(72), 5)
+        for rows, _ in clusters.iter_components(clusters.to_distance_graph(near), np.arange(72))
     ]
     assert len(parts) > 1 and max(parts) <= 40
     assert [1] * 6 == [
@@ -476,7 +476,7 @@ def test_names_stay_as_long_as_most_members_stay():
     groups = {0: frozenset("abce"), 1: frozenset("mnop")}
     counts = {1: Counter(heron=4, secret=1, the=4)}
     named = clusters.name_clusters(
-        "me", groups, before, counts, Counter(heron=4, secret=1, the=400)
+        "me", groups, before, counts, Counter(heron=4, secret=1, the=400), {}
     )
     assert {"cluster:me:deploy": groups[0], "cluster:me:heron-the": groups[1]} == named
     assert not any("secret" in name for name in named)

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 
 import pytest
 
-from reverie.erasure import interruptions, unfinished
+from reverie.erasure import unfinished
 from reverie.interfaces.hooks.spool import HookFiles, write_json_object
 from reverie.testing import SPACE, make_conversation, memory
 from tests.support.crash_at_statement import failing_at_statement
@@ -163,7 +163,7 @@ def test_while_another_process_has_it_open(tmp_path, mind, how):
         assert purged.unreached == (() if how == "open" else (path,))
         assert (
             bool(find_files_holding(tmp_path / "home", *WORDS))
-            == interruptions.has_unfinished_erasure(mind.work)
+            == unfinished.has_unfinished_erasure(mind.work)
             == (how == "holding")
         )
         other.stdin.write("\n")

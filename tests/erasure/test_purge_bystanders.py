@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from reverie.core.errors import StoreBusy
-from reverie.erasure import interruptions, purge, unfinished
+from reverie.erasure import purge, unfinished
 from reverie.interfaces.hooks.spool import HookFiles, write_json_object
 from reverie.mirror.mirror_sync import MIRROR
 from reverie.testing import SPACE, memory
@@ -355,7 +355,7 @@ def test_a_purge_that_was_killed_is_finished(mind, clock, home, tmp_path, monkey
         patch.setattr("reverie.mirror.mirror_sync.erase_from_mirror", killed)
         with pytest.raises(KeyboardInterrupt):
             mind.data.purge(gone.id)
-    assert interruptions.has_unfinished_erasure(mind.work)
+    assert unfinished.has_unfinished_erasure(mind.work)
     in_step(mind, clock)
     assert [m.id for m in mind.browse(space=SPACE)] == [other.id]
     assert unfinished.finish_erasure(mind.work)
@@ -381,5 +381,5 @@ def test_a_busy_mirror_is_no_false_word(mind, clock, home, monkeypatch):
     except StoreBusy:
         assert mind.get([gone.id])
     else:
-        assert purged.unreached and interruptions.has_unfinished_erasure(mind.work)
+        assert purged.unreached and unfinished.has_unfinished_erasure(mind.work)
     mind.store.release(MIRROR, "other")

@@ -12,7 +12,7 @@ from contextlib import closing
 import pytest
 
 from reverie.core.errors import BadInput
-from reverie.erasure import interruptions, unfinished
+from reverie.erasure import unfinished
 from reverie.storage.sqlite.text_scan import FIXED_COLUMNS, TEXT_TABLES
 from reverie.testing import SPACE, memory
 from tests.support.helpers import run_command, wait_until
@@ -180,9 +180,9 @@ def test_stopped_it_keeps_what_it_did_and_goes_on(old_memory_id, home, clock):
         with pytest.raises(KeyboardInterrupt):
             mind.data.scrub(write=True, on=stop)
         assert SECRET not in mind.get([old_memory_id])[0].text and find_files_holding(home, SECRET)
-        assert interruptions.has_unfinished_erasure(mind.work)
+        assert unfinished.has_unfinished_erasure(mind.work)
         mind.data.scrub(write=True, copies=True)
-        assert find_files_holding(home, SECRET) == [] and not interruptions.has_unfinished_erasure(
+        assert find_files_holding(home, SECRET) == [] and not unfinished.has_unfinished_erasure(
             mind.work
         )
         assert mind.data.verify() == []
@@ -198,10 +198,8 @@ def test_a_reader_is_named_and_the_worker_does_the_rest(old_memory_id, home, clo
             db.execute("select count(*) from memory").fetchone()
             done = mind.data.scrub(write=True, copies=True)
             assert done.unreached == (home / "reverie.db",) and done.holds
-        assert interruptions.has_unfinished_erasure(mind.work) and unfinished.finish_erasure(
-            mind.work
-        )
-        assert not interruptions.has_unfinished_erasure(mind.work)
+        assert unfinished.has_unfinished_erasure(mind.work) and unfinished.finish_erasure(mind.work)
+        assert not unfinished.has_unfinished_erasure(mind.work)
         assert find_files_holding(home, SECRET) == []
 
 

@@ -342,7 +342,7 @@ def test_what_crosses_between_hooks_and_worker_reads_back(tmp_path):
     path = files.add_event(event, held=True)
     assert read_json_object(path).items() >= {"kind": PROMPT, "text": "hello", "at": 1.0}.items()
     files.release_event(path, HookBlock(ids=["mem_2"], due=["mem_2"]))
-    (waiting,) = files.waiting()
+    (waiting,) = files.list_events()
     assert read_spooled_event(waiting) == event._replace(
         root="", ids=["mem_2"], due=["mem_2"], event=event.event
     )

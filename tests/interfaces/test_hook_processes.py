@@ -90,7 +90,7 @@ class Host:
 
     def settled(self):
         """Everything is taken in, and laid ready."""
-        wait_until(lambda: not self.room.waiting())
+        wait_until(lambda: not self.room.list_events())
         time.sleep(0.3)
 
     def ready(self, session="s1"):
@@ -247,7 +247,7 @@ def test_a_resumed_session_is_not_told_again(agent):
     """What was given before the worker left still counts as given when the session goes on."""
     agent.keep(HERON)
     assert HERON in agent.say("Which host is the staging server?")
-    wait_until(lambda: not agent.room.waiting() and not is_worker_alive(agent.room.lock))
+    wait_until(lambda: not agent.room.list_events() and not is_worker_alive(agent.room.lock))
     agent.tell("SessionStart", source="resume")
     assert agent.say("Which host is the staging server?") == ""
 
@@ -531,7 +531,7 @@ def test_no_secret_reaches_the_disk(agent, monkeypatch):
             **fields,
         }
         hook_main.answer_event("claude-code", json.dumps(payload).encode(), agent.room, time.time())
-    assert 6 == len(agent.room.waiting())
+    assert 6 == len(agent.room.list_events())
     files = [path.read_bytes() for path in agent.home.rglob("*") if path.is_file()]
     assert not [one for one in files if b"aB3dE5gH7jK9" in one or b"hunter2" in one]
     agent.say("and on")  # the real one starts a worker
@@ -549,7 +549,7 @@ def test_what_a_hook_redacted_is_redacted_again_only_by_other_rules(agent, monke
     config.save_settings(config.load_settings(agent.home), idle=0.0)
     agent.say("The first word.")
     agent.tell("PostToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_response={})
-    for path in agent.room.waiting():
+    for path in agent.room.list_events():
         spooled = json.loads(Path(path).read_text())
         assert spooled["redacted_by"]
         planted = {"text": f"use {SECRET}", "result": f"token {SECRET}"}
@@ -557,7 +557,7 @@ def test_what_a_hook_redacted_is_redacted_again_only_by_other_rules(agent, monke
         write_json_object(path, {**spooled, **planted, **rules})
     with open_mind(agent.home) as mind:
         desk = HookConsumer(mind)
-        while desk.waits() and desk.attend():
+        while desk.has_work() and desk.consume_events():
             pass
         desk.close()
         written = [str(event.payload) for event in mind.store.events(verbs=("turn", "tool"))]
@@ -684,7 +684,7 @@ def test_a_store_of_a_newer_version_fails_nobody(agent):
     version = the_version(agent.home)
     the_version(agent.home, 9999)
     assert agent.say("Remember this: we always deploy on Tuesdays.") == ""
-    assert 1 == len(agent.room.waiting())
+    assert 1 == len(agent.room.list_events())
     assert "nothing could be looked for" in Path(agent.room.log).read_text()
     the_version(agent.home, version)
     assert 0 == working(agent.home)
@@ -716,12 +716,12 @@ def test_a_prompt_whose_hook_is_killed_is_not_lost(agent):
     """
     config.save_settings(config.load_settings(agent.home), idle=0.0)
     agent.say("Remember this: we always deploy on Tuesdays.")
-    (path,) = agent.room.waiting()
+    (path,) = agent.room.list_events()
     held = path.removesuffix(".json") + ".held"
     Path(path).rename(held)
-    assert [] == agent.room.waiting()
+    assert [] == agent.room.list_events()
     os.utime(held, (time.time() - 60, time.time() - 60))
-    assert [held] == agent.room.waiting()
+    assert [held] == agent.room.list_events()
     working(agent.home)
     assert 1 == len(agent.events("turn")) and not Path(held).exists()
 
@@ -805,7 +805,7 @@ def test_what_is_too_long_is_taken_in_from_its_beginning(agent):
         "UserPromptSubmit: larger than 8 MB, only its beginning is taken in" in log
         and "not taken in" in log
     )
-    (one,) = agent.room.waiting()
+    (one,) = agent.room.list_events()
     event = json.loads(Path(one).read_text())
     assert event["text"].startswith(
         'Remember this: we always deploy on Tuesdays. \\ \u00e9 "quoted"'
@@ -895,7 +895,7 @@ def test_memory_that_is_off_stays_off(agent):
     for off in ({"off": (agent.space,)}, {"off": (), "enabled": False}):
         config.save_settings(settings, **off)
         assert agent.say("Which host is the staging server?") == ""
-    assert [] == agent.room.waiting()
+    assert [] == agent.room.list_events()
     config.save_settings(settings, enabled=True, off=())
     assert HERON in agent.say("Which host is the staging server?")
 
@@ -904,11 +904,11 @@ def test_where_no_worker_is_wanted_none_is_started(agent):
     """idle = 0: events wait until somebody calls `reverie worker`."""
     config.save_settings(config.load_settings(agent.home), idle=0.0)
     agent.say("Remember this: we always deploy on Tuesdays.")
-    assert not is_worker_alive(agent.room.lock) and 1 == len(agent.room.waiting())
+    assert not is_worker_alive(agent.room.lock) and 1 == len(agent.room.list_events())
     done = subprocess.run(
         [sys.executable, "-m", "reverie", "worker", "--home", str(agent.home)], check=False
     )
-    assert done.returncode == 0 and [] == agent.room.waiting()
+    assert done.returncode == 0 and [] == agent.room.list_events()
     assert any("Tuesdays" in memory.text for memory in browse(agent))
 
 
@@ -932,7 +932,7 @@ def test_a_full_spool_drops_what_comes_and_says_so(agent, monkeypatch):
             )
             == {}
         )
-    assert 3 == len(agent.room.waiting())
+    assert 3 == len(agent.room.list_events())
     assert 2 == Path(agent.room.log).read_text().count("not written down")
 
 
@@ -1041,7 +1041,7 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
     they are taken in.
     """
     agent.say("Good morning!")
-    wait_until(lambda: not agent.room.waiting() and not is_worker_alive(agent.room.lock))
+    wait_until(lambda: not agent.room.list_events() and not is_worker_alive(agent.room.lock))
     store = agent.home / "reverie.db"
     good = store.read_bytes()
     store.write_bytes(b"x" * len(good))
@@ -1061,7 +1061,7 @@ def test_a_store_in_trouble_starts_no_worker_after_the_other(agent):
     for _ in range(3):
         agent.tell("PostToolUse", **tool)
         assert not is_worker_alive(agent.room.lock)
-    waiting = len(agent.room.waiting())
+    waiting = len(agent.room.list_events())
     assert waiting >= 4
     store.write_bytes(good)
     os.utime(failed, (time.time() - 60, time.time() - 60))

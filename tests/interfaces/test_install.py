@@ -17,8 +17,7 @@ from typer.testing import CliRunner
 
 from reverie.core import config
 from reverie.core.errors import ModelUnavailable
-from reverie.erasure.interruptions import REWRITE_PENDING
-from reverie.erasure.unfinished import finish_erasure
+from reverie.erasure.unfinished import REWRITE_PENDING, finish_erasure
 from reverie.interfaces.cli.app import app
 from reverie.interfaces.cli.commands import install_commands as wire
 from reverie.interfaces.hooks.spool import HookFiles

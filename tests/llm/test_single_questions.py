@@ -5,6 +5,7 @@ answer there is None.
 import pytest
 
 from reverie.consolidation import model_advice
+from reverie.consolidation.sleep_run import SleepRequest
 from reverie.core.errors import ModelAway
 from reverie.reconciliation import model_requests
 from reverie.testing import SPACE, make_event, make_memory, memory
@@ -23,13 +24,11 @@ EVENT = make_event("session_end", session="s1", seq=7)
 
 
 def merged(work, one, other):
-    merge = model_advice.make_text_merger(work, SPACE)
-    return merge and merge(one, other)
+    return model_advice.make_text_merger(work.llm, SPACE)(one, other)
 
 
 def related(work):
-    relate = model_advice.make_relation_judge(work)
-    return relate and relate(OLD, NEW)
+    return model_advice.make_relation_judge(work.llm)(OLD, NEW)
 
 
 def counts(mind):
@@ -56,7 +55,7 @@ QUESTIONS = {
         "",
     ),
     "name": (
-        lambda work: model_advice.ask_group_name(work, ["a", "b"], SPACE),
+        lambda work: model_advice.ask_group_name(work.llm, ["a", "b"], SPACE),
         '{"name": "Staging"}',
         "staging",
         None,
@@ -120,10 +119,9 @@ def test_gaps_are_reviewed(clock):
 
 def test_nobody_to_ask(mind):
     """Without a model every question has no answer, and nothing is imported for it."""
-    assert [None] * 5 == [
+    assert [None] * 2 == [
         model_requests.ask_pair_opinion(mind.work, EVENT, OLD, NEW),
-        model_advice.make_relation_judge(mind.work),
-        model_advice.make_text_merger(mind.work, SPACE),
-        model_advice.ask_group_name(mind.work, ["a"], SPACE),
         model_requests.ask_open_questions(mind.work, EVENT, ["q"], SAID),
     ]
+    request = SleepRequest(("merge",))
+    assert model_advice.with_model_advice(mind.work, request) is request

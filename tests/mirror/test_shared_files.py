@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from reverie.core.errors import BadInput, NotFound
@@ -464,6 +464,10 @@ RECORDS = st.fixed_dictionaries(
 )
 
 
+@example(["\x00\r"], b"")
+@example(["{}\r\r", "", "a\rb\r\n"], b"\r")
+@example(["", "\ufeff{}"], b"")
+@example(["\ufeff\ufeff{}"], b"\xef\xbb\xbf{}")
 @given(st.lists(RECORDS.map(json.dumps) | st.text(max_size=30), max_size=6), st.binary(max_size=40))
 @pytest.mark.proves("CC-9")
 def test_any_file_can_be_read(some, noise):
@@ -474,7 +478,8 @@ def test_any_file_can_be_read(some, noise):
         "\n".join(some).encode("utf-8", "replace") + b"\n" + noise
     )
     again = shared_lines.parse_shared_file(page.text.encode())
-    assert again.text == page.text and len(again.lines) == len(page.lines)
+    assert again.text == page.text
+    assert [line.raw for line in again.lines] == [line.raw for line in page.lines]
     for record in page.records.values():
         shared_lines.from_shared_record(record, ZONE)
     told = shared_lines.merge_shared_file(page, page.records.values(), frozenset())

@@ -1,5 +1,6 @@
 """Readers of the event log: no event is lost, whoever alters what a decision rests on meanwhile."""
 
+from reverie.core.errors import ModelAway
 from reverie.core.model import Event, Revise
 from reverie.pipeline.event_reader import MAX_ATTEMPTS, EventReader, ReaderDecision, run_reader
 from reverie.testing import NOON
@@ -59,3 +60,46 @@ def test_an_event_that_lost_every_race_is_recorded_as_failed(mind, monkeypatch):
     monkeypatch.setattr("reverie.runtime.settle.READERS", (reader,))
     assert mind.sleep(["retro"]).steps == 1
     assert "read" in mind.store.get([memory.id])[0].tags
+
+
+def test_an_event_that_loses_every_race_again_is_tried_the_next_night(mind, monkeypatch):
+    """Although another failed event behind it goes well, and moves the cursor on."""
+    memory = mind.remember("The staging server is called heron.", space=SPACE)
+    append_turn(mind)
+    append_turn(mind)
+    first, _ = mind.store.events(verbs=("turn",))
+    run_reader(mind.work, tagging_reader(mind, memory, 2 * MAX_ATTEMPTS))
+    losing = tagging_reader(mind, memory, MAX_ATTEMPTS)
+    monkeypatch.setattr("reverie.runtime.settle.READERS", (losing,))
+
+    assert mind.sleep(["retro"]).steps == 1
+
+    assert [first.seq] == [
+        failed.payload["event"]
+        for failed in mind.store.events(verbs=("failed",))
+        if failed.payload.get("tries") == 1
+    ]
+    assert mind.sleep(["retro"]).steps == 1
+    assert mind.sleep(["retro"]).steps == 0
+
+
+def test_a_model_that_is_away_costs_an_event_no_try(mind, monkeypatch):
+    """However many nights it is away, the event is tried again when it is back."""
+    append_turn(mind)
+
+    def raise_error(error):
+        def decide(_work, _event):
+            raise error
+
+        return EventReader(name="asking", verbs=("turn",), verb="asked", decide=decide)
+
+    run_reader(mind.work, raise_error(ValueError("no answer")))
+    away = raise_error(ModelAway("the model is out"))
+    monkeypatch.setattr("reverie.runtime.settle.READERS", (away,))
+    for _ in range(4):
+        assert mind.sleep(["retro"]).passes[0].skipped == "the model is out"
+    assert 1 == len(mind.store.events(verbs=("failed",)))
+
+    back = away._replace(decide=lambda _work, _event: ReaderDecision(payload={"items": 1}))
+    monkeypatch.setattr("reverie.runtime.settle.READERS", (back,))
+    assert mind.sleep(["retro"]).steps == 1

@@ -928,6 +928,22 @@ def test_zuckermans_blocks_are_taken_apart(tmp_path, mind):
     assert (event.at, event.details["why"]) == (1770161940.0, "release")
 
 
+def test_zuckermans_pages_need_no_time_stamps(tmp_path, mind):
+    """Pages that somebody wrote by hand come in, and so does what stands after them."""
+    put(tmp_path / "MEMORY.md", "## Preferences\n- likes tea\n")
+    put(tmp_path / "memory" / "2026-02-03.md", "The shop was deployed by hand.\n")
+    put(tmp_path / "memory" / "2026-02-04.md", "[2026-02-04T18:40:00.000Z]\n\nThe cat slept.\n")
+
+    done = mind.data.import_from(tmp_path, "zuckerman", space=SPACE)
+
+    assert done.plan.bad == ()
+    assert {one.text: one.kind for one in everything(mind).values()} == {
+        "likes tea": "preference",
+        "The shop was deployed by hand.": "event",
+        "The cat slept.": "event",
+    }
+
+
 @pytest.mark.proves("C41")
 def test_zuckermans_later_records(tmp_path, mind):
     """What stands in metadata is understood, the rest kept under its own name."""

@@ -527,7 +527,7 @@ class Agent:
     def attended(self, mind):
         """Everything in the spool is taken in."""
         desk = HookConsumer(mind)
-        while desk.attend():
+        while desk.consume_events():
             pass
         desk.close()
         mind.settle()
@@ -560,7 +560,7 @@ def test_hooks_write_down_nothing_of_it(text, planted, settings, agent, clock):
     agent.tool("Bash", {"command": "make"}, f"{text}\nError: no", event="PostToolUseFailure")
     agent.tool("Task", {"prompt": text}, [{"type": "text", "text": text}])
     agent.tell("Stop", last_assistant_message=f"Yes: {text}")
-    assert len(agent.room.waiting()) == 7 and holding(agent.home, planted) == []
+    assert len(agent.room.list_events()) == 7 and holding(agent.home, planted) == []
     with memory(agent.home, now=clock, **settings) as mind:
         agent.attended(mind)
         assert (
@@ -596,11 +596,11 @@ def test_nothing_of_a_session_that_is_off_is_kept(agent, clock):
         mind.remember("The staging server is called heron.", space=agent.space)
         run_command("off", "--session", "s1", "--home", str(agent.home))
         worked(agent, "s1")
-        assert agent.room.waiting() == []
+        assert agent.room.list_events() == []
         assert agent.tell("UserPromptSubmit", prompt="Which host is the staging server?") == {}
         agent.tell("SessionStart", source="resume")
         worked(agent, "s1")
-        assert agent.room.waiting() == [] and holding(agent.home, f"{PLANTED}s1") == []
+        assert agent.room.list_events() == [] and holding(agent.home, f"{PLANTED}s1") == []
 
         worked(agent, "s2")
         assert (
@@ -620,11 +620,11 @@ def test_what_waits_when_a_session_is_switched_off_is_not_taken_in(agent, clock)
     with memory(agent.home, now=clock) as mind:
         worked(agent, "s1")
         desk = HookConsumer(mind)
-        assert len(agent.room.waiting()) >= 4
+        assert len(agent.room.list_events()) >= 4
         run_command("off", "--session", "s1", "--home", str(agent.home))
-        while desk.attend():
+        while desk.consume_events():
             pass
-        assert agent.room.waiting() == [] and mind.store.events() == []
+        assert agent.room.list_events() == [] and mind.store.events() == []
         desk.close()
 
         run_command("on", "--session", "s1", "--home", str(agent.home))
@@ -633,13 +633,13 @@ def test_what_waits_when_a_session_is_switched_off_is_not_taken_in(agent, clock)
         )  # so that nobody learns yet
         worked(agent, "s1")
         desk = HookConsumer(mind)
-        while desk.attend():
+        while desk.consume_events():
             pass
         assert mind.store.events(session="s1", verbs=["turn"]) and mind.store.events(
             session="s1", verbs=["tool"]
         )
         run_command("off", "--session", "s1", "--home", str(agent.home))
-        desk.attend()
+        desk.consume_events()
         mind.store.release(SETTLE_LEASE, "somebody")
         mind.settle()
         desk.close()
@@ -680,7 +680,7 @@ def test_a_running_worker_obeys(agent, monkeypatch):
     )
     tell("UserPromptSubmit", "s1", prompt=f"Remember that {PLANTED}s1 is staging.")
     tell("UserPromptSubmit", "s3", prompt=f"Remember that {PLANTED}s3 is staging.")
-    wait_until(lambda: not agent.room.waiting())
+    wait_until(lambda: not agent.room.list_events())
     wait_until(lambda: not is_worker_alive(agent.room.lock))
     with memory(agent.home, embedder="none") as mind:
         mind.settle()
@@ -957,7 +957,7 @@ def test_hooks_spool_no_content_of_a_sensitive_file(path, agent, clock):
     agent.tool(
         "Bash", {"command": f"cat > {path} <<EOF\n{SECRET}\nEOF"}, {"stdout": "", "stderr": ""}
     )
-    assert len(agent.room.waiting()) == 6 and holding(agent.home) == []
+    assert len(agent.room.list_events()) == 6 and holding(agent.home) == []
     with memory(agent.home, now=clock) as mind:
         agent.attended(mind)
         assert len(mind.activity.events(space=agent.space, verbs=["tool"])) == 6
@@ -982,7 +982,7 @@ def test_a_note_that_says_it_is_sensitive_is_never_looked_into(agent, project, c
     agent.tool("Bash", {"command": "cat $NOTE"}, {"stdout": note, "stderr": ""})
     agent.tool("Write", {"file_path": "new.md", "content": note}, {})
     agent.tool("mcp__fs__read", {"uri": "x"}, numbered)
-    assert len(agent.room.waiting()) == 5 and holding(agent.home) == []
+    assert len(agent.room.list_events()) == 5 and holding(agent.home) == []
     with memory(agent.home, now=clock) as mind:
         agent.attended(mind)
         mind.files.add_folder(project, space=agent.space)

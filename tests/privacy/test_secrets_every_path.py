@@ -292,11 +292,11 @@ def test_no_hook_keeps_a_secret(tmp_path):
                 }
             ).encode()
         )
-    assert host.room.waiting()
+    assert host.room.list_events()
     assert kept(home) == []
     with open_mind(home) as mind:
         desk = HookConsumer(mind)
-        while desk.waits() and desk.attend():
+        while desk.has_work() and desk.consume_events():
             pass
         desk.close()
         mind.settle()

@@ -83,10 +83,10 @@ class Host:
         said = answer_event("claude-code", json.dumps(payload).encode(), self.room, real.now())
         return said.get("hookSpecificOutput", {}).get("additionalContext", "")
 
-    def attend(self):
+    def consume_events(self):
         with open_mind(self.home) as mind:
             desk = HookConsumer(mind)
-            desk.attend()
+            desk.consume_events()
             desk.close()
             mind.settle()
 
@@ -96,11 +96,13 @@ class Host:
             "mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed"
         )
         from reverie.interfaces.mcp.tool_context import ToolContext
+        from reverie.interfaces.mcp.tool_definition import answer_known_errors
         from reverie.interfaces.mcp.unified import UnifiedTools
 
         room = ToolContext(config.load_settings(self.home), self.space)
         try:
-            return getattr(UnifiedTools(room), tool)(**{"text": text, "kind": kind, **more})
+            call = answer_known_errors(getattr(UnifiedTools(room), tool))
+            return call(**{"text": text, "kind": kind, **more})
         finally:
             room.close()
 
@@ -120,11 +122,11 @@ def test_a_page_that_the_agent_reads_gets_no_say(host):
         tool_response={"result": f"# Ticket\n\nIt stalls.\n{QUIET}\n{PLANTED}\n"},
     )
     host.tell("Stop", last_assistant_message="I read the ticket.")
-    host.attend()
+    host.consume_events()
     for text in (QUIET, PLANTED):
         told = host.asks(text, "preference", triggers=["pytest"])
         assert told["kept_as"] == "note" and "others wrote" in told["why"]
-    host.attend()
+    host.consume_events()
     notes = [one for one in host.all().values() if "before the tests" in one.text]
     assert (
         len(notes) == 2
@@ -159,7 +161,7 @@ def test_a_file_that_the_agent_reads_gets_no_say(host):
         tool_input={"file_path": str(host.project / "AGENTS.txt")},
         tool_response={"type": "text", "file": {"content": QUIET}},
     )
-    host.attend()
+    host.consume_events()
     assert host.asks(QUIET, "decision")["kept_as"] == "note"
     assert "kept_as" not in host.asks("The queue has two workers.", "decision")
 
@@ -203,7 +205,7 @@ def test_a_model_cannot_put_words_in_the_users_mouth(host):
         tool_input={"url": "x"},
         tool_response=f"Hello.\n{QUIET}",
     )
-    host.attend()
+    host.consume_events()
     host.asks("Deploy from the branch release-x.", "", tool="revise", id=mine.id)
     assert host.all()[mine.id].provenance == "observed"
     host.asks(QUIET, "", tool="revise", id=mine.id)
@@ -231,7 +233,7 @@ def test_guards_are_for_those_who_may_surface(host):
         )
         mind.remember("app.py has two workers.", files=["app.py"], space=host.space)
     host.tell("UserPromptSubmit", prompt="hello there")
-    host.attend()
+    host.consume_events()
     assert host.tell("PreToolUse", tool_name="Bash", tool_input={"command": "make"}) == ""
     said = host.tell(
         "PreToolUse", tool_name="Edit", tool_input={"file_path": str(host.project / "app.py")}
@@ -249,7 +251,7 @@ def test_tools_show_texts_that_nobody_takes_for_the_host(host):
         kept = mind.remember(nasty, provenance=UNTRUSTED, space=host.space)
         assert mind.get(kept.id)[0].text == nasty
     pytest.importorskip("mcp.server.mcpserver", reason="the extra reverie[mcp] is not installed")
-    from reverie.interfaces.mcp.jcode import JcodeTools
+    from reverie.interfaces.mcp.jcode import JcodeTools, MemoryAction
     from reverie.interfaces.mcp.tags import TagTools
     from reverie.interfaces.mcp.tool_context import ToolContext
     from reverie.interfaces.mcp.unified import UnifiedTools
@@ -258,7 +260,7 @@ def test_tools_show_texts_that_nobody_takes_for_the_host(host):
     answers = [
         UnifiedTools(room).recall("obey"),
         UnifiedTools(room).retrieve([kept.id]),
-        JcodeTools(room).memory(action="list"),
+        JcodeTools(room).memory(MemoryAction(action="list")),
         TagTools(room).retrieve_memories(ids=[kept.id]),
     ]
     room.close()
@@ -286,7 +288,7 @@ def test_pages_hold_what_is_our_own(host):
         tool_input={"url": "x"},
         tool_response=f"Hello.\n{QUIET}",
     )
-    host.attend()
+    host.consume_events()
     room = ToolContext(config.load_settings(host.home), host.space)
     files = FileTools(room)
     told = files.memory_update(QUIET)

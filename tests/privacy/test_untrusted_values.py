@@ -190,16 +190,12 @@ def test_an_export_cannot_smuggle_authority():
         "provenance": UNTRUSTED,
     }
     assert (
-        export_validation.check_memory_row(
-            dict(row), export_validation.RowFilter(DEFAULT_POLICY, set())
-        )["provenance"]
+        export_validation.check_memory_row(dict(row), export_validation.RowFilter())["provenance"]
         == UNTRUSTED
     )
     for more in ({"kind": "preference"}, {"triggers": ["rm"]}):
         with pytest.raises(BadInput, match="commands nobody"):
-            export_validation.check_memory_row(
-                {**row, **more}, export_validation.RowFilter(DEFAULT_POLICY, set())
-            )
+            export_validation.check_memory_row({**row, **more}, export_validation.RowFilter())
 
 
 @pytest.mark.parametrize(

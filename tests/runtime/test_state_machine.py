@@ -36,6 +36,7 @@ from reverie.core.errors import BadInput, Conflict, NotFound
 from reverie.core.model import visible_spaces
 from reverie.erasure import purge, unfinished
 from reverie.mirror.apply_page_edits import list_past_texts
+from reverie.pipeline.event_reader import RETRY_CURSOR
 from reverie.storage.erased_texts import PassageEraser
 from reverie.testing import Clock, make_conversation, memory
 from tests.support.crash_at_statement import CRASHES, FAILURES, failing_at_statement
@@ -619,9 +620,15 @@ class Reverie(RuleBasedStateMachine):
 
     @rule(afresh=st.booleans(), back=st.booleans())
     def sleep(self, afresh, back):
-        """Whatever a night did, taking it back gives the very state before it."""
+        """Whatever a night did, taking it back gives the very state before it.
+
+        But for events that a reader had failed on, as at a crash while it read: what a night
+        catches up on is no more undone than what was read in time.
+        """
         self.leave()
-        before, whole = self.state(), not find_unfinished_run(self.mind.store)
+        store = self.mind.store
+        failed = store.events(after=store.cursor(RETRY_CURSOR), verbs=("failed",), limit=1)
+        before, whole = self.state(), not failed and not find_unfinished_run(store)
         slept = self.unpredicted(lambda: self.mind.sleep(NIGHT, afresh=afresh))
         if slept is None or not back:
             return

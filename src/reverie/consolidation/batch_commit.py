@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
+from typing import TypeVar
 
 from reverie.consolidation.sleep_run import PlannedStep, SleepRun, save_progress
 from reverie.core.model import Add, Event, Retire, Revise
@@ -15,16 +16,18 @@ from reverie.reconciliation.pass_view import ClosePair, PassStep, PassView, inde
 # changes of one transaction
 MAX_CHANGES = 500
 
+# What a pass goes over: pairs, or ids of memories.
+Item = TypeVar("Item", ClosePair, str)
+
 
 def commit_items(
     run: SleepRun,
-    name: str,
     space: str,
-    items: Sequence[ClosePair] | Sequence[str],
-    show: Callable[[SleepRun, Sequence[ClosePair] | Sequence[str]], PassView],
+    items: Sequence[Item],
+    show: Callable[[SleepRun, Sequence[Item]], PassView],
     decide: Callable[[PassView], list[PassStep]],
-) -> int:
-    """Let a pass decide about these items and commit its steps; the number of steps.
+) -> None:
+    """Let a pass decide about these items and commit its steps.
 
     Halves the items if they cause more than MAX_CHANGES changes.
     """
@@ -33,20 +36,16 @@ def commit_items(
         steps = exclude_restored(run, decide(view))
         if sum(len(step.changes) for step in steps) > MAX_CHANGES and len(items) > 1:
             half = len(items) // 2
-            return sum(
-                commit_items(run, name, space, part, show, decide)
-                for part in (items[:half], items[half:])
-            )
-        run.reached = (name, space, last_id(items[-1]))
-        if apply_steps(run, name, space, steps, view):
-            return len(steps)
+            commit_items(run, space, items[:half], show, decide)
+            commit_items(run, space, items[half:], show, decide)
+            return
+        # The next run goes on after the last item: pairs are in the order of their newer memory.
+        last = items[-1]
+        last_id = last.other if isinstance(last, ClosePair) else last
+        run.reached = (run.pass_name, space, last_id)
+        if apply_steps(run, space, steps, view):
+            return
     # Somebody alters these all the time: the next run will see.
-    return 0
-
-
-def last_id(item: ClosePair | str) -> str:
-    """The id by which the next run goes on: pairs are in the order of their newer memory."""
-    return item.other if isinstance(item, ClosePair) else item
 
 
 def exclude_restored(run: SleepRun, steps: list[PassStep]) -> list[PassStep]:
@@ -69,12 +68,14 @@ def was_restored(run: SleepRun, id: str) -> bool:
     )
 
 
-def apply_steps(
-    run: SleepRun, name: str, space: str, steps: Sequence[PassStep], view: PassView
-) -> bool:
-    """Commit the steps in one transaction; False if what they rest on was altered."""
+def apply_steps(run: SleepRun, space: str, steps: Sequence[PassStep], view: PassView) -> bool:
+    """Commit the steps in one transaction and count them; False if what they rest on was
+    altered.
+    """
     if run.request.dry_run:
-        run.plan += [PlannedStep(name, step, collect_step_texts(view, step)) for step in steps]
+        for step in steps:
+            run.plan.append(PlannedStep(run.pass_name, step, collect_step_texts(view, step)))
+        run.steps += len(steps)
         return True
     if not steps:
         return True
@@ -89,10 +90,11 @@ def apply_steps(
         whole = [step for step in steps if all(id in current for id in step.rests_on)]
         changes = [change for step in whole for change in step.changes]
         pairs = [list(step.ruling) for step in whole if step.ruling]
-        payload = {"run": run.number, "by": name, "pairs": pairs}
+        payload = {"run": run.number, "by": run.pass_name, "pairs": pairs}
         store.apply(changes, Event("sleep", space, run.work.now, payload=payload))
         save_progress(run)
     run.retired += [change.id for change in changes if isinstance(change, Retire)]
+    run.steps += len(steps)
     return True
 
 
@@ -116,16 +118,12 @@ def collect_step_texts(view: PassView, step: PassStep) -> dict[str, str]:
     return {id: view.memories[id].text for id in ids if id in view.memories} | texts
 
 
-def commit_in_batches(
-    run: SleepRun, name: str, space: str, steps: Iterable[PassStep], view: PassView
-) -> int:
-    """Commit independent steps, MAX_CHANGES at a time; the number of steps."""
-    done, rest = 0, iter(steps)
-    run.reached = (name, space, "")
+def commit_in_batches(run: SleepRun, space: str, steps: Iterable[PassStep], view: PassView) -> None:
+    """Commit independent steps, MAX_CHANGES at a time."""
+    rest = iter(steps)
+    run.reached = (run.pass_name, space, "")
     while run.may_continue():
         batch = list(islice(rest, MAX_CHANGES))
         if not batch:
             break
-        if apply_steps(run, name, space, batch, view):
-            done += len(batch)
-    return done
+        apply_steps(run, space, batch, view)

@@ -23,17 +23,16 @@ BATCH = 500
 MAX_NAMING_TEXTS = 20
 # new groups of a space that a model names; the others are named in their members' words
 MAX_NAMED_GROUPS = 30
-Groups = Mapping[str, frozenset[str]]
 
 
 def recluster_space(
     work: WorkContext,
     space: str,
     may_continue: Callable[[], bool],
-    name_group: NameGroup | None = None,
+    name_group: NameGroup | None,
 ) -> tuple[PassView, Iterable[PassStep]]:
     """The clusters of a space found anew, under their old names where most members stay."""
-    vectors = restrict_to_space(load_space_vectors(work, space))
+    vectors = load_own_vectors(work, space)
     try:
         near = find_nearest(
             vectors.vectors,
@@ -69,8 +68,7 @@ def name_new_groups(
 ) -> dict[int, str]:
     """Names that a model gives to the largest of these groups, where they tell no one's secret."""
     found: dict[int, str] = {}
-    largest = sorted(groups, key=lambda label: (-len(groups[label]), min(groups[label])))
-    for label in largest[:MAX_NAMED_GROUPS]:
+    for label in clusters.sort_by_size(groups)[:MAX_NAMED_GROUPS]:
         memories = work.store.get(sorted(groups[label])[:MAX_NAMING_TEXTS])
         given = ask_name([memory.text for memory in memories])
         name = clusters.sanitize_cluster_name(given, words.get(label, Counter()))
@@ -81,25 +79,17 @@ def name_new_groups(
 
 def tidy_small_clusters(work: WorkContext, space: str) -> tuple[PassView, Iterable[PassStep]]:
     """The clusters that are there, the small ones joined to others or given up."""
-    vectors = restrict_to_space(load_space_vectors(work, space))
+    vectors = load_own_vectors(work, space)
     edges = load_membership_edges(work, vectors)
     members = collect_members(edges)
     tidied = clusters.merge_small_clusters(members, locate_centres(vectors, members))
     return plan_memberships(work, vectors, tidied, edges)
 
 
-def restrict_to_space(matrix: SpaceVectors) -> SpaceVectors:
+def load_own_vectors(work: WorkContext, space: str) -> SpaceVectors:
     """Only the memories of the space itself: clusters of one project say nothing about another."""
-    if matrix.is_own.all():
-        return matrix
-    rows = np.flatnonzero(matrix.is_own)
-    return SpaceVectors(
-        [matrix.ids[i] for i in rows],
-        matrix.vectors[rows],
-        matrix.is_own[rows],
-        matrix.is_new[rows],
-        matrix.newest,
-    )
+    found = load_space_vectors(work, space)
+    return found if found.is_own.all() else found.take(np.flatnonzero(found.is_own))
 
 
 def load_membership_edges(
@@ -143,18 +133,17 @@ def count_group_words(
     return words, everywhere
 
 
-def locate_centres(matrix: SpaceVectors, groups: Groups) -> dict[str, Floats]:
+def locate_centres(matrix: SpaceVectors, groups: clusters.Members) -> dict[str, Floats]:
     """The centre of each cluster."""
     row = {id: i for i, id in enumerate(matrix.ids)}
-    rows: dict[str, Ints] = {
-        name: np.array([row[id] for id in sorted(members) if id in row], np.int64)
-        for name, members in groups.items()
-    }
+    rows: dict[str, Ints] = {}
+    for name, members in groups.items():
+        rows[name] = np.array([row[id] for id in sorted(members) if id in row], np.int64)
     return clusters.compute_centres(rows, matrix.vectors)
 
 
 def plan_memberships(
-    work: WorkContext, matrix: SpaceVectors, groups: Groups, edges: EdgeWeights
+    work: WorkContext, matrix: SpaceVectors, groups: clusters.Members, edges: EdgeWeights
 ) -> tuple[PassView, Iterable[PassStep]]:
     """The steps from the edges that are there to these clusters, and the view they rest on.
 

@@ -17,7 +17,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -59,32 +58,21 @@ def is_clustering_available() -> bool:
     return find_spec("sklearn") is not None
 
 
-def cluster_node(space: str, name: str) -> str:
-    """The name of a cluster's node in the graph."""
-    return f"cluster:{space}:{name}"
-
-
-def find_clusters(
-    table: NeighbourTable,
-    min_size: int = MIN_MEMBERS,
-    may_continue: Callable[[], bool] = lambda: True,
-) -> Ints:
+def find_clusters(table: NeighbourTable, may_continue: Callable[[], bool] = lambda: True) -> Ints:
     """The cluster number of each row, −1 for none. Raises SearchStopped when not `may_continue`."""
     labels = np.full(len(table.rows), -1, np.int64)
     taken = 0
-    for rows, graph in iter_components(
-        to_distance_graph(table), np.arange(len(table.rows)), min_size
-    ):
+    for rows, graph in iter_components(to_distance_graph(table), np.arange(len(table.rows))):
         if not may_continue():
             raise SearchStopped
-        own = find_dense_regions(graph, min_size)
+        own = find_dense_regions(graph)
         labels[rows] = np.where(own >= 0, own + taken, -1)
         taken += int(own.max(initial=-1)) + 1
     return labels
 
 
-def iter_components(graph: Any, rows: Ints, min_size: int) -> Iterator[tuple[Ints, Any]]:
-    """The connected components of at least `min_size` rows, each as its rows and its graph.
+def iter_components(graph: Any, rows: Ints) -> Iterator[tuple[Ints, Any]]:
+    """The connected components of at least MIN_MEMBERS rows, each as its rows and its graph.
 
     One of more than MAX_COMPONENT_ROWS rows comes without the longest of its edges, and so in
     parts: the dense regions stay whole.
@@ -97,13 +85,13 @@ def iter_components(graph: Any, rows: Ints, min_size: int) -> Iterator[tuple[Int
     sizes = np.bincount(parts, minlength=count)
     order = np.argsort(parts, kind="stable")
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    for part in np.flatnonzero(sizes >= min_size):
+    for part in np.flatnonzero(sizes >= MIN_MEMBERS):
         own = order[ends[part] : ends[part + 1]]
         component = graph[own][:, own]
         if len(own) > MAX_COMPONENT_ROWS:
             thinned = drop_longest_edges(component)
             if thinned.nnz:
-                yield from iter_components(thinned, rows[own], min_size)
+                yield from iter_components(thinned, rows[own])
                 continue
         yield rows[own], component
 
@@ -127,19 +115,19 @@ def find_core_rows(graph: Any) -> Ints:
     return rows
 
 
-def find_dense_regions(graph: Any, min_size: int) -> Ints:
+def find_dense_regions(graph: Any) -> Ints:
     """The dense regions of one connected component, −1 for rows outside.
 
     A component that holds together without denser parts is a region itself.
     """
     size: int = graph.shape[0]
     whole = np.zeros(size, np.int64)
-    if size < 2 * min_size:
+    if size < 2 * MIN_MEMBERS:
         return whole
     from sklearn.cluster import HDBSCAN
 
     model = HDBSCAN(
-        min_cluster_size=min_size, min_samples=MIN_SAMPLES, metric="precomputed", copy=True
+        min_cluster_size=MIN_MEMBERS, min_samples=MIN_SAMPLES, metric="precomputed", copy=True
     )
     labels = np.asarray(model.fit(graph).labels_, np.int64)
     is_mostly_noise = 2 * np.count_nonzero(labels >= 0) < size
@@ -164,17 +152,21 @@ def name_clusters(
     before: Members,
     words: Mapping[int, Counter[str]],
     everywhere: Counter[str],
-    given: Mapping[int, str] = MappingProxyType({}),
+    given: Mapping[int, str],
 ) -> dict[str, frozenset[str]]:
     """Each group under its old name, else a `given` one, or its distinctive words."""
     names = match_old_clusters(groups, before)
-    largest = sorted(groups, key=lambda label: (-len(groups[label]), min(groups[label])))
-    for label in largest:
+    for label in sort_by_size(groups):
         if label not in names:
             size = len(groups[label])
             name = given.get(label) or choose_distinctive_words(words[label], size, everywhere)
-            names[label] = make_unique_name(cluster_node(space, name), {*names.values(), *before})
+            names[label] = make_unique_name(f"cluster:{space}:{name}", {*names.values(), *before})
     return {names[label]: members for label, members in groups.items()}
+
+
+def sort_by_size(groups: Mapping[int, frozenset[str]]) -> list[int]:
+    """The groups, the largest first; of equals that with the oldest member."""
+    return sorted(groups, key=lambda label: (-len(groups[label]), min(groups[label])))
 
 
 def match_old_clusters(groups: Mapping[int, frozenset[str]], before: Members) -> dict[int, str]:
@@ -242,13 +234,13 @@ def compute_centres(rows: Mapping[str, Ints], vectors: Floats) -> dict[str, Floa
 
 
 def merge_small_clusters(
-    clusters: Members, centres: Mapping[str, Floats], min_size: int = MIN_MEMBERS
+    clusters: Members, centres: Mapping[str, Floats]
 ) -> dict[str, frozenset[str]]:
-    """Join clusters of fewer than `min_size` members to the nearest close one, or drop them.
+    """Join clusters of fewer than MIN_MEMBERS members to the nearest close one, or drop them.
 
     `centres` is the centre of each cluster.
     """
-    large = {name: members for name, members in clusters.items() if len(members) >= min_size}
+    large = {name: members for name, members in clusters.items() if len(members) >= MIN_MEMBERS}
     if len(large) == len(clusters) or not large:
         return large
     names = sorted(large)

@@ -29,29 +29,34 @@ if TYPE_CHECKING:
     from reverie.code.anchor_tracking import RepositoryView
 
 
-def verify_code_facts(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
-    """Renew the code index of every repository that a memory speaks of, then verify its anchors."""
+def verify_code_facts(run: SleepRun) -> str:
+    """Renew the code index of every repository that a memory speaks of, then verify its anchors.
+
+    Returns why nothing was done, if that is so.
+    """
     from reverie.code.anchor_tracking import RepositoryView
 
-    work, steps, why = run.work, 0, ""
+    work, why = run.work, ""
     for root in load_anchored_roots(work.store):
         try:
             is_indexed = run.may_continue() and renew_code_index(
                 work, root, f"{run.holder}:code", run.may_continue
             )
         except ExtraMissing as err:
-            return steps, str(err)
+            return str(err)
         if not is_indexed:
             why = f"{root} is not there, or is being indexed"
             continue
         repository = RepositoryView(work.store.code, root, work.now, work.policy)
         for page in find_anchored_memories(work, root):
-            for space in sorted({memory.space for memory in page if memory.space >= at[0]}):
+            for space in sorted(
+                {memory.space for memory in page if memory.space >= run.resume_at[0]}
+            ):
                 memories = {memory.id: memory for memory in page if memory.space == space}
                 verified = verify_memories(run, repository, memories)
                 view = PassView(work.now, memories)
-                steps += commit_in_batches(run, name, space, verified, view)
-    return steps, "" if steps else why
+                commit_in_batches(run, space, verified, view)
+    return "" if run.steps else why
 
 
 def verify_memories(

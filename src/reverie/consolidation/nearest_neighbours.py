@@ -45,6 +45,11 @@ class NeighbourTable(NamedTuple):
     cosines: Floats
 
 
+def empty_neighbours(n: int, k: int) -> NeighbourTable:
+    """A table of n rows without neighbours."""
+    return NeighbourTable(np.full((n, k), -1, np.int64), np.full((n, k), -1.0, np.float32))
+
+
 class SearchStopped(Exception):
     """Somebody wants the search to end."""
 
@@ -63,7 +68,7 @@ def find_nearest(
     With `rows`, only of these, each compared with all. SearchStopped if it must not continue.
     """
     n = len(vectors)
-    best = NeighbourTable(np.full((n, k), -1, np.int64), np.full((n, k), -1.0, np.float32))
+    best = empty_neighbours(n, k)
     if n < 2:
         return best
     if rows is not None or n <= exact:

@@ -23,6 +23,7 @@ from reverie.consolidation.nearest_neighbours import (
     Ints,
     NeighbourTable,
     SearchStopped,
+    empty_neighbours,
     find_nearest,
 )
 from reverie.core.model import Filter, Memory, visible_spaces
@@ -74,6 +75,12 @@ class SpaceVectors:
     # of the space itself: what was put down last, if no older one still waits for its vector
     newest: str
 
+    def take(self, rows: Ints) -> SpaceVectors:
+        """These rows, in this order."""
+        ids = [self.ids[row] for row in rows]
+        own, new = self.is_own[rows], self.is_new[rows]
+        return SpaceVectors(ids, self.vectors[rows], own, new, self.newest)
+
 
 @dataclass(slots=True)
 class NeighbourIndex:
@@ -118,30 +125,23 @@ def index_neighbours(
     key = (space, mark.as_json)
     if key in known:
         return known[key]
-    vectors = load_space_vectors(work, space, mark)
-    try:
-        table = search_neighbours(vectors, may_continue)
-        is_complete = True
-    except SearchStopped:
-        table = empty_neighbours(vectors.vectors)
-        is_complete = False
-    index = NeighbourIndex(vectors.ids, vectors.is_own, vectors.is_new, vectors.newest, table)
-    if is_complete:
-        known[key] = index
-    return index
-
-
-def empty_neighbours(vectors: Floats) -> NeighbourTable:
-    """A table without neighbours."""
-    return NeighbourTable(
-        np.full((len(vectors), 1), -1, np.int64), np.full((len(vectors), 1), -1.0, np.float32)
+    found = load_space_vectors(work, space, mark)
+    index = NeighbourIndex(
+        found.ids, found.is_own, found.is_new, found.newest, empty_neighbours(len(found.ids), 1)
     )
+    try:
+        index.neighbours = search_neighbours(found, may_continue)
+    except SearchStopped:
+        return index
+    known[key] = index
+    return index
 
 
 def search_neighbours(matrix: SpaceVectors, may_continue: Callable[[], bool]) -> NeighbourTable:
     """The neighbours of what is new, or of all where that is less work."""
     new_rows = np.flatnonzero(matrix.is_new)
     products = len(new_rows) * len(matrix.ids)
+    # Cells cost the same whatever is asked for, so few new rows are better compared with all.
     if products > MAX_EXACT_ROWS * MAX_EXACT_ROWS or len(new_rows) == len(matrix.ids):
         rows = None
     else:
@@ -175,7 +175,10 @@ def load_space_vectors(
         row = most - len(ids)
         vectors[row], own[row], new[row] = vector, memory.space == space, is_new
     first = most - len(ids)
-    return sort_by_id(SpaceVectors(ids[::-1], vectors[first:], own[first:], new[first:], newest))
+    found = SpaceVectors(ids[::-1], vectors[first:], own[first:], new[first:], newest)
+    # Ids rise in the order of their making; only those of several spaces, or imported, are mixed.
+    order = np.argsort(np.array(found.ids, np.str_), kind="stable")
+    return found if (np.diff(order) == 1).all() else found.take(order)
 
 
 def iter_with_vectors(
@@ -191,18 +194,3 @@ def iter_with_vectors(
                 is_after = is_after and memory.id != last_seen
                 is_new = is_after or mark is None or memory.updated_at > mark.at
                 yield memory, vectors.get(memory.id), is_new
-
-
-def sort_by_id(found: SpaceVectors) -> SpaceVectors:
-    """The rows in the order of their ids, which is that of their making."""
-    ids = found.ids
-    order: Ints = np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64)
-    if (order == np.arange(len(ids))).all():
-        return found
-    return SpaceVectors(
-        [ids[i] for i in order],
-        found.vectors[order],
-        found.is_own[order],
-        found.is_new[order],
-        found.newest,
-    )

@@ -1,35 +1,39 @@
 """What each pass goes over: pairs, memories, tags, events, clusters, the log; space by space, a few
 at a time.
 
-A runner takes the run, the pass's name and (space, id) to go on from; it returns the number of
-steps, and why it did nothing if it could not.
+A runner takes the run, which knows the pass at work, where to go on, and counts the steps; it
+returns why it did nothing, "" if it could.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, filterfalse, islice, takewhile
 
+from reverie.consolidation import archiving, clusters, co_use_links, tag_tidying
 from reverie.consolidation.batch_commit import commit_in_batches, commit_items
-from reverie.consolidation.failed_event_retry import queue_missing_vectors, retry_failed_events
 from reverie.consolidation.neighbour_index import Watermark, index_neighbours
 from reverie.consolidation.sleep_passes import PASSES
 from reverie.consolidation.sleep_run import RUN_EVENT_SPACE, SleepRun, iter_enabled_spaces
 from reverie.core import clock
+from reverie.core.errors import ModelAway
 from reverie.core.kinds import CAPACITY
 from reverie.core.model import RELATIONS, Edge, Event, Filter, Memory
 from reverie.extraction.retrieval_feedback import CLUSTERS_CURSOR
 from reverie.pipeline.decided_pairs import load_settled_pairs
+from reverie.pipeline.event_reader import RETRY_CURSOR, EventReader, process_event
 from reverie.reconciliation import pair_passes
-from reverie.reconciliation.pair_passes import MergeText
 from reverie.reconciliation.pass_view import ClosePair, PassStep, PassView, index_edges
 from reverie.reconciliation.reconcile_reader import load_wordings
 from reverie.storage.paging import iter_events_after, read_memory_pages
 
 # pairs, and memories, that a pass is shown at once
 PAIRS_PER_VIEW, PAGE = 400, 500
+# times that sleep tries an event again that a reader failed on
+MAX_TRIES = 3
 UNTAGGED_RELATIONS = tuple(relation for relation in RELATIONS if relation != "has_tag")
+NO_EMBEDDER = "there is no embedder, and so nothing lies close"
 
 
 def load_view(
@@ -45,125 +49,128 @@ def load_view(
     return PassView(run.work.now, memories, edges, settled=run.settled_pairs)
 
 
-def run_pair_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
+def run_pair_pass(run: SleepRun) -> str:
     """A pass over pairs that lie close, of which one at least is new to it."""
-    if not run.work.embedder:
-        return 0, "there is no embedder, and so nothing lies close"
-    row, mark = PASSES[name], Watermark.read(run.work, name, run.request.afresh)
-    run.settled_pairs = load_settled_pairs(run.work.store)
-    decide = choose_pair_decision(run, name)
-    steps, newest = 0, dict(mark.newest)
-    for space in iter_enabled_spaces(run, at[0]):
-        index = index_neighbours(run.work, space, mark, run.neighbour_indexes, run.may_continue)
+    work, name = run.work, run.pass_name
+    if not work.embedder:
+        return NO_EMBEDDER
+    mark = Watermark.read(work, name, run.request.afresh)
+    run.settled_pairs = load_settled_pairs(work.store)
+    decide = choose_pair_decision(run)
+    newest = dict(mark.newest)
+    for space in iter_enabled_spaces(run):
+        index = index_neighbours(work, space, mark, run.neighbour_indexes, run.may_continue)
         newest[space] = index.newest
-        pairs = iter(index.pairs(row.floor, at[1] if space == at[0] else ""))
+        pairs = iter(index.pairs(PASSES[name].floor, resume_id(run, space)))
         while run.may_continue():
             batch = list(islice(pairs, PAIRS_PER_VIEW))
             if not batch:
                 break
-            steps += commit_items(run, name, space, batch, load_pair_view, decide)
+            commit_items(run, space, batch, load_pair_view, decide)
     if not run.request.dry_run and not run.stopped:
-        Watermark(run.work.embedding_model, run.work.now, newest).write(run.work, name)
-    return steps, ""
+        Watermark(work.embedding_model, work.now, newest).write(work, name)
+    return ""
 
 
-def choose_pair_decision(run: SleepRun, name: str) -> Callable[[PassView], list[PassStep]]:
+def resume_id(run: SleepRun, space: str) -> str:
+    """The id in a space to go on from; "" for its beginning."""
+    at, id = run.resume_at
+    return id if space == at else ""
+
+
+def choose_pair_decision(run: SleepRun) -> Callable[[PassView], list[PassStep]]:
     """The function that a pair pass decides by; it asks a model only while the run may go on."""
     merge_text, relate = run.request.merge_text, run.request.relate
-    if name == "merge":
-        write: MergeText | None = None
+    if run.pass_name == "merge":
+        write: pair_passes.MergeText | None = None
         if merge_text:
 
             def write(one: str, other: str) -> str:
                 return merge_text(one, other) if run.may_continue() else ""
 
         return lambda view: pair_passes.merge_duplicates(view, write, clock.new_id)
-    if name == "relations" and relate:
+    if run.pass_name == "relations" and relate:
         return lambda view: pair_passes.relate_memories(
             view, lambda one, other: relate(one, other) if run.may_continue() else None
         )
-    decide = PASSES[name].decide
+    decide = PASSES[run.pass_name].decide
     assert decide is not None
     return decide
 
 
-def load_pair_view(run: SleepRun, items: Sequence[ClosePair] | Sequence[str]) -> PassView:
+def load_pair_view(run: SleepRun, pairs: Sequence[ClosePair]) -> PassView:
     """Pairs with all that judging them takes."""
-    pairs = [pair for pair in items if isinstance(pair, ClosePair)]
     view = load_view(run, (id for pair in pairs for id in (pair.one, pair.other)))
     return view._replace(pairs=pairs, wordings=load_wordings(run.work.store, set(view.memories)))
 
 
-def run_memory_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
+def run_memory_pass(run: SleepRun) -> str:
     """A pass over single memories, newest first."""
-    steps, decide = 0, PASSES[name].decide
+    decide = PASSES[run.pass_name].decide
     assert decide is not None
-    for space in iter_enabled_spaces(run, at[0]):
-        where = Filter(spaces=(space,), limit=PAGE, after=at[1] if space == at[0] else "")
-        for page in iter_space_pages(run, where):
-            ids = [memory.id for memory in page]
-            steps += commit_items(run, name, space, ids, load_memory_view, decide)
-    return steps, ""
+    for space in iter_enabled_spaces(run):
+        where = Filter(spaces=(space,), limit=PAGE, after=resume_id(run, space))
+        commit_pages(run, where, load_memory_view, decide)
+    return ""
 
 
-def run_capacity_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
-    """The memories of each space by type, against the type's capacity."""
-    from reverie.consolidation import archiving
-
-    steps, counts = 0, run.work.store.stats().spaces
-    for space in iter_enabled_spaces(run, at[0]):
-        if counts[space] <= min(CAPACITY.values()):
-            continue
-        memories = chain.from_iterable(iter_space_pages(run, Filter(spaces=(space,), limit=PAGE)))
-        types = archiving.find_over_capacity(memories, run.work.now, CAPACITY)
-        decide = partial(archiving.archive_over_capacity, types=types)
-        ids = sorted(types)
-        for start in range(0, len(ids), PAGE):
-            if run.may_continue():
-                page = ids[start : start + PAGE]
-                steps += commit_items(run, name, space, page, load_memory_view, decide)
-    return steps, ""
+def commit_pages(
+    run: SleepRun,
+    where: Filter,
+    show: Callable[[SleepRun, Sequence[str]], PassView],
+    decide: Callable[[PassView], list[PassStep]],
+) -> None:
+    """Let a pass decide about the memories of a space that fit, page by page."""
+    for page in iter_memory_pages(run, where):
+        commit_items(run, where.spaces[0], [memory.id for memory in page], show, decide)
 
 
-def load_memory_view(run: SleepRun, items: Sequence[ClosePair] | Sequence[str]) -> PassView:
-    """Active memories without their edges: fading asks for none."""
-    there = run.work.store.get([id for id in items if isinstance(id, str)])
-    return PassView(run.work.now, {memory.id: memory for memory in there if memory.active})
-
-
-def iter_space_pages(run: SleepRun, where: Filter) -> Iterator[list[Memory]]:
+def iter_memory_pages(run: SleepRun, where: Filter) -> Iterator[list[Memory]]:
     """The memories that fit, page by page, as long as the run may go on."""
     return takewhile(lambda _: run.may_continue(), read_memory_pages(run.work.store, where))
 
 
-def run_tag_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
-    """Variants of tags in each space; then edges of tags that nobody carries."""
-    from reverie.consolidation import tag_tidying
+def load_memory_view(run: SleepRun, ids: Sequence[str]) -> PassView:
+    """Active memories without their edges: fading asks for none."""
+    there = run.work.store.get(ids)
+    return PassView(run.work.now, {memory.id: memory for memory in there if memory.active})
 
-    steps = 0
-    for space in iter_enabled_spaces(run, at[0]):
+
+def run_capacity_pass(run: SleepRun) -> str:
+    """The memories of each space by type, against the type's capacity."""
+    counts = run.work.store.stats().spaces
+    for space in iter_enabled_spaces(run):
+        if counts[space] <= min(CAPACITY.values()):
+            continue
+        pages = iter_memory_pages(run, Filter(spaces=(space,), limit=PAGE))
+        types = archiving.find_over_capacity(chain.from_iterable(pages), run.work.now, CAPACITY)
+        decide = partial(archiving.archive_over_capacity, types=types)
+        ids = sorted(types)
+        for start in range(0, len(ids), PAGE):
+            if run.may_continue():
+                commit_items(run, space, ids[start : start + PAGE], load_memory_view, decide)
+    return ""
+
+
+def run_tag_pass(run: SleepRun) -> str:
+    """Variants of tags in each space; then edges of tags that nobody carries."""
+    for space in iter_enabled_spaces(run):
         variants = tag_tidying.map_tag_variants(run.work.store.tag_counts((space,)))
         decide = partial(tag_tidying.retag_memories, instead=variants)
         for tag in variants:
-            for page in iter_space_pages(run, Filter(spaces=(space,), tags=(tag,), limit=PAGE)):
-                ids = [memory.id for memory in page]
-                steps += commit_items(run, name, space, ids, load_tag_view, decide)
-    return steps + remove_orphan_edges(run, name), ""
+            where = Filter(spaces=(space,), tags=(tag,), limit=PAGE)
+            commit_pages(run, where, partial(load_view, rels=("has_tag",)), decide)
+    remove_orphan_edges(run)
+    return ""
 
 
-def load_tag_view(run: SleepRun, items: Sequence[ClosePair] | Sequence[str]) -> PassView:
-    """Memories with the edges of their tags."""
-    return load_view(run, (id for id in items if isinstance(id, str)), ("has_tag",))
-
-
-def remove_orphan_edges(run: SleepRun, name: str) -> int:
-    """Remove edges of tags that no memory carries, active or retired; the number of steps."""
-    from reverie.consolidation import tag_tidying
+def remove_orphan_edges(run: SleepRun) -> None:
+    """Remove edges of tags that no memory carries, active or retired."""
 
     def is_tag(node: str) -> bool:
         return node.startswith(tag_tidying.TAG_NODE_PREFIX)
 
-    store, steps = run.work.store, 0
+    store = run.work.store
     for page in iter_edge_pages(run):
         edges = index_edges(edge for edge in page if is_tag(edge.src) or is_tag(edge.dst))
         nodes = {end for src, _, dst in edges for end in (src, dst)}
@@ -171,9 +178,7 @@ def remove_orphan_edges(run: SleepRun, name: str) -> int:
         orphans = tag_tidying.drop_orphan_edges(
             memories, edges, lambda node: bool(store.edges([node], ("has_tag",)))
         )
-        view = PassView(run.work.now, memories)
-        steps += commit_in_batches(run, name, RUN_EVENT_SPACE, orphans, view)
-    return steps
+        commit_in_batches(run, RUN_EVENT_SPACE, orphans, PassView(run.work.now, memories))
 
 
 def iter_edge_pages(run: SleepRun) -> Iterator[list[Edge]]:
@@ -187,68 +192,99 @@ def iter_edge_pages(run: SleepRun) -> Iterator[list[Edge]]:
         after = page[-1][:3]
 
 
-def run_co_use_pass(run: SleepRun, name: str, _at: tuple[str, str]) -> tuple[int, str]:
+def run_co_use_pass(run: SleepRun) -> str:
     """Links between memories that turns were given together since the last run."""
-    from reverie.consolidation import co_use_links
-
     store, reader = run.work.store, "sleep.links"
     after = 0 if run.request.afresh else store.cursor(reader)
-    turns = list(iter_given_turns(run, after))
+    # Without their messages: a year of turns must not lie in memory.
+    turns = [
+        turn._replace(payload={"given": turn.payload.get("given", ())})
+        for turn in iter_events_after(store, after, ("turn",))
+    ]
     pairs = co_use_links.count_joint_sessions(turns)
     ids = [id for pair in pairs for id in pair]
     view = load_view(run, ids, ("relates_to", "supersedes", "contradicts"))
     links = co_use_links.strengthen_links(view, pairs)
-    steps = commit_in_batches(run, name, RUN_EVENT_SPACE, links, view)
+    commit_in_batches(run, RUN_EVENT_SPACE, links, view)
     if turns and not run.request.dry_run and not run.stopped:
         store.advance(reader, turns[-1].seq)
-    return steps, ""
+    return ""
 
 
-def iter_given_turns(run: SleepRun, after: int) -> Iterator[Event]:
-    """Turns with the memories that they were given, without their messages."""
-    for event in iter_events_after(run.work.store, after, ("turn",)):
-        yield event._replace(payload={"given": event.payload.get("given", ())})
-
-
-def run_cluster_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
+def run_cluster_pass(run: SleepRun) -> str:
     """Clusters of each space: found anew, or the small ones joined to others."""
-    from reverie.consolidation import clusters
     from reverie.consolidation.cluster_pass import recluster_space, tidy_small_clusters
 
-    anew = name == "recluster"
-    if not run.work.embedder:
-        return 0, "there is no embedder, and so nothing lies close"
+    work, anew = run.work, run.pass_name == "recluster"
+    if not work.embedder:
+        return NO_EMBEDDER
     if anew and not clusters.is_clustering_available():
-        return 0, "scikit-learn is not installed; get it with: pip install 'reverie[sleep]'"
-    steps = 0
-    for space in iter_enabled_spaces(run, at[0]):
+        return "scikit-learn is not installed; get it with: pip install 'reverie[sleep]'"
+    for space in iter_enabled_spaces(run):
         if anew:
-            view, wanted = recluster_space(
-                run.work, space, run.may_continue, run.request.name_group
-            )
+            view, wanted = recluster_space(work, space, run.may_continue, run.request.name_group)
         else:
-            view, wanted = tidy_small_clusters(run.work, space)
-        steps += commit_in_batches(run, name, space, wanted, view)
+            view, wanted = tidy_small_clusters(work, space)
+        commit_in_batches(run, space, wanted, view)
     if anew and not (run.request.dry_run or run.stopped):
-        run.work.store.advance(CLUSTERS_CURSOR, run.work.store.last_event())
-    return steps, ""
+        work.store.advance(CLUSTERS_CURSOR, work.store.last_event())
+    return ""
 
 
-def run_code_pass(run: SleepRun, name: str, at: tuple[str, str]) -> tuple[int, str]:
+def run_code_pass(run: SleepRun) -> str:
     """What memories say of code, held against the code."""
-    from reverie.consolidation import fact_verification
+    from reverie.consolidation.fact_verification import verify_code_facts
 
-    return fact_verification.verify_code_facts(run, name, at)
-
-
-def run_log_pass(run: SleepRun, name: str, _at: tuple[str, str]) -> tuple[int, str]:
-    """What was left undone: events that a reader failed on, texts without a vector."""
-    if name == "retro":
-        return retry_failed_events(run.work, run.queue.readers, run.request.dry_run), ""
-    return queue_missing_vectors(run.work, run.request.dry_run), ""
+    return verify_code_facts(run)
 
 
-PASS_RUNNERS: dict[str, Callable[[SleepRun, str, tuple[str, str]], tuple[int, str]]] = {
+def run_log_pass(run: SleepRun) -> str:
+    """Background work that was left undone: events that a reader failed on, texts without a vector.
+
+    Undoing a run does not undo that. A turn that nobody has read yet is no matter of sleep: its
+    reader's cursor stands before it.
+    """
+    work = run.work
+    if run.pass_name == "retro":
+        return retry_failed_events(run)
+    if work.embedder is not None and not run.request.dry_run:
+        before = work.store.stats(work.embedding_model).waiting
+        run.steps += work.store.await_vectors(work.embedding_model) - before
+    return ""
+
+
+def retry_failed_events(run: SleepRun) -> str:
+    """Try again what a reader failed on; why it stopped, if a language model is away.
+
+    Then the next run goes on there: that is not the event's fault.
+    """
+    store = run.work.store
+    readers = {reader.name: reader for reader in run.queue.readers}
+    # What fails again now is for the next run.
+    newest = store.last_event()
+    for failed in iter_events_after(store, store.cursor(RETRY_CURSOR), ("failed",)):
+        if failed.seq > newest:
+            break
+        try:
+            run.steps += retry_failed_event(run, readers, failed)
+        except ModelAway as err:
+            return str(err)
+    return ""
+
+
+def retry_failed_event(run: SleepRun, readers: Mapping[str, EventReader], failed: Event) -> bool:
+    """Try an event once more unless it was tried MAX_TRIES times; True if it went well."""
+    store, dry = run.work.store, run.request.dry_run
+    reader = readers.get(str(failed.payload.get("reader")))
+    event = store.event(int(failed.payload.get("event", 0)))
+    if reader and event and int(failed.payload.get("tries", 0)) < MAX_TRIES:
+        return dry or not process_event(run.work, reader, event, failed).failed
+    if not dry:
+        store.advance(RETRY_CURSOR, failed.seq)
+    return False
+
+
+PASS_RUNNERS: dict[str, Callable[[SleepRun], str]] = {
     "pairs": run_pair_pass,
     "memories": run_memory_pass,
     "types": run_capacity_pass,

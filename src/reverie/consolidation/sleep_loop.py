@@ -23,7 +23,6 @@ from reverie.consolidation.sleep_run import (
     RUN_EVENT_SPACE,
     SLEEP_LEASE,
     PassReport,
-    PlannedStep,
     RunProgress,
     SleepReport,
     SleepRequest,
@@ -39,14 +38,11 @@ from reverie.pipeline.leases import SETTLE_LEASE
 
 # Leases of these holders may be those of a process that only waits for work.
 WAITING_HOLDERS = ("settler", "worker")
-
-
 # seconds between two attempts to take the lease
 POLL_SECONDS = 0.1
 
 __all__ = [
     "PassReport",
-    "PlannedStep",
     "SleepReport",
     "SleepRequest",
     "run_sleep_passes",
@@ -76,7 +72,7 @@ def run_sleep_passes(
     """
     run = SleepRun(work, request, holder, now, queue)
     if request.dry_run:
-        passes = tuple(run_pass(run, name, ("", "")) for name in request.passes)
+        passes = tuple(run_pass(run, name) for name in request.passes)
         return SleepReport(passes=passes, plan=tuple(run.plan))
     if not take_sleep_lease(run):
         return SleepReport(stopped="somebody else is settling")
@@ -164,9 +160,9 @@ def load_progress(run: SleepRun) -> RunProgress:
     return RunProgress(*progress["at"])
 
 
-def run_pass(run: SleepRun, name: str, at: tuple[str, str]) -> PassReport:
+def run_pass(run: SleepRun, name: str, at: tuple[str, str] = ("", "")) -> PassReport:
     """One pass over everything that it concerns, from (space, id) on."""
     begin = clock.ticks()
-    run.reached = (name, *at)
-    steps, skipped = PASS_RUNNERS[PASSES[name].over](run, name, at)
-    return PassReport(name, steps, clock.ticks() - begin, skipped)
+    run.resume_at, run.reached, run.steps = at, (name, *at), 0
+    skipped = PASS_RUNNERS[PASSES[name].over](run)
+    return PassReport(name, run.steps, clock.ticks() - begin, skipped)

@@ -30,8 +30,6 @@ RUN_EVENT_SPACE = "me"
 
 # A name for a group of memories with these texts, in a space; None where there is none to give.
 NameGroup = Callable[[Sequence[str], str], str | None]
-
-
 # Whether a memory holds, from the code as it was and as it is: ("yes", "no" or "unsure", why);
 # None if it was not asked.
 FactCheck = Callable[[Memory, str, str], tuple[str, str] | None]
@@ -109,11 +107,18 @@ class SleepRun:
     renewed_ticks: float = field(default_factory=clock.ticks)
     stopped: str = ""
     lost: bool = False  # somebody else has the lease: how far we came is theirs to note
+    resume_at: tuple[str, str] = ("", "")  # where the pass at work goes on: space, id
     reached: tuple[str, str, str] = ("", "", "")  # pass, space, id
+    steps: int = 0  # of the pass at work
     plan: list[PlannedStep] = field(default_factory=list)
     retired: list[str] = field(default_factory=list)
     neighbour_indexes: dict[tuple[str, str], NeighbourIndex] = field(default_factory=dict)
     settled_pairs: frozenset[frozenset[str]] = frozenset()
+
+    @property
+    def pass_name(self) -> str:
+        """The pass at work."""
+        return self.reached[0]
 
     def may_continue(self) -> bool:
         """True if the run may go on; renews the lease. Once False, always False."""
@@ -153,10 +158,10 @@ def save_progress(run: SleepRun) -> None:
     run.work.store.set_meta(PROGRESS_KEY, json.dumps(progress))
 
 
-def iter_enabled_spaces(run: SleepRun, since: str) -> Iterator[str]:
-    """The spaces in which memory is on, from `since` on, as long as the run may go on."""
+def iter_enabled_spaces(run: SleepRun) -> Iterator[str]:
+    """The spaces in which memory is on, from `resume_at` on, as long as the run may go on."""
     for space in sorted(run.work.store.stats().spaces):
-        if space >= since and not run.work.settings.is_off(space):
+        if space >= run.resume_at[0] and not run.work.settings.is_off(space):
             if not run.may_continue():
                 return
             yield space

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from reverie.consolidation.sleep_schedule import PROGRESS_KEY, find_unfinished_run
 from reverie.core.errors import NotFound
-from reverie.core.model import Event, Memory, Record
+from reverie.core.model import Event, Record
 from reverie.memory.memory_changes import invert_records
 from reverie.pipeline.decided_pairs import reverse_pair_decisions
 from reverie.storage import Store
@@ -20,6 +20,8 @@ from reverie.storage.paging import iter_events_after
 
 # newest runs among which the last one that still stands is looked for
 MAX_RUNS = 500
+# Where something was altered: (id, field), or (src, rel, dst).
+Place = tuple[str, ...]
 
 
 def find_run_of_event(store: Store, event: int) -> int:
@@ -62,6 +64,7 @@ def undo_sleep_run(store: Store, run: int, now: float, *, force: bool = False) -
         raise NotFound(f"Run {run} of sleep changed nothing")
     if not left:
         raise NotFound(f"Run {run} of sleep has been taken back already")
+    # The last first: a later batch may have altered what an earlier one made.
     for event in reversed(left):
         undo_batch(store, event, now, force=force)
     with store.transaction():
@@ -91,46 +94,36 @@ def keep_unaltered(store: Store, records: Sequence[Record]) -> list[Record]:
     """The records without what somebody has altered since."""
     ids = list(dict.fromkeys(record.memory_id for record in records))
     memories = {memory.id: memory for memory in store.get(ids)}
-    edges = {edge[:3]: edge.weight for edge in store.edges(ids)}
-    last: dict[tuple[str, ...], object] = {}
+    edges: dict[Place, float] = {edge[:3]: edge.weight for edge in store.edges(ids)}
+    # Several records of a run may be about one place: only the last one says how it was left.
+    last: dict[Place, object] = {}
     for record in records:
         last.update(list_altered_places(record))
-    moved = {place for place, value in last.items() if value != read_place(place, memories, edges)}
-    stripped = (strip_altered(record, moved) for record in records)
-    return [record for record in stripped if record is not None]
+    altered = set()
+    for place, value in last.items():
+        is_edge, memory = len(place) == 3, memories.get(place[0])
+        now = edges.get(place, 0.0) if is_edge else memory and getattr(memory, place[1])
+        if value != now:
+            altered.add(place)
+    kept = []
+    for record in records:
+        places = list_altered_places(record)
+        if record.op == "add" or (record.op == "link" and altered.isdisjoint(places)):
+            kept.append(record)
+        elif record.op != "link":
+            id, fields = record.memory_id, record.before.items()
+            before = {name: value for name, value in fields if (id, name) not in altered}
+            kept += [record._replace(before=before)] if before else []
+    return kept
 
 
-def list_altered_places(record: Record) -> dict[tuple[str, ...], object]:
+def list_altered_places(record: Record) -> dict[Place, object]:
     """What a record left where: (id, field) → value, or (src, rel, dst) → weight."""
     if record.op == "link":
         return {
             (record.memory_id, record.after["rel"], record.after["dst"]): record.after["weight"]
         }
     return {(record.memory_id, name): value for name, value in record.after.items()}
-
-
-def read_place(
-    place: tuple[str, ...], memories: dict[str, Memory], edges: dict[tuple[str, str, str], float]
-) -> object:
-    """The value of a place now."""
-    if len(place) == 3:
-        return edges.get((place[0], place[1], place[2]), 0.0)
-    memory = memories.get(place[0])
-    return None if memory is None else getattr(memory, place[1])
-
-
-def strip_altered(record: Record, moved: set[tuple[str, ...]]) -> Record | None:
-    """The record without the places that were altered since; None if nothing is left of it."""
-    if record.op == "link":
-        return None if moved & list_altered_places(record).keys() else record
-    if record.op == "add":
-        return record
-    before = {
-        name: value
-        for name, value in record.before.items()
-        if (record.memory_id, name) not in moved
-    }
-    return record._replace(before=before) if before else None
 
 
 def list_undone_events(store: Store, run: int) -> set[int]:

@@ -30,6 +30,8 @@ TRUST_BY_PROVENANCE: dict[str, float] = {
 UNTRUSTED = "untrusted"
 
 
+# Values by name: of a record, an event's payload, a memory's details.
+Fields = Mapping[str, Any]
 EMPTY_MAPPING: Mapping[str, Any] = MappingProxyType(
     {}
 )  # one empty mapping for all who have no details

@@ -27,16 +27,18 @@ from reverie.core import clock
 from reverie.core.errors import StoreBusy, StoreError
 from reverie.core.kinds import RECORD_KINDS
 from reverie.core.model import Filter, Memory
-from reverie.erasure.interruptions import REWRITE_PENDING
-from reverie.erasure.scrub import list_mirror_folders, scrub_files, take_in_edits
+from reverie.erasure.own_files import (
+    scrub_files,
+    sync_pages,
+    take_in_edits,
+)
+from reverie.erasure.unfinished import REWRITE_PENDING
 from reverie.mirror import mirror_sync, shared_lines
 from reverie.mirror.apply_page_edits import list_past_texts
 from reverie.mirror.file_exchange import read_bytes_if_present
-from reverie.mirror.mirror_folder import MirrorFolder
-from reverie.mirror.mirror_sync import find_mirror_root, hold_mirror_lease, list_mirrored_spaces
 from reverie.mirror.page_blocks import PageItem, find_memory_ids, parse_mirror_page
 from reverie.mirror.page_placement import MEMORY_ID
-from reverie.mirror.space_sync import SyncRequest
+from reverie.mirror.space_sync import ALL_MEMORIES
 from reverie.notes import file_versions, watched_roots
 from reverie.notes.note_indexing import sync_root
 from reverie.notes.note_vectors import hold_index_lease
@@ -48,7 +50,6 @@ from reverie.text.tokenization import fold_text
 
 # seconds that whoever indexes now is waited for
 PATIENCE = 60.0
-ALL_MEMORIES = 1_000_000_000
 
 
 class PurgedMemories(NamedTuple):
@@ -111,7 +112,9 @@ def finish_purge(work: WorkContext, now: Callable[[], float]) -> tuple[Path, ...
         for gone in pending:
             left += purge_from_files(work, gone, now)
     except StoreBusy:
-        return tuple(dict.fromkeys((*left, *list_mirror_folders(work), Path(work.settings.home))))
+        return tuple(
+            dict.fromkeys((*left, *mirror_sync.list_mirror_folders(work), Path(work.settings.home)))
+        )
     with store.transaction():
         save_pending_purges(
             store, [gone for gone in load_pending_purges(store) if gone not in pending]
@@ -134,8 +137,7 @@ def purge_from_files(
         *shared_files.erase_from_shares(work, gone.ids, gone.names, now),
     ]
     # Records of what was said are blanked by now, so their pages say less.
-    everything = SyncRequest(afresh=True, retry=True)
-    mirror_sync.sync_mirror(work, list_mirrored_spaces(store), everything, now)
+    sync_pages(work, now, afresh=True)
     return [
         *left,
         *purge_from_hooks(work, gone, others, now),
@@ -147,32 +149,33 @@ def purge_from_files(
 
 def purge_from_index(
     work: WorkContext, gone: PurgedMemories, now: Callable[[], float]
-) -> tuple[Path, ...]:
+) -> list[Path]:
     """Erase memories from the index and from versions of pages.
 
     Returns files that may still hold them.
     """
     index, root = work.store.files, work.settings.mirror_root
     pages = None if root is None else os.path.realpath(root)
+
+    def is_page(path: str) -> bool:
+        return pages is not None and Path(path).is_relative_to(pages)
+
     try:
         with hold_index_lease(work.store, now, PATIENCE) as may_continue:
-            reindex_mirror_pages(work, pages, may_continue)
+            reindex_mirror_pages(work, is_page, may_continue)
             is_scrubbed = index.scrub()
     except StoreError:
         is_scrubbed = False
     events = work.store.events(verbs=(file_versions.VERB,), limit=file_versions.MAX_EVENTS)
     left = file_versions.erase_versions(
-        work.settings.home,
-        events,
-        lambda path: pages is not None and is_path_inside(path, pages),
-        make_repeat_check(gone),
+        work.settings.home, events, is_page, make_repeat_check(gone)
     )
-    return tuple(left if is_scrubbed else [*left, Path(index.path)])
+    return left if is_scrubbed else [*left, Path(index.path)]
 
 
 def purge_from_hooks(
     work: WorkContext, gone: PurgedMemories, others: set[str], now: Callable[[], float]
-) -> tuple[Path, ...]:
+) -> list[Path]:
     """Remove what lies ready for hooks and repeats these memories; blank what waits to be read.
 
     Below `<home>/hooks` and, as pages and logs are, in all files of ours. Not where a text stands
@@ -185,11 +188,10 @@ def purge_from_hooks(
             text = "\n".join(iter_strings(json.loads(path.read_bytes())))
             if repeats(text.encode("utf-8", "replace")):
                 path.unlink()
-    with hold_mirror_lease(work.store, now):
+    with mirror_sync.hold_mirror_lease(work.store, now):
         clean = SparingCleaner(PassageEraser(gone.texts), list_staying_names(work.store), others)
-        folders = list_mirror_folders(work)
-        _, stuck = scrub_files(work, clean, folders, lambda *_: None, write=True)
-        return tuple(stuck)
+        _, stuck = scrub_files(work, clean, lambda *_: None, write=True)
+        return stuck
 
 
 # a value as it should stand, and the kinds of what was taken out
@@ -268,7 +270,7 @@ def list_staying_names(store: Store) -> set[str]:
     memories = store.browse(Filter(active=None, limit=ALL_MEMORIES))
     names = {memory.id for memory in memories if memory.kind not in RECORD_KINDS}
     for share in shared_files.load_shares(store):
-        data = read_bytes_if_present(Path(share.path)) or b""
+        data = read_bytes_if_present(share.file) or b""
         names |= {line.id for line in shared_lines.parse_shared_file(data).lines}
     return names - {""}
 
@@ -286,43 +288,29 @@ def iter_strings(value: Any) -> Iterator[str]:
             yield from iter_strings(inner)
 
 
-def reindex_mirror_pages(work: WorkContext, pages: str | None, ours: Callable[[], bool]) -> None:
+def reindex_mirror_pages(
+    work: WorkContext, is_page: Callable[[str], bool], may_continue: Callable[[], bool]
+) -> None:
     """Drop the mirror's pages from the index and read anew those that are there.
 
     Equal chunks keep their vectors. What nobody watches any more is dropped too.
     """
-    index = work.store.files
-    watch_events = watched_roots.list_watch_events(work.store)
+    store, index = work.store, work.store.files
+    watch_events = watched_roots.list_watch_events(store)
     watched = {str(event.payload.get("path")) for event in watch_events}
     roots = index.roots()
     for root in roots:
         names = list(index.indexed_files(root))
         if root in watched:
-            names = [
-                name
-                for name in names
-                if pages is not None and is_path_inside(os.path.join(root, name), pages)  # noqa: PTH118 - names
-            ]
+            names = [name for name in names if is_page(str(Path(root, name)))]
         index.drop(root, names)
-    for own in list_mirror_roots(work):
+    mirror = mirror_sync.find_mirror_root(work.settings, store)
+    if mirror is None:
+        return
+    for folder in mirror_sync.list_space_folders(mirror, store):
+        own = watched_roots.to_mirror_root(folder.path, folder.space)
         if own.path in roots:
-            sync_root(index, own, clock.now, lambda *_: None, ours, work.policy)
-
-
-def list_mirror_roots(work: WorkContext) -> list[watched_roots.WatchedRoot]:
-    """The mirrors of all spaces that have pages, as roots of the index."""
-    root = find_mirror_root(work.settings, work.store)
-    if root is None:
-        return []
-    return [
-        watched_roots.to_mirror_root(MirrorFolder(root, space).path, space)
-        for space in sorted(list_mirrored_spaces(work.store))
-    ]
-
-
-def is_path_inside(path: str, folder: str) -> bool:
-    """True if a path lies in a folder, going by its name."""
-    return Path(path).is_relative_to(folder)
+            sync_root(index, own, clock.now, lambda *_: None, may_continue, work.policy)
 
 
 def make_repeat_check(gone: PurgedMemories) -> Callable[[bytes], bool]:

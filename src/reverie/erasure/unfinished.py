@@ -1,29 +1,35 @@
-"""Finishing purges and scrubs that were interrupted."""
+"""Purges and scrubs that were interrupted: whether there are any, and finishing them."""
 
 from __future__ import annotations
 
 from reverie.core import clock
 from reverie.core.errors import StoreError
-from reverie.erasure.interruptions import REWRITE_PENDING
 from reverie.pipeline.event_reader import WorkContext
 from reverie.storage.erased_texts import PURGING
+
+# meta: files are still to be written anew
+REWRITE_PENDING = "scrubbing"
+
+
+def has_unfinished_erasure(work: WorkContext) -> bool:
+    """True if a scrub or a purge has left files to be written anew, or to be gone through."""
+    return bool(work.store.meta(REWRITE_PENDING) or work.store.meta(PURGING))
 
 
 def finish_erasure(work: WorkContext) -> bool:
     """Do what a scrub or a purge had to leave; True if nothing is left."""
-    if work.store.meta(PURGING):
+    store = work.store
+    if store.meta(PURGING):
         from reverie.erasure import purge
 
         purge.finish_purge(work, clock.now)
-    if work.store.meta(PURGING):
+    if store.meta(PURGING):
         return False
     try:
-        left = [
-            *work.store.compact(),
-            *(index for index in (work.store.files, work.store.code_chunks) if not index.scrub()),
-        ]
+        # All three are tried, whichever somebody reads just now.
+        done = [not store.compact(), store.files.scrub(), store.code_chunks.scrub()]
     except StoreError:
         return False
-    if not left:
-        work.store.set_meta(REWRITE_PENDING, "")
-    return not left
+    if all(done):
+        store.set_meta(REWRITE_PENDING, "")
+    return all(done)

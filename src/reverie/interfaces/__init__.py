@@ -1,3 +1,4 @@
-"""What people and programs touch: the command line, the worker, replay. Only here may anything be
-printed.
+"""What people and programs touch: command line, hooks, MCP, frameworks, hosts, the worker.
+
+Only here may anything be printed.
 """

@@ -1,20 +1,19 @@
-"""The detached worker: settles what others leave behind, and goes home when there is nothing left
-to do.
+"""The detached worker: settles what commands and hooks leave behind, then exits.
 
-A command that kept something starts it with `spawn` and does not wait. There is never more than one
-at work: the lease `settle` decides. `spawn` takes the lease in the worker's name before the worker
-exists, so that a hundred commands in a row start one process, not a hundred; should it never come
-up, the lease runs out by itself.
+A command that kept something starts it with `spawn_worker` and does not wait. At most one is at
+work: the lease `settle` decides. `spawn_worker` takes the lease in the worker's name before the
+worker exists, so that a hundred commands in a row start one process, not a hundred; if it never
+comes up, the lease runs out by itself.
 
-For hooks it sits at the desk (`hooks.desk`), in a thread of its own, if it holds the lock that says
-that a worker lives (`detached`): whoever settles, and however long that takes, what hooks wrote is
-taken in by this one at once.
+The worker that holds the lock file (`worker_start.take_lock`) also serves hooks, in a thread of its
+own (`hooks.hook_consumer`): whoever settles, and however long that takes, what hooks wrote is taken
+in at once.
 
-Before it leaves it sleeps, if it is time (`settle.bedtime`); if only quiet is wanting for that, it
-waits for it with the model unloaded. It leaves when it was idle for `settings.idle` seconds (0: no
-worker is ever started), on SIGTERM or SIGINT, when its lease was taken, when its home is gone, when
-config.toml was altered (the next one goes by it), and when a newer Reverie has altered the
-database. Nothing depends on it: texts wait, words find them meanwhile.
+Before it exits it sleeps if that is due (`consolidation.scheduled_sleep`); if only quiet is missing
+for that, it waits with the model unloaded. It exits after `settings.idle` seconds without work (0:
+no worker is ever started), on SIGTERM or SIGINT, when its lease was taken, when its home is gone,
+when config.toml changed (the next worker reads it), and when a newer Reverie has migrated the
+database. Nothing depends on it: texts wait, and words find them meanwhile.
 """
 
 from __future__ import annotations
@@ -26,8 +25,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reverie.consolidation.scheduled_sleep import sleep_if_due
-from reverie.consolidation.sleep_schedule import assess_outlook, is_sleep_coming
+from reverie.consolidation.sleep_schedule import assess_outlook, is_sleep_coming, sleep_if_due
 from reverie.core import clock, config
 from reverie.core.errors import ReverieError
 from reverie.interfaces.worker_start import (
@@ -52,15 +50,16 @@ if TYPE_CHECKING:
     from reverie.interfaces.hooks.hook_consumer import HookConsumer
     from reverie.storage import Store
 
-POLL_SECONDS = 0.5  # seconds between looks while idle: one indexed read each
-HOOK_POLL_SECONDS = 0.1  # … while there are hooks: the next prompt may follow at once
-RENEW_SECONDS = 10.0  # seconds between renewals of the lease while idle
-SMALL_STEP = 16  # texts a step: SIGTERM waits for one step at most
+POLL_SECONDS = 0.5  # between looks for work while idle: one indexed read each
+HOOK_POLL_SECONDS = 0.1  # between looks for hooks: the next prompt may follow at once
+RENEW_SECONDS = 10.0  # between renewals of the lease while idle
+STEP_TEXTS = 16  # embedded in one step: SIGTERM waits for one step at most
 
 
 def spawn_worker(settings: Settings, store: Store) -> bool:
-    """Start a worker for this home unless somebody settles already; whether one was started. Never
-    waits.
+    """Start a worker for this home unless somebody settles already; True if one was started.
+
+    Never waits.
     """
     if (
         settings.idle <= 0
@@ -80,7 +79,7 @@ def spawn_worker(settings: Settings, store: Store) -> bool:
 
 
 def is_embedder_ready(settings: Settings) -> bool:
-    """Whether vectors can be made without fetching anything: nobody asked for a download."""
+    """True if vectors can be made without a download, for which nobody has asked."""
     name = settings.embedder.partition(":")[0]
     if name == "minilm":
         return any((settings.cache / "models").glob("*/model.safetensors"))
@@ -88,26 +87,22 @@ def is_embedder_ready(settings: Settings) -> bool:
 
 
 def is_model_missing(settings: Settings) -> bool:
-    """Whether vectors are wanted of a model that is not on this machine: no worker and no hook
-    fetches it.
-    """
+    """True if the configured model is not on this machine; no worker and no hook fetches it."""
     return settings.embedder.partition(":")[0] == "minilm" and not is_embedder_ready(settings)
 
 
 def run_worker(mind: Mind, idle: float, holder: str = "", lock: int | None = None) -> SettleReport:
-    """Settle until nothing has come for `idle` seconds, or until told to stop. Returns what was
+    """Settle until no work has come for `idle` seconds, or until told to stop; returns what was
     done.
 
-    `lock` is the open file of the lock that whoever started this worker holds for it.
+    `lock` is the open lock file that whoever started this worker has locked for it.
     """
     from reverie.interfaces.hooks.spool import HookFiles
 
-    worker, room = (
-        Worker(mind, holder or clock.new_id("settler")),
-        HookFiles(str(mind.settings.home)),
-    )
-    held = take_lock(room.lock) if lock is None and worker.renew_lease() else lock
-    worker.desk = None if held is None else open_hook_desk(mind)
+    worker = Worker(mind, holder or clock.new_id("settler"))
+    files = HookFiles(str(mind.settings.home))
+    held = take_lock(files.lock) if lock is None and worker.renew_lease() else lock
+    worker.hooks = None if held is None else open_hook_consumer(mind)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, worker.stop)
     with suppress(OSError, AttributeError):
@@ -116,54 +111,51 @@ def run_worker(mind: Mind, idle: float, holder: str = "", lock: int | None = Non
         done = worker.work(idle)
     finally:
         if held is not None:
-            note_worker_exit(room.lock, worker.failed)
+            note_worker_exit(files.lock, worker.failed)
             os.close(held)
-    if held is not None and worker.idled and room.waiting():
-        # a hook wrote while we held the lock and had looked for the last time
-        wake_worker(room.home, room.lock)
+    if held is not None and worker.idled and files.list_events():
+        # A hook wrote after our last look, while we still held the lock.
+        wake_worker(files.home, files.lock)
     return done
 
 
-def open_hook_desk(mind: Mind) -> HookConsumer:
-    """The desk for hooks of this memory."""
+def open_hook_consumer(mind: Mind) -> HookConsumer:
+    """What serves the hooks of this memory."""
     from reverie.interfaces.hooks.hook_consumer import HookConsumer
 
     return HookConsumer(mind)
 
 
 class Worker:
-    """One worker's state."""
+    """One worker: its lease, what it has done, and why it leaves."""
 
     def __init__(self, mind: Mind, holder: str) -> None:
         self.mind, self.holder = mind, holder
-        self.desk: HookConsumer | None = (
-            None  # for hooks, while this is the worker that holds the lock
-        )
+        # Serves hooks, in the one worker that holds the lock file.
+        self.hooks: HookConsumer | None = None
         self.done = SettleReport()
         self._stop = threading.Event()
         self._home = folder_identity(mind.settings.home)
         self._config = config.config_modified_at(mind.settings)
         self._renewed, self._holds = 0.0, False
-        # when hooks were heard last; the desk is to be left
-        self._heard, self._rise = (
-            0.0,
-            threading.Event(),
-        )
-        # left because there was nothing to do, or because it cannot be done
-        self.idled = self.failed = False
+        self._hook_at = 0.0  # clock ticks when a hook was served last
+        self._hooks_end = threading.Event()
+        self.idled = self.failed = False  # exited without work; exited because of trouble
 
     def stop(self, *_: object) -> None:
-        """Leave after the step at hand."""
+        """Exit after the present step."""
         self._stop.set()
 
     def work(self, idle: float) -> SettleReport:
-        """Settle, wait for more, leave. Work that came while we were leaving is looked for once
-        more.
+        """Settle, wait for more, exit; returns what was done.
+
+        After the lease is released, work is looked for once more: whoever left some just before saw
+        the lease taken and started no other worker.
         """
-        desk = threading.Thread(target=self.serve_hooks, name="desk", daemon=True)
-        desk.start()
+        serving = threading.Thread(target=self.serve_hooks, name="hooks", daemon=True)
+        serving.start()
         try:
-            while self.may_continue() and (self.renew_lease() or self.desk):
+            while self.may_continue() and (self.renew_lease() or self.hooks):
                 self.settle_all()
                 self.make_backup()
                 if not self.wait_for_work(idle) and not self.sleep_if_due():
@@ -172,35 +164,35 @@ class Worker:
                         self.idled = self.may_continue()
                         break
         except ReverieError as err:
-            self.fail(str(err))  # a full disk, a home that went away: the next one tries again
-        self._rise.set()
-        desk.join()
+            # A full disk, a home that went away: the next worker tries again.
+            self.fail(str(err))
+        self._hooks_end.set()
+        serving.join()
         with suppress(ReverieError):
             self.mind.store.release(SETTLE_LEASE, self.holder)
         return self.done
 
     def serve_hooks(self) -> None:
-        """Take in what hooks wrote, and lay ready what they will ask for, until it is
-        time to rise.
-        """
+        """Take in what hooks wrote and prepare what they will ask for, until the worker exits."""
         try:
-            while self.desk and not self._rise.wait(HOOK_POLL_SECONDS):
-                while self.desk.waits() and self.desk.attend():
-                    self._heard = clock.ticks()
-            if self.desk:
-                self.desk.close()
-        except Exception as err:  # whatever it is: said, and left to the next worker
+            while self.hooks and not self._hooks_end.wait(HOOK_POLL_SECONDS):
+                while self.hooks.has_work() and self.hooks.consume_events():
+                    self._hook_at = clock.ticks()
+            if self.hooks:
+                self.hooks.close()
+        # Whatever it is, it is told, and the next worker goes on.
+        except Exception as err:
             self.fail(f"{type(err).__name__}: {err}")
             self.stop()
 
     def fail(self, trouble: str) -> None:
-        """Something went wrong that staying would not mend."""
+        """Record trouble that staying would not mend."""
         self.failed = True
-        self.leave_word(trouble)
+        self.tell_trouble(trouble)
 
     def may_continue(self) -> bool:
-        """Whether nobody said stop, home and settings are still those we came with, and the
-        database one we know.
+        """True until told to stop, while home and settings are those it started with and the
+        database has a known schema.
         """
         return (
             not self._stop.is_set()
@@ -210,7 +202,7 @@ class Worker:
         )
 
     def renew_lease(self) -> bool:
-        """Take or renew the lease."""
+        """Take or renew the lease; False if another process has it."""
         self._renewed = clock.ticks()
         self._holds = self.mind.store.acquire(
             SETTLE_LEASE, self.holder, SETTLE_LEASE_SECONDS, clock.now()
@@ -218,18 +210,21 @@ class Worker:
         return self._holds
 
     def settle_all(self) -> None:
-        """Steps until nothing more can be done now."""
+        """Settle in steps until nothing more can be done now."""
         while self.may_continue() and self.renew_lease():
-            step = run_settle_step(self.mind.work, SMALL_STEP, self.holder)
+            step = run_settle_step(self.mind.work, STEP_TEXTS, self.holder)
             self.done = self.done.plus(step)
             if not step:
-                self.leave_word(step.trouble)
-                if step.trouble and not self.desk:
-                    self.stop()  # no model: staying would not bring it
+                self.tell_trouble(step.trouble)
+                if step.trouble and not self.hooks:
+                    # There is no model, and waiting would not bring it.
+                    self.stop()
                 return
 
     def sleep_if_due(self) -> bool:
-        """Sleep, if it is time or only quiet is wanting; whether to look for work again."""
+        """Sleep if that is due, or wait for the quiet that it still needs; True if work may have
+        come.
+        """
         look = assess_outlook(self.mind.store, clock.now())
         if (
             not is_sleep_coming(self.mind.settings, look)
@@ -238,7 +233,8 @@ class Worker:
         ):
             return False
         if self.mind.embedder is not None:
-            self.mind.embedder.close()  # it is loaded again when a text comes
+            # It is loaded again when a text comes.
+            self.mind.embedder.close()
         if self.wait_for_work(self.mind.settings.sleep_idle * 60 - look.quiet_seconds):
             return True
         return (
@@ -250,47 +246,48 @@ class Worker:
         )
 
     def wait_for_work(self, idle: float) -> bool:
-        """Whether work comes within so many seconds."""
+        """True as soon as work comes, False after so many seconds without any."""
         begun = clock.ticks()
         while clock.ticks() < begun + idle and self.may_continue():
-            if self._heard > begun or self.has_work():
+            if self._hook_at > begun or self.has_work():
                 return True
             if (
                 clock.ticks() - self._renewed > RENEW_SECONDS
                 and not self.renew_lease()
-                and not self.desk
+                and not self.hooks
             ):
                 return False
             self._stop.wait(POLL_SECONDS)
         return False
 
     def has_work(self) -> bool:
-        """Whether there is something to do, and we are the one to do it."""
+        """True if something waits that this worker may do."""
         if self._stop.is_set() or not self.may_continue():
             return False
-        if self.desk and self.desk.waits():
+        if self.hooks and self.hooks.has_work():
             return True
         return self._holds and (has_work_left(self.mind.work) or has_waiting_chunks(self.mind.work))
 
     def make_backup(self) -> None:
-        """Today's copy; before it, what a purge or a scrub had to leave in the files because
-        somebody was reading.
+        """Make today's backup.
+
+        Before it, finish what a purge or a scrub could not erase while somebody was reading.
         """
-        from reverie.erasure import interruptions, unfinished
+        from reverie.erasure import unfinished
         from reverie.storage import backups
 
         if self.may_continue():
-            if interruptions.has_unfinished_erasure(self.mind.work):
+            if unfinished.has_unfinished_erasure(self.mind.work):
                 unfinished.finish_erasure(self.mind.work)
             backups.make_daily_backup(self.mind.store, self.mind.settings, clock.now())
 
-    def leave_word(self, trouble: str) -> None:
-        """Leave word for `reverie status`; an empty trouble wipes the last one."""
+    def tell_trouble(self, trouble: str) -> None:
+        """Record trouble for `reverie status`; an empty text clears the last one."""
         record_trouble(self.mind.store, trouble)
 
 
 def folder_identity(home: Path) -> tuple[int, int] | None:
-    """Which folder this is; another folder of the same name is another home."""
+    """(device, inode) of a folder, by which another one of the same name is told; None if gone."""
     try:
         found = home.stat()
     except OSError:

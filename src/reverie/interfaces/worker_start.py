@@ -1,9 +1,9 @@
-"""Starting the detached worker, by whoever can afford nothing: no store is opened and nothing heavy
-imported.
+"""Start the detached worker from a hook, which has milliseconds: no store is opened and nothing
+heavy is imported.
 
-`wake` is for hooks. A lock on a file says whether a worker lives; the one who gets the lock starts
-the worker and hands the lock over, still held, so that of a thousand who come at once one starts
-one. The system lets go of it when the worker ends, however it ends.
+A lock on a file says whether a worker is alive. Who gets the lock starts the worker and hands the
+lock over, still held, so that of a thousand hooks at once only one starts a worker. The system
+releases it when the worker ends, however it ends.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Any
 
 from reverie.core import clock
 
-# whether a process can be given an open file, and the lock with it
+# True where a process can be given an open file, and its lock with it.
 INHERITED = sys.platform != "win32"
-REST_SECONDS = 30.0  # seconds after a worker failed in which hooks start no other: each would fail
+# After a worker failed hooks start no other for so long: each would fail.
+REST_SECONDS = 30.0
 
 
 def wake_worker(home: str, lock: str) -> bool:
-    """Start a worker for this home unless one lives; whether one was started. Never waits."""
+    """Start a worker for this home unless one is alive; True if one was started. Never waits."""
     held = None if is_resting(lock) else take_lock(lock)
     if held is None:
         return False
@@ -30,13 +31,14 @@ def wake_worker(home: str, lock: str) -> bool:
             start_worker_process(home, "", held)
     finally:
         os.close(held)
-    if not INHERITED:  # then it takes the lock itself; of two that were started one leaves at once
+    if not INHERITED:
+        # The worker takes the lock itself; of two that were started one exits at once.
         start_worker_process(home, "")
     return True
 
 
 def note_worker_exit(lock: str, failed: bool) -> None:
-    """A worker leaves: it failed, so that none is started for a while, or it did not."""
+    """Note how a worker exited; after a failure none is started for REST_SECONDS."""
     with suppress(OSError):
         if failed:
             os.close(os.open(f"{lock}.failed", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600))
@@ -46,7 +48,7 @@ def note_worker_exit(lock: str, failed: bool) -> None:
 
 
 def is_resting(lock: str) -> bool:
-    """Whether a worker failed a moment ago."""
+    """True within REST_SECONDS of a worker's failure."""
     try:
         return 0 <= clock.now() - os.stat(f"{lock}.failed").st_mtime < REST_SECONDS
     except OSError:
@@ -54,7 +56,7 @@ def is_resting(lock: str) -> bool:
 
 
 def take_lock(lock: str) -> int | None:
-    """The lock's open file, if nobody holds it."""
+    """The lock file, open and locked; None if somebody else holds it."""
     os.makedirs(os.path.dirname(lock), 0o700, exist_ok=True)
     file = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
     try:
@@ -66,7 +68,7 @@ def take_lock(lock: str) -> int | None:
 
 
 def lock_open_file(file: int) -> None:
-    """Lock an open file until it is closed; OSError if somebody else has. Never waits."""
+    """Lock an open file until it is closed. OSError if somebody else has it; never waits."""
     if sys.platform == "win32":
         import msvcrt
 
@@ -78,7 +80,7 @@ def lock_open_file(file: int) -> None:
 
 
 def is_worker_alive(lock: str) -> bool:
-    """Whether a worker lives: somebody holds the lock."""
+    """True if a worker is alive: somebody holds the lock."""
     if not os.path.isfile(lock):
         return False
     held = take_lock(lock)
@@ -88,10 +90,11 @@ def is_worker_alive(lock: str) -> bool:
 
 
 def start_worker_process(home: str, holder: str, lock: int | None = None) -> None:
-    """A process of its own session, that holds on to nothing of ours but the lock it is given."""
+    """Start the worker in a session of its own, with no open file of ours but the lock."""
     import subprocess
 
     command = [sys.executable, "-m", "reverie", "worker", "--home", home, "--holder", holder]
+    # DETACHED_PROCESS | CREATE_NEW_PROCESS_GROUP on Windows.
     apart: dict[str, Any] = (
         {"creationflags": 0x00000208} if sys.platform == "win32" else {"start_new_session": True}
     )
@@ -106,4 +109,4 @@ def start_worker_process(home: str, holder: str, lock: int | None = None) -> Non
         cwd=os.path.splitdrive(home)[0] + os.sep,
         close_fds=True,
         **apart,
-    ).returncode = 0  # nobody waits for it
+    ).returncode = 0  # set, or Python would warn that nobody waits for it

@@ -9,14 +9,22 @@ whether that still holds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
 
 from reverie.core import clock
 from reverie.core.authorship import AUTHOR, apply_curate_setting, protect_revision
 from reverie.core.errors import BadInput
 from reverie.core.kinds import is_conversation_turn, kind_of
-from reverie.core.model import TRUST_BY_PROVENANCE, Add, Change, Memory, Retire, Revise, with_fields
+from reverie.core.model import (
+    TRUST_BY_PROVENANCE,
+    Add,
+    Change,
+    Fields,
+    Memory,
+    Retire,
+    Revise,
+    with_fields,
+)
 from reverie.memory.memory_validation import build_memory, build_revision, equip_for_kind
 from reverie.mirror.page_blocks import PageItem
 from reverie.mirror.page_placement import (
@@ -43,34 +51,36 @@ from reverie.storage import Store
 
 USER_STATED = "user_stated"
 # The fields of a memory that a person's line becomes.
-PERSON_SOURCE: Mapping[str, Any] = {"provenance": USER_STATED}
+PERSON_SOURCE: Fields = {"provenance": USER_STATED}
 # when something was, on a day of which no time is told
 NOON = "12:00"
 
 
-class PageEdits(NamedTuple):
-    """What the edits of one page, or of several, come to."""
+# A line on a page: the page, and the number of its block.
+Spot = tuple[str, int]
 
-    changes: tuple[Change, ...] = ()
-    ids: tuple[str, ...] = ()  # of the memories that the person touched
-    # (page, block) → the new memory that its line is about now
-    new_ids: Mapping[tuple[str, int], str] = {}
+
+@dataclass(slots=True)
+class PageEdits:
+    """What the edits of some pages come to."""
+
+    changes: list[Change] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)  # of the memories that the person touched
+    new_ids: dict[Spot, str] = field(default_factory=dict)  # the memory that a line is about now
     revised: int = 0
     forgotten: int = 0
     revived: int = 0
-    clashes: tuple[str, ...] = ()  # ids that the program had altered meanwhile
-    settled_pairs: tuple[tuple[str, ...], ...] = ()
-    refused: tuple[tuple[str, str], ...] = ()  # (page, why a line could not be taken in)
-    refused_items: frozenset[tuple[str, int]] = frozenset()  # (page, block) of these lines
-    # (page, block) that are about no memory of this space
-    prose_items: frozenset[tuple[str, int]] = frozenset()
+    clashes: list[str] = field(default_factory=list)  # ids that the program had altered meanwhile
+    settled_pairs: list[tuple[str, ...]] = field(default_factory=list)
+    refused: dict[Spot, str] = field(default_factory=dict)  # why a line could not be taken in
+    prose: set[Spot] = field(default_factory=set)  # about no memory of this space
 
 
 def decide_page_edits(
     work: WorkContext,
     space: str,
     pages: Sequence[tuple[PageMerge, PageLines]],
-    source: Mapping[str, Any] = PERSON_SOURCE,
+    source: Fields = PERSON_SOURCE,
 ) -> PageEdits:
     """The changes that these edits, each page with the store's lines for it, come to.
 
@@ -78,117 +88,100 @@ def decide_page_edits(
     """
     ids = {edit.id for merged, _ in pages for edit in merged.reworded}
     memories = {memory.id: memory for memory in work.store.get(sorted(ids))}
-    edits = []
+    editor = PageEditor(work, space, source)
     for merged, ours in pages:
-        page = merged.page.name
-        edits += [
-            decide_item(work, space, merged, edit, memories.get(edit.id), ours, source)
-            for edit in merged.reworded
-        ]
-        edits += [remember_line(work, space, page, fresh, source) for fresh in merged.fresh]
-    dropped = tuple(dict.fromkeys(id for merged, _ in pages for id in merged.dropped))
-    deletions = PageEdits(
-        tuple(Retire(id=id, at=work.now) for id in dropped),
-        dropped,
-        forgotten=len(dropped),
-        clashes=tuple(list_deletion_clashes(pages)),
-    )
-    return merge_page_edits([*edits, deletions])
+        for edit in merged.reworded:
+            editor.reword(merged, edit, memories.get(edit.id), ours)
+        for fresh in merged.fresh:
+            editor.remember(merged.page.name, fresh)
+    edits = editor.edits
+    dropped = dict.fromkeys(id for merged, _ in pages for id in merged.dropped)
+    edits.changes += [Retire(id=id, at=work.now) for id in dropped]
+    edits.ids += dropped
+    edits.forgotten = len(dropped)
+    # A deletion holds although the program had altered the line; the new version is in history.
+    for merged, ours in pages:
+        edits.clashes += [id for id in merged.dropped if ours[id] != merged.base.get(id, ours[id])]
+    return edits
 
 
-def merge_page_edits(some: Sequence[PageEdits]) -> PageEdits:
-    """All of them as one."""
-    new_ids: dict[tuple[str, int], str] = {}
-    for edits in some:
-        new_ids |= edits.new_ids
-    return PageEdits(
-        tuple(chain.from_iterable(edits.changes for edits in some)),
-        tuple(chain.from_iterable(edits.ids for edits in some)),
-        new_ids,
-        sum(edits.revised for edits in some),
-        sum(edits.forgotten for edits in some),
-        sum(edits.revived for edits in some),
-        tuple(chain.from_iterable(edits.clashes for edits in some)),
-        tuple(chain.from_iterable(edits.settled_pairs for edits in some)),
-        tuple(chain.from_iterable(edits.refused for edits in some)),
-        frozenset(chain.from_iterable(edits.refused_items for edits in some)),
-        frozenset(chain.from_iterable(edits.prose_items for edits in some)),
-    )
+class PageEditor:
+    """Decides, line by line, what edits of pages of one space come to."""
 
+    def __init__(self, work: WorkContext, space: str, source: Fields) -> None:
+        """`source` are fields of what is new."""
+        self.work, self.space, self.source = work, space, source
+        self.edits = PageEdits()
 
-def list_deletion_clashes(pages: Iterable[tuple[PageMerge, PageLines]]) -> list[str]:
-    """Memories whose line the person deleted and the program had altered.
+    def reword(
+        self, merged: PageMerge, edit: RewordedLine, memory: Memory | None, ours: PageLines
+    ) -> None:
+        """An item with an id.
 
-    The deletion holds; the new version is in history.
-    """
-    return [
-        id
-        for merged, ours in pages
-        for id in merged.dropped
-        if ours[id] != merged.base.get(id, ours[id])
-    ]
+        With an id of no memory, or of another space that was never on this page, it is a new line
+        under a heading of ours, else prose. A retired memory is restored first.
+        """
+        page, store, now = merged.page.name, self.work.store, self.work.now
+        block = next(
+            number
+            for number, item in enumerate(merged.page.blocks)
+            if isinstance(item, PageItem) and item.id == edit.id
+        )
+        if memory is None or (memory.space != self.space and edit.base is None):
+            if edit.line.heading:
+                self.remember(page, NewLine(block, edit.line))
+            else:
+                self.edits.prose.add((page, block))
+            return
+        # Loaded before it was reworded: the old wording stands there, and is no edit.
+        if merged.base_unknown and edit.line.text in list_past_texts(store, [memory]):
+            return
+        changes: list[Change] = []
+        pairs: Iterable[Iterable[str]] = ()
+        restored = memory
+        if not memory.active:
+            restoring, pairs = plan_restore(store, memory, now)
+            changes += restoring
+            # The line is compared with the memory as it will be, not as it was put away.
+            if isinstance(restoring[0], Revise):
+                restored = with_fields(memory, restoring[0].fields)
+        try:
+            fields = diff_fields(restored, page, edit)
+            if fields and self.source["provenance"] == USER_STATED:
+                changes.append(revise_as_user(self.work, restored, fields))
+            elif fields:
+                changes.append(revise_as_tool(self.work, restored, fields, self.source))
+        except BadInput as err:
+            self.refuse(page, block, err)
+            return
+        if not changes:
+            return
+        edits = self.edits
+        edits.changes += changes
+        edits.ids.append(memory.id)
+        edits.revised += 1
+        edits.revived += not memory.active
+        edits.settled_pairs += [tuple(pair) for pair in pairs]
+        if is_clash(edit, ours.get(edit.id)):
+            edits.clashes.append(memory.id)
 
+    def remember(self, page: str, fresh: NewLine) -> None:
+        """A new line."""
+        try:
+            memory = build_line_memory(self.work, self.space, page, fresh.line, self.source)
+        except BadInput as err:
+            self.refuse(page, fresh.block, err)
+            return
+        self.edits.changes.append(Add(memory))
+        self.edits.ids.append(memory.id)
+        self.edits.new_ids[page, fresh.block] = memory.id
 
-def decide_item(
-    work: WorkContext,
-    space: str,
-    merged: PageMerge,
-    edit: RewordedLine,
-    memory: Memory | None,
-    ours: PageLines,
-    source: Mapping[str, Any],
-) -> PageEdits:
-    """What an item with an id comes to.
-
-    With an id of no memory, or of another space that was never on this page, it is a new line under
-    a heading of ours, else prose. A retired memory is restored first.
-    """
-    page = merged.page.name
-    block = next(
-        number
-        for number, item in enumerate(merged.page.blocks)
-        if isinstance(item, PageItem) and item.id == edit.id
-    )
-    if memory is None or (memory.space != space and edit.base is None):
-        if not edit.line.heading:
-            return PageEdits(prose_items=frozenset({(page, block)}))
-        return remember_line(work, space, page, NewLine(block, edit.line), source)
-    # Loaded before it was reworded: the old wording stands there, and is no edit.
-    if merged.base_unknown and edit.line.text in list_past_texts(work.store, [memory]):
-        return PageEdits()
-    changes: list[Change] = []
-    settled_pairs: tuple[tuple[str, ...], ...] = ()
-    restored = memory
-    if not memory.active:
-        restoring, pairs = plan_restore(work.store, memory, work.now)
-        changes += restoring
-        settled_pairs = tuple(tuple(pair) for pair in pairs)
-        if isinstance(restoring[0], Revise):
-            restored = with_fields(memory, restoring[0].fields)
-    try:
-        fields = diff_fields(restored, page, edit)
-        if fields and source["provenance"] == USER_STATED:
-            changes.append(revise_as_user(work, restored, fields))
-        elif fields:
-            changes.append(revise_as_tool(work, restored, fields, source))
-    except BadInput as err:
-        return refuse_item(page, block, err)
-    if not changes:
-        return PageEdits()
-    return PageEdits(
-        tuple(changes),
-        (memory.id,),
-        revised=1,
-        revived=0 if memory.active else 1,
-        clashes=(memory.id,) if is_clash(edit, ours.get(edit.id)) else (),
-        settled_pairs=settled_pairs,
-    )
-
-
-def refuse_item(page: str, block: int, err: BadInput) -> PageEdits:
-    """An item that cannot be taken in: it stays as it is until somebody alters it."""
-    why = f"A line cannot be taken in and stays as it is, and what was remembered stays too: {err}"
-    return PageEdits(refused=((page, why),), refused_items=frozenset({(page, block)}))
+    def refuse(self, page: str, block: int, err: BadInput) -> None:
+        """A line that cannot be taken in: it stays as it is until somebody alters it."""
+        self.edits.refused[page, block] = (
+            "A line cannot be taken in and stays as it is, and what was remembered stays too: "
+            f"{err}"
+        )
 
 
 def list_past_texts(store: Store, memories: Iterable[Memory]) -> set[str]:
@@ -229,9 +222,11 @@ def diff_fields(memory: Memory, page: str, edit: RewordedLine) -> dict[str, obje
 
 def revise_as_user(work: WorkContext, memory: Memory, fields: Mapping[str, object]) -> Revise:
     """The revision as the user's statement; what they had corrected before stays a correction."""
+    # A line that was only moved is no statement of what it says.
     if "text" not in fields:
         return build_revision(memory, work.now, fields, work.zone, work.policy)
     source, trust = USER_STATED, TRUST_BY_PROVENANCE[USER_STATED]
+    # A correction stays one: it is believed more than a statement.
     if TRUST_BY_PROVENANCE[memory.provenance] > trust:
         source, trust = memory.provenance, TRUST_BY_PROVENANCE[memory.provenance]
     wanted = {**fields, "provenance": source}
@@ -240,7 +235,7 @@ def revise_as_user(work: WorkContext, memory: Memory, fields: Mapping[str, objec
 
 
 def revise_as_tool(
-    work: WorkContext, memory: Memory, fields: Mapping[str, object], source: Mapping[str, Any]
+    work: WorkContext, memory: Memory, fields: Mapping[str, object], source: Fields
 ) -> Revise:
     """The revision that a tool asks for; the memory keeps its provenance."""
     wanted = {name: value for name, value in fields.items() if name != "provenance"}
@@ -252,9 +247,10 @@ def revise_as_tool(
 
 
 def build_line_memory(
-    work: WorkContext, space: str, page: str, line: PageLine, source: Mapping[str, Any]
+    work: WorkContext, space: str, page: str, line: PageLine, source: Fields
 ) -> Memory:
     """The memory that a new line becomes, of its heading's kind. Raises BadInput."""
+    # What is written to today's page happened just now.
     is_today = parse_page_day(page) == to_calendar_time(work.now).date()
     time = line.time or ("" if is_today else NOON)
     memory = build_memory(
@@ -267,14 +263,3 @@ def build_line_memory(
         **{"kind": kind_for_heading(line.heading or default_heading(page)), **source},
     )
     return apply_curate_setting(equip_for_kind(memory, work.now, work.zone), work.settings.curate)
-
-
-def remember_line(
-    work: WorkContext, space: str, page: str, fresh: NewLine, source: Mapping[str, Any]
-) -> PageEdits:
-    """A new line, remembered, or refused."""
-    try:
-        memory = build_line_memory(work, space, page, fresh.line, source)
-    except BadInput as err:
-        return refuse_item(page, fresh.block, err)
-    return PageEdits((Add(memory),), (memory.id,), {(page, fresh.block): memory.id})

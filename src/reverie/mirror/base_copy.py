@@ -15,7 +15,8 @@ from reverie.mirror.page_blocks import compute_page_stamp
 from reverie.mirror.page_placement import PageLine
 from reverie.mirror.three_way_merge import PageLines
 
-# states of a page; of older ones it is not known what stood there
+# States of a page; of older ones it is not known what stood there. Each costs only what differs,
+# and an editor may be open for days.
 MAX_STATES = 100
 
 

@@ -82,6 +82,7 @@ def put_in_place(half: Path, path: Path, data: bytes, old: bytes | None) -> bool
         # Somebody made the file, or removed it, just now.
         if err.errno in (errno.EEXIST, errno.ENOENT):
             return False
+        # Without an exchange the look just before has to do.
         if err.errno not in UNSUPPORTED_ERRNOS:
             raise
         half.replace(path)

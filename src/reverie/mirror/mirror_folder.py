@@ -160,6 +160,7 @@ class MirrorFolder(NamedTuple):
         path = self.path / name
         self.check_inside(path)
         try:
+            # In this order: what is saved in between looks otherwise than noted, and is read again.
             look, data = stat_look(path), path.read_bytes()
         except FileNotFoundError:
             return FoundPage(MirrorPage(name))

@@ -15,7 +15,7 @@ crash at any point the next run comes to the same.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
@@ -23,18 +23,27 @@ from typing import NamedTuple
 from reverie.core import clock
 from reverie.core.config import Settings
 from reverie.core.errors import StoreError
-from reverie.core.model import Record
-from reverie.mirror.file_exchange import NO_LOOK, FileLook, stat_look
-from reverie.mirror.mirror_folder import MirrorFolder
-from reverie.mirror.space_sync import MirrorReport, SyncRequest, record_space_trouble, sync_space
+from reverie.core.model import Filter, Record
+from reverie.mirror.file_exchange import NO_LOOK, stat_look
+from reverie.mirror.mirror_folder import MirrorFolder, PageTrouble
+from reverie.mirror.page_rendering import diff_page, remove_memories
+from reverie.mirror.space_sync import (
+    ALL_MEMORIES,
+    MirrorReport,
+    SyncRequest,
+    group_lines_by_page,
+    record_space_trouble,
+    sync_space,
+)
 from reverie.pipeline.event_reader import WorkContext
 from reverie.pipeline.leases import DEFAULT_LEASE_SECONDS, hold_lease
 from reverie.storage import UNLOGGED, Problem, Store
 from reverie.storage.erased_texts import PURGING
 
-# the lease and the cursor
+# the lease, the cursor, and what `verify` calls it
 MIRROR = "mirror"
-# seconds that a page must have been left alone
+# Seconds that a page must have been left alone: editors save in several steps, and some while
+# somebody types.
 QUIET_SECONDS = 1.5
 # meta: spaces that have pages
 SPACES_KEY = "mirror_spaces"
@@ -69,22 +78,25 @@ def follow_store(work: WorkContext) -> int:
     root = find_mirror_root(work.settings, work.store)
     if root is None:
         return 0
+    # Read first: what comes while the pages are written is left for the next step.
     store, last = work.store, work.store.last_event()
     stale = bool(store.meta(UNLOGGED))
     if stale:
         altered: list[Record] = []
-        spaces = list_mirrored_spaces(store) | list_living_spaces(store)
+        spaces = list_all_spaces(store)
     else:
         altered = store.changes_after(store.cursor(MIRROR))
         spaces = list_due_spaces(work, root, altered)
     done: list[MirrorReport] = []
     holder = clock.new_id("mirror")
     if spaces:
+        # Nobody waits here: whoever holds it brings the same spaces in step.
         if not store.acquire(MIRROR, holder, DEFAULT_LEASE_SECONDS, work.now):
             return 0
         request = SyncRequest(afresh=stale)
         try:
             done = [try_sync_space(work, root, space, request) for space in sorted(spaces)]
+        # Released only here: else together with the cursor, below.
         except BaseException:
             store.release(MIRROR, holder)
             raise
@@ -109,13 +121,11 @@ def sync_mirror(
     if root is None:
         return []
     with hold_mirror_lease(store, now):
-        if spaces is None:
-            wanted = list_mirrored_spaces(store) | list_living_spaces(store)
-        else:
-            wanted = set(spaces)
+        wanted = list_all_spaces(store) if spaces is None else set(spaces)
         stale = bool(store.meta(UNLOGGED))
         request = request._replace(afresh=request.afresh or stale)
         done = [try_sync_space(work, root, space, request) for space in sorted(wanted)]
+        # Only a look at every space makes up for events that were never written.
         if stale and spaces is None:
             store.set_meta(UNLOGGED, "")
         return [
@@ -138,12 +148,20 @@ def try_sync_space(work: WorkContext, root: Path, space: str, request: SyncReque
 
     Only trouble of the store, or of the whole process, is everybody's: StoreError, MemoryError.
     """
+    folder = MirrorFolder(root, space)
+    # Where memory is switched off its pages are left alone.
+    if work.settings.is_off(space):
+        return MirrorReport(space, folder.path)
+    # Noted before a page is written, so that a purge reaches what a crash leaves behind.
+    for key, value in ((SPACES_KEY, space), (ROOTS_KEY, str(root))):
+        known = load_meta_set(work.store, key)
+        if value not in known:
+            work.store.set_meta(key, json.dumps(sorted({*known, value})))
     try:
-        return sync_enabled_space(work, root, space, request)
+        return sync_space(work, folder, request)
     except (StoreError, MemoryError):
         raise
     except Exception as err:  # a page holds whatever people and programs put there
-        folder = MirrorFolder(root, space)
         why = (
             f"{folder.path} could not be brought in step ({type(err).__name__}: {err}): "
             "its pages are left as they are. Take back your last edit there, then run: "
@@ -152,28 +170,19 @@ def try_sync_space(work: WorkContext, root: Path, space: str, request: SyncReque
         return MirrorReport(space, folder.path, troubles=record_space_trouble(folder, why))
 
 
-def sync_enabled_space(
-    work: WorkContext, root: Path, space: str, request: SyncRequest
-) -> MirrorReport:
-    """Bring one space in step; where memory is switched off its pages are left alone."""
-    folder = MirrorFolder(root, space)
-    if work.settings.is_off(space):
-        return MirrorReport(space, folder.path)
-    # Noted before a page is written, so that a purge reaches what a crash leaves behind.
-    for key, value in ((SPACES_KEY, space), (ROOTS_KEY, str(root))):
-        known = load_meta_set(work.store, key)
-        if value not in known:
-            work.store.set_meta(key, json.dumps(sorted({*known, value})))
-    return sync_space(work, folder, request)
-
-
 def list_due_spaces(work: WorkContext, root: Path, altered: Iterable[Record]) -> set[str]:
     """Spaces with an altered memory or page that nobody is writing just now."""
     spaces = list_record_spaces(altered, work.store)
-    if root.is_dir():
-        mirrored = list_mirrored_spaces(work.store)
-        spaces |= {space for space in mirrored if list_edited_pages(MirrorFolder(root, space))}
-    return {space for space in spaces if not is_being_edited(MirrorFolder(root, space), work.now)}
+    mirrored = list_mirrored_spaces(work.store) if root.is_dir() else set[str]()
+    due = set()
+    for space in spaces | mirrored:
+        folder = MirrorFolder(root, space)
+        edited = folder.altered_looks(folder.state())
+        is_edited = space in spaces or edited
+        ages = (abs(work.now - look[0] / 1e9) for look in edited.values())
+        if is_edited and all(age >= QUIET_SECONDS for age in ages):
+            due.add(space)
+    return due
 
 
 def list_record_spaces(records: Iterable[Record], store: Store) -> set[str]:
@@ -184,20 +193,14 @@ def list_record_spaces(records: Iterable[Record], store: Store) -> set[str]:
     return {memory.space for memory in memories} | before
 
 
-def list_edited_pages(folder: MirrorFolder) -> dict[str, FileLook]:
-    """The pages altered since the space was last in step, and how they look."""
-    return folder.altered_looks(folder.state())
-
-
-def is_being_edited(folder: MirrorFolder, now: float) -> bool:
-    """True if a page was altered within the last QUIET_SECONDS."""
-    looks = list_edited_pages(folder).values()
-    return any(abs(now - look[0] / 1e9) < QUIET_SECONDS for look in looks)
-
-
 def list_mirrored_spaces(store: Store) -> set[str]:
     """The spaces that have pages."""
     return load_meta_set(store, SPACES_KEY)
+
+
+def list_all_spaces(store: Store) -> set[str]:
+    """The spaces that have pages, or an active memory."""
+    return list_mirrored_spaces(store) | set(store.stats().spaces)
 
 
 def load_meta_set(store: Store, name: str) -> set[str]:
@@ -209,28 +212,48 @@ def list_former_roots(settings: Settings, store: Store) -> list[Path]:
     """Folders in which the mirror was before it was moved or switched off."""
     if store.url != settings.url:
         return []
+    # Also those that are not there just now: a drive may be plugged in again.
     former = load_meta_set(store, ROOTS_KEY) - {str(find_mirror_root(settings, store))}
     return sorted(map(Path, former))
 
 
+def list_space_folders(root: Path, store: Store) -> list[MirrorFolder]:
+    """The folders of all spaces that have pages, in one root."""
+    return [MirrorFolder(root, space) for space in sorted(list_mirrored_spaces(store))]
+
+
+def list_mirror_folders(work: WorkContext) -> list[Path]:
+    """The mirror's folders, of now and of before, that are there."""
+    root = find_mirror_root(work.settings, work.store)
+    folders = (root, *list_former_roots(work.settings, work.store))
+    return [folder for folder in folders if folder is not None and folder.is_dir()]
+
+
+def iter_former_pages(
+    work: WorkContext, spaces: Iterable[str]
+) -> Iterator[tuple[MirrorFolder, str, bool]]:
+    """Pages of these spaces in former folders of the mirror: (folder, name, whether it was edited
+    since it was written). Those that are gone are left out.
+    """
+    wanted = list(spaces)
+    for root in list_former_roots(work.settings, work.store):
+        for space in wanted:
+            folder = MirrorFolder(root, space)
+            for name, look in folder.state().looks.items():
+                looks_now = stat_look(folder.path / name)
+                if looks_now != NO_LOOK:
+                    yield folder, name, looks_now != look
+
+
 def list_stray_edits(work: WorkContext, space: str) -> list[str]:
     """Messages about pages of a space that somebody has edited in a former folder of the mirror."""
-    messages = []
-    for root in list_former_roots(work.settings, work.store):
-        folder = MirrorFolder(root, space)
-        for name, look in folder.state().looks.items():
-            if stat_look(folder.path / name) not in (look, NO_LOOK):
-                messages.append(
-                    f"{folder.path / name} was edited, but the mirror is no longer there: nothing "
-                    "of it was taken in. Copy what you want to keep to the page where the mirror "
-                    f"is now, then delete {folder.path}"
-                )
-    return messages
-
-
-def list_living_spaces(store: Store) -> set[str]:
-    """The spaces with an active memory."""
-    return set(store.stats().spaces)
+    return [
+        f"{folder.path / name} was edited, but the mirror is no longer there: nothing "
+        "of it was taken in. Copy what you want to keep to the page where the mirror "
+        f"is now, then delete {folder.path}"
+        for folder, name, is_edited in iter_former_pages(work, (space,))
+        if is_edited
+    ]
 
 
 def list_deletion_questions(settings: Settings, store: Store) -> list[DeletionQuestion]:
@@ -238,10 +261,9 @@ def list_deletion_questions(settings: Settings, store: Store) -> list[DeletionQu
     root = find_mirror_root(settings, store)
     if root is None:
         return []
-    folders = [MirrorFolder(root, space) for space in sorted(list_mirrored_spaces(store))]
     return [
         DeletionQuestion(folder.space, folder.path / name, gone, of)
-        for folder in folders
+        for folder in list_space_folders(root, store)
         for name, (gone, of) in folder.state().questions.items()
     ]
 
@@ -251,13 +273,11 @@ def find_mirror_problems(work: WorkContext, repair: bool) -> list[Problem]:
 
     For `verify`; `repair` brings them in step.
     """
-    from reverie.mirror.mirror_check import PROBLEM_AREA, check_space_pages
-
     root, store = find_mirror_root(work.settings, work.store), work.store
     spaces = sorted(list_mirrored_spaces(store))
     problems = []
     for space in spaces:
-        problems += [Problem(PROBLEM_AREA, why) for why in list_stray_edits(work, space)]
+        problems += [Problem(MIRROR, why) for why in list_stray_edits(work, space)]
     # While the mirror has not followed the store yet, its pages may differ.
     if root is None or store.meta(UNLOGGED) or store.meta(PURGING):
         return problems
@@ -267,6 +287,47 @@ def find_mirror_problems(work: WorkContext, repair: bool) -> list[Problem]:
     return problems
 
 
+def check_space_pages(work: WorkContext, folder: MirrorFolder, repair: bool) -> list[Problem]:
+    """What is wrong with a space's pages; `repair` brings them in step.
+
+    What only waits to be taken in or written, or for an answer, is not wrong.
+    """
+    wrong = [Problem(MIRROR, why) for why in folder.state().troubles.values()]
+    wrong += find_stale_pages(work, folder)
+    if not wrong or not repair:
+        return wrong
+    left = set(sync_space(work, folder, SyncRequest(afresh=True, retry=True)).troubles)
+    return [problem._replace(repaired=problem.message not in left) for problem in wrong]
+
+
+def find_stale_pages(work: WorkContext, folder: MirrorFolder) -> list[Problem]:
+    """Pages that differ from the store although neither was altered since they were written."""
+    state = folder.state()
+    # What the mirror has not followed yet is no fault of a page.
+    if state.seq < 0 or work.store.changes_after(state.seq):
+        return []
+    memories = work.store.browse(Filter(spaces=(folder.space,), limit=ALL_MEMORIES))
+    lines = group_lines_by_page(folder.space, memories)
+    looks, found = folder.looks(state.looks), []
+    for name in sorted({*state.looks, *lines} - state.held):
+        # Somebody has edited it: that waits to be taken in.
+        if looks.get(name) != state.looks.get(name):
+            continue
+        try:
+            wrong = diff_page(folder.read(name).page, lines.get(name, {}))
+        except PageTrouble as trouble:
+            found.append(Problem(MIRROR, str(trouble)))
+            continue
+        if wrong:
+            id, how = min(wrong.items())
+            message = (
+                f"{folder.path / name} is out of step with the store in {len(wrong):,} lines: "
+                f"{id} {how}"
+            )
+            found.append(Problem(MIRROR, message))
+    return found
+
+
 def erase_from_mirror(
     work: WorkContext, ids: Iterable[str], texts: Iterable[str], now: Callable[[], float]
 ) -> tuple[Path, ...]:
@@ -274,20 +335,46 @@ def erase_from_mirror(
 
     Returns files that may still hold them, and former folders that are not there, or not just now.
     """
-    root = find_mirror_root(work.settings, work.store)
-    former = list_former_roots(work.settings, work.store)
-    folders = [folder for folder in (root, *former) if folder is not None and folder.is_dir()]
-    spaces = sorted(list_mirrored_spaces(work.store))
-    if not spaces:
+    if not list_mirrored_spaces(work.store):
         return ()
-    from reverie.mirror.mirror_check import erase_from_pages
-
     gone, erased = set(ids), {text.strip() for text in texts}
     with hold_mirror_lease(work.store, now):
+        former = list_former_roots(work.settings, work.store)
         left = [folder for folder in former if not folder.is_dir()]
-        for top in folders:
-            for space in spaces:
-                folder = MirrorFolder(top, space)
+        for top in list_mirror_folders(work):
+            for folder in list_space_folders(top, work.store):
                 if folder.hidden.is_dir():
                     left += erase_from_pages(folder, gone, erased)
         return tuple(left)
+
+
+def erase_from_pages(folder: MirrorFolder, ids: set[str], texts: set[str]) -> list[Path]:
+    """Take memories out of every page and copy of a space.
+
+    Returns the files that may still hold them.
+    """
+    unreached, state = [], folder.state()
+    looks = dict(state.looks)
+    for name in state.looks:
+        try:
+            folder.keep_copy(name, folder.copy(name).without_memories(ids))
+            found = folder.read(name)
+            clean = remove_memories(found.page, ids, texts)
+            if found.data is None or clean.text == found.page.text:
+                continue
+            look = folder.write(found, clean)
+            if look is None:
+                unreached.append(folder.path / name)
+            elif state.looks[name] == found.look:
+                # Nobody has edited it: the page is not to be taken for an edited one.
+                looks[name] = look
+        except (PageTrouble, OSError):
+            unreached.append(folder.path / name)
+    # They hold whole pages, and nobody would ever look at them again.
+    for half in folder.temporary_files(state.looks):
+        half.unlink(missing_ok=True)
+    try:
+        folder.keep_state(state._replace(looks=looks))
+    except (PageTrouble, OSError):
+        unreached.append(folder.hidden)
+    return unreached

@@ -25,8 +25,10 @@ _NUMBER = re.compile(r"\d{1,9}[.)][ \t]")
 # before a line that an id makes an item all the same
 _LOOSE = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?")
 _FENCE = re.compile(r" {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$")  # CommonMark 4.5
+# Comments are invisible where Markdown is rendered.
 _ID = re.compile(rf"[ \t]*<!--[ \t]*({MEMORY_ID.pattern})[ \t]*-->")
 _TIME = re.compile(r"((?:[01]\d|2[0-3]):[0-5]\d)(?:[ \t]+|$)")
+# The hint for people that follows the stamp may be worded otherwise in other versions.
 _MARK = re.compile(r"<!-- reverie mirror (\S+) (\S+) ([0-9a-f]{8})\b.*-->")
 HINT = (
     "change a line, delete it, or add “- …” under a heading: it is revised, forgotten, remembered"
@@ -133,13 +135,11 @@ def split_keeping_ends(text: str) -> list[str]:
 
     A memory may hold anything else that Unicode calls an end.
     """
-    lines = [line + "\n" for line in text.split("\n")]
-    lines[-1] = lines[-1][:-1]
-    return lines if lines[-1] else lines[:-1]
+    return re.findall(r".*\n|.+", text)
 
 
 def _iter_blocks(
-    lines: Sequence[str], name: str, private: frozenset[int] = frozenset(), under: str = ""
+    lines: Sequence[str], name: str, private: frozenset[int], under: str
 ) -> Iterator[PageBlock]:
     known = {group.casefold(): group for group in list_headings(name)}
     at, group, level, has_mark = 0, under, 0, False
@@ -159,6 +159,7 @@ def _iter_blocks(
             yield PageMark(raw, unquote(mark[1]), unquote(mark[2]), mark[3])
         elif heading:
             own = known.get(heading[2].casefold(), "")
+            # A deeper heading of somebody's own belongs to the one above it.
             if own or len(heading[1]) <= level:
                 group = own
                 level = len(heading[1]) if own else 0
@@ -182,6 +183,7 @@ def _find_item_end(lines: Sequence[str], at: int) -> int:
         if line.strip("\r\n \t"):
             if line[0] not in " \t":
                 break
+            # A second id, or a bullet with one, is the next item.
             if _ID.search(line):
                 if marked or _BULLET.match(line.strip()):
                     break
@@ -215,6 +217,7 @@ def _find_closed_end(lines: Sequence[str], at: int) -> int:
     mark = (fence[1] or fence[2]) if fence else ""
     for ahead in range(at + 1, len(lines)):
         line = lines[ahead]
+        # It was never closed where it should have been: no item may be swallowed.
         if _ID.search(line):
             return at + 1
         if closes_fence(mark, line) if mark else "-->" in line:

@@ -6,6 +6,8 @@ heading that is missing is put before the first one that comes after it in our o
 twice gives the same.
 """
 
+from dataclasses import dataclass
+
 from reverie.mirror.page_blocks import (
     MirrorPage,
     PageBlock,
@@ -28,22 +30,23 @@ def render_page(page: MirrorPage, space: str, ours: PageLines) -> MirrorPage:
     page = page if page.text.strip() else make_blank_page(space, page.name)
     ending = page.ending
     refreshed = (refresh_block(block, ours, ending) for block in page.blocks)
-    blocks = [block for block in refreshed if block is not None]
+    builder = PageBuilder(
+        [block for block in refreshed if block is not None], list_headings(page.name), ending
+    )
     present: set[str] = set()
-    for block in blocks:
+    for block in builder.blocks:
         if isinstance(block, PageItem):
             present |= {block.id, block.marked}
-    headings = list_headings(page.name)
-    for heading in headings:
+    for heading in builder.headings:
         missing = [
             PageItem(render_item(line, id, ending), line, id, id)
             for id, line in ours.items()
             if line.heading == heading and id not in present
         ]
         if missing:
-            blocks = insert_items(blocks, heading, missing, headings, ending)
-    mark = render_mark(space, page.name, compute_page_stamp(ours.items()))
-    return page._replace(blocks=tuple(replace_mark(blocks, mark, ending)))
+            builder.insert_items(heading, missing)
+    builder.replace_mark(render_mark(space, page.name, compute_page_stamp(ours.items())))
+    return page._replace(blocks=tuple(builder.blocks))
 
 
 def make_blank_page(space: str, name: str) -> MirrorPage:
@@ -60,8 +63,10 @@ def refresh_block(block: PageBlock, ours: PageLines, ending: str) -> PageBlock |
     if not isinstance(block, PageItem) or not block.id:
         return block
     line = ours.get(block.id)
+    # Under another heading it is written anew, at that heading's end.
     if line is None or block.line.heading not in ("", line.heading):
         return None
+    # As it was typed, even if we would write it otherwise, such as with another bullet.
     same = (block.line.text, block.line.time) == (line.text, line.time)
     if same and block.marked == block.id and len(find_memory_ids(block.raw)) == 1:
         return block
@@ -73,81 +78,73 @@ def refresh_block(block: PageBlock, ours: PageLines, ending: str) -> PageBlock |
     )
 
 
-def insert_items(
-    blocks: list[PageBlock],
-    heading: str,
-    items: list[PageItem],
-    order: tuple[str, ...],
-    ending: str,
-) -> list[PageBlock]:
-    """The blocks with these items at the end of what stands under a heading.
+@dataclass(slots=True)
+class PageBuilder:
+    """The blocks of a page, added to."""
 
-    The heading is made if it is not there, in this `order` of headings.
-    """
-    opening = _find_heading(blocks, (heading,))
-    if opening is None:
-        return _insert_heading(blocks, heading, items, order, ending)
-    at = opening + 1
-    for number, block in enumerate(blocks[at:], start=at):
-        if isinstance(block, PageHeading):
-            break
-        if isinstance(block, PageItem):
-            at = number + 1
-    # No line yet: below the heading and the empty line that follows it.
-    if at == opening + 1:
-        below = blocks[at] if at < len(blocks) else None
-        if isinstance(below, PageProse) and not below.raw.strip():
-            at += 1
-        else:
-            items = [items[0]._replace(raw=ending + items[0].raw), *items[1:]]
-    if at < len(blocks) and isinstance(blocks[at], PageHeading):
-        items = [*items[:-1], items[-1]._replace(raw=items[-1].raw + ending)]
-    return [*end_last_line(blocks[:at], ending), *items, *blocks[at:]]
+    blocks: list[PageBlock]
+    headings: tuple[str, ...]  # that the page may have, in their order
+    ending: str  # of lines
 
+    def insert_items(self, heading: str, items: list[PageItem]) -> None:
+        """Put these items at the end of what stands under a heading, which is made if need be."""
+        blocks, ending = self.blocks, self.ending
+        opening = self.find_heading((heading,))
+        if opening is None:
+            self.insert_heading(heading, items)
+            return
+        at = opening + 1
+        for number, block in enumerate(blocks[at:], start=at):
+            if isinstance(block, PageHeading):
+                break
+            if isinstance(block, PageItem):
+                at = number + 1
+        # No line yet: below the heading and the empty line that follows it.
+        if at == opening + 1:
+            below = blocks[at] if at < len(blocks) else None
+            if isinstance(below, PageProse) and not below.raw.strip():
+                at += 1
+            else:
+                items = [items[0]._replace(raw=ending + items[0].raw), *items[1:]]
+        if at < len(blocks) and isinstance(blocks[at], PageHeading):
+            items = [*items[:-1], items[-1]._replace(raw=items[-1].raw + ending)]
+        self.end_line_before(at)
+        blocks[at:at] = items
 
-def _find_heading(blocks: list[PageBlock], groups: tuple[str, ...]) -> int | None:
-    """The number of the first heading that opens one of these groups."""
-    for number, block in enumerate(blocks):
-        if isinstance(block, PageHeading) and block.opens and block.group in groups:
-            return number
-    return None
+    def insert_heading(self, heading: str, items: list[PageItem]) -> None:
+        """Put a heading with its items before the first one that is later in order."""
+        blocks, empty = self.blocks, PageProse(self.ending)
+        at = self.find_heading(self.headings[self.headings.index(heading) + 1 :])
+        at = len(blocks) if at is None else at
+        self.end_line_before(at)
+        gap = [empty] if at and blocks[at - 1].raw.strip() else []
+        after = [empty] if at < len(blocks) else []
+        title = PageHeading(f"## {heading}{self.ending}", heading, True)
+        blocks[at:at] = [*gap, title, empty, *items, *after]
 
+    def find_heading(self, groups: tuple[str, ...]) -> int | None:
+        """The number of the first heading that opens one of these groups."""
+        for number, block in enumerate(self.blocks):
+            if isinstance(block, PageHeading) and block.opens and block.group in groups:
+                return number
+        return None
 
-def _insert_heading(
-    blocks: list[PageBlock],
-    heading: str,
-    items: list[PageItem],
-    order: tuple[str, ...],
-    ending: str,
-) -> list[PageBlock]:
-    """The blocks with a new heading and its items, before the first one that is later in order."""
-    later = _find_heading(blocks, order[order.index(heading) + 1 :])
-    at = len(blocks) if later is None else later
-    before: list[PageBlock] = end_last_line(blocks[:at], ending)
-    gap = [PageProse(ending)] if before and before[-1].raw.strip() else []
-    after: list[PageBlock] = [PageProse(ending), *blocks[at:]] if at < len(blocks) else []
-    title = PageHeading(f"## {heading}{ending}", heading, True)
-    return [*before, *gap, title, PageProse(ending), *items, *after]
+    def end_line_before(self, at: int) -> None:
+        """End the line of the block before this place, since something follows."""
+        if at and not self.blocks[at - 1].raw.endswith("\n"):
+            last = self.blocks[at - 1]
+            self.blocks[at - 1] = last._replace(raw=last.raw + self.ending)
 
-
-def end_last_line(blocks: list[PageBlock], ending: str) -> list[PageBlock]:
-    """The blocks, the last of them with an end of line, since something follows."""
-    if not blocks or blocks[-1].raw.endswith("\n"):
-        return blocks
-    return [*blocks[:-1], blocks[-1]._replace(raw=blocks[-1].raw + ending)]
-
-
-def replace_mark(blocks: list[PageBlock], line: str, ending: str) -> list[PageBlock]:
-    """The blocks with this as our first line: where it stood, else at the top."""
-    fresh = PageMark(line + ending, "", "", "")
-    if not any(isinstance(block, PageMark) for block in blocks):
-        return [fresh, *blocks]
-    return [
-        block._replace(raw=line + block.raw[len(block.raw.rstrip("\r\n")) :])
-        if isinstance(block, PageMark)
-        else block
-        for block in blocks
-    ]
+    def replace_mark(self, mark: str) -> None:
+        """Make this our first line: where it stood, else at the top."""
+        is_marked = False
+        for number, block in enumerate(self.blocks):
+            if isinstance(block, PageMark):
+                is_marked = True
+                line_end = block.raw[len(block.raw.rstrip("\r\n")) :]
+                self.blocks[number] = block._replace(raw=mark + line_end)
+        if not is_marked:
+            self.blocks.insert(0, PageMark(mark + self.ending, "", "", ""))
 
 
 def remove_memories(page: MirrorPage, ids: set[str], texts: set[str]) -> MirrorPage:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from reverie.core.clock import derive_id
 from reverie.core.errors import BadInput
 from reverie.core.foreign_numbers import to_fraction
 from reverie.core.kinds import FILE, MATURITIES, is_conversation_turn, is_mature, kind_of
-from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Memory
+from reverie.core.model import TRUST_BY_PROVENANCE, UNTRUSTED, Fields, Memory
 from reverie.mirror.page_placement import EARLIEST, LATEST
 from reverie.text.tokenization import fingerprint_text, shorten_line
 
@@ -47,7 +47,7 @@ class SharedLine(NamedTuple):
     """One line of a file: a record, or what could not be read and why."""
 
     raw: str
-    record: Mapping[str, Any]
+    record: Fields
     why: str = ""
 
     @property
@@ -62,7 +62,7 @@ class SharedFile(NamedTuple):
     lines: tuple[SharedLine, ...] = ()
 
     @property
-    def records(self) -> dict[str, Mapping[str, Any]]:
+    def records(self) -> dict[str, Fields]:
         """Records by id; of several with one id the last, as after a merge of both sides."""
         return {line.id: line.record for line in self.lines if not line.why}
 
@@ -84,10 +84,12 @@ class SharedFile(NamedTuple):
 
 def parse_shared_file(data: bytes) -> SharedFile:
     """A file's lines; empty ones do not count."""
-    text = data.decode("utf-8-sig", "replace")
-    return SharedFile(
-        tuple(parse_shared_line(raw) for raw in re.split(r"\r?\n", text) if raw.strip())
-    )
+    # Only \n ends a line when the file is written. So a \r at a line's end goes, however many there
+    # are, and a byte order mark at its beginning, or the next reading would find other lines.
+    raws = [
+        raw.lstrip("\ufeff").rstrip("\r") for raw in data.decode("utf-8", "replace").split("\n")
+    ]
+    return SharedFile(tuple(parse_shared_line(raw) for raw in raws if raw.strip()))
 
 
 def parse_shared_line(raw: str) -> SharedLine:
@@ -106,7 +108,7 @@ def parse_shared_line(raw: str) -> SharedLine:
     return SharedLine(raw, record)
 
 
-def render_shared_line(record: Mapping[str, Any]) -> SharedLine:
+def render_shared_line(record: Fields) -> SharedLine:
     """A record as a line."""
     return SharedLine(json.dumps(record, ensure_ascii=False), record)
 
@@ -154,8 +156,9 @@ def to_shared_record(memory: Memory, zone: str) -> dict[str, Any]:
     return record
 
 
-def digest_record(record: Mapping[str, Any]) -> str:
+def digest_record(record: Fields) -> str:
     """A digest of what a record says; who used it and when is not part of that."""
+    # Their order and case make no difference, so another program may sort them.
     tags = sorted({str(tag).strip().lower() for tag in record.get("tags") or ()})
     said = [
         record.get("content"),
@@ -166,13 +169,13 @@ def digest_record(record: Mapping[str, Any]) -> str:
     return fingerprint_text(json.dumps(said)).hex()[:32]
 
 
-def derive_shared_id(record: Mapping[str, Any], at: float, space: str) -> str:
+def derive_shared_id(record: Fields, at: float, space: str) -> str:
     """The id a record gets here: its own if it is ours, else derived from it and the space."""
     name = str(record["id"])
     return name if OUR_ID.fullmatch(name) else derive_id(f"{space}\n{name}", at)
 
 
-def from_shared_record(record: Mapping[str, Any], zone: str) -> dict[str, Any]:
+def from_shared_record(record: Fields, zone: str) -> dict[str, Any]:
     """A record as the fields of a memory."""
     name, state = str(record["id"]), record.get("maturity")
     details: dict[str, Any] = {"evidence": record["evidence"]} if record.get("evidence") else {}
@@ -180,6 +183,7 @@ def from_shared_record(record: Mapping[str, Any], zone: str) -> dict[str, Any]:
         details["maturity"] = state
     details |= from_jaato_stamps(record)
     claimed = record.get("provenance")
+    # Whoever writes the file again has to call it what it was called.
     if not OUR_ID.fullmatch(name):
         details[ORIGIN] = {"system": SYSTEM, "id": name, "zone": zone}
     return {
@@ -193,7 +197,7 @@ def from_shared_record(record: Mapping[str, Any], zone: str) -> dict[str, Any]:
     }
 
 
-def is_dismissed(record: Mapping[str, Any]) -> bool:
+def is_dismissed(record: Fields) -> bool:
     """True if somebody put the record away in the other system."""
     return record.get("maturity") == "dismissed"
 
@@ -218,7 +222,7 @@ def parse_local_time(text: object, zone: str) -> float | None:
 
 
 def merge_shared_file(
-    page: SharedFile, ours: Iterable[Mapping[str, Any]], gone: frozenset[str]
+    page: SharedFile, ours: Iterable[Fields], gone: Collection[str]
 ) -> SharedFile:
     """The file with our records; those of `gone` leave.
 
@@ -239,5 +243,6 @@ def merge_shared_file(
             lines.append(render_shared_line({**line.record, **ours_now}))
         else:
             lines.append(line)
+    # At the end, so that a commit shows one added line.
     lines += [render_shared_line(record) for id, record in wanted.items() if id not in last]
     return SharedFile(tuple(lines))

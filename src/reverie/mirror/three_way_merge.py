@@ -24,7 +24,9 @@ from reverie.mirror.page_placement import PageLine
 from reverie.privacy import MARK_PATTERN
 from reverie.storage.erased_texts import PURGED
 
-# lines that go without a question: up to 10 and 30 % of the page, or fewer than 3
+# Lines that go without a question: up to 10 and 30 % of the page, or fewer than 3.
+# People rarely delete thirty lines at once; a crashed editor, a sync service or a shell
+# redirection does (docs/why-mirror.md).
 MAX_DROPPED_LINES, MAX_DROPPED_SHARE, MIN_DOUBTED_LINES = 10, 0.3, 3
 
 _BLANK = re.compile(f"{re.escape(PURGED)}|{MARK_PATTERN.pattern}")
@@ -87,6 +89,7 @@ def merge_page(
             continue
         present.add(item.id)
         line = item.line
+        # An id without a text is left by an editor that wrapped or cut the line.
         if not line.text.strip():
             continue
         old = base.get(item.id, ours.get(item.id))
@@ -139,12 +142,14 @@ def identify_items(base: PageLines, page: MirrorPage, ours: PageLines) -> Mirror
     heading of ours is a new line, one elsewhere is prose.
     """
     marked = {item.marked for item in page.items}
+    # Nearly always every item has an id of its own, and there is nothing to decide.
     if "" not in marked and len(marked) == len(page.items):
         return page
     lost: dict[str, list[tuple[str, PageLine]]] = {}
     for lines in (ours, base):
         for id, line in lines.items():
             candidates = lost.setdefault(line.text, [])
+            # What the page has lost stands before what the store has besides.
             if id not in marked and (id, line) not in candidates:
                 candidates.insert(0, (id, line))
     torn = _find_torn_line(base, page, marked)

@@ -31,6 +31,8 @@ MAX_STEP_EVENTS = 200  # events read in one step
 # After so many seconds a step ends with the event at hand: a turn may be waiting for its block.
 MAX_STEP_SECONDS = 0.5
 MAX_ATTEMPTS = 3  # times that one decision is made, if others keep altering what it rests on
+# Of the events `failed`, those up to this cursor were tried again, or given up.
+RETRY_CURSOR = "sleep.retro"
 MAX_EVENT_AGE = 7 * 86_400.0  # seconds; readers that ask a language model pass over older events
 
 
@@ -132,40 +134,40 @@ def run_reader(work: WorkContext, reader: EventReader, most: int = MAX_STEP_EVEN
     return ReadReport(events, added, failed, stop_reason)
 
 
-def process_event(work: WorkContext, reader: EventReader, event: Event) -> ReadReport:
-    """Read one event; record it as `failed` if the reader cannot.
+def process_event(
+    work: WorkContext, reader: EventReader, event: Event, failed: Event | None = None
+) -> ReadReport:
+    """Let a reader decide about one event and apply that; record it as `failed` if it cannot.
 
-    StoreError, Conflict and ModelAway are raised: they are not the event's fault.
+    With `failed`, the record of an earlier failure, the event is tried again: then the cursor of
+    such records moves, and not the reader's. StoreError, Conflict and ModelAway are raised: they
+    are not the event's fault.
     """
+    done = (RETRY_CURSOR, failed.seq) if failed else (reader.name, event.seq)
     try:
         for _ in range(MAX_ATTEMPTS):
-            added = try_decision(work, reader, event)
-            if added is not None:
-                return ReadReport(1, added)
+            decision = reader.decide(work, event)
+            # An event that is tried again leaves a trace, whatever is decided about it.
+            payload = {"again": failed.seq, **decision.payload} if failed else decision.payload
+            if not decision.changes and not payload:
+                return ReadReport(1)
+            with work.store.transaction():
+                if is_unchanged(work.store, decision):
+                    cause = caused_event(work, event, reader.verb, **payload)
+                    work.store.apply(decision.changes, cause, done=done)
+                    added = sum(isinstance(change, Add) for change in decision.changes)
+                    return ReadReport(1, added)
     except (StoreError, Conflict, ModelAway):
         raise
     except Exception as err:
         error = f"{type(err).__name__}: {err}"
     else:
         error = f"Conflict: the memories were changed by others, {MAX_ATTEMPTS} times in a row"
-    failure = caused_event(work, event, "failed", error=error[:500], reader=reader.name)
-    work.store.apply([], failure, done=(reader.name, event.seq))
+    payload = {"error": error[:500], "reader": reader.name}
+    if failed:
+        payload["tries"] = int(failed.payload.get("tries", 0)) + 1
+    work.store.apply([], caused_event(work, event, "failed", **payload), done=done)
     return ReadReport(1, failed=1)
-
-
-def try_decision(work: WorkContext, reader: EventReader, event: Event) -> int | None:
-    """Decide and apply, and return how many memories that adds; None if what the decision rests on
-    was altered meanwhile.
-    """
-    decision = reader.decide(work, event)
-    if not decision.changes and not decision.payload:
-        return 0
-    with work.store.transaction():
-        if not is_unchanged(work.store, decision):
-            return None
-        cause = caused_event(work, event, reader.verb, **decision.payload)
-        work.store.apply(decision.changes, cause, done=(reader.name, event.seq))
-    return sum(isinstance(change, Add) for change in decision.changes)
 
 
 def is_unchanged(store: Store, decision: ReaderDecision) -> bool:

@@ -64,6 +64,7 @@ MAX_CHARS_IN_MEMORY = 8 << 20
 MAX_NAMED_ROWS = 20
 # characters of a foreign name that a message shows
 MAX_NAME_CHARS = 40
+# Whatever a row of another shape makes the checks raise.
 UNUSABLE_ERRORS = (BadInput, KeyError, TypeError, ValueError, AttributeError, RecursionError)
 
 
@@ -84,19 +85,17 @@ class ImportReport(NamedTuple):
     unknown: Mapping[str, int] = {}
 
 
-class RowFilter(NamedTuple):
-    """What is taken out of the words that come in, and the ids of memories that it altered."""
-
-    policy: Policy
-    altered: set[str]
-
-
 @dataclass(slots=True)
-class SkippedRows:
-    """What of one import was left out."""
+class RowFilter:
+    """What rows have to pass, and what of one import was left out."""
 
     # else the first bad row ends the import
-    skips: bool = True
+    skips: bool = False
+    # what is taken out of words
+    policy: Policy = DEFAULT_POLICY
+    # memories whose text was altered by that
+    altered: set[str] = field(default_factory=set)
+    # rows that were left out
     count: int = 0
     # types of rows and fields of a later version
     unknown: Counter[str] = field(default_factory=Counter)
@@ -106,7 +105,7 @@ class SkippedRows:
     # of the memories that came in: id → superseded_by
     successors: dict[str, str] = field(default_factory=dict)
 
-    def note(self, number: int, row: Any, why: str) -> None:
+    def note_bad(self, number: int, row: Any, why: str) -> None:
         """Count a row that is left out."""
         self.count += 1
         if len(self.bad) < MAX_NAMED_ROWS:
@@ -114,25 +113,31 @@ class SkippedRows:
         if isinstance(row, dict) and row.get("type") == "memory" and isinstance(row.get("id"), str):
             self.ids.add(row["id"])
 
-    def pass_row(self, row: Row) -> Row:
-        """A row that is whole in itself; BadInput if what it is about was left out."""
+    def note_unknown(self, what: str, name: object) -> None:
+        """Count a type or a field that we have no place for."""
+        self.unknown[f'{what} "{self.redact(name)[:MAX_NAME_CHARS]}"'] += 1
+
+    def check_company(self, row: Row) -> None:
+        """Raise BadInput if what a row is about was left out."""
         if row["type"] == "edge":
             gone = self.ids & {row["src"], row["dst"]}
             if gone:
                 raise BadInput(f"{min(gone)} was left out")
         if row["type"] == "memory" and row.get("superseded_by"):
             self.successors[row["id"]] = row["superseded_by"]
-        return row
 
     def orphans(self) -> list[str]:
         """Memories that came in and name a successor that did not."""
         return [id for id, newer in self.successors.items() if newer in self.ids]
 
+    def redact(self, text: object) -> str:
+        """A text without secrets."""
+        redacted, _ = redact_value(to_clean_json(str(text)), self.policy)
+        return str(redacted)
+
 
 def accept_rows(
-    rows: Iterable[Row | BadInput],
-    skipped: SkippedRows | None = None,
-    policy: Policy = DEFAULT_POLICY,
+    rows: Iterable[Row | BadInput], row_filter: RowFilter | None = None
 ) -> Iterator[Row]:
     """The rows after the header, checked and redacted.
 
@@ -141,36 +146,33 @@ def accept_rows(
     incoming = enumerate(rows, start=1)
     _, first = next(incoming, (1, {}))
     check_header(first)
-    skipped = skipped or SkippedRows(skips=False)
-    row_filter = RowFilter(policy, set())
+    row_filter = row_filter or RowFilter()
     for number, row in incoming:
         try:
-            accepted = check_row(row, row_filter, skipped.unknown)
-            if accepted is not None and skipped.skips:
-                accepted = skipped.pass_row(accepted)
+            accepted = check_row(row, row_filter)
+            if accepted is not None and row_filter.skips:
+                row_filter.check_company(accepted)
         except UNUSABLE_ERRORS as err:
             why = f"{err.args[0]} is missing" if isinstance(err, KeyError) else str(err)
-            if not skipped.skips:
+            if not row_filter.skips:
                 raise BadInput(f"row {number} cannot be taken in: {why}") from err
-            skipped.note(number, row, why)
+            row_filter.note_bad(number, row, why)
             continue
         if accepted is not None:
             yield accepted
 
 
-def check_row(row: Row | BadInput, row_filter: RowFilter, unknown: Counter[str]) -> Row | None:
+def check_row(row: Row | BadInput, row_filter: RowFilter) -> Row | None:
     """One row as it may come in; None for one that is not needed."""
     if isinstance(row, BadInput):
         raise row
     type = row.get("type", "")
     if type not in ROW_CHECKS:
-        shown = redact_plain_text(type, row_filter.policy)[:MAX_NAME_CHARS]
-        unknown[f'row type "{shown}"'] += 1
+        row_filter.note_unknown("row type", type)
         return None
     if type == "memory":
         for name in row.keys() - MEMORY_FIELDS - {"type"}:
-            shown = redact_plain_text(name, row_filter.policy)[:MAX_NAME_CHARS]
-            unknown[f'field "{shown}"'] += 1
+            row_filter.note_unknown("field", name)
     return ROW_CHECKS[type](row, row_filter)
 
 
@@ -186,16 +188,17 @@ def load_export(
 
     A memory whose successor was left out stays retired without one.
     """
-    skipped = SkippedRows(skips=skip_bad)
+    row_filter = RowFilter(skip_bad, policy)
     with SpooledTemporaryFile(MAX_CHARS_IN_MEMORY, "w+", encoding="utf-8") as waiting:
-        for row in accept_rows(rows, skipped, policy):
+        # No transaction is open here: the rows may come from a slow pipe.
+        for row in accept_rows(rows, row_filter):
             waiting.write(json.dumps(row) + "\n")
         waiting.seek(0)
         with store.transaction():
             new = store.load(map(json.loads, waiting))
             orphans = [
                 memory
-                for memory in store.get(skipped.orphans())
+                for memory in store.get(row_filter.orphans())
                 if memory.superseded_by and not store.get([memory.superseded_by])
             ]
             changes = [
@@ -204,9 +207,11 @@ def load_export(
             ]
             if changes:
                 store.apply(changes, Event(verb="import", space=orphans[0].space, at=now))
+    # The store refuses more than rows by themselves can show:
     # an edge to a memory that is in neither place, for instance
     refused = new.pop("refused", 0)
-    return ImportReport(new, skipped.count + refused, tuple(skipped.bad), dict(skipped.unknown))
+    left_out = row_filter.count + refused
+    return ImportReport(new, left_out, tuple(row_filter.bad), dict(row_filter.unknown))
 
 
 def check_header(row: Row | BadInput) -> None:
@@ -230,7 +235,7 @@ def check_memory_row(row: Row, row_filter: RowFilter) -> Row:
     """A memory as `remember` would have let it in."""
     id = require_row_text(row, "id")
     if not ID_PATTERN.fullmatch(id):
-        shown = redact_plain_text(id, row_filter.policy)[:80]
+        shown = row_filter.redact(id)[:80]
         raise BadInput(f"{shown!r} is no id of a memory")
     row = {key: value for key, value in row.items() if key in MEMORY_FIELDS} | {"type": "memory"}
     validate_text(row["text"])
@@ -282,6 +287,7 @@ def redact_memory_row(row: Row, row_filter: RowFilter, id: str) -> Row:
     words = {key: row[key] for key in WORD_FIELDS if key in row}
     plain = to_clean_json(words)
     redacted, found = redact_value(plain, row_filter.policy)
+    # The same objects, so that a round trip gives the same bytes.
     if not found and plain == words:
         return row
     refuse_personal_data(found, row_filter.policy)
@@ -312,7 +318,7 @@ def check_event_row(row: Row, row_filter: RowFilter) -> Row:
         "at": require_timestamp(row, "at"),
         "verb": require_row_text(row, "verb"),
         "space": row["space"],
-        "session": redact_plain_text(row.get("session", ""), policy),
+        "session": row_filter.redact(row.get("session", "")),
         "payload": redacted,
         "changes": [check_change(item, policy) for item in row.get("changes", ())],
     }
@@ -347,9 +353,9 @@ def check_edge_row(row: Row, row_filter: RowFilter) -> Row:
         raise BadInput("a weight must lie between 0 and 1")
     return {
         "type": "edge",
-        "src": redact_plain_text(require_row_text(row, "src"), row_filter.policy),
+        "src": row_filter.redact(require_row_text(row, "src")),
         "rel": row["rel"],
-        "dst": redact_plain_text(require_row_text(row, "dst"), row_filter.policy),
+        "dst": row_filter.redact(require_row_text(row, "dst")),
         "weight": float(row["weight"]),
     }
 
@@ -363,6 +369,7 @@ def check_vector_row(row: Row, row_filter: RowFilter) -> Row | None:
     # four bytes a float32
     if not values or len(values) % 4:
         raise BadInput("a vector is not whole")
+    # It was made from the text before, and would say where the secret lay.
     if row["id"] in row_filter.altered:
         return None
     return {**row, "id": require_row_text(row, "id"), "model": require_row_text(row, "model")}
@@ -389,12 +396,6 @@ def require_row_text(row: Row, key: str) -> str:
     if not isinstance(value, str) or not value:
         raise BadInput(f"{key} must be a text")
     return value
-
-
-def redact_plain_text(text: str, policy: Policy) -> str:
-    """A text without secrets."""
-    redacted, _ = redact_value(to_clean_json(str(text)), policy)
-    return str(redacted)
 
 
 def check_text_list(row: Row, key: str) -> None:

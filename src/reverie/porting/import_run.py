@@ -56,6 +56,7 @@ def import_memories(
     form, zone, store = choose_format(path, system), work.zone(), work.store
     items = list(form.read(path, ReadingContext(zone, folders)))
     target = ImportTarget(form.name, space, work.now, zone, untrusted, work.policy)
+    # Before the plan: what comes after it is looked at again in the transaction.
     seen = store.last_event()
     plan = plan_against_store(store, items, target)
     if dry_run or not (plan.changes or plan.events):
@@ -65,6 +66,7 @@ def import_memories(
             plan = plan_against_store(store, items, target)
         payload = {"system": form.name, "from": redact_short_text(path.name, work.policy)}
         cause = Event("import", space, work.now, payload=payload)
+        # Deeds alone need no event of ours: they stand in the log as what they are.
         event = store.apply(plan.changes, cause) if plan.changes else 0
         store.append(plan.events)
         store_imported_vectors(store, plan)
@@ -129,7 +131,7 @@ def import_neighbours(
 
     # all are looked at before the first is taken in: what that brings keeps none of them out
     looks = [import_one(form, path, True) for form, path in found]
-    mixed = [has_memories(work.store, list_plan_spaces(look.plan)) for look in looks]
+    mixed = [mixes_with_memories(work.store, look.plan) for look in looks]
     outcomes = []
     for (form, path), look, mixes in zip(found, looks, mixed, strict=True):
         done = look if dry_run or mixes else import_one(form, path, False)
@@ -137,14 +139,10 @@ def import_neighbours(
     return outcomes
 
 
-def has_memories(store: Store, spaces: set[str]) -> bool:
-    """True if there is, or was, a memory in one of some spaces."""
+def mixes_with_memories(store: Store, plan: ImportPlan) -> bool:
+    """True if there is, or was, a memory in a space in which a plan adds some."""
+    spaces = {one.memory.space for one in plan.changes if isinstance(one, Add)}
     return any(store.browse(Filter(spaces=(space,), active=None, limit=1)) for space in spaces)
-
-
-def list_plan_spaces(plan: ImportPlan) -> set[str]:
-    """The spaces in which a plan adds memories."""
-    return {one.memory.space for one in plan.changes if isinstance(one, Add)}
 
 
 def load_known_deeds(store: Store, space: str) -> frozenset[str]:

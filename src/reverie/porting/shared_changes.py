@@ -8,7 +8,8 @@ what it claims to be, at most `extracted`. Nothing is written here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from reverie.core.authorship import AUTHOR, CURATED_BY, REVIEWER, apply_curate_setting
 from reverie.core.errors import BadInput
@@ -19,6 +20,7 @@ from reverie.core.model import (
     UNTRUSTED,
     Add,
     Change,
+    Fields,
     Memory,
     Retire,
     Revise,
@@ -39,13 +41,16 @@ CLAIM_FIELDS = ("maturity", "confidence", CURATED_BY)
 WORDING_FIELDS = (AUTHOR, REVIEWER, CURATE, "maturity")
 
 
-class TakenLines(NamedTuple):
+@dataclass(slots=True)
+class TakenLines:
     """What a file says that is new to us."""
 
-    changes: tuple[Change, ...] = ()
-    gone: frozenset[str] = frozenset()  # names that leave the file: we let them go
-    shy: frozenset[str] = frozenset()  # names whose lines stay as they are: nothing of ours
-    troubles: tuple[str, ...] = ()
+    changes: list[Change] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)  # names that leave the file: we let them go
+    shy: set[str] = field(
+        default_factory=set
+    )  # names whose lines stay as they are: nothing of ours
+    troubles: list[str] = field(default_factory=list)
 
 
 class LineTaker:
@@ -61,39 +66,31 @@ class LineTaker:
         """`ours` are our memories by the names they have there; `said` what records said before."""
         self.work, self.share, self.ours, self.said = work, share, ours, said
         self.zone = work.zone()
-        self.changes: list[Change] = []
-        self.gone: set[str] = set()
-        self.shy: set[str] = set()
-        self.troubles: list[str] = []
+        self.taken = TakenLines()
 
     def take(self, page: shared_lines.SharedFile, is_absent: bool) -> TakenLines:
         """What the lines of a file come to; `is_absent` if there is no such file."""
         records = page.records
-        ids = {
-            name: self._derive_id(record)
-            for name, record in records.items()
-            if name not in self.ours
-        }
+        ids = {}
+        for name, record in records.items():
+            if name not in self.ours:
+                at = shared_lines.parse_local_time(record.get("timestamp"), self.zone)
+                ids[name] = shared_lines.derive_shared_id(record, at or 0.0, self.share.space)
         known = {memory.id: memory for memory in self.work.store.get(list(ids.values()))}
         for name, record in records.items():
-            if name in self.ours:
-                self._take_known(name, record)
-            else:
-                self._take_unknown(name, record, ids[name], known.get(ids[name]))
+            try:
+                if name in self.ours:
+                    self._take_known(name, record)
+                else:
+                    self._take_unknown(name, record, ids[name], known.get(ids[name]))
+            except BadInput as err:
+                # its line stays as it is
+                self.taken.shy.add(name)
+                self.taken.troubles.append(f"{name} cannot be taken in: {err}")
         self._retire_dropped(records, is_absent)
-        return TakenLines(
-            tuple(self.changes),
-            frozenset(self.gone),
-            frozenset(self.shy),
-            tuple(self.troubles),
-        )
+        return self.taken
 
-    def _derive_id(self, record: Mapping[str, Any]) -> str:
-        """The id that a record has here."""
-        at = shared_lines.parse_local_time(record.get("timestamp"), self.zone)
-        return shared_lines.derive_shared_id(record, at or 0.0, self.share.space)
-
-    def _take_known(self, name: str, record: Mapping[str, Any]) -> None:
+    def _take_known(self, name: str, record: Fields) -> None:
         """Take in what a line says of a memory of ours."""
         memory = self.ours[name]
         if self._is_altered(name, record):
@@ -103,14 +100,10 @@ class LineTaker:
             fields = build_lifted_fields(shared_lines.from_shared_record(record, self.zone))
         else:
             return
-        if not fields:
-            return
-        try:
-            self.changes.append(build_line_revision(memory, self.work, fields))
-        except BadInput as err:
-            self._refuse(name, err)
+        if fields:
+            self.taken.changes.append(build_line_revision(memory, self.work, fields))
 
-    def _is_altered(self, name: str, record: Mapping[str, Any]) -> bool:
+    def _is_altered(self, name: str, record: Fields) -> bool:
         """True if a line says neither what it said before nor what we say."""
         now_says = shared_lines.digest_record(record)
         if now_says == self.said.get(name):
@@ -118,45 +111,37 @@ class LineTaker:
         we_say = shared_lines.to_shared_record(self.ours[name], self.zone)
         return now_says != shared_lines.digest_record(we_say)
 
-    def _take_unknown(
-        self, name: str, record: Mapping[str, Any], id: str, known: Memory | None
-    ) -> None:
+    def _take_unknown(self, name: str, record: Fields, id: str, known: Memory | None) -> None:
         """Take in a line that is of no memory that we share; `known` is one that we had."""
+        now_says = shared_lines.digest_record(record)
         if known is not None and known.active and not is_mature(known):
             # it waits for a look here: the others keep it
-            self.shy.add(name)
-        elif self.said.get(name) == shared_lines.digest_record(record):
-            self.gone.add(name)
+            self.taken.shy.add(name)
+        elif self.said.get(name) == now_says:
+            self.taken.gone.add(name)
         elif known is not None or shared_lines.is_dismissed(record):
             # let go here, or put away there: it is not revived, and not taken from the others
-            self.shy.add(name)
+            self.taken.shy.add(name)
         else:
-            try:
-                new = build_shared_memory(id, self.work, self.share, record, self.zone)
-                self.changes.append(new)
-            except BadInput as err:
-                self._refuse(name, err)
+            new = build_shared_memory(id, self.work, self.share, record, self.zone)
+            self.taken.changes.append(new)
 
-    def _refuse(self, name: str, err: BadInput) -> None:
-        """A record that cannot be used: its line stays as it is."""
-        self.shy.add(name)
-        self.troubles.append(f"{name} cannot be taken in: {err}")
-
-    def _retire_dropped(self, records: Mapping[str, Any], is_absent: bool) -> None:
+    def _retire_dropped(self, records: Fields, is_absent: bool) -> None:
         """Forget what somebody deleted there, unless it looks like an accident."""
         dropped = [name for name in self.said if name in self.ours and name not in records]
+        # As on a page of the mirror: whatever empties a file is rarely a decision.
         if dropped and is_doubtful_deletion(len(dropped), len(self.said), is_absent):
-            self.troubles.append(
+            self.taken.troubles.append(
                 f"{self.share.path}: {len(dropped):,} of {len(self.said):,} lines are gone. "
                 "They are written anew; to forget them, delete them a few at a time, "
                 "or use reverie forget"
             )
             return
         for name in dropped:
-            self.changes.append(Retire(id=self.ours[name].id, at=self.work.now))
+            self.taken.changes.append(Retire(id=self.ours[name].id, at=self.work.now))
 
 
-def build_line_revision(memory: Memory, work: WorkContext, fields: Mapping[str, Any]) -> Revise:
+def build_line_revision(memory: Memory, work: WorkContext, fields: Fields) -> Revise:
     """What a line says of a memory of ours.
 
     If it is another's word from now on, it is believed as that.
@@ -169,7 +154,7 @@ def build_line_revision(memory: Memory, work: WorkContext, fields: Mapping[str, 
 
 
 def build_revised_fields(
-    memory: Memory, stated: Mapping[str, Any], *, trusted: bool = False
+    memory: Memory, stated: Fields, *, trusted: bool = False
 ) -> dict[str, Any]:
     """The fields to revise by what a line says of a memory of ours.
 
@@ -203,21 +188,21 @@ def is_liftable(memory: Memory) -> bool:
     )
 
 
-def build_lifted_fields(stated: Mapping[str, Any]) -> dict[str, Any]:
+def build_lifted_fields(stated: Fields) -> dict[str, Any]:
     """The fields to revise so that a memory becomes what its line claims; empty for no more."""
     if stated["provenance"] == UNTRUSTED:
         return {}
     return {"provenance": stated["provenance"], "trust": cap_line_trust(stated)}
 
 
-def cap_line_trust(stated: Mapping[str, Any]) -> float:
+def cap_line_trust(stated: Fields) -> float:
     """How far a line is believed: as it says, at most as its provenance is."""
     most = TRUST_BY_PROVENANCE[stated["provenance"]]
     return most if stated["trust"] is None else min(stated["trust"], most)
 
 
 def build_shared_memory(
-    id: str, work: WorkContext, share: FileShare, record: Mapping[str, Any], zone: str
+    id: str, work: WorkContext, share: FileShare, record: Fields, zone: str
 ) -> Add:
     """A record as a new memory, with the use that was made of it.
 

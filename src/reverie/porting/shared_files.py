@@ -49,6 +49,11 @@ class FileShare(NamedTuple):
     # the user vouches for who may write there
     trusted: bool = False
 
+    @property
+    def file(self) -> Path:
+        """The file."""
+        return Path(self.path)
+
     def same(self, other: FileShare) -> bool:
         """True if it is the same file of the same space."""
         return (self.space, self.path) == (other.space, other.path)
@@ -116,13 +121,13 @@ def explain_stuck_share(share: FileShare) -> str:
     """Why a file cannot be kept in step just now, and what to do; empty if it can."""
     end = f"end it: reverie data share {share.path} --stop --space {share.space}"
     try:
-        data = read_bytes_if_present(Path(share.path)) or b""
+        data = read_bytes_if_present(share.file) or b""
     except OSError as err:
         why = f"{share.path} cannot be read: {err.strerror or err}"
         return f"{why}. Check who may read it, or {end}"
     if shared_lines.parse_shared_file(data).has_conflict:
         return explain_merge_marks(share, data)
-    if not Path(share.path).parent.is_dir():
+    if not share.file.parent.is_dir():
         why = f"The folder of {share.path} is gone: the file is not written any more"
         return f"{why}. Make it again, or {end}"
     return ""
@@ -140,7 +145,7 @@ def explain_merge_marks(share: FileShare, data: bytes) -> str:
         f"{share.path} holds the marks of a merge (lines {', '.join(numbers)}): "
         "nothing was taken in or written. Delete these lines, keep the records of both sides, "
         f"then run: reverie data share {share.path} --space {share.space}. "
-        f"`{Path(share.path).name} merge=union` in .gitattributes lets git do it"
+        f"`{share.file.name} merge=union` in .gitattributes lets git do it"
     )
 
 
@@ -169,7 +174,8 @@ def sync_shares(work: WorkContext) -> int:
 
 def is_share_touched(work: WorkContext, share: FileShare) -> bool:
     """True if a file was altered since it was last in step, and nobody is just writing it."""
-    look = stat_look(Path(share.path))
+    look = stat_look(share.file)
+    # Its look is enough; the file is read only if that is another one.
     if look == load_share_state(work.store, share).look:
         return False
     modified_at = look[0] / 1e9
@@ -205,10 +211,11 @@ def run_share_round(
     work: WorkContext, share: FileShare, *, writes: bool, takes: bool
 ) -> tuple[ShareReport, bool]:
     """One round, and whether the file was altered meanwhile, so that another one is needed."""
-    path = Path(share.path)
+    path = share.file
     state = load_share_state(work.store, share)
     data = read_bytes_if_present(path)
     page = shared_lines.parse_shared_file(data or b"")
+    # One side or the other would be lost, whichever was taken.
     if page.has_conflict:
         trouble = explain_merge_marks(share, data or b"")
         report = ShareReport(share, lines=len(page.lines), troubles=(trouble,), stuck=True)
@@ -234,6 +241,7 @@ def run_share_round(
     if content != page.text.encode() or (writes and data is None):
         # None if somebody altered the file since it was read
         look = swap_file(path, content, data)
+    # Only after both directions do file and space say the same.
     if look is not None and writes and takes:
         save_share_state(work.store, share, agree_on_state(look, wanted, taken, state))
     is_written = wanted is not page and content != (data or b"")
@@ -261,8 +269,7 @@ def report_share_round(
     new = sum(isinstance(one, Add) for one in taken.changes)
     forgotten = sum(isinstance(one, Retire) for one in taken.changes)
     broken = [
-        f"{Path(share.path)}, line {number}: {why}. It is kept as it is"
-        for number, why in page.broken
+        f"{share.file}, line {number}: {why}. It is kept as it is" for number, why in page.broken
     ]
     return ShareReport(
         share,
@@ -277,6 +284,7 @@ def load_shared_memories(store: Store, space: str) -> dict[str, Memory]:
     """What a space has to share, by the name it has in files, oldest first."""
     found = store.browse(Filter(spaces=(space,), limit=NO_LIMIT))
     shareable = [one for one in found if shared_lines.is_shareable(one)]
+    # So that the same memories make the same file on every machine.
     in_order = sorted(shareable, key=lambda one: (one.at, one.id))
     return {shared_lines.shared_name(memory): memory for memory in in_order}
 
@@ -318,15 +326,15 @@ def erase_from_shares(
         try:
             with hold_lease(work.store, f"{VERB}:{share.path}", now, busy):
                 if not remove_records(work.store, share, gone):
-                    left.append(Path(share.path))
+                    left.append(share.file)
         except (ReverieError, OSError):
-            left.append(Path(share.path))
+            left.append(share.file)
     return tuple(left)
 
 
 def remove_records(store: Store, share: FileShare, gone: frozenset[str]) -> bool:
     """Take these records out of a file; False if it was altered meanwhile."""
-    path = Path(share.path)
+    path = share.file
     data = read_bytes_if_present(path)
     page = shared_lines.parse_shared_file(data or b"")
     kept = shared_lines.SharedFile(tuple(line for line in page.lines if line.id not in gone))

@@ -12,11 +12,12 @@ replaced, and said in `RecordedTranscript.remarks`. Nothing is printed, opened o
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reverie.core.errors import BadInput, BadTranscript
+from reverie.core.model import Fields
 from reverie.memory.memory_validation import parse_moment
 from reverie.text.host_messages import format_tool_call
 from reverie.text.text_cleaning import clean_text
@@ -49,6 +50,10 @@ class RecordedMessage:
     at: float | None = None
 
 
+# the name of a session, and what is said in it
+SessionMessage = tuple[str, RecordedMessage]
+
+
 @dataclass(frozen=True, slots=True)
 class RecordedConversation:
     """One session, in order."""
@@ -77,7 +82,7 @@ def read_transcript(data: bytes, name: str = "recording") -> RecordedTranscript:
         raise BadTranscript("There is nothing in that file")
     for form, fits, read_entries in FORMATS:
         if any(fits(entry) for _, entry in entries):
-            found = tuple(one for one in read_entries(entries, name) if one.messages)
+            found = group_by_session(read_entries(entries, name))
             if not found:
                 raise BadTranscript("There is no message in that file")
             return RecordedTranscript(form, found, remarks)
@@ -107,7 +112,7 @@ def read_provider_messages(data: bytes) -> tuple[list[dict[str, Any]], tuple[str
         ]
         return messages, remarks
     messages = []
-    for conversation in read_corpus_entries(entries, ""):
+    for conversation in group_by_session(read_corpus_entries(entries, "")):
         for one in conversation.messages:
             messages.append(stamp_message({"role": one.role, "content": one.text}, one.at, 0))
     return messages, remarks
@@ -123,6 +128,7 @@ def join_claude_entries(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             "role": entry["type"],
             "content": to_content_parts(entry["message"].get("content")),
         }
+        # A line for each part: they are one message.
         if messages and messages[-1]["role"] == message["role"]:
             messages[-1]["content"] += message["content"]
         else:
@@ -137,7 +143,7 @@ def to_content_parts(content: Any) -> list[Any]:
     return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
 
 
-def stamp_message(message: Mapping[str, Any], said_at: Any, number: int) -> dict[str, Any]:
+def stamp_message(message: Fields, said_at: Any, number: int) -> dict[str, Any]:
     """A message with the time at which it was said, if that is known."""
     at = parse_entry_time(said_at, number)
     return {**message, "at": at} if at is not None else dict(message)
@@ -145,24 +151,21 @@ def stamp_message(message: Mapping[str, Any], said_at: Any, number: int) -> dict
 
 def decode_whole_lines(data: bytes) -> tuple[str, tuple[str, ...]]:
     """The text of a file without an unfinished last line, and what was left out or replaced."""
-    text, remarks = decode_transcript(data)
-    text, more = drop_unfinished_line(text)
-    return text, remarks + more
-
-
-def decode_transcript(data: bytes) -> tuple[str, tuple[str, ...]]:
-    """Text from bytes, with or without a byte order mark, and a remark if some became �."""
     encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    damage: tuple[str, ...] = ()
     try:
-        return data.decode(encoding), ()
+        text = data.decode(encoding)
     except UnicodeDecodeError as err:
         line = data[: err.start].count(b"\n") + 1
-        remark = f"Line {line} is not UTF-8 text; what cannot be read there became �"
-        return data.decode(encoding, "replace"), (remark,)
+        damage = (f"Line {line} is not UTF-8 text; what cannot be read there became �",)
+        text = data.decode(encoding, "replace")
+    text, unfinished = drop_unfinished_line(text)
+    return text, damage + unfinished
 
 
 def drop_unfinished_line(text: str) -> tuple[str, tuple[str, ...]]:
     """JSON Lines without a last line that was cut off, and a remark about it; all else as it is."""
+    # A process that died leaves half a line. Only of lines of JSON can that be told.
     head, _, last = text.rstrip().rpartition("\n")
     first = next((line for line in head.split("\n") if line.strip()), "")
     if not last.lstrip().startswith("{") or is_json(last) or not is_json(first):
@@ -173,6 +176,7 @@ def drop_unfinished_line(text: str) -> tuple[str, tuple[str, ...]]:
 
 def iter_json_objects(text: str) -> Iterator[Entry]:
     """The JSON objects of a file: of one list, of one object with messages, or one a line."""
+    # A list may be spread over lines that are no JSON by themselves.
     whole = text.strip()
     if whole.startswith("["):
         yield from number_list_objects(parse_transcript_json(whole, 1))
@@ -225,33 +229,26 @@ def parse_transcript_json(text: str, line: int) -> Any:
         raise BadTranscript(f"Line {at} is not JSON: {getattr(err, 'msg', err)}") from err
 
 
-class ConversationBuilder:
-    """Messages by the session that they belong to, in order."""
-
-    def __init__(self) -> None:
-        self._sessions: dict[str, list[RecordedMessage]] = {}
-
-    def add(self, session: str, message: RecordedMessage) -> None:
-        """Add a message to a session."""
-        self._sessions.setdefault(session, []).append(message)
-
-    def build(self) -> Iterator[RecordedConversation]:
-        """One conversation a session."""
-        for session, messages in self._sessions.items():
-            yield RecordedConversation(session, tuple(messages))
+def group_by_session(
+    messages: Iterable[SessionMessage],
+) -> tuple[RecordedConversation, ...]:
+    """A conversation for each session, in order."""
+    sessions: dict[str, list[RecordedMessage]] = {}
+    for session, message in messages:
+        sessions.setdefault(session, []).append(message)
+    return tuple(RecordedConversation(name, tuple(said)) for name, said in sessions.items())
 
 
 # OpenAI-shaped messages
 
 
-def is_openai_message(entry: Mapping[str, Any]) -> bool:
+def is_openai_message(entry: Fields) -> bool:
     """True for {"role", "content"}."""
     return isinstance(entry.get("role"), str) and ("content" in entry or "tool_calls" in entry)
 
 
-def read_openai_messages(entries: Sequence[Entry], name: str) -> Iterator[RecordedConversation]:
-    """One conversation a session; without a name, all is one."""
-    conversations = ConversationBuilder()
+def read_openai_messages(entries: Sequence[Entry], name: str) -> Iterator[SessionMessage]:
+    """What each message says; without a session of its own, it is of the session `name`."""
     for number, entry in entries:
         if not is_openai_message(entry):
             raise BadTranscript(f"Line {number} is no message: role or content is missing")
@@ -267,9 +264,7 @@ def read_openai_messages(entries: Sequence[Entry], name: str) -> Iterator[Record
             session = str(entry.get("session_id") or entry.get("session") or name)
             speaker = str(entry.get("name") or entry.get("speaker") or "")
             at = parse_entry_time(entry.get("timestamp", entry.get("at")), number)
-            message = RecordedMessage(role, clean_text(text), clean_text(speaker), at)
-            conversations.add(session, message)
-    yield from conversations.build()
+            yield session, RecordedMessage(role, clean_text(text), clean_text(speaker), at)
 
 
 def extract_spoken_text(content: Any) -> str:
@@ -291,6 +286,7 @@ def extract_content_part(part: Any) -> str:
             return format_tool_call(str(part.get("name", "tool")), part.get("input"))
         case "tool_result":
             return extract_spoken_text(part.get("content"))
+        # Nobody said it to anybody, or it is no text.
         case "thinking" | "redacted_thinking" | "image" | "document":
             return ""
     text = part.get("text")
@@ -312,21 +308,21 @@ def render_tool_calls(tool_calls: Any) -> str:
 # Claude Code
 
 
-def is_claude_entry(entry: Mapping[str, Any]) -> bool:
+def is_claude_entry(entry: Fields) -> bool:
     """True for {"type": "user" | "assistant", "message": {…}}."""
     return entry.get("type") in ("user", "assistant") and isinstance(entry.get("message"), Mapping)
 
 
-def counts_as_said(entry: Mapping[str, Any]) -> bool:
+def counts_as_said(entry: Fields) -> bool:
     """True for what user and assistant said, not a side conversation or a note of the program."""
+    # What subagents said and notes of the program have the same types.
     if entry.get("isSidechain") or entry.get("isMeta"):
         return False
     return is_claude_entry(entry)
 
 
-def read_claude_entries(entries: Sequence[Entry], name: str) -> Iterator[RecordedConversation]:
-    """What user and assistant said, one conversation a session."""
-    conversations = ConversationBuilder()
+def read_claude_entries(entries: Sequence[Entry], name: str) -> Iterator[SessionMessage]:
+    """What user and assistant said."""
     for number, entry in entries:
         if not counts_as_said(entry):
             continue
@@ -335,9 +331,8 @@ def read_claude_entries(entries: Sequence[Entry], name: str) -> Iterator[Recorde
         if text:
             role = "tool" if is_tool_answer(content) else str(entry["type"])
             at = parse_entry_time(entry.get("timestamp"), number)
-            message = RecordedMessage(role, clean_text(text), "", at)
-            conversations.add(str(entry.get("sessionId") or name), message)
-    yield from conversations.build()
+            session = str(entry.get("sessionId") or name)
+            yield session, RecordedMessage(role, clean_text(text), "", at)
 
 
 def is_tool_answer(content: Any) -> bool:
@@ -351,15 +346,14 @@ def is_tool_answer(content: Any) -> bool:
 # Corpora
 
 
-def is_corpus_entry(entry: Mapping[str, Any]) -> bool:
+def is_corpus_entry(entry: Fields) -> bool:
     """True for {"text", "session_id" or "speaker" or "id"}."""
     has_context = bool({"session_id", "speaker", "id"} & entry.keys())
     return isinstance(entry.get("text"), str) and has_context
 
 
-def read_corpus_entries(entries: Sequence[Entry], name: str) -> Iterator[RecordedConversation]:
-    """One conversation a session; whoever is not an assistant speaks as a user."""
-    conversations = ConversationBuilder()
+def read_corpus_entries(entries: Sequence[Entry], name: str) -> Iterator[SessionMessage]:
+    """What each entry says; whoever is not an assistant speaks as a user."""
     for number, entry in entries:
         if not isinstance(entry.get("text"), str):
             raise BadTranscript(f"Line {number} has no text")
@@ -368,13 +362,12 @@ def read_corpus_entries(entries: Sequence[Entry], name: str) -> Iterator[Recorde
             speaker = str(entry.get("speaker") or "")
             role = ROLES.get(speaker.lower(), "user")
             at = parse_entry_time(entry.get("timestamp"), number)
-            message = RecordedMessage(role, clean_text(text), clean_text(speaker), at)
-            conversations.add(str(entry.get("session_id") or name), message)
-    yield from conversations.build()
+            session = str(entry.get("session_id") or name)
+            yield session, RecordedMessage(role, clean_text(text), clean_text(speaker), at)
 
 
-EntryTest = Callable[[Mapping[str, Any]], bool]
-EntryReader = Callable[[Sequence[Entry], str], Iterator[RecordedConversation]]
+EntryTest = Callable[[Fields], bool]
+EntryReader = Callable[[Sequence[Entry], str], Iterator[SessionMessage]]
 # the first format that fits any entry wins
 FORMATS: tuple[tuple[str, EntryTest, EntryReader], ...] = (
     ("claude", is_claude_entry, read_claude_entries),

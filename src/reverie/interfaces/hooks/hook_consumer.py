@@ -95,14 +95,14 @@ class HookConsumer:
         self._spaces: set[str] = set()  # in which somebody works, or did since this worker came
         self._seen = 0  # the last event when what lies ready was looked at
 
-    def waits(self) -> bool:
-        """True if something has happened, or what was laid ready may be out of date."""
+    def has_work(self) -> bool:
+        """True if events wait, or prepared blocks and warnings may be out of date."""
         if self._new_events():
             return True
         return bool(self._spaces) and self.mind.store.last_event() != self._seen
 
-    def attend(self) -> int:
-        """Take in what waits and lay ready what follows from it; how many events there were."""
+    def consume_events(self) -> int:
+        """Take in a batch of events and prepare blocks and warnings; returns how many there were."""
         self._reload_switches()
         paths = self._new_events()[:MAX_BATCH_EVENTS]
         for path in paths:
@@ -117,7 +117,7 @@ class HookConsumer:
         return len(paths)
 
     def _new_events(self) -> list[str]:
-        return [path for path in self.files.waiting() if path not in self._in_hand]
+        return [path for path in self.files.list_events() if path not in self._in_hand]
 
     def close(self) -> None:
         """Let go of all conversations. Blocks go on lying ready, and reminders in them stay

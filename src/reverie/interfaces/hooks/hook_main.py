@@ -448,7 +448,7 @@ def spool_event(call: HookCall, block: HookBlock, *, held: bool = False) -> str:
     from reverie.interfaces.worker_start import is_worker_alive
 
     note, files = call.note, call.files
-    if not is_worker_alive(files.lock) and len(files.waiting()) >= MAX_WAITING_EVENTS:
+    if not is_worker_alive(files.lock) and len(files.list_events()) >= MAX_WAITING_EVENTS:
         files.log_trouble(
             f"not written down: {MAX_WAITING_EVENTS:,} events wait, and nobody takes them in. "
             "Try: reverie worker"

@@ -89,7 +89,7 @@ class HookFiles(NamedTuple):
             write_json_object(held, (read_json_object(held) or {}) | said)
         os.replace(held, f"{held.removesuffix('.held')}.json")
 
-    def waiting(self) -> list[str]:
+    def list_events(self) -> list[str]:
         """The paths of the events that wait, in the order in which they happened.
 
         One that a hook holds is among them once that hook must be dead.

@@ -19,7 +19,7 @@ from reverie.context_window import format_time_ago
 from reverie.core import clock, environment
 from reverie.core.config import Settings
 from reverie.core.errors import ReverieError, StoreDamaged
-from reverie.erasure import interruptions
+from reverie.erasure import unfinished
 from reverie.interfaces.hooks.spool import HookFiles
 from reverie.interfaces.hosts import HOST_MODULES, load_host
 from reverie.interfaces.install import hook_line, trial_run
@@ -173,7 +173,7 @@ def examine_store(mind: Mind, home: Path, space: str) -> Iterator[DoctorFinding]
             f"{trouble['text']}",
             "Try: reverie data settle",
         )
-    if interruptions.has_unfinished_erasure(mind.work):
+    if unfinished.has_unfinished_erasure(mind.work):
         yield DoctorFinding(
             False,
             "A purge or scrub was stopped: files may still hold what it erased.",
@@ -290,7 +290,7 @@ def examine_work(settings: Settings) -> Iterator[DoctorFinding]:
             False, f"{folder} is a file: hooks can write nothing down.", "Move it away."
         )
         return
-    waiting, worker = len(room.waiting()), is_worker_alive(room.lock)
+    waiting, worker = len(room.list_events()), is_worker_alive(room.lock)
     if settings.idle <= 0:
         yield DoctorFinding(
             not waiting,

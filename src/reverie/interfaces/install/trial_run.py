@@ -58,7 +58,7 @@ def try_hook(host: str) -> tuple[float, str]:
             begun = clock.ticks()
             answer, trouble = run_trial(words, json.dumps(told), folder, HOOK_SECONDS)
             seconds = clock.ticks() - begun
-            if trouble or answer != "{}" or not room.waiting():
+            if trouble or answer != "{}" or not room.list_events():
                 logged = Path(room.log)
                 told_of = (
                     logged.read_text("utf-8", "replace").splitlines() if logged.is_file() else []

@@ -199,7 +199,7 @@ class ToolContext:
         """Prompts that hooks have written to the spool and nobody has taken in yet."""
         from reverie.interfaces.hooks.hook_event import PROMPT
 
-        paths = HookFiles(str(self.settings.home)).waiting()[-MAX_READ_FILES:]
+        paths = HookFiles(str(self.settings.home)).list_events()[-MAX_READ_FILES:]
         events = filter(None, map(read_json_object, paths))
         return [
             str(event.get("text", ""))

@@ -11,20 +11,13 @@ everything taken in says where it comes from (`details["imported_from"]`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.porting.importers.import_records import ImportItem, ReadingContext
-
-
-class FormatModule(Protocol):
-    """What the module of a format has."""
-
-    fits: Callable[[Path], bool]
-    read: Callable[[Path, ReadingContext], Iterator[ImportItem]]
 
 
 class ImportFormat(NamedTuple):
@@ -35,18 +28,17 @@ class ImportFormat(NamedTuple):
     user: str = ""  # where that program itself keeps what it remembers: in the user's home
     project: str = ""  # … and in a project
 
-    @property
-    def fits(self) -> Callable[[Path], bool]:
-        """Tells whether a file or folder is of this format."""
-        return self._module().fits
+    def fits(self, path: Path) -> bool:
+        """True if a file or folder is of this format."""
+        return bool(self._module().fits(path))
 
-    @property
-    def read(self) -> Callable[[Path, ReadingContext], Iterator[ImportItem]]:
-        """Yields what stands in a file or folder."""
-        return self._module().read
+    def read(self, path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
+        """What stands in a file or folder."""
+        yield from self._module().read(path, reading)
 
-    def _module(self) -> FormatModule:
-        return cast(FormatModule, import_module(f"{__name__}.{self.name.replace('-', '_')}"))
+    def _module(self) -> Any:
+        """Loaded when it is needed: most are never."""
+        return import_module(f"{__name__}.{self.name.replace('-', '_')}")
 
 
 FORMATS = (

@@ -15,21 +15,17 @@ from typing import Any
 
 from reverie.activity import activity_events
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import to_count, to_fraction
 from reverie.memory.episodes import describe_episode
 from reverie.porting.importers.foreign_texts import exclude_links
 from reverie.porting.importers.import_records import (
     DeedRecord,
+    ForeignRecord,
     FoundRecord,
     ImportItem,
     ReadingContext,
     as_mapping,
-    as_text,
     as_texts,
     drop_empty_values,
-    has_no_zone,
-    parse_record_time,
-    require_field,
     try_record,
 )
 from reverie.storage.foreign_tables import TableRow, detect_database_kind, read_table_rows
@@ -46,6 +42,7 @@ def fits(path: Path) -> bool:
     file = find_aircher_database(path)
     if file is None or not detect_database_kind(file):
         return False
+    # Its tables cannot be looked at without DuckDB, which is an extra.
     if file.suffix == ".duckdb":
         return True
     try:
@@ -71,6 +68,7 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     named: set[tuple[str, int]] = set()
     wrapped: list[TableRow] = []
     for row in read_table_rows(file, TABLES):
+        # The wrapper writes each run down once more, about a second apart.
         if row.table == "tool_executions":
             if row.values.get("tool_name") == WRAPPER:
                 wrapped.append(row)
@@ -86,19 +84,20 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
 
 def session_and_second(row: TableRow) -> tuple[str, int]:
     """In which session and second a tool ran."""
-    at = parse_record_time(row.values.get("timestamp"), "UTC") or 0
-    return as_text(row.values.get("session_id")), int(at)
+    record = ForeignRecord(row.values, "")
+    return record.text("session_id"), int(record.time("timestamp") or 0)
 
 
 def convert_row(row: TableRow, zone: str) -> ImportItem:
     """What a row comes to."""
-    where = f"{row.table}, row {row.number}"
+    record = ForeignRecord(row.values, f"{row.table}, row {row.number}", zone)
     key = f"{row.table}:{row.values.get('id', row.number)}"
-    return try_record(where, ROW_CONVERTERS[row.table], row.values, key, where, zone)
+    return try_record(ROW_CONVERTERS[row.table], record, key)
 
 
-def build_tool_deed(values: Mapping[str, Any], key: str, where: str, zone: str) -> DeedRecord:
+def build_tool_deed(record: ForeignRecord, key: str) -> DeedRecord:
     """A run of a tool."""
+    values = record.values
     arguments = as_mapping(parse_json_column(values.get("parameters")))
     if arguments.keys() == {"args", "kwargs"}:
         # how Python gave them
@@ -106,92 +105,90 @@ def build_tool_deed(values: Mapping[str, Any], key: str, where: str, zone: str) 
         arguments = {**as_mapping(arguments["kwargs"]), **positional}
     milliseconds = values.get("duration_ms")
     run = activity_events.ToolRunRecord(
-        require_field(values, "tool_name"),
+        record.require("tool_name"),
         dict(arguments),
         parse_json_column(values.get("result")),
         bool(values.get("success")),
         values.get("error_message"),
         milliseconds / 1000 if isinstance(milliseconds, (int, float)) else None,
-        as_text(values.get("task_id")),
+        record.text("task_id"),
     )
-    return DeedRecord(
-        key,
-        "tool",
-        require_row_time(values, "timestamp", zone),
-        as_text(values.get("session_id")),
-        activity_events.make_tool_payload(run),
-        where,
-    )
+    return build_deed(record, key, "tool", activity_events.make_tool_payload(run))
 
 
-def build_file_deed(values: Mapping[str, Any], key: str, where: str, zone: str) -> DeedRecord:
+def build_file_deed(record: ForeignRecord, key: str) -> DeedRecord:
     """A file that was touched."""
-    operation = as_text(values.get("operation"))
-    span = as_mapping(parse_json_column(values.get("line_range")))
+    operation = record.text("operation")
+    span = as_mapping(parse_json_column(record.values.get("line_range")))
     ends = [span[name] for name in ("start", "end") if isinstance(span.get(name), int)]
     payload = activity_events.make_file_payload(
-        as_text(values.get("file_path")),
+        record.text("file_path"),
         OPERATIONS.get(operation, operation),
         ends if len(ends) == 2 else None,
-        as_text(values.get("changes_summary")),
-        bool(values.get("success")),
-        as_text(values.get("task_id")),
-        as_text(values.get("context")),
+        record.text("changes_summary"),
+        bool(record.values.get("success")),
+        record.text("task_id"),
+        record.text("context"),
     )
-    at = require_row_time(values, "timestamp", zone)
-    return DeedRecord(key, "file", at, as_text(values.get("session_id")), payload, where)
+    return build_deed(record, key, "file", payload)
 
 
-def build_task_episode(values: Mapping[str, Any], _key: str, where: str, zone: str) -> FoundRecord:
+def build_deed(
+    record: ForeignRecord, key: str, verb: str, payload: Mapping[str, Any]
+) -> DeedRecord:
+    """Something done, at the row's time."""
+    at = require_row_time(record, "timestamp")
+    return DeedRecord(key, verb, at, record.text("session_id"), payload, record.where)
+
+
+def build_task_episode(record: ForeignRecord, _key: str) -> FoundRecord:
     """A piece of work, as an episode."""
-    outcome = as_text(values.get("outcome")) or as_text(values.get("status"))
-    episode = describe_episode(require_field(values, "description"), {"outcome": outcome})
+    outcome = record.text("outcome", "status")
+    episode = describe_episode(record.require("description"), {"outcome": outcome})
     details = drop_empty_values(
-        task=as_text(values.get("task_id")),
-        intent=as_text(values.get("intent")),
-        ended_at=parse_record_time(values.get("completed_at"), zone),
-        tools=parse_json_column(values.get("tools_used")),
+        task=record.text("task_id"),
+        intent=record.text("intent"),
+        ended_at=record.time("completed_at"),
+        tools=parse_json_column(record.values.get("tools_used")),
     )
-    return FoundRecord(
-        key=f"task:{require_field(values, 'task_id')}",
-        text=episode["text"],
-        where=where,
-        at=require_row_time(values, "started_at", zone),
-        local=has_no_zone(values.get("started_at")),
+    task = record.require("task_id")
+    require_row_time(record, "started_at")
+    return record.to_found(
+        f"task:{task}",
+        episode["text"],
+        "started_at",
         fields={
             "kind": "task",
-            "session": as_text(values.get("session_id")),
+            "session": record.text("session_id"),
             "provenance": "observed",
-            "files": as_texts(parse_json_column(values.get("files_touched"))),
+            "files": as_texts(parse_json_column(record.values.get("files_touched"))),
             "details": {**episode["details"], **details},
         },
     )
 
 
-def build_pattern_record(values: Mapping[str, Any], key: str, where: str, zone: str) -> FoundRecord:
+def build_pattern_record(record: ForeignRecord, key: str) -> FoundRecord:
     """A pattern that Aircher had learned: something concluded."""
-    data = parse_json_column(values.get("pattern_data"))
-    type = require_field(values, "pattern_type")
+    data = parse_json_column(record.values.get("pattern_data"))
+    type = record.require("pattern_type")
     text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, sort_keys=True)
-    return FoundRecord(
-        key=key,
-        text=f"{type}: {text}",
-        where=where,
-        at=parse_record_time(values.get("first_seen"), zone),
-        local=has_no_zone(values.get("first_seen")),
-        state={"strength": to_count(values.get("observed_count"), 1)},
+    return record.to_found(
+        key,
+        f"{type}: {text}",
+        "first_seen",
+        state={"strength": record.whole_number("observed_count", 1)},
         fields=drop_empty_values(
             kind="observation",
             tags=[type],
             provenance="inferred",
-            trust=to_fraction(values.get("confidence"), None),
+            trust=record.fraction("confidence"),
         ),
     )
 
 
-def require_row_time(values: Mapping[str, Any], name: str, zone: str) -> float:
+def require_row_time(record: ForeignRecord, name: str) -> float:
     """A time that a row must have, in seconds since 1970."""
-    at = parse_record_time(values.get(name), zone)
+    at = record.time(name)
     if at is None:
         raise BadInput(f"{name} is no time")
     return at
@@ -207,9 +204,7 @@ def parse_json_column(value: Any) -> Any:
         return value
 
 
-ROW_CONVERTERS: dict[
-    str, Callable[[Mapping[str, Any], str, str, str], FoundRecord | DeedRecord]
-] = {
+ROW_CONVERTERS: dict[str, Callable[[ForeignRecord, str], FoundRecord | DeedRecord]] = {
     "tool_executions": build_tool_deed,
     "file_interactions": build_file_deed,
     "task_history": build_task_episode,

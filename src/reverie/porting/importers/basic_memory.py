@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.kinds import KINDS
 from reverie.porting.importers.foreign_texts import (
-    Passage,
     exclude_links,
     fingerprint_passage,
     read_page,
@@ -25,15 +24,12 @@ from reverie.porting.importers.foreign_texts import (
 )
 from reverie.porting.importers.import_records import (
     BadRecord,
+    ForeignRecord,
     FoundRecord,
     ImportItem,
     ReadingContext,
     RecordLink,
-    as_text,
-    as_texts,
     drop_empty_values,
-    has_no_zone,
-    parse_record_time,
     to_kind_name,
 )
 
@@ -67,13 +63,12 @@ MAX_PROBED = 50
 class ParsedNote(NamedTuple):
     """One file, taken apart."""
 
-    file: str
+    head: ForeignRecord
+    line: int  # the first after the head
     title: str
     permalink: str
-    head: dict[str, Any]
     seen: float
     prose: str
-    line: int
     observations: tuple[tuple[int, str, str], ...]  # (line, category, text)
     relations: tuple[tuple[str, str], ...]  # (kind of relation, title of the other note)
 
@@ -85,7 +80,7 @@ def fits(path: Path) -> bool:
         files, _ = exclude_links(path, sorted(path.rglob("*.md")))
     for file in [one for one in files if one.is_file()][:MAX_PROBED]:
         note = parse_note(file, file.name)
-        if "permalink" in note.head or note.observations:
+        if "permalink" in note.head.values or note.observations:
             return True
     return False
 
@@ -100,106 +95,86 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
         name = file.relative_to(root).as_posix()
         try:
             if not any(part.startswith(".") for part in name.split("/")):
-                notes.append(parse_note(file, name))
+                notes.append(parse_note(file, name, reading.zone))
         except (BadInput, OSError) as err:
             yield BadRecord(name, str(err))
     yield from remark_sensitive_pages(files)
     yield from link_remarks
     known: dict[str, str] = {}
+    # Between the brackets people write titles, and programs permalinks.
     for note in notes:
         known[note.permalink.lower()] = note.permalink
         known[note.title.lower()] = note.permalink
     for note in notes:
-        yield from build_note_memories(note, known, reading)
+        yield from build_note_memories(note, known)
 
 
-def parse_note(file: Path, name: str) -> ParsedNote:
-    """A file, taken apart.
+def parse_note(file: Path, name: str, zone: str = "UTC") -> ParsedNote:
+    """A file, taken apart; its times without a zone are meant in `zone`.
 
     What has the form of an observation or a relation is one, wherever it stands.
     """
-    head, body, first = split_frontmatter(read_page(file))
+    values, body, first = split_frontmatter(read_page(file))
+    head = ForeignRecord(values, name, zone)
     prose: list[str] = []
     observations: list[tuple[int, str, str]] = []
     relations: list[tuple[str, str]] = []
     for one in split_passages(body, first):
         observation = OBSERVATION.fullmatch(one.text) if one.bullet else None
+        relation = RELATION.match(one.text) if one.bullet else None
         if observation and observation[1] not in BOXES:
             observations.append((one.line, observation[1].strip(), observation[2].strip()))
-            continue
-        relation = RELATION.match(one.text) if one.bullet else None
-        if relation:
+        elif relation:
             relations.append((relation[1].strip() or "relates_to", relation[2].strip()))
         else:
-            prose.append(render_passage(one))
+            prose.append(f"- {one.text}" if one.bullet else one.text)
     return ParsedNote(
-        name,
-        as_text(head.get("title")) or file.stem,
-        as_text(head.get("permalink")) or name.removesuffix(".md"),
         head,
+        first,
+        head.text("title") or file.stem,
+        head.text("permalink") or name.removesuffix(".md"),
         file.stat().st_mtime,
         "\n\n".join(prose),
-        first,
         tuple(observations),
         tuple(relations),
     )
 
 
-def render_passage(one: Passage) -> str:
-    """A passage of prose as it stood."""
-    return f"- {one.text}" if one.bullet else one.text
-
-
-def list_note_tags(note: ParsedNote) -> list[str]:
-    """The tags at the head of a note: a list, or a text with commas or blanks."""
-    tags = note.head.get("tags")
-    names = tags.replace(",", " ").split() if isinstance(tags, str) else as_texts(tags)
-    return [name.lstrip("#") for name in names]
-
-
-def build_note_memories(
-    note: ParsedNote, known: dict[str, str], reading: ReadingContext
-) -> Iterator[FoundRecord]:
+def build_note_memories(note: ParsedNote, known: dict[str, str]) -> Iterator[FoundRecord]:
     """The memories of a note; `known` has permalinks by permalink and title in lower case."""
-    created = note.head.get("created") or note.head.get("date")
-    at = parse_record_time(created, reading.zone)
-    local = has_no_zone(created)
-    tags = list_note_tags(note)
+    head = note.head
+    # A list, or a text with commas or blanks.
+    names = head.text("tags").replace(",", " ").split() or head.texts("tags")
+    tags = [name.lstrip("#") for name in names]
     others = dict.fromkeys(known.get(title.lower(), "") for _, title in note.relations)
-    ties = [
+    ties = tuple(
         RecordLink("relates_to", permalink, BETWEEN_NOTES)
         for permalink in others
         if permalink and permalink != note.permalink
-    ]
-    yield FoundRecord(
-        key=note.permalink,
-        text=f"{note.title}\n\n{note.prose}" if note.prose else note.title,
-        where=f"{note.file}, line {note.line}",
-        at=at,
+    )
+    found = head.to_found(
+        note.permalink,
+        f"{note.title}\n\n{note.prose}" if note.prose else note.title,
+        "created" if head.values.get("created") else "date",
         seen=note.seen,
-        local=local,
-        ties=tuple(ties),
+        ties=ties,
         fields=drop_empty_values(
-            kind=to_kind_name(note.head.get("type")),
+            kind=to_kind_name(head.values.get("type")),
             title=note.title,
             tags=tags,
-            provenance="extracted",
             details=drop_empty_values(relations=[" ".join(one) for one in note.relations]),
         ),
     )
+    yield found._replace(where=f"{head.where}, line {note.line}")
     for line, category, text in note.observations:
-        yield FoundRecord(
+        yield found._replace(
             key=f"{note.permalink}#{fingerprint_passage(f'{category} {text}')}",
             text=text,
-            where=f"{note.file}, line {line}",
-            at=at,
-            seen=note.seen,
-            local=local,
+            where=f"{head.where}, line {line}",
             ties=(RecordLink("relates_to", note.permalink, TO_NOTE),),
             fields={
                 "kind": kind_from_category(category),
                 "title": note.title,
-                "provenance": "extracted",
                 "tags": list(dict.fromkeys([*TAG.findall(text), *tags])),
                 "details": {"category": category},
             },

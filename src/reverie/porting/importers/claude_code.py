@@ -16,24 +16,19 @@ from reverie.core.errors import BadInput
 from reverie.porting.importers.foreign_texts import (
     exclude_links,
     fingerprint_passage,
-    kind_from_heading,
     read_page,
     remark_sensitive_pages,
     split_frontmatter,
     split_passages,
+    to_passage_record,
 )
 from reverie.porting.importers.import_records import (
-    PROJECT,
-    USER,
     BadRecord,
+    ForeignRecord,
     FoundRecord,
     ImportItem,
     ReadingContext,
     RecordLink,
-    as_mapping,
-    as_text,
-    has_no_zone,
-    parse_record_time,
 )
 
 INDEX = "MEMORY.md"
@@ -101,40 +96,28 @@ def read_topic_page(file: Path, name: str, reading: ReadingContext) -> FoundReco
     text = body.strip()
     if not text:
         return None
-    meta = as_mapping(head.get("metadata"))
-    type = as_text(head.get("type")) or as_text(meta.get("type"))
-    title = as_text(head.get("description")) or as_text(head.get("name"))
-    modified = head.get("modified") or meta.get("modified")
-    return FoundRecord(
-        key=f"{name}#{fingerprint_passage(text)}",
-        text=text,
-        where=f"{name}, line {line}",
-        at=parse_record_time(modified, reading.zone),
-        local=has_no_zone(modified),
+    record = ForeignRecord(head, f"{name}, line {line}", reading.zone)
+    # Later versions put the type and the time one level deeper.
+    meta = record.part("metadata")
+    type = record.text("type") or meta.text("type")
+    dated = record if head.get("modified") else meta
+    found = dated.to_found(f"{name}#{fingerprint_passage(text)}", text, "modified")
+    return found._replace(
         seen=file.stat().st_mtime,
-        scope=USER if type == "user" else PROJECT,
+        personal=type == "user",
         fields={
             "kind": TYPES.get(type, "note"),
-            "title": title or file.stem,
+            "title": record.text("description", "name") or file.stem,
             "tags": [type] if type else [],
-            "provenance": "extracted",
         },
     )
 
 
 def read_index_rest(index: Path, folder: Path) -> Iterator[FoundRecord]:
     """What stands in the index itself, without the lines that point to a page."""
+    # Its other lines are pages, which come in whole.
     for one in split_passages(read_page(index)):
         if any((folder / target).is_file() for target in LINK.findall(one.text)):
             continue
-        yield FoundRecord(
-            key=f"{INDEX}#{fingerprint_passage(one.text)}",
-            text=one.text,
-            where=f"{INDEX}, line {one.line}",
-            seen=index.stat().st_mtime,
-            fields={
-                "kind": kind_from_heading(one.heading, "note"),
-                "title": one.heading,
-                "provenance": "extracted",
-            },
-        )
+        record = to_passage_record(INDEX, one, "note")
+        yield record._replace(seen=index.stat().st_mtime)

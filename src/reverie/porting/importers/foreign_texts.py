@@ -11,7 +11,13 @@ from typing import Any, NamedTuple
 
 from reverie.core.errors import BadInput
 from reverie.core.kinds import KINDS
-from reverie.porting.importers.import_records import ImportRemark
+from reverie.porting.importers.import_records import (
+    BadRecord,
+    ForeignRecord,
+    FoundRecord,
+    ImportRemark,
+    as_mapping,
+)
 from reverie.privacy import hide_private_passages
 from reverie.privacy.sensitive_files import is_marked_sensitive
 from reverie.text.tokenization import fingerprint_text
@@ -19,7 +25,8 @@ from reverie.text.tokenization import fingerprint_text
 MAX_FILE_BYTES = 1 << 30
 # bytes that tell whose a file is
 HEAD_BYTES = 1 << 16
-# characters of one record in which commas are mended
+# Characters of one record in which commas are mended: without a bound, each broken record would be
+# copied up to the end of the file.
 MEND_WINDOW = 1 << 16
 _COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[\]}])')
 _BULLET = re.compile(r"(?:[-*+]|\d+[.)])\s+")
@@ -27,8 +34,10 @@ _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*$")
 _FRONT = re.compile(r"\A---\n(.*?)\n---[ \t]*(?:\n|\Z)", re.DOTALL)
 _FENCE = re.compile(r"```|~~~")
 _BETWEEN = re.compile(r"[\s,]*")
+# An object that begins with a name, after a comma or at a line of its own.
 _RECORD = re.compile(r'[\n,]\s*(?=\{\s*")')
 _DECODER = json.JSONDecoder()
+# A line between parts says nothing.
 _RULE = re.compile(r"(?:[-*_]\s*){3,}$")
 
 
@@ -96,11 +105,6 @@ def remark_sensitive_pages(files: Iterable[Path]) -> Iterator[ImportRemark]:
                 )
 
 
-def read_import_json(path: Path) -> Any:
-    """The JSON value of a file; BadInput with the line of an error."""
-    return parse_lenient_json(read_import_text(path))
-
-
 def parse_lenient_json(text: str) -> Any:
     """A JSON value, also with stray commas before a bracket; BadInput with the line of an error."""
     try:
@@ -115,19 +119,12 @@ def parse_lenient_json(text: str) -> Any:
             raise BadInput(f"line {line} is not JSON: {getattr(err, 'msg', err)}") from err
 
 
-class JsonRecord(NamedTuple):
-    """A record of a list in a JSON file, and the line on which it begins."""
+def iter_json_records(
+    text: str, name: str, file: str, zone: str = "UTC"
+) -> Iterator[ForeignRecord | BadRecord]:
+    """The records of {"<name>": […]} or of a bare list, one by one; `file` is what it is called.
 
-    line: int
-    value: Any
-    # why there is none
-    why: str = ""
-
-
-def iter_json_records(text: str, name: str) -> Iterator[JsonRecord]:
-    """The records of {"<name>": […]} or of a bare list, one by one.
-
-    Yields those that are whole, and where one is not.
+    Yields those that are whole, and where one is not. Raises BadInput if there is no such list.
     """
     at = find_list_start(text, name)
     if at < 0:
@@ -143,10 +140,10 @@ def iter_json_records(text: str, name: str) -> Iterator[JsonRecord]:
         line, counted = line + text.count("\n", counted, at), at
         try:
             value, at = decode_json_at(text, at)
-            yield JsonRecord(line, value)
+            yield ForeignRecord(as_mapping(value), f"{file}, line {line}", zone)
         except (ValueError, RecursionError) as err:
             reason = getattr(err, "msg", "nested too deeply")
-            yield JsonRecord(line, None, f"it is not JSON: {reason}")
+            yield BadRecord(f"{file}, line {line}", f"it is not JSON: {reason}")
             at = find_next_record(text, at + 1)
 
 
@@ -263,13 +260,22 @@ def split_frontmatter(text: str) -> tuple[dict[str, Any], str, int]:
     return fields, text[found.end() :], found[0].count("\n") + 1
 
 
-def kind_from_heading(heading: str, otherwise: str) -> str:
-    """The kind of what stands under a heading such as "Preferences"."""
-    plain = heading.strip().lower().rstrip(":")
+def to_passage_record(name: str, one: Passage, kind: str) -> FoundRecord:
+    """A passage of a page: named by what it says, for it has no other name.
+
+    A heading such as "Preferences" says what kind it is; else it is of this `kind`.
+    """
+    plain = one.heading.strip().lower().rstrip(":")
     for row in KINDS.values():
         if plain in (row.group.lower(), row.name, f"{row.name}s"):
-            return row.name
-    return otherwise
+            kind = row.name
+            break
+    return FoundRecord(
+        key=f"{name}#{fingerprint_passage(one.text)}",
+        text=one.text,
+        where=f"{name}, line {one.line}",
+        fields={"kind": kind, "title": one.heading},
+    )
 
 
 def fingerprint_passage(text: str) -> str:

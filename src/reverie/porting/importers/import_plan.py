@@ -22,6 +22,7 @@ from reverie.core.model import (
     Change,
     Edge,
     Event,
+    Fields,
     Link,
     Memory,
     Retire,
@@ -38,7 +39,6 @@ from reverie.memory.memory_validation import (
 )
 from reverie.mirror.shared_lines import ORIGIN, derive_shared_id
 from reverie.porting.importers.import_records import (
-    USER,
     BadRecord,
     DeedRecord,
     FoundRecord,
@@ -59,9 +59,9 @@ MAX_TITLE_CHARS = 120
 NOT_UTF8_REMARK = (
     "its file is not UTF-8, or holds the sign for that: � stands for what could not be read"
 )
-# why somebody here, and no rule, put a memory away
+# Why somebody here, and no rule, put a memory away: taking in twice must not bring that back.
 PUT_AWAY_REASONS = ("forgotten", "undone")
-# remarks about single records, and names in one remark
+# Remarks about single records, and names in one remark: more would bury those that matter.
 MAX_REMARKS = 20
 
 # gives those memories of some ids that the store has
@@ -125,25 +125,22 @@ def plan_import(
     records: dict[str, FoundRecord] = {}
     events, bad, remarks, known = list[Event](), list[BadRecord](), list[str](), 0
     for item in items:
-        try:
-            match item:
-                case FoundRecord() if item.key in records:
-                    remarks.append(
-                        f"{item.where}: {item.key} stands there twice; the first was taken"
-                    )
-                case FoundRecord():
-                    records[item.key] = item
-                case DeedRecord() if f"{target.system}:{item.key}" in known_deeds:
-                    known += 1
-                case DeedRecord():
+        match item:
+            case FoundRecord() if item.key in records:
+                remarks.append(f"{item.where}: {item.key} stands there twice; the first was taken")
+            case FoundRecord():
+                records[item.key] = item
+            case DeedRecord() if f"{target.system}:{item.key}" in known_deeds:
+                known += 1
+            case DeedRecord():
+                try:
                     events.append(build_deed_event(item, target))
-                case BadRecord():
-                    bad.append(item)
-                case ImportRemark():
-                    remarks.append(item.text)
-        except UNUSABLE_ERRORS as err:
-            where = item.where if isinstance(item, (FoundRecord, DeedRecord)) else ""
-            bad.append(BadRecord(where, str(err), isinstance(err, Refused)))
+                except UNUSABLE_ERRORS as err:
+                    bad.append(BadRecord(item.where, str(err), isinstance(err, Refused)))
+            case BadRecord():
+                bad.append(item)
+            case ImportRemark():
+                remarks.append(item.text)
     planned, unusable = match_records(records, target, load)
     plan = ImportPlan(
         events=tuple(events), known=known, bad=(*bad, *unusable), remarks=tuple(remarks)
@@ -163,12 +160,10 @@ def match_records(
     planned: dict[str, PlannedRecord] = {}
     bad: list[BadRecord] = []
     for key, one in records.items():
+        before = old.get(ids[key])
         try:
-            before = old.get(ids[key])
-            if before is None:
-                planned[key] = PlannedRecord(one, build_record_memory(one, target))
-            else:
-                planned[key] = PlannedRecord(one, before, new=False)
+            memory = before or build_record_memory(one, target)
+            planned[key] = PlannedRecord(one, memory, new=before is None)
         except UNUSABLE_ERRORS as err:
             bad.append(BadRecord(one.where, str(err), isinstance(err, Refused)))
     return planned, bad
@@ -181,46 +176,33 @@ def complete_plan(
     ids = {key: one.memory.id for key, one in planned.items()}
     new = [one for one in planned.values() if one.new]
     before = [one for one in planned.values() if not one.new]
-    memories = [with_successor(one, ids) for one in new]
-    redacted = {kind for memory in memories for kind in memory.details.get("redacted", ())}
-    adds = [Add(memory=memory) for memory in memories]
-    retired = retire_superseded(before, new, ids, target)
+    new_ids = {one.memory.id for one in new}
+    changes: list[Change] = []
+    vectors: dict[str, dict[str, Sequence[float]]] = {}
+    for one in new:
+        memory = one.memory
+        # A vector is of the very text: not if that was altered on the way in.
+        for model, vector in one.found.vectors.items() if memory.text == one.found.text else ():
+            vectors.setdefault(model, {})[memory.id] = vector
+        newer = ids.get(one.found.newer)
+        if newer not in (None, memory.id):
+            memory = memory._replace(superseded_by=newer)
+        changes.append(Add(memory=memory))
+    for one in before:
+        # What came earlier steps back for what comes now, as its program says.
+        newer = ids.get(one.found.newer, "")
+        if newer in new_ids and one.memory.active and not target.untrusted:
+            changes.append(Retire(one.memory.id, target.now, "superseded", newer))
+    changes += plan_links(planned.values(), ids, new_ids)
+    redacted = {kind for one in new for kind in one.memory.details.get("redacted", ())}
     return plan._replace(
-        changes=(*adds, *retired, *plan_links(list(planned.values()), ids)),
-        vectors=collect_vectors(new),
-        hashes={memory.id: fingerprint_text(memory.text) for memory in memories},
+        changes=tuple(changes),
+        vectors=vectors,
+        hashes={one.memory.id: fingerprint_text(one.memory.text) for one in new},
         known=plan.known + len(before),
         redacted=tuple(sorted(redacted)),
         remarks=(*plan.remarks, *list_odd_values(new), *list_altered_records(before, target)),
     )
-
-
-def collect_vectors(new: Iterable[PlannedRecord]) -> dict[str, dict[str, Sequence[float]]]:
-    """The vectors of new memories by model and id, unless the text was altered on the way."""
-    vectors: dict[str, dict[str, Sequence[float]]] = {}
-    for one in new:
-        if one.memory.text == one.found.text:
-            for model, vector in one.found.vectors.items():
-                vectors.setdefault(model, {})[one.memory.id] = vector
-    return vectors
-
-
-def retire_superseded(
-    before: Iterable[PlannedRecord],
-    new: Iterable[PlannedRecord],
-    ids: Mapping[str, str],
-    target: ImportTarget,
-) -> list[Retire]:
-    """Memories that came earlier and step back for one that comes now, as their program says."""
-    new_ids = {one.memory.id for one in new}
-    retired = []
-    for one in before:
-        newer = ids.get(one.found.newer, "")
-        if newer in new_ids and one.memory.active and not target.untrusted:
-            retired.append(
-                Retire(id=one.memory.id, at=target.now, why="superseded", superseded_by=newer)
-            )
-    return retired
 
 
 def list_odd_values(new: Iterable[PlannedRecord]) -> list[str]:
@@ -274,7 +256,8 @@ def join_first_names(names: Sequence[str], separator: str) -> str:
 
 def choose_record_space(found: FoundRecord, target: ImportTarget) -> str:
     """Who may see it: what is the user's own there is so here, unless the file is not trusted."""
-    is_own = found.scope == USER and not target.untrusted
+    # What is not trusted is let into no space but the one that was named.
+    is_own = found.personal and not target.untrusted
     return visible_spaces(target.space)[-1] if is_own else target.space
 
 
@@ -302,7 +285,10 @@ def build_record_memory(found: FoundRecord, target: ImportTarget) -> Memory:
     fields |= {
         "kind": fields["kind"] if KIND.fullmatch(fields["kind"]) else "note",
         "title": title[:MAX_TITLE_CHARS],
-        "tags": keep_fitting_tags(fields.get("tags", ())),
+        # Those that are too long are left out, and what is more than there may be.
+        "tags": [tag for tag in fields.get("tags", ()) if len(tag.strip()) <= MAX_TAG_CHARS][
+            :MAX_TAGS
+        ],
         "details": {**description, **fields.get("details", {}), ORIGIN: origin},
     }
     memory = build_memory(
@@ -318,9 +304,9 @@ def build_record_memory(found: FoundRecord, target: ImportTarget) -> Memory:
 
 
 def disarm_untrusted(
-    fields: Mapping[str, Any],
-    state: Mapping[str, Any],
-    origin: Mapping[str, Any],
+    fields: Fields,
+    state: Fields,
+    origin: Fields,
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """What a file that is not trusted may say: others wrote it, and somebody looks at it first."""
     details = {
@@ -334,25 +320,13 @@ def disarm_untrusted(
     )
 
 
-def keep_fitting_tags(tags: Iterable[str]) -> list[str]:
-    """Tags without those that are too long, and without what is more than there may be."""
-    return [tag for tag in tags if len(tag.strip()) <= MAX_TAG_CHARS][:MAX_TAGS]
-
-
-def with_successor(one: PlannedRecord, ids: Mapping[str, str]) -> Memory:
-    """The memory with its successor by the name that this has here."""
-    newer = ids.get(one.found.newer)
-    if newer in (None, one.memory.id):
-        return one.memory
-    return one.memory._replace(superseded_by=newer)
-
-
-def plan_links(planned: Sequence[PlannedRecord], ids: Mapping[str, str]) -> list[Link]:
+def plan_links(
+    planned: Iterable[PlannedRecord], ids: Mapping[str, str], new_ids: set[str]
+) -> list[Link]:
     """Links between what is here, if one end is new; also to what steps back.
 
     What leads nowhere is left out.
     """
-    new_ids = {one.memory.id for one in planned if one.new}
     best: dict[tuple[str, str, str], float] = {}
     for one in planned:
         id, newer = one.memory.id, ids.get(one.found.newer)
@@ -360,6 +334,7 @@ def plan_links(planned: Sequence[PlannedRecord], ids: Mapping[str, str]) -> list
         for src, rel, dst, weight in (*stated, (newer, "supersedes", id, 1.0)):
             if not src or not dst or src == dst:
                 continue
+            # A link between two that were here may have been removed here.
             if new_ids & {src, dst} and 0 < weight <= 1:
                 best[src, rel, dst] = max(weight, best.get((src, rel, dst), 0.0))
     return [Link(edge=Edge(*key, weight=weight)) for key, weight in best.items()]

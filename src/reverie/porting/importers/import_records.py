@@ -11,20 +11,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, ParamSpec, TypeGuard, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import MAX_TIMESTAMP
-from reverie.core.model import EMPTY_MAPPING
+from reverie.core.foreign_numbers import MAX_TIMESTAMP, to_count, to_fraction
+from reverie.core.model import EMPTY_MAPPING, Fields
 from reverie.memory.memory_validation import KIND
 from reverie.mirror.shared_lines import parse_local_time
 
-# scopes: the space that is imported into, or the user's own above it
-PROJECT = "project"
-USER = "user"
-# beyond it arithmetic ends
+# Beyond it arithmetic ends: a whole number of JSON may be too large for a float.
 MAX_NUMBER = 1e300
 # what is not said
+# 0 and False do say something.
 EMPTY_VALUES: tuple[object, ...] = (None, "", [], {}, ())
 
 
@@ -48,11 +46,12 @@ class FoundRecord(NamedTuple):
     at: float | None = None
     # the file's own time, for what has no other
     seen: float | None = None
-    scope: str = PROJECT
+    # it belongs to the user's own space above the one that is imported into
+    personal: bool = False
     # more arguments of `build_memory`
-    fields: Mapping[str, Any] = EMPTY_MAPPING
+    fields: Fields = EMPTY_MAPPING
     # fields of a Memory that use has made: access_count, strength, retired_at, …
-    state: Mapping[str, Any] = EMPTY_MAPPING
+    state: Fields = EMPTY_MAPPING
     # the name of the record that it stepped back for
     newer: str = ""
     ties: tuple[RecordLink, ...] = ()
@@ -71,7 +70,7 @@ class DeedRecord(NamedTuple):
     verb: str
     at: float
     session: str
-    payload: Mapping[str, Any]
+    payload: Fields
     where: str
 
 
@@ -91,7 +90,6 @@ class ImportRemark(NamedTuple):
 
 
 ImportItem = FoundRecord | DeedRecord | BadRecord | ImportRemark
-P = ParamSpec("P")
 Made = TypeVar("Made", FoundRecord, DeedRecord, FoundRecord | DeedRecord)
 
 
@@ -104,15 +102,88 @@ class ReadingContext(NamedTuple):
     folders: tuple[Path, ...] = ()
 
 
-def to_kind_name(name: object, otherwise: str = "note") -> str:
-    """A kind of ours or of their own by that name; `otherwise` if it can be none."""
+class ForeignRecord(NamedTuple):
+    """A record as it stands in a file of another program, and where.
+
+    A value that is not of the type asked for counts as not said.
+    """
+
+    values: Fields
+    # file and line, for messages
+    where: str
+    # of times that name none
+    zone: str = "UTC"
+    # numbers that are times count milliseconds, however small they are
+    in_milliseconds: bool = False
+
+    def text(self, *names: str) -> str:
+        """The first of these fields that holds a text with something in it, or else ""."""
+        texts = (self.values.get(name) for name in names)
+        return next((text for text in texts if text and isinstance(text, str)), "")
+
+    def texts(self, name: str) -> list[str]:
+        """The texts of a list; empty for no list."""
+        return as_texts(self.values.get(name))
+
+    def require(self, name: str) -> str:
+        """A text that the record must have. Raises BadInput."""
+        text = self.text(name)
+        if not text.strip():
+            raise BadInput(f"{name} is missing")
+        return text
+
+    def part(self, name: str) -> ForeignRecord:
+        """The record in a field; without values if there is none."""
+        return self._replace(values=as_mapping(self.values.get(name)))
+
+    def time(self, name: str) -> float | None:
+        """Seconds since 1970; None for what is no time."""
+        return parse_record_time(self.values.get(name), self.zone, self.in_milliseconds)
+
+    def fraction(self, name: str) -> float | None:
+        """A number from 0 to 1; None for any other."""
+        return to_fraction(self.values.get(name), None)
+
+    def whole_number(self, name: str, least: int = 0) -> int:
+        """A whole number; at least `least`."""
+        return to_count(self.values.get(name), least)
+
+    def explain_unread(self, times: Sequence[str], lists: Sequence[str] = ()) -> tuple[str, ...]:
+        """Which of these times are none, and which of these lists hold what is no text."""
+        remarks = []
+        for name in times:
+            value = self.values.get(name)
+            if value not in (None, "") and self.time(name) is None:
+                remarks.append(f"{name} is no time: {value!r:.40}")
+        for name in lists:
+            value = self.values.get(name)
+            size = len(value) if isinstance(value, (list, tuple)) else 1
+            if value not in (None, "", []) and len(as_texts(value)) < size:
+                remarks.append(f"{name} is no list of texts")
+        return tuple(remarks)
+
+    def to_found(self, key: str, text: str, at: str, **more: Any) -> FoundRecord:
+        """The memory that this record is; it happened or was written at its field `at`."""
+        local = has_no_zone(self.values.get(at))
+        return FoundRecord(key, text, self.where, self.time(at), local=local, **more)
+
+
+def try_record(
+    build: Callable[..., Made], record: ForeignRecord | BadRecord, *args: Any
+) -> Made | BadRecord:
+    """What is built of a record, or why it cannot be used."""
+    if isinstance(record, BadRecord):
+        return record
+    try:
+        return build(record, *args)
+    except (BadInput, TypeError, ValueError) as err:
+        return BadRecord(record.where, str(err))
+
+
+def to_kind_name(name: object) -> str:
+    """A kind of ours or of their own by that name; "note" if it can be none."""
     plain = re.sub(r"[\s_]+", "-", name.strip().lower()) if isinstance(name, str) else ""
-    return plain if KIND.fullmatch(plain) else otherwise
-
-
-def as_text(value: object) -> str:
-    """A text; what is none is empty."""
-    return value if isinstance(value, str) else ""
+    return plain if KIND.fullmatch(plain) else "note"
 
 
 def as_texts(value: object) -> list[str]:
@@ -122,12 +193,12 @@ def as_texts(value: object) -> list[str]:
     return [one for one in value if isinstance(one, str)]
 
 
-def as_mapping(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> Fields:
     """An object; what is none is empty."""
     return value if isinstance(value, Mapping) else EMPTY_MAPPING
 
 
-def parse_record_time(value: object, zone: str) -> float | None:
+def parse_record_time(value: object, zone: str, in_milliseconds: bool = False) -> float | None:
     """Seconds since 1970 from ISO 8601, a date, or a number of seconds or milliseconds.
 
     What names no zone is meant in `zone`. None for what is no time, or lies beyond the year 5138,
@@ -136,31 +207,15 @@ def parse_record_time(value: object, zone: str) -> float | None:
     # YAML makes dates of what looks like one
     if isinstance(value, date):
         value = value.isoformat()
-    if isinstance(value, str) and value:
-        seconds = parse_local_time(value, zone)
-        return seconds if seconds is not None and abs(seconds) < MAX_TIMESTAMP else None
-    if is_usable_number(value) and value >= 0:
-        return limit_moment(value / 1000 if value >= MAX_TIMESTAMP else float(value))
-    return None
-
-
-def parse_milliseconds(value: object) -> float | None:
-    """Seconds since 1970 from milliseconds, or from ISO 8601 in UTC, as JavaScript writes times."""
+    seconds = None
     if isinstance(value, str):
-        return parse_record_time(value, "UTC")
-    return limit_moment(value / 1000) if is_usable_number(value) and value >= 0 else None
-
-
-def is_usable_number(value: object) -> TypeGuard[float]:
-    """True for a finite number that can be counted with."""
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
-        return False
-    return abs(value) < MAX_NUMBER
-
-
-def limit_moment(seconds: float) -> float | None:
-    """The timestamp, or None if it lies beyond MAX_TIMESTAMP."""
-    return seconds if seconds < MAX_TIMESTAMP else None
+        seconds = parse_local_time(value, zone)
+    elif isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    elif 0 <= value < MAX_NUMBER:
+        is_seconds = value < MAX_TIMESTAMP and not in_milliseconds
+        seconds = float(value) if is_seconds else value / 1000
+    return seconds if seconds is not None and abs(seconds) < MAX_TIMESTAMP else None
 
 
 def has_no_zone(value: object) -> bool:
@@ -173,49 +228,6 @@ def has_no_zone(value: object) -> bool:
         return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is None
     except ValueError:
         return False
-
-
-def explain_unread_fields(
-    record: Mapping[str, Any],
-    zone: str,
-    *,
-    times: Sequence[str] = (),
-    lists: Sequence[str] = (),
-) -> tuple[str, ...]:
-    """Which of some times of a record are none, and which of some lists hold no texts."""
-    remarks = []
-    for name in times:
-        is_said = record.get(name) not in (None, "")
-        if is_said and parse_record_time(record[name], zone) is None:
-            remarks.append(f"{name} is no time: {record[name]!r:.40}")
-    for name in lists:
-        is_said = record.get(name) not in (None, "", [])
-        if is_said and len(as_texts(record[name])) < count_items(record[name]):
-            remarks.append(f"{name} is no list of texts")
-    return tuple(remarks)
-
-
-def count_items(value: object) -> int:
-    """How much there is of a list; what is none counts as one."""
-    return len(value) if isinstance(value, (list, tuple)) else 1
-
-
-def try_record(
-    where: str, make: Callable[P, Made], *args: P.args, **kwargs: P.kwargs
-) -> Made | BadRecord:
-    """What is made of a record, or why it cannot be used."""
-    try:
-        return make(*args, **kwargs)
-    except (BadInput, TypeError, ValueError) as err:
-        return BadRecord(where, str(err))
-
-
-def require_field(record: Mapping[str, Any], name: str) -> str:
-    """A text that a record must have."""
-    value = record.get(name)
-    if not isinstance(value, str) or not value.strip():
-        raise BadInput(f"{name} is missing")
-    return value
 
 
 def drop_empty_values(**values: Any) -> dict[str, Any]:

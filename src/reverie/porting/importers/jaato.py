@@ -7,28 +7,22 @@ last holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import to_count
 from reverie.mirror import shared_lines
 from reverie.porting.importers.foreign_texts import exclude_links, read_file_head, read_import_text
 from reverie.porting.importers.import_records import (
-    PROJECT,
-    USER,
     BadRecord,
+    ForeignRecord,
     FoundRecord,
     ImportItem,
     ImportRemark,
     ReadingContext,
     RecordLink,
-    as_mapping,
-    as_text,
-    as_texts,
     drop_empty_values,
-    explain_unread_fields,
     has_no_zone,
     try_record,
 )
@@ -46,9 +40,8 @@ def fits(path: Path) -> bool:
     if path.suffix != ".jsonl":
         return False
     head = read_file_head(path).encode("utf-8", "replace")
-    whole = (line for line in shared_lines.parse_shared_file(head).lines if not line.why)
-    first = next(whole, None)
-    return first is not None and {"description", "timestamp"} <= first.record.keys()
+    whole = (line.record for line in shared_lines.parse_shared_file(head).lines if not line.why)
+    return {"description", "timestamp"} <= next(whole, {}).keys()
 
 
 def list_jaato_files(path: Path) -> list[Path]:
@@ -56,6 +49,7 @@ def list_jaato_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     files: list[Path] = []
+    # Generations kept it in different folders, and people name any of these.
     for home in (path, path / ".jaato", path / "memories", path / ".jaato" / "memories"):
         files.append(home / "memories.jsonl")
         files += sorted((home / "raw").glob("*.json"))
@@ -86,20 +80,16 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
         except BadInput as err:
             yield BadRecord(name, str(err))
             continue
-        build = build_jaato_memory
-        if file.parent.name == REFERENCES:
-            build = build_jaato_reference
+        is_reference = file.parent.name == REFERENCES
+        build = build_jaato_reference if is_reference else build_jaato_memory
         for number, line in enumerate(lines, start=1):
-            where = f"{name}, line {number}"
-            if line.why:
-                yield BadRecord(where, line.why)
+            record = ForeignRecord(line.record, f"{name}, line {number}", reading.zone)
+            found = try_record(build, BadRecord(record.where, line.why) if line.why else record)
+            if isinstance(found, BadRecord):
+                yield found
                 continue
-            record = try_record(where, build, line.record, where, reading.zone)
-            if isinstance(record, BadRecord):
-                yield record
-                continue
-            repeated += record.key in latest
-            latest[record.key] = max(latest.get(record.key, record), record, key=last_use_time)
+            repeated += found.key in latest
+            latest[found.key] = max(latest.get(found.key, found), found, key=last_use_time)
     yield from latest.values()
     if repeated:
         yield ImportRemark(
@@ -109,64 +99,56 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     yield from link_remarks
 
 
-def build_jaato_reference(record: Mapping[str, Any], where: str, zone: str) -> FoundRecord:
+def build_jaato_reference(record: ForeignRecord) -> FoundRecord:
     """Something that was learned from memories there, and from which."""
-    lineage = as_mapping(record.get("lineage"))
-    sources = as_texts(lineage.get("source_memory_ids"))
-    details = drop_empty_values(
-        lineage=dict(lineage),
-        name=as_text(record.get("name")),
-        mode=as_text(record.get("mode")),
-    )
+    lineage = record.part("lineage")
+    curated_at = lineage.values.get("curated_at")
     return FoundRecord(
-        key=str(record["id"]),
-        text=str(record["content"]),
-        where=where,
-        at=shared_lines.parse_local_time(lineage.get("curated_at"), zone),
-        local=has_no_zone(lineage.get("curated_at")),
-        scope=USER if record.get("scope") == UNIVERSAL else PROJECT,
-        ties=tuple(RecordLink("derived_from", to) for to in sources),
+        key=record.text("id"),
+        text=record.text("content"),
+        where=record.where,
+        at=shared_lines.parse_local_time(curated_at, record.zone),
+        local=has_no_zone(curated_at),
+        personal=record.text("scope") == UNIVERSAL,
+        ties=tuple(RecordLink("derived_from", to) for to in lineage.texts("source_memory_ids")),
         fields={
             "kind": "knowledge",
-            "title": as_text(record.get("description")) or as_text(record.get("name")),
-            "tags": as_texts(record.get("tags")),
-            "provenance": "extracted",
-            "details": details,
+            "title": record.text("description", "name"),
+            "tags": record.texts("tags"),
+            "details": drop_empty_values(
+                lineage=dict(lineage.values), name=record.text("name"), mode=record.text("mode")
+            ),
         },
     )
 
 
-def build_jaato_memory(record: Mapping[str, Any], where: str, zone: str) -> FoundRecord:
+def build_jaato_memory(record: ForeignRecord) -> FoundRecord:
     """One record. What somebody put away there comes in put away."""
-    fields = shared_lines.from_shared_record({**record, "tags": as_texts(record.get("tags"))}, zone)
-    if record.get("maturity") == "raw":
+    values = record.values
+    fields = shared_lines.from_shared_record({**values, "tags": record.texts("tags")}, record.zone)
+    if values.get("maturity") == "raw":
         # nobody has looked at it there: it waits here, too
         fields["provenance"] = "inferred"
-    text, at = fields.pop("text"), fields.pop("at")
-    details = {
-        name: value for name, value in fields.pop("details").items() if name != shared_lines.ORIGIN
-    }
-    details |= {name: record[name] for name in STAMPS if record.get(name)}
-    session = as_text(record.get("source_session"))
-    if not session:
-        session = as_text(as_mapping(record.get("generated_by")).get("session_id"))
+    text, at, details = fields.pop("text"), fields.pop("at"), fields["details"]
+    details.pop(shared_lines.ORIGIN, None)
+    details |= {name: values[name] for name in STAMPS if values.get(name)}
+    fields["session"] = record.text("source_session")
+    fields["session"] = fields["session"] or record.part("generated_by").text("session_id")
     state: dict[str, Any] = {
-        "access_count": to_count(record.get("usage_count")),
-        "last_accessed_at": shared_lines.parse_local_time(record.get("last_accessed"), zone),
+        "access_count": record.whole_number("usage_count"),
+        "last_accessed_at": shared_lines.parse_local_time(values.get("last_accessed"), record.zone),
     }
-    if shared_lines.is_dismissed(record):
+    if shared_lines.is_dismissed(values):
         state |= {"retired_at": at or 0.0, "retired_why": "dismissed"}
     return FoundRecord(
-        key=str(record["id"]),
+        key=record.text("id"),
         text=text,
-        where=where,
+        where=record.where,
         at=at,
-        local=has_no_zone(record.get("timestamp")),
-        odd=explain_unread_fields(
-            record, zone, times=("timestamp", "last_accessed"), lists=("tags",)
-        ),
-        scope=USER if record.get("scope") == UNIVERSAL else PROJECT,
-        fields={**fields, "session": session, "details": details},
+        local=has_no_zone(values.get("timestamp")),
+        odd=record.explain_unread(("timestamp", "last_accessed"), lists=("tags",)),
+        personal=record.text("scope") == UNIVERSAL,
+        fields=fields,
         state=state,
     )
 

@@ -14,33 +14,26 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import to_count, to_fraction
+from reverie.core.foreign_numbers import to_fraction
 from reverie.core.model import Reinforcement
 from reverie.porting.importers.foreign_texts import (
     decode_json_at,
     exclude_links,
     parse_lenient_json,
     read_file_head,
-    read_import_json,
     read_import_text,
 )
 from reverie.porting.importers.import_records import (
-    PROJECT,
-    USER,
     BadRecord,
+    ForeignRecord,
     FoundRecord,
     ImportItem,
     ImportRemark,
     ReadingContext,
     RecordLink,
     as_mapping,
-    as_text,
     as_texts,
     drop_empty_values,
-    explain_unread_fields,
-    has_no_zone,
-    parse_record_time,
-    require_field,
     to_kind_name,
     try_record,
 )
@@ -51,6 +44,7 @@ FLAT = re.compile(r'\{\s*"entries"\s*:\s*\[')
 ENTRY = ('"id"', '"category"', '"content"')
 # where an entry begins
 MEMORY = re.compile(r'"[^"\\]+"\s*:\s*(?=\{\s*"id"\s*:)|[\[,]\s*(?=\{\s*"id"\s*:)')
+# What was heard with little trust is somebody's conclusion at most.
 TRUSTED = {"high": "user_stated", "medium": "observed", "low": "inferred"}
 BETWEEN = ("relates_to", "supersedes", "contradicts")
 # weight of a link between what was extracted together, and how many of them one memory may have
@@ -87,6 +81,7 @@ def fits(path: Path) -> bool:
 
 def list_backup_copies(file: Path) -> list[Path]:
     """jcode's own copies of a file, the newest first."""
+    # Versions name them in both ways.
     copies = (file.with_suffix(".bak"), file.with_name(f"{file.name}.bak"))
     return [copy for copy in copies if copy.is_file() and copy != file]
 
@@ -94,8 +89,7 @@ def list_backup_copies(file: Path) -> list[Path]:
 def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     """Everything that is kept there."""
     if not path.is_dir():
-        scope = USER if path.stem == "global" else PROJECT
-        yield from read_jcode_file(path, path.name, scope, reading)
+        yield from read_jcode_file(path, path.name, reading)
         return
     wanted = {hash_project_path(str(folder)) for folder in reading.folders}
     places = [
@@ -110,10 +104,8 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
         name = file.relative_to(path).as_posix()
         if file.name == "queue.json":
             yield from read_jcode_queue(file, reading)
-        elif file.name == "global.json":
-            yield from read_jcode_file(file, name, USER, reading)
-        elif file.stem in wanted:
-            yield from read_jcode_file(file, name, PROJECT, reading)
+        elif file.name == "global.json" or file.stem in wanted:
+            yield from read_jcode_file(file, name, reading)
         else:
             others.append(name)
     if others:
@@ -124,15 +116,15 @@ def read(path: Path, reading: ReadingContext) -> Iterator[ImportItem]:
     yield from link_remarks
 
 
-def read_jcode_file(
-    file: Path, name: str, scope: str, reading: ReadingContext
-) -> Iterator[ImportItem]:
+def read_jcode_file(file: Path, name: str, reading: ReadingContext) -> Iterator[ImportItem]:
     """The memories of one file, or of a copy beside it, or what of it is whole."""
+    # The file that is not one project's.
+    personal = file.stem == "global"
     text = ""
     try:
         text = read_import_text(file) if file.is_file() else ""
         if text:
-            yield from convert_jcode_value(parse_lenient_json(text), name, scope, reading)
+            yield from convert_jcode_value(parse_lenient_json(text), name, personal, reading)
             return
         why = "it is empty or not there"
     except BadInput as err:
@@ -140,12 +132,12 @@ def read_jcode_file(
     copies, link_remarks = exclude_links(file.parent, list_backup_copies(file))
     for copy in copies:
         try:
-            value = read_import_json(copy)
+            value = parse_lenient_json(read_import_text(copy))
         except BadInput:
             continue
         yield ImportRemark(f"{name} cannot be read ({why}); its copy {copy.name} was taken instead")
         copy_name = str(PurePosixPath(name).with_name(copy.name))
-        yield from convert_jcode_value(value, copy_name, scope, reading)
+        yield from convert_jcode_value(value, copy_name, personal, reading)
         return
     yield from link_remarks
     if text or file.is_file():
@@ -153,33 +145,33 @@ def read_jcode_file(
         yield BadRecord(
             name, f"{why}. {len(entries):,} of its entries are whole and were taken, without links"
         )
-        yield from convert_jcode_value(entries, name, scope, reading)
+        yield from convert_jcode_value(entries, name, personal, reading)
 
 
 def salvage_entries(text: str) -> list[Any]:
     """The entries of a file that was cut or altered, as far as each is whole."""
-    values, at = [], 0
-    begun = MEMORY.search(text, at)
-    while begun:
+    entries, at = [], 0
+    while begun := MEMORY.search(text, at):
         try:
             value, at = decode_json_at(text, begun.end())
-            values.append(value)
         except (ValueError, RecursionError):
             at = begun.end()
-        begun = MEMORY.search(text, at)
-    return [one for one in values if isinstance(one, dict) and "content" in one]
+            continue
+        if isinstance(value, dict) and "content" in value:
+            entries.append(value)
+    return entries
 
 
 def convert_jcode_value(
-    value: Any, name: str, scope: str, reading: ReadingContext
+    value: Any, name: str, personal: bool, reading: ReadingContext
 ) -> Iterator[ImportItem]:
     """The memories of a graph, a flat file, notes, or an export."""
-    graph = as_mapping(value)
-    edges = as_mapping(graph.get("edges"))
+    graph = ForeignRecord(as_mapping(value), name, reading.zone)
+    edges = graph.part("edges")
     for key, entry in list_entries(value):
-        where = f"{name}, memory {key}"
-        memory = as_mapping(entry)
-        yield try_record(where, build_jcode_memory, memory, where, scope, edges, reading.zone)
+        record = graph._replace(values=as_mapping(entry), where=f"{name}, memory {key}")
+        found = try_record(build_jcode_memory, record, edges)
+        yield found._replace(personal=personal) if isinstance(found, FoundRecord) else found
 
 
 def list_entries(value: Any) -> Iterable[tuple[str, Any]]:
@@ -194,81 +186,82 @@ def list_entries(value: Any) -> Iterable[tuple[str, Any]]:
     return [(str(place), entry) for place, entry in enumerate(entries, start=1)]
 
 
-def build_jcode_memory(
-    entry: Mapping[str, Any], where: str, scope: str, edges: Mapping[str, Any], zone: str
-) -> FoundRecord:
-    """One entry."""
-    key = require_field(entry, "id")
-    at = parse_record_time(entry.get("created_at"), zone)
-    category = entry.get("category", "note" if "category" not in entry else "fact")
+def build_jcode_memory(entry: ForeignRecord, edges: ForeignRecord) -> FoundRecord:
+    """One entry; `edges` are those of its file, by the name of the entry that they begin at."""
+    key = entry.require("id")
+    values = entry.values
+    category = values.get("category", "note" if "category" not in values else "fact")
     if isinstance(category, Mapping):
         category = category.get("custom")
     kind = to_kind_name(category)
-    odd = explain_unread_fields(entry, zone, times=("created_at", "updated_at"), lists=("tags",))
-    if has_odd_weights(key, edges):
+    own_name = category if isinstance(category, str) and category != kind else ""
+    odd = entry.explain_unread(("created_at", "updated_at"), lists=("tags",))
+    ties, has_odd_weight = parse_jcode_links(key, edges)
+    if has_odd_weight:
         odd = (*odd, "a link's weight is no number from 0 to 1; it counts as weak")
-    return FoundRecord(
-        key=key,
-        text=require_field(entry, "content"),
-        where=where,
-        at=at,
-        scope=scope,
+    return entry.to_found(
+        key,
+        entry.require("content"),
+        "created_at",
         odd=odd,
-        local=has_no_zone(entry.get("created_at")),
         fields=drop_empty_values(
             kind=kind,
-            tags=as_texts(entry.get("tags")) or as_texts([entry.get("tag")]),
-            details=drop_empty_values(category=as_text(category) if category != kind else ""),
-            session=as_text(entry.get("source")),
-            provenance=TRUSTED.get(as_text(entry.get("trust")), "observed"),
+            tags=entry.texts("tags") or as_texts([values.get("tag")]),
+            details=drop_empty_values(category=own_name),
+            session=entry.text("source"),
+            provenance=TRUSTED.get(entry.text("trust"), "observed"),
         ),
-        state=parse_jcode_state(entry, zone),
-        newer=as_text(entry.get("superseded_by")) if entry.get("active") is False else "",
-        ties=tuple(parse_jcode_links(key, edges)),
+        state=parse_jcode_state(entry),
+        newer=entry.text("superseded_by") if values.get("active") is False else "",
+        ties=ties,
         vectors=parse_jcode_vectors(entry),
     )
 
 
-def parse_jcode_state(entry: Mapping[str, Any], zone: str) -> dict[str, Any]:
+def parse_jcode_state(entry: ForeignRecord) -> dict[str, Any]:
     """What use has made of an entry, and whether it was put away."""
-    at = parse_record_time(entry.get("created_at"), zone)
-    updated = parse_record_time(entry.get("updated_at"), zone)
+    updated = entry.time("updated_at")
     state: dict[str, Any] = {
-        "strength": to_count(entry.get("strength"), 1),
-        "access_count": to_count(entry.get("access_count")),
-        "reinforcements": tuple(parse_reinforcements(entry.get("reinforcements"), zone)),
+        "strength": entry.whole_number("strength", 1),
+        "access_count": entry.whole_number("access_count"),
+        "reinforcements": tuple(parse_reinforcements(entry)),
+        "confidence": entry.fraction("confidence"),
     }
     if updated is not None:
         state["updated_at"] = updated
         state["last_accessed_at"] = updated if state["access_count"] else None
-    confidence = to_fraction(entry.get("confidence"), None)
-    if confidence is not None:
-        state["confidence"] = confidence
-    if entry.get("active") is False:
-        state["retired_at"] = updated or at or 0.0
-        state["retired_why"] = "superseded" if entry.get("superseded_by") else "forgotten"
+    if entry.values.get("active") is False:
+        state["retired_at"] = updated or entry.time("created_at") or 0.0
+        state["retired_why"] = "superseded" if entry.values.get("superseded_by") else "forgotten"
     return state
 
 
-def parse_reinforcements(value: Any, zone: str) -> Iterator[Reinforcement]:
+def parse_reinforcements(entry: ForeignRecord) -> Iterator[Reinforcement]:
     """When it was said again."""
-    for one in value if isinstance(value, list) else ():
-        at = parse_record_time(as_mapping(one).get("timestamp"), zone)
+    listed = entry.values.get("reinforcements")
+    for one in listed if isinstance(listed, list) else ():
+        again = entry._replace(values=as_mapping(one))
+        at = again.time("timestamp")
         if at is not None:
-            session = as_text(one.get("session_id"))
-            yield Reinforcement(session, at, one.get("message_index") or None)
+            message = again.values.get("message_index") or None
+            yield Reinforcement(again.text("session_id"), at, message)
 
 
-def parse_jcode_links(key: str, edges: Mapping[str, Any]) -> Iterator[RecordLink]:
-    """The links of a memory to others; of several of one kind the strongest.
+def parse_jcode_links(key: str, edges: ForeignRecord) -> tuple[tuple[RecordLink, ...], bool]:
+    """The links of a memory to others, of several of one kind the strongest; True for a weight that
+    is none.
 
     Tags are no links: they follow the list of the memory.
     """
     best: dict[tuple[str, str], float] = {}
     together = 0
-    for edge in map(as_mapping, edges.get(key) or ()):
-        rel, to = as_text(edge.get("kind")), as_text(edge.get("target"))
-        weight = to_fraction(edge.get("weight", 1.0), WEAK) or WEAK
+    has_odd_weight = False
+    for values in edges.values.get(key) or ():
+        edge = edges._replace(values=as_mapping(values))
+        rel, to = edge.text("kind"), edge.text("target")
+        stated = to_fraction(edge.values.get("weight", 1.0), None)
+        has_odd_weight = has_odd_weight or stated is None
+        weight = stated or WEAK
         if rel == "derived_from":
             # there it ties all that was extracted together
             together += 1
@@ -277,24 +270,19 @@ def parse_jcode_links(key: str, edges: Mapping[str, Any]) -> Iterator[RecordLink
                 continue
         if rel in BETWEEN and to:
             best[rel, to] = max(weight, best.get((rel, to), 0.0))
-    for (rel, to), weight in best.items():
-        yield RecordLink(rel, to, weight)
+    links = tuple(RecordLink(rel, to, weight) for (rel, to), weight in best.items())
+    return links, has_odd_weight
 
 
-def has_odd_weights(key: str, edges: Mapping[str, Any]) -> bool:
-    """True if a link of a memory has a weight that is none."""
-    weights = (as_mapping(edge).get("weight", 1.0) for edge in edges.get(key) or ())
-    return any(to_fraction(weight, None) is None for weight in weights)
-
-
-def parse_jcode_vectors(entry: Mapping[str, Any]) -> dict[str, list[float]]:
+def parse_jcode_vectors(entry: ForeignRecord) -> dict[str, list[float]]:
     """Its vector, under the name of its model: those of different models are never compared."""
-    values = entry.get("embedding")
+    values = entry.values.get("embedding")
     if not isinstance(values, list) or not values:
         return {}
     if not all(isinstance(one, (int, float)) for one in values):
         return {}
-    return {f"jcode:{as_text(entry.get('embedding_model')) or USUAL_MODEL}": values}
+    # Where no model is named it is taken for the usual one.
+    return {f"jcode:{entry.text('embedding_model') or USUAL_MODEL}": values}
 
 
 def read_jcode_queue(file: Path, reading: ReadingContext) -> Iterator[ImportItem]:
@@ -303,40 +291,34 @@ def read_jcode_queue(file: Path, reading: ReadingContext) -> Iterator[ImportItem
         return
     name = "ambient/queue.json"
     try:
-        items = read_import_json(file)
+        items = parse_lenient_json(read_import_text(file))
     except BadInput as err:
         yield BadRecord(name, str(err))
         return
-    if not isinstance(items, list):
-        return
-    for place, item in enumerate(items, start=1):
-        where = f"{name}, item {place}"
-        record = as_mapping(item)
-        yield try_record(where, build_jcode_intention, record, where, reading.zone)
+    for place, item in enumerate(items if isinstance(items, list) else (), start=1):
+        record = ForeignRecord(as_mapping(item), f"{name}, item {place}", reading.zone)
+        yield try_record(build_jcode_intention, record)
 
 
-def build_jcode_intention(one: Mapping[str, Any], where: str, zone: str) -> FoundRecord:
+def build_jcode_intention(one: ForeignRecord) -> FoundRecord:
     """One item of the queue."""
-    text = as_text(one.get("task_description")) or require_field(one, "context")
-    more = {name: one[name] for name in BESIDES if one.get(name) and one[name] != text}
-    times, lists = ("created_at", "scheduled_for"), ("relevant_files",)
+    text = one.text("task_description") or one.require("context")
+    more = {name: one.values.get(name) for name in BESIDES}
     details = drop_empty_values(
-        when=parse_record_time(one.get("scheduled_for"), zone),
-        priority=PRIORITIES.get(as_text(one.get("priority")), 0.5),
-        jcode=more,
+        when=one.time("scheduled_for"),
+        priority=PRIORITIES.get(one.text("priority"), 0.5),
+        jcode={name: value for name, value in more.items() if value and value != text},
     )
-    return FoundRecord(
-        key=require_field(one, "id"),
-        text=text,
-        where=where,
-        local=has_no_zone(one.get("created_at")),
-        odd=explain_unread_fields(one, zone, times=times, lists=lists),
-        at=parse_record_time(one.get("created_at"), zone),
-        scope=USER,
+    return one.to_found(
+        one.require("id"),
+        text,
+        "created_at",
+        odd=one.explain_unread(("created_at", "scheduled_for"), lists=("relevant_files",)),
+        personal=True,
         fields=drop_empty_values(
             kind="intention",
-            session=as_text(one.get("created_by_session")),
-            files=as_texts(one.get("relevant_files")),
+            session=one.text("created_by_session"),
+            files=one.texts("relevant_files"),
             details=details,
         ),
     )

@@ -18,10 +18,10 @@ from reverie.porting.importers.foreign_texts import (
 )
 from reverie.porting.importers.import_records import (
     BadRecord,
+    ForeignRecord,
     FoundRecord,
     ImportItem,
     ReadingContext,
-    as_text,
 )
 
 SKILL_PAGE = "SKILL.md"
@@ -52,10 +52,10 @@ def read(path: Path, _reading: ReadingContext) -> Iterator[ImportItem]:
     for page in find_skill_pages(path):
         where = page.relative_to(root).as_posix()
         head, body, _ = split_frontmatter(read_import_text(page))
-        name = as_text(head.get("name")) or page.parent.resolve().name
-        purpose = as_text(head.get("description"))
-        if not purpose:
-            purpose = next((one.text for one in split_passages(body)), "")
+        record = ForeignRecord(head, where)
+        name = record.text("name") or page.parent.resolve().name
+        passages = (one.text for one in split_passages(body))
+        purpose = record.text("description") or next(passages, "")
         if not purpose.strip():
             yield BadRecord(
                 where, "it does not say what it is for: there is no description and no text"
@@ -71,7 +71,6 @@ def read(path: Path, _reading: ReadingContext) -> Iterator[ImportItem]:
                 "title": name,
                 "tags": ["skill"],
                 "files": [str(page.resolve())],
-                "provenance": "extracted",
                 "details": {"skill": name},
             },
         )

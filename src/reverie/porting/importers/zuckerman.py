@@ -9,12 +9,12 @@ them; else it stands by itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from reverie.core.errors import BadInput
-from reverie.core.foreign_numbers import to_count, to_fraction
+from reverie.core.foreign_numbers import to_fraction
 from reverie.core.trigger_patterns import check_trigger
 from reverie.memory.episodes import describe_episode
 from reverie.memory.feelings import FIELD, feeling_to_details, validate_feeling
@@ -22,30 +22,25 @@ from reverie.memory.procedure import describe_procedure
 from reverie.porting.importers.foreign_texts import (
     Passage,
     exclude_links,
-    fingerprint_passage,
     iter_json_records,
-    kind_from_heading,
     read_file_head,
     read_import_text,
     read_page,
     remark_sensitive_pages,
     split_passages,
+    to_passage_record,
 )
 from reverie.porting.importers.import_records import (
     BadRecord,
+    ForeignRecord,
     FoundRecord,
     ImportItem,
     ImportRemark,
     ReadingContext,
     RecordLink,
     as_mapping,
-    as_text,
-    as_texts,
     drop_empty_values,
-    explain_unread_fields,
-    parse_milliseconds,
     parse_record_time,
-    require_field,
     try_record,
 )
 
@@ -89,6 +84,7 @@ def fits(path: Path) -> bool:
 
 def find_stores(folder: Path) -> list[Path]:
     """The files of its stores, where the first of them is."""
+    # One place only: the others are those of other versions.
     for place in PLACES:
         files = [folder / place / f"{name}.json" for name in TYPES]
         present = [file for file in files if file.is_file()]
@@ -126,58 +122,65 @@ def read_store(file: Path) -> Iterator[ImportItem]:
     """The records of one file."""
     working = 0
     try:
-        for one in iter_json_records(read_import_text(file), "memories"):
-            where = f"{file.name}, line {one.line}"
-            record = as_mapping(one.value)
-            type = as_text(record.get("type")) or file.stem
-            if one.why:
-                yield BadRecord(where, one.why)
-            elif type == "working":
-                working += 1
-            elif type not in TYPE_CONVERTERS:
-                known = ", ".join(TYPE_CONVERTERS)
-                yield BadRecord(where, f"{type!r} is no type of memory; there are {known}")
-            else:
-                yield try_record(where, build_store_record, record, type, where)
+        for record in iter_json_records(read_import_text(file), "memories", file.name):
+            is_working = (
+                isinstance(record, ForeignRecord) and type_of_record(record, file) == "working"
+            )
+            working += is_working
+            if not is_working:
+                yield try_record(build_store_record, record, file)
     except BadInput as err:
         yield BadRecord(file.name, str(err))
     if working:
         yield ImportRemark(f"{file.name}: working memory ends with its task; {working:,} left out")
 
 
-def build_store_record(record: Mapping[str, Any], type: str, where: str) -> FoundRecord:
+def type_of_record(record: ForeignRecord, file: Path) -> str:
+    """The type that a record names, or else that of its file."""
+    return record.text("type") or file.stem
+
+
+def build_store_record(record: ForeignRecord, file: Path) -> FoundRecord:
     """One record, in the shape of its type or in the one that all types have in later versions."""
-    odd = explain_unread_fields(record, "UTC", times=TIMES)
-    if isinstance(record.get("content"), str):
+    # They are written by JavaScript.
+    record = record._replace(in_milliseconds=True)
+    type = type_of_record(record, file)
+    if type not in TYPE_CONVERTERS:
+        known = ", ".join(TYPE_CONVERTERS)
+        raise BadInput(f"{type!r} is no type of memory; there are {known}")
+    odd = record.explain_unread(TIMES)
+    if isinstance(record.values.get("content"), str):
         fields = convert_uniform_record(record, type)
     else:
-        fields = TYPE_CONVERTERS[type](record)
-    meta = as_mapping(record.get("metadata"))
-    session = as_text(record.get("conversationId")) or as_text(meta.get("conversationId"))
+        convert, _ = TYPE_CONVERTERS[type]
+        fields = convert(record)
+    session = record.text("conversationId") or record.part("metadata").text("conversationId")
     return FoundRecord(
-        key=require_field(record, "id"),
+        key=record.require("id"),
         text=fields.pop("text"),
-        where=where,
-        at=fields.pop("at", None) or parse_milliseconds(record.get("createdAt")),
+        where=record.where,
+        at=fields.pop("at", None) or record.time("createdAt"),
         state=fields.pop("state", {}),
         ties=tuple(fields.pop("ties", ())),
         odd=(*odd, *fields.pop("odd", ())),
-        fields={"session": session, "provenance": "extracted", **fields},
+        fields={"session": session, **fields},
     )
 
 
-def convert_uniform_record(record: Mapping[str, Any], type: str) -> RecordFields:
+def convert_uniform_record(record: ForeignRecord, type: str) -> RecordFields:
     """A record of v4: what its type says of it stands in `metadata`; the rest of that is kept."""
-    meta = as_mapping(record.get("metadata"))
-    content = require_field(record, "content")
+    meta = record.part("metadata").values
+    content = record.require("content")
+    convert, kind = TYPE_CONVERTERS[type]
     # in the shape that v2 and v3 had
-    old = {**meta, **{name: value for name, value in record.items() if name != "metadata"}}
+    old = {**meta, **{name: value for name, value in record.values.items() if name != "metadata"}}
     if type in MAIN:
         old[MAIN[type]] = content
     try:
-        fields = TYPE_CONVERTERS[type](old)
+        fields = convert(record._replace(values=old))
+    # The later shape may lack what its type had before: the text is what counts.
     except BadInput:
-        fields = {"kind": KINDS[type]}
+        fields = {"kind": kind}
     rest = {
         name: value for name, value in meta.items() if name not in ("conversationId", "triggerTime")
     }
@@ -185,74 +188,70 @@ def convert_uniform_record(record: Mapping[str, Any], type: str) -> RecordFields
     return {**fields, "text": fields.get("text", content), "details": details}
 
 
-def convert_semantic(record: Mapping[str, Any]) -> RecordFields:
+def convert_semantic(record: ForeignRecord) -> RecordFields:
     """A fact."""
-    category = as_text(record.get("category"))
-    related = record.get("relationships")
+    category = record.text("category")
+    related = record.values.get("relationships")
     listed = related if isinstance(related, list) else []
+    ties = []
+    for values in listed:
+        one = ForeignRecord(as_mapping(values), record.where)
+        rel = "contradicts" if one.text("type") == "contradicts" else "relates_to"
+        if one.text("targetId"):
+            ties.append(RecordLink(rel, one.text("targetId"), LINK_WEIGHT))
     return drop_empty_values(
-        text=require_field(record, "fact"),
+        text=record.require("fact"),
         kind="event" if category in ECHOES else "fact",
         tags=[category] if category else [],
-        trust=to_fraction(record.get("confidence"), None),
-        ties=list(convert_relationships(listed)),
+        trust=record.fraction("confidence"),
+        ties=ties,
         odd=["relationships is no list"] if related and listed is not related else [],
-        session=as_text(record.get("source")),
+        session=record.text("source"),
     )
 
 
-def convert_relationships(related: Iterable[Any]) -> Iterator[RecordLink]:
-    """The links of a fact to others."""
-    for one in map(as_mapping, related):
-        to = as_text(one.get("targetId"))
-        is_contradiction = as_text(one.get("type")) == "contradicts"
-        if to:
-            rel = "contradicts" if is_contradiction else "relates_to"
-            yield RecordLink(rel, to, LINK_WEIGHT)
-
-
-def convert_episodic(record: Mapping[str, Any]) -> RecordFields:
+def convert_episodic(record: ForeignRecord) -> RecordFields:
     """Something that happened: what, when, where, why, who."""
-    context = as_mapping(record.get("context"))
-    who = context.get("who")
+    context = record.part("context")
+    who = context.values.get("who")
     parts = {
-        "who": ", ".join(map(str, who)) if isinstance(who, list) else as_text(who),
-        "where": as_text(context.get("where")),
-        "why": as_text(context.get("why")),
+        "who": ", ".join(map(str, who)) if isinstance(who, list) else context.text("who"),
+        "where": context.text("where"),
+        "why": context.text("why"),
     }
-    event = as_text(record.get("event")).strip()
-    what = as_text(context.get("what")).strip()
+    event = record.text("event").strip()
+    what = context.text("what").strip()
     title = event or what
     if event and what and what.lower() not in event.lower():
         title = f"{event} ({what})"
-    feeling = convert_feeling(as_mapping(record.get("emotionalTag")))
-    episode = describe_episode(title or require_field(record, "event"), parts)
-    related = as_texts(record.get("relatedMemories"))
+    feeling = convert_feeling(record.part("emotionalTag"))
+    episode = describe_episode(title or record.require("event"), parts)
+    related = record.texts("relatedMemories")
     return {
         **episode,
         "kind": "event",
-        "at": parse_milliseconds(record.get("timestamp"))
-        or parse_milliseconds(context.get("when")),
+        "at": record.time("timestamp") or context.time("when"),
         "ties": [RecordLink("relates_to", to, LINK_WEIGHT) for to in related],
         "details": {**episode["details"], **feeling},
     }
 
 
-def convert_procedural(record: Mapping[str, Any]) -> RecordFields:
+def convert_procedural(record: ForeignRecord) -> RecordFields:
     """How something is done, when, and how it went."""
-    rate = to_fraction(record.get("successRate"), None)
-    used = to_count(record.get("useCount"))
-    pattern, action = require_field(record, "pattern"), require_field(record, "action")
-    procedure = describe_procedure(pattern, [action], (), ())
-    triggers, details, odd = parse_trigger(as_text(record.get("trigger")).strip())
-    last_used = parse_milliseconds(record.get("lastUsed")) if used else None
+    rate = record.fraction("successRate")
+    used = record.whole_number("useCount")
+    procedure = describe_procedure(record.require("pattern"), [record.require("action")], (), ())
+    triggers, details, odd = parse_trigger(record.text("trigger").strip())
     return {
         **procedure,
         "kind": "procedure",
         "triggers": triggers,
         "odd": odd,
         "details": {**procedure["details"], **details, **drop_empty_values(rate=rate)},
-        "state": {"access_count": used, "last_accessed_at": last_used},
+        "state": {
+            "access_count": used,
+            "last_accessed_at": record.time("lastUsed") if used else None,
+        },
     }
 
 
@@ -275,22 +274,19 @@ def parse_trigger(theirs: str) -> tuple[list[str], dict[str, str], list[str]]:
         return [], {"trigger": theirs}, [odd]
 
 
-def convert_prospective(record: Mapping[str, Any]) -> RecordFields:
+def convert_prospective(record: ForeignRecord) -> RecordFields:
     """Something to do later, at a time or in a context. What is no status counts as waiting."""
-    status = STATUSES.get(as_text(record.get("status")), "pending")
-    context = as_text(record.get("triggerContext")).strip()
+    status = STATUSES.get(record.text("status"), "pending")
+    context = record.text("triggerContext").strip()
     state = {}
     if status in ENDED:
-        ended = parse_milliseconds(record.get("updatedAt"))
-        ended = ended or parse_milliseconds(record.get("createdAt")) or 0.0
+        ended = record.time("updatedAt") or record.time("createdAt") or 0.0
         state = {"retired_at": ended, "retired_why": status}
     details = drop_empty_values(
-        when=parse_milliseconds(record.get("triggerTime")),
-        status=status,
-        priority=to_fraction(record.get("priority"), None),
+        when=record.time("triggerTime"), status=status, priority=record.fraction("priority")
     )
     return {
-        "text": require_field(record, "intention"),
+        "text": record.require("intention"),
         "kind": "intention",
         "triggers": [context] if context else [],
         "details": details,
@@ -298,47 +294,42 @@ def convert_prospective(record: Mapping[str, Any]) -> RecordFields:
     }
 
 
-def convert_emotional(record: Mapping[str, Any]) -> RecordFields:
+def convert_emotional(record: ForeignRecord) -> RecordFields:
     """How something felt."""
-    tag = as_mapping(record.get("tag"))
-    context = as_text(record.get("context")).strip()
+    tag = record.part("tag")
+    context = record.text("context").strip()
     details = convert_feeling(tag, context)
     if not details:
         raise BadInput("its tag names no emotion")
-    to = as_text(record.get("targetMemoryId"))
+    to = record.text("targetMemoryId")
     return {
-        "text": context or f"It felt like {as_text(tag.get('emotion'))}.",
+        "text": context or f"It felt like {tag.text('emotion')}.",
         "kind": "feeling",
         "details": details,
-        "at": parse_milliseconds(tag.get("timestamp")),
+        "at": tag.time("timestamp"),
         "ties": [RecordLink("relates_to", to)] if to else [],
     }
 
 
-def convert_feeling(tag: Mapping[str, Any], why: str = "") -> RecordFields:
+def convert_feeling(tag: ForeignRecord, why: str = "") -> RecordFields:
     """A feeling as it stands in details; empty if there is none."""
-    if not tag:
+    if not tag.values:
         return {}
+    intensity = tag.values.get("intensity") or "medium"
     try:
-        feeling = validate_feeling(tag.get("emotion"), tag.get("intensity") or "medium", why)
+        feeling = validate_feeling(tag.values.get("emotion"), intensity, why)
     except BadInput:
         return {}
     return {FIELD: feeling_to_details(feeling)}
 
 
+# by type: what converts a record, and the kind of one that it cannot convert
 TYPE_CONVERTERS = {
-    "semantic": convert_semantic,
-    "episodic": convert_episodic,
-    "procedural": convert_procedural,
-    "prospective": convert_prospective,
-    "emotional": convert_emotional,
-}
-KINDS = {
-    "semantic": "fact",
-    "episodic": "event",
-    "procedural": "procedure",
-    "prospective": "intention",
-    "emotional": "feeling",
+    "semantic": (convert_semantic, "fact"),
+    "episodic": (convert_episodic, "event"),
+    "procedural": (convert_procedural, "procedure"),
+    "prospective": (convert_prospective, "intention"),
+    "emotional": (convert_emotional, "feeling"),
 }
 
 
@@ -355,6 +346,7 @@ def attach_feelings(
     for one in feelings:
         to = next((tie.to for tie in one.ties if tie.to in known), "")
         has_own = bool(to) and FIELD in known[to].fields.get("details", {})
+        # A memory has one feeling here; further ones stand by themselves.
         if to and to not in attached and not has_own:
             attached[to] = one.fields["details"][FIELD]
         else:
@@ -394,16 +386,17 @@ def read_zuckerman_page(
     text = read_page(file)
     day = parse_record_time(file.stem, reading.zone) if DAILY.fullmatch(file.stem) else None
     stamps = list(STAMP.finditer(text))
-    ends = [*(stamp.start() for stamp in stamps[1:]), len(text)]
-    for stamp, end in zip(stamps, ends, strict=False):
+    # Of a page without stamps, which people write, the first entry is the whole text's end.
+    starts = [*(stamp.start() for stamp in stamps), len(text)]
+    for stamp, end in zip(stamps, starts[1:], strict=True):
         block = text[stamp.end() : end].rstrip().removesuffix("---").rstrip()
         line = text.count("\n", 0, stamp.end()) + 1
         for record in read_stamped_block(block, line, name, kind):
             at = record.at if record.at is not None else parse_record_time(stamp[1], "UTC")
             yield record._replace(at=at)
-    loose = text[: stamps[0].start()].rstrip().removesuffix("---") if stamps else text
+    loose = text[: starts[0]].rstrip().removesuffix("---") if stamps else text
     for part in split_passages(loose):
-        record = to_passage_record(name, part, kind_from_heading(part.heading, kind))
+        record = to_passage_record(name, part, kind)
         yield record._replace(at=day, seen=file.stat().st_mtime, local=day is not None)
 
 
@@ -417,12 +410,12 @@ def read_stamped_block(block: str, line: int, name: str, kind: str) -> Iterator[
     parts = list(split_passages(block, line))
     if any(part.heading for part in parts):
         for part in parts:
-            yield to_passage_record(name, part, kind_from_heading(part.heading, kind))
+            yield to_passage_record(name, part, kind)
     elif parts:
         yield to_passage_record(name, parts[0]._replace(text=block.strip()), kind)
 
 
-def parse_labels(block: str) -> list[dict[str, str]]:
+def parse_labels(block: str) -> list[RecordFields]:
     """What follows each label, for each fact or event.
 
     Lines without a label belong to the one before.
@@ -441,7 +434,7 @@ def parse_labels(block: str) -> list[dict[str, str]]:
     return [{name: value.strip() for name, value in one.items()} for one in records]
 
 
-def convert_labels(labels: Mapping[str, str], block: str, line: int, name: str) -> FoundRecord:
+def convert_labels(labels: RecordFields, block: str, line: int, name: str) -> FoundRecord:
     """A fact with its category and confidence, or an event with what, when and why."""
     text = labels.get("Fact") or labels.get("Event") or block.strip()
     whole = to_passage_record(name, Passage(line, "", text), "note")
@@ -451,30 +444,18 @@ def convert_labels(labels: Mapping[str, str], block: str, line: int, name: str) 
         return whole
     at, text = fields.pop("at", None), fields.pop("text")
     fields.pop("ties", None)
-    return whole._replace(text=text, at=at, fields={"provenance": "extracted", **fields})
+    return whole._replace(text=text, at=at, fields=fields)
 
 
-def convert_labelled_fields(labels: Mapping[str, str]) -> RecordFields:
+def convert_labelled_fields(labels: RecordFields) -> RecordFields:
     """The fields of a labelled fact or event."""
     if "Fact" not in labels:
         context = {"what": labels.get("What"), "why": labels.get("Why")}
         event = {"event": labels["Event"], "timestamp": labels.get("When"), "context": context}
-        return convert_episodic(event)
+        return convert_episodic(ForeignRecord(event, ""))
     try:
         confidence = to_fraction(float(labels["Confidence"]), None)
     except (KeyError, ValueError):
         confidence = None
-    category = labels.get("Category")
-    return convert_semantic(
-        {"fact": labels["Fact"], "category": category, "confidence": confidence}
-    )
-
-
-def to_passage_record(name: str, one: Passage, kind: str) -> FoundRecord:
-    """A passage of a page: named by what it says, for it has no other name."""
-    return FoundRecord(
-        key=f"{name}#{fingerprint_passage(one.text)}",
-        text=one.text,
-        where=f"{name}, line {one.line}",
-        fields={"kind": kind, "title": one.heading, "provenance": "extracted"},
-    )
+    fact = {"fact": labels["Fact"], "category": labels.get("Category"), "confidence": confidence}
+    return convert_semantic(ForeignRecord(fact, ""))
