@@ -27,7 +27,7 @@ COMMAND = re.compile(
     r"([a-z]+)(?![\w=(.])(?:\s+([a-z]+))?"
 )
 # Where `reverie` is followed by a word and is not the program; and what marks a page of the mirror.
-PAGE_MARK = "reverie data mirror"
+PAGE_MARK = "reverie mirror"
 OTHER_USES = {"with", "remembers"}
 
 
